@@ -1,5 +1,5 @@
-//! Tokens of administrators and others over the API. Only administrators may: no other role holds a
-//! rule of the group `box.tinbox.dev`.
+//! HTTP handlers of access tokens. Only administrators may use them: no other role holds a rule of
+//! the group `box.tinbox.dev`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::copies;
 
 const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/access";
 
-/// The tokens, and the second copies of their file.
+/// Tokens, and the second copies of their file.
 pub struct Tokens {
     tokens: AdminTokens,
     state: PathBuf,
 }
 
 impl Tokens {
-    /// The tokens of the state folder.
+    /// Uses the tokens of the folder `state`.
     pub fn new(tokens: AdminTokens, state: PathBuf) -> Arc<Self> {
         Arc::new(Self { tokens, state })
     }
@@ -48,8 +48,8 @@ impl Tokens {
     }
 }
 
-/// A GET of `…/access` lists tokens; a POST to `…/access/rotate` replaces the administrator's, and
-/// one to `…/access/revoke` with an `id` ends one.
+/// Routes of tokens: a GET of `…/access` lists them. A POST to `…/access/rotate` replaces the
+/// administrator's token, and one to `…/access/revoke` with an `id` revokes a token.
 pub fn router(tokens: Arc<Tokens>) -> Router {
     Router::new()
         .route(ROOT, get(list))

@@ -1,5 +1,5 @@
-//! The box's one audit log, for what is not a request to the API: pages, panel, keyboard, power
-//! button and process 1.
+//! Audit log of the box, for actions that are not requests to the API: pages, panel, keyboard,
+//! power button and process 1.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use rbac::AuditRecord;
 use stdx::Clock;
 use web::PageRequest;
 
-/// The user of a session of the pages.
+/// User of a session of the pages.
 const OWNER: &str = "owner";
-/// The user of actions on the box itself, which need no credential.
+/// User of actions on the box itself, which need no credential.
 const LOCAL: &str = "local";
-/// Statuses that stand for success and failure of a local action.
+/// HTTP status codes that stand for success and failure of a local action.
 const DONE: u16 = 200;
 const FAILED: u16 = 500;
 
-/// Writes records. Cheap to clone.
+/// Writes audit records. Cheap to clone.
 #[derive(Clone)]
 pub struct Audit {
     log: AuditLog,
@@ -29,7 +29,7 @@ impl Audit {
         Self { log, clock }
     }
 
-    /// The log, for the API.
+    /// Returns the log, for the API.
     pub fn log(&self) -> AuditLog {
         self.log.clone()
     }

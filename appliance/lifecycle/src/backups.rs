@@ -1,8 +1,9 @@
-//! Backups of this box, rehearsals, and the way back (BK-1, BK-3, HA-1): the store at one moment,
-//! the keys, the leases and the settings, in the one file that crate `backup` draws.
+//! Backups of this box: making, verifying and restoring them (BK-1, BK-3, HA-1). A backup is one
+//! file in the format of crate `backup`. It holds one snapshot of the store, the keys, the leases
+//! and the settings.
 //!
-//! Never: a secret in a file that everybody can open, a restored file in the place of another
-//! before all of them are on disk (`place`), a passphrase in a log.
+//! Never: a secret in a file that other users can open, a passphrase in a log. Never a restored
+//! file in its final place before all restored files are on disk (`place`).
 
 mod daily;
 mod gather;
@@ -41,63 +42,63 @@ pub use spool::Made;
 
 /// Pieces of an upload that may wait for the disk.
 pub const PIECES: usize = 4;
-/// The last backup that was made.
+/// File in the state folder with the time and size of the last backup.
 const LAST: &str = "backup.json";
-/// How long the answer to a restore may take to reach whoever asked, before the box restarts.
+/// Wait before the restart that follows a restore, so that the HTTP response reaches the client.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// Why a backup is not made, or not taken.
+/// Reason why a backup or a restore was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// One at a time.
+    /// Another backup or restore is under way: only one runs at a time.
     #[error("another backup or restore is under way\nhint: wait until it has ended")]
     Busy,
-    /// A restore waits for the restart.
+    /// A backup was restored, and the box has not restarted yet.
     #[error("a backup was restored, and this box is about to restart\nhint: ask again then")]
     Restarting,
-    /// The order says too little or too much.
+    /// The request has no key option, or more than one.
     #[error("a backup is for a passphrase, or for public keys, or plain: say one of them")]
     Request,
-    /// The file, or what opens it.
+    /// The backup file or its key is not valid.
     #[error("{}", stdx::with_hint(.0))]
     Backup(::backup::Error),
-    /// Nothing can be made of it.
+    /// A plain backup has neither keys nor secrets, so no box can be restored from it.
     #[error(
         "a plain backup has neither keys nor secrets: no box can be made of it\nhint: restore one \
          that was made with a passphrase"
     )]
     Plain,
-    /// Something in it is not what a box has.
+    /// The backup has a part that does not belong to a box, or lacks one that does.
     #[error("this backup is of no use: {0}\nhint: make a new one on the box that it is from")]
     Unfit(String),
-    /// On somebody else's system.
+    /// The box runs as a program on another system, and has no folder for its own backups.
     #[error(
         "this Tinbox is a program on somebody else's system, and keeps no backups\nhint: make one \
          with `tinbox backup create`"
     )]
     Nowhere,
-    /// What was stored is lost, so what would be kept is not it.
+    /// The store is lost, so a backup would not contain the data of this box.
     #[error("what this box stored cannot be read: restore a backup first")]
     Lost,
-    /// The box keeps none of this name.
+    /// The box keeps no backup with this name.
     #[error("the box keeps no backup {0:?}\nhint: `tinbox backup list` shows those it keeps")]
     NoSuch(String),
-    /// The disk.
+    /// A file operation failed.
     #[error("cannot {attempt}")]
     Disk {
-        /// What was being done.
+        /// Operation that failed, as a phrase.
         attempt: &'static str,
-        /// The system's word.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The store.
+    /// The store cannot be read or written.
     #[error("cannot read or make the store")]
     Store(#[from] store::Error),
-    /// The leases.
+    /// The leases cannot be read or written.
     #[error("cannot read or make the leases")]
     Leases(#[from] dhcp::Error),
-    /// The program itself.
+    /// The task of the backup panicked.
     #[error("the backup ended without a word")]
     Ended,
 }
@@ -112,37 +113,37 @@ fn disk(attempt: &'static str) -> impl FnOnce(io::Error) -> Refused {
     move |source| Refused::Disk { attempt, source }
 }
 
-/// The backups of this box.
+/// Backups of this box, and their sources.
 pub struct Backups {
-    /// What is kept.
+    /// Store that is backed up.
     pub store: Store,
-    /// Where everything that survives lies.
+    /// Folder of the box's state files.
     pub state: PathBuf,
-    /// Where it keeps those that it makes itself, if anywhere: on another volume than the state.
+    /// Folder for the daily backups; `None` on a guest. It is on another volume than the state.
     pub kept_in: Option<PathBuf>,
-    /// Nothing is known of what was stored: there is nothing to back up.
+    /// True if the store is lost, so that there is nothing to back up.
     pub is_lost: bool,
-    /// What the owner wrote; may be absent.
+    /// Path of `box.toml`; the file may be absent.
     pub settings: PathBuf,
-    /// Whether that file is the box's to write.
+    /// Environment of the box. As firmware, the box may write `box.toml`.
     pub home: Home,
-    /// What the box is called.
+    /// Name of the box, for the header of a backup.
     pub name: String,
-    /// Its pin.
+    /// Certificate pin of the box, for the header of a backup.
     pub pin: String,
-    /// What it says.
+    /// Configuration of the box.
     pub config: Arc<Config>,
-    /// The time.
+    /// Clock for the times of backups.
     pub clock: Arc<dyn Clock>,
-    /// The cache.
+    /// Image cache. A backup holds its list of files, not the files.
     pub images: Images,
-    /// The leases that are open.
+    /// Lease files that DHCP has open.
     pub leases: OpenLeases,
-    /// What is going on.
+    /// State of the running backup or restore.
     pub now: Now,
 }
 
-/// What is going on with backups.
+/// State of the running backup or restore. The default has no backup.
 pub struct Now {
     alone: Arc<Semaphore>,
     last: Mutex<LastBackup>,
@@ -158,7 +159,7 @@ impl Default for Now {
 }
 
 impl Backups {
-    /// Reads when the last one was made.
+    /// Reads the time of the last backup and the list of daily backups from disk.
     pub fn remember(&self) {
         let kept = std::fs::read(self.state.join(LAST)).ok();
         let last = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -170,12 +171,12 @@ impl Backups {
         self.now.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last one that was made.
+    /// Time and size of the last backup.
     pub fn last(&self) -> LastBackup {
         *self.last_place()
     }
 
-    /// One was made, and all of it taken away.
+    /// Records that a backup was made and downloaded completely.
     fn made(&self, last: LastBackup) {
         let kept = serde_json::to_vec(&last).map_err(io::Error::from);
         let kept = kept.and_then(|bytes| replace_private(&self.state, LAST, &bytes));
@@ -193,10 +194,10 @@ impl Backups {
         }
     }
 
-    /// A backup of this moment.
+    /// Makes a backup of the current state.
     ///
     /// # Errors
-    /// Why not.
+    /// The request is not valid, the store is lost, or the backup cannot be made.
     pub async fn create(self: &Arc<Self>, order: BackupRequest) -> Result<Made, Refused> {
         let lock = lock(order)?;
         self.is_known()?;
@@ -207,7 +208,8 @@ impl Backups {
         if self.is_lost { Err(Refused::Lost) } else { Ok(()) }
     }
 
-    /// Does what blocks and has to be alone, to its end even where nobody waits for it any more.
+    /// Runs blocking work that must not overlap with another backup or restore. The work runs to
+    /// its end, also when the caller stops waiting.
     async fn alone<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>, &Handle) -> Result<T, Refused> + Send + 'static,
@@ -221,10 +223,10 @@ impl Backups {
         done.await.unwrap_or(Err(Refused::Ended))
     }
 
-    /// Restores the backup that comes in `pieces` where it harms nobody, and says what was in it.
+    /// Restores the backup that comes in `pieces` into a temporary folder, and returns its summary.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The backup cannot be restored.
     pub async fn verify(
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
@@ -246,11 +248,11 @@ impl Backups {
         self.stage(reader, &folder, handle)
     }
 
-    /// Makes this box the one of the backup that comes in `pieces`; it restarts a moment after
-    /// this answers.
+    /// Replaces the state of this box with the backup that comes in `pieces`. The box restarts a
+    /// moment after this returns.
     ///
     /// # Errors
-    /// What is wrong with it; this box is then as it was.
+    /// The backup cannot be restored; this box is then unchanged.
     pub async fn restore(
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
@@ -274,7 +276,7 @@ impl Backups {
         let folder = stage::Folder::beside(&self.state)?;
         let report = self.stage(reader, &folder, handle)?;
         folder.commit(&self.state)?;
-        // Whatever is made from here on would be of a box that is gone.
+        // Any later backup would contain the state that the restore is about to replace.
         self.now.alone.close();
         Ok(BackupSummary { restarts: true, ..report })
     }
@@ -304,7 +306,8 @@ impl Backups {
     }
 }
 
-/// This program again, in its own place, as after a power cut; returns only when that fails.
+/// Replaces this process with a new run of the same program, as after a power cut. Returns only on
+/// failure.
 fn again() -> io::Error {
     let mut arguments = std::env::args_os();
     let own = std::env::current_exe().ok().map(Into::into);
@@ -313,7 +316,7 @@ fn again() -> io::Error {
     Command::new(program).args(arguments).exec()
 }
 
-/// Who may open what is to be made.
+/// Returns the encryption that the request asks for.
 fn lock(order: BackupRequest) -> Result<Lock, Refused> {
     let BackupRequest { passphrase, recipients, plain } = order;
     match (passphrase, recipients.as_slice(), plain) {
@@ -327,7 +330,7 @@ fn lock(order: BackupRequest) -> Result<Lock, Refused> {
     }
 }
 
-/// The pieces of an upload as a stream; no more of them than a backup may have.
+/// Reads the pieces of an upload as a stream, up to the size limit of a backup.
 struct Upload {
     pieces: mpsc::Receiver<Bytes>,
     piece: Bytes,

@@ -1,10 +1,11 @@
-//! The rights that the supervisor keeps: as firmware, and as a guest on another system.
+//! Rights that the supervisor keeps: as firmware, and as a guest on another system.
 //!
-//! One process, not several. A thread of less power is no barrier: a fault that writes to memory
-//! reaches the stacks of the other threads. A second process for DHCP and TFTP has 9 MiB resident
-//! before it serves anything, as process 1 has (development build), of a budget of 40 MiB. It also
-//! needs a copy of the index, and a protocol between the two whose parser stands in the same place.
-//! The parsers forbid unsafe code; what they could reach is taken from the whole process instead.
+//! The supervisor is one process, not several. A thread with fewer rights is not a barrier: a fault
+//! that writes to memory reaches the stacks of the other threads. A second process for DHCP and
+//! TFTP has 9 MiB resident before it serves anything, as process 1 has (development build). The
+//! budget is 40 MiB. A second process also needs a copy of the index, and a protocol whose parser
+//! would be exposed in the same way. The parsers forbid unsafe code. The rights that a fault in
+//! them could use are taken from the whole process instead.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +13,12 @@ use config::{Config, Home};
 use platform::confinement::{self, FIRMWARE, GUEST, Limits, State};
 use platform::init::{BOOT, CACHE, STATE};
 
-/// Folders of firmware that change: its volumes, and what is gone at the next start.
+/// Writable folders of firmware: its volumes, and the folders that are lost at a restart.
 const WRITTEN: [&str; 5] = [STATE, CACHE, BOOT, "/run", "/tmp"];
-/// Panel, LEDs and GPIO, the other slot's partition, bonds.
+/// Folders of the devices: panel, LEDs and GPIO, the partition of the other slot, bonds.
 const DEVICES: [&str; 3] = ["/dev", "/sys/class", "/sys/devices"];
-/// Loaders of dynamic programs, by processor and C library. A guest starts itself anew after a
-/// restore.
+/// Loaders of dynamic programs, by processor and C library. A guest needs them because it executes
+/// its own program again after a restore.
 const LOADERS: [&str; 4] = [
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
@@ -25,11 +26,11 @@ const LOADERS: [&str; 4] = [
     "/lib/ld-musl-aarch64.so.1",
 ];
 
-/// Gives up every right but those of `limits`, and says in the log what holds now.
+/// Gives up every right except those of `limits`, and logs the rights that are left.
 pub fn enter(state: &Path, config: Option<&Config>, home: Home) {
     let limits = limits(state, config, home);
     for folder in &limits.writable {
-        // A rule names a folder that is there. Later steps report one that cannot be made.
+        // A rule needs a folder that exists. Later steps report a folder that cannot be made.
         let _ = std::fs::create_dir_all(folder);
     }
     for error in confinement::enter(&limits) {

@@ -1,14 +1,14 @@
-//! Second copies of the small files that the box cannot start without, so that none of them alone
-//! stops it when it is damaged or gone.
+//! Second copies of the small files that the box cannot start without. One damaged or missing file
+//! does not stop the box.
 //!
 //! ```text
-//! STATE/pki/ca.key             what is used
-//! STATE/copies/pki/ca.key      as it was when it was last seen whole
-//! STATE/pki/ca.key.damaged     what was found in its place
+//! STATE/pki/ca.key             file in use
+//! STATE/copies/pki/ca.key      copy of its last valid content
+//! STATE/pki/ca.key.damaged     damaged file that was replaced
 //! ```
 //!
-//! Never: a key made anew where a copy of it is whole, a file thrown away, `owner.json` taken away:
-//! without it anybody could become the owner.
+//! Never: a key made anew where a copy of it is whole, a file thrown away, `owner.json` moved away:
+//! without this file any person could become the owner.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
@@ -21,21 +21,21 @@ use platform::tpm;
 
 use crate::sealing;
 
-/// Where the copies lie, in the state folder.
+/// Folder of the copies, in the state folder.
 const FOLDER: &str = "copies";
-/// Suffix of the name of a file that was damaged.
+/// Suffix of the name of a damaged file.
 const DAMAGED: &str = ".damaged";
-/// Bytes of the longest file that is copied: tokens, a line each.
+/// Maximum size of a copied file, in bytes. The largest one holds the tokens, one on a line.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Passphrase hash of the owner: the one file that is never set aside.
+/// Passphrase hash of the owner: the only file that is never set aside.
 const OWNER: &str = "owner.json";
 
-/// A file that the box cannot do without.
+/// File that the box cannot start without.
 struct Vital {
     path: &'static str,
     is_whole: fn(&[u8]) -> bool,
-    /// Sentence on what is lost with the file and its copy.
+    /// Sentence about the loss when both the file and its copy are unusable.
     lost: &'static str,
 }
 
@@ -144,9 +144,9 @@ enum Act {
     Leave,
     /// The file is copied.
     Copy,
-    /// The copy takes the file's place.
+    /// The copy replaces the file.
     PutBack,
-    /// The file is of no use, and there is no copy.
+    /// The file is damaged, and there is no copy.
     Lose,
 }
 
@@ -160,13 +160,13 @@ fn act(file: &Found, copy: &Found) -> Act {
     }
 }
 
-/// Puts back what is damaged or gone, and copies what is not copied yet, before anybody reads a
-/// file of the folder `state`. What was found, each a sentence for the owner.
+/// Restores damaged or missing files from their copies, and copies new ones. Runs before any file
+/// of the folder `state` is read. Returns one sentence for the owner for each finding.
 pub fn mend(state: &Path) -> Vec<String> {
     VITAL.iter().filter_map(|file| mend_one(state, file)).collect()
 }
 
-/// Copies what has changed.
+/// Copies the files that have changed.
 pub fn keep(state: &Path) {
     for file in &VITAL {
         let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));

@@ -1,7 +1,6 @@
-//! The box as firmware: it is the whole userland of its machine, so its own network is its own to
-//! bring up.
+//! The box as firmware: it is the whole userland of its machine, so it configures its own network.
 //!
-//! Never: a DHCP server to be found by. What nobody configured is a client.
+//! Never: a DHCP server by default. An interface without configuration is a DHCP client.
 
 pub mod name;
 mod shared;
@@ -20,19 +19,19 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// How long the card of a rack's network may take to be there.
+/// Maximum wait for the NIC of a rack's network.
 const CARD: Duration = Duration::from_secs(10);
-/// Between two looks for one, and between two tries to get an address.
+/// Interval of looking for a NIC, and of trying to get an address.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The folder of everything that must survive a restart.
+/// Folder of all files that must survive a restart.
 pub fn state() -> PathBuf {
     Path::new(STATE).join("tinbox")
 }
 
-/// What the owner wrote on the boot volume. With a mistake in it the box does nothing of it: half
-/// of what was meant may be a rogue server. In safe mode, also where the store is lost, nobody asks
-/// what is written there.
+/// Configuration from `box.toml` on the boot volume. A file with a mistake is ignored as a whole:
+/// half of a configuration could start a rogue DHCP server. Safe mode and a lost store (`is_lost`)
+/// ignore the file too.
 pub fn config(is_lost: bool) -> Config {
     if is_lost || init::safe_mode().is_some() {
         return Config { images: None, ..Config::untold() };
@@ -43,36 +42,36 @@ pub fn config(is_lost: bool) -> Config {
     })
 }
 
-/// What the owner wrote.
+/// Path of the owner's configuration, on the boot volume.
 pub fn settings() -> PathBuf {
     Path::new(BOOT).join("box.toml")
 }
 
-/// Writes it anew, out of a backup.
+/// Replaces `box.toml` with the text from a backup.
 ///
 /// # Errors
-/// The boot volume does not take it.
+/// The boot volume cannot be written.
 pub fn replace_settings(text: &str) -> std::io::Result<()> {
-    // A number that no other change had: seconds are far above what they are counted to.
+    // Number that no other change had: the current second is far above the counted revisions.
     let now = jiff::Timestamp::now().as_second().rem_euclid(1 << 31);
     let number = u32::try_from(now).unwrap_or(u32::MAX);
     let replaced = BootVolume::own().replace_settings(text, number);
     replaced.map_err(|error| std::io::Error::other(stdx::chain(&error)))
 }
 
-/// What the box is beside its services.
+/// Facts about the device that services need.
 pub struct Firmware {
-    /// What it is called.
+    /// Name of the box.
     pub name: String,
-    /// How far its clock can be believed.
+    /// Trust in the clock, and its source.
     pub time: watch::Receiver<time::Known>,
-    /// Why it is in safe mode, if it is.
+    /// Reason for safe mode; `None` in normal operation.
     pub safe_mode: Option<String>,
     _announced: Option<ServiceDaemon>,
 }
 
-/// Gives the box its name, its network and its time, and keeps them, in `tasks`. Racks' networks
-/// whose cards are missing are taken out of `config`, and said.
+/// Sets up the box's name, network and time, and maintains them in `tasks`. A rack's network whose
+/// NIC is missing is logged, and gets its address when the NIC appears.
 pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<()>) -> Firmware {
     let folder = state();
     let kept = (!init::without_state()).then_some(folder.as_path());
@@ -118,7 +117,7 @@ async fn network(
             tracing::error!(interface, error, "this network is not served until its card comes");
             tasks.spawn(assign_when_there(plan.interface.clone(), address));
         }
-        // Who does not say otherwise has his machines ask the box.
+        // The box is the default NTP server of its machines.
         for subnet in &mut plan.subnets {
             if subnet.time_servers.is_empty() {
                 subnet.time_servers.push(plan.address);
@@ -129,7 +128,7 @@ async fn network(
     config.networks = served;
     let racks = config.network.iter().filter(|rack| !rack.is_shared());
     let racks = racks.map(|rack| rack.interface.clone());
-    // A port has no address of its own.
+    // A port of a bond has no address of its own.
     let ports = bonds.iter().flat_map(|bond| bond.ports.iter().cloned());
     let known = racks.chain(ports).collect();
     let owner = Owner { name: name.to_owned(), offered: offered.clone() };
@@ -138,7 +137,7 @@ async fn network(
     shared::join(config, tasks).await;
 }
 
-/// Makes a bond of those of its cards that come in time.
+/// Makes a bond of those of its NICs that appear before `deadline`.
 async fn make(bond: &Bond, deadline: Instant) {
     loop {
         match net::bond(bond).await {
@@ -153,7 +152,8 @@ async fn make(bond: &Bond, deadline: Instant) {
     }
 }
 
-/// Takes cards in that come later, for ever; what is wrong with a bond is said when it changes.
+/// Adds NICs that appear later to their bonds, for ever. Logs the trouble of a bond when it
+/// changes.
 async fn keep_bonds(bonds: Vec<Bond>) {
     let mut said = vec![String::new(); bonds.len()];
     while !bonds.is_empty() {
@@ -189,7 +189,7 @@ async fn assign(
     }
 }
 
-/// Gives a rack's card its address when it comes later.
+/// Assigns the address of a rack's network when its NIC appears later.
 async fn assign_when_there(interface: String, address: Address) {
     while net::assign(&interface, &address).await.is_err() {
         sleep(RETRY).await;
@@ -197,20 +197,20 @@ async fn assign_when_there(interface: String, address: Address) {
     tracing::info!(interface, "the card of this network is there");
 }
 
-/// What concerns every interface that is the owner's.
+/// Settings for every management interface.
 #[derive(Clone)]
 struct Owner {
     name: String,
     offered: time::Offered,
 }
 
-/// Every interface that is the owner's, as it is written or else by DHCP, whenever its card and its
-/// cable come; but not those that are `known` to be something else.
+/// Configures every management interface when its NIC and its cable are there: as `written`, or
+/// else by DHCP. Interfaces in `known` have another use and are left alone.
 async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Owner) {
     let mut kept = JoinSet::new();
     for one in written {
         let wanted = one.wanted(&owner.name);
-        // In a VLAN it is another interface, which is named once more.
+        // A VLAN makes another interface, which has a name of its own.
         known.extend(wanted.name());
         known.insert(one.interface);
         if !one.unused {
@@ -228,7 +228,8 @@ async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Ow
     }
 }
 
-/// An address for this interface, for ever: one that the box takes itself until a server gives one.
+/// Keeps an address on this interface, for ever. Until a DHCP server gives one, the interface has a
+/// link-local address.
 async fn keep(wanted: Wanted, owner: Owner) {
     let by_dhcp = wanted.addressing == Addressing::Dhcp && wanted.vlan.is_none();
     let interface = wanted.interface.clone();

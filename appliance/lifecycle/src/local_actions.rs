@@ -1,5 +1,5 @@
-//! What the box does when somebody asks at its own front: at the panel or at the monitor's
-//! keyboard. Whoever stands there needs no password; `panel.actions` says what may be asked for.
+//! Actions that people start at the box itself: at the panel or at the monitor's keyboard. They
+//! need no password; `panel.actions` says which actions are allowed.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,20 +22,20 @@ use thiserror::Error;
 use crate::audit::Audit;
 use crate::reset;
 
-/// How long the box blinks for whoever looks for it (LE-3).
+/// Time for which the box blinks after an identify action (LE-3).
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);
-/// Times that a change is tried again because somebody else changed the same in between.
+/// Tries of a change that conflicts with changes by other clients.
 const TRIES_MAX: usize = 4;
 
-/// Whether somebody looks for this box among others; clones share it.
+/// State of the identify action, which makes the box blink. Clones share the state.
 #[derive(Clone, Default)]
 pub struct IdentifyState(Arc<Mutex<Option<Instant>>>);
 
 impl IdentifyState {
-    /// How long it blinks.
+    /// Seconds for which the box blinks.
     pub const SECONDS: u64 = IDENTIFY_FOR.as_secs();
 
-    /// Somebody looks for it from now on.
+    /// Starts to blink, or starts the time again.
     pub fn begin(&self) {
         self.since(Instant::now());
     }
@@ -44,7 +44,7 @@ impl IdentifyState {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
     }
 
-    /// Somebody still does.
+    /// True while the box blinks.
     pub fn still(&self) -> bool {
         let began = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         began.is_some_and(|began| began.elapsed() < IDENTIFY_FOR)
@@ -58,22 +58,22 @@ impl StatusSource for IdentifyState {
     }
 }
 
-/// Why something was not done.
+/// Reason why an action failed.
 #[derive(Debug, Error)]
 pub enum ActionError {
-    /// Nobody of that name.
+    /// No Hardware has this name.
     #[error("there is no machine {0} here any more")]
     NoMachine(String),
-    /// It has no workflow.
+    /// The machine has no workflow to try again.
     #[error("{0} has no workflow to try again")]
     NoWorkflow(String),
-    /// Nothing switches it.
+    /// The Hardware names no BMC.
     #[error("{0} has no BMC; name its BMC Machine in the Hardware's spec.bmcRef")]
     NoBmc(String),
-    /// Nobody knows what to switch it to.
+    /// The power state is unknown, so the opposite state is unknown too.
     #[error("whether {0} is on is not known: its BMC does not answer")]
     PowerUnknown(String),
-    /// Not one of [`config::panel::DOES`].
+    /// The action is not one of [`config::panel::DOES`].
     #[error("this version cannot do it")]
     Unable,
     /// An object could not be read or written.
@@ -81,18 +81,18 @@ pub enum ActionError {
     Object(#[from] ObjectError),
 }
 
-/// Who does it.
+/// Runs the actions of panel and keyboard.
 #[derive(Clone)]
 pub struct LocalActions {
-    /// Objects to change.
+    /// Access to the objects that actions change.
     pub objects: Arc<dyn Objects>,
-    /// Machines by name.
+    /// Index of machines and workflows.
     pub index: Index,
-    /// The time.
+    /// Clock for the time in a network's `rearm` field.
     pub clock: Arc<dyn Clock>,
-    /// Who blinks.
+    /// State of the identify action.
     pub identify_state: IdentifyState,
-    /// The audit log.
+    /// Audit log, which records the actions.
     pub audit: Audit,
 }
 
@@ -107,12 +107,12 @@ impl Actions for LocalActions {
 }
 
 impl LocalActions {
-    /// Does what somebody asked for; `where_at` is how the log names the place.
+    /// Runs an action; `where_at` is the name of the place in the log.
     async fn carry_out_at(&self, order: PanelOrder, where_at: &str) {
         let PanelOrder { action, machine } = order;
         if let Some(leaving) = reset::meant(action) {
             let (audit, at) = (self.audit.clone(), where_at.to_owned());
-            // Why the box goes on is in its log.
+            // The log holds the reason why the box could not be restarted or switched off.
             let leave = move || reset::carry_out(leaving, &at, &audit);
             let _ = tokio::task::spawn_blocking(leave).await;
             return;
@@ -121,7 +121,7 @@ impl LocalActions {
         tracing::info!(what, machine, "asked for at the {where_at}");
         let detail = machine.clone().unwrap_or_default();
         let done = self.do_it(action, machine).await;
-        // A code that is shown changes nothing.
+        // Showing the PIN changes nothing, so it is not audited.
         if action != Action::ShowPin {
             self.audit.local(where_at, what, &detail, done.is_ok());
         }
@@ -136,15 +136,15 @@ impl LocalActions {
             (Action::Rescan, _) => self.rescan().await?,
             (Action::Retry, Some(machine)) => self.retry(&machine).await?,
             (Action::MachinePower, Some(machine)) => self.switch(&machine).await?,
-            // Nothing of it leaves the panel.
+            // The panel shows the PIN itself.
             (Action::ShowPin, _) => {}
             _ => return Err(ActionError::Unable),
         }
         Ok(())
     }
 
-    /// Has every network that is served looked through for other DHCP servers. One that stopped
-    /// because of another serves again once that is gone: it is a person who asks.
+    /// Starts a scan for other DHCP servers on every served network. A network that stopped because
+    /// of another server may serve again when that server is gone. Only a person can ask for this.
     async fn rescan(&self) -> Result<(), ActionError> {
         let now = self.clock.now().to_string();
         for object in self.objects.list(NETWORK, None).await? {
@@ -159,14 +159,14 @@ impl LocalActions {
         Ok(())
     }
 
-    /// Another try of the machine's last workflow.
+    /// Tries the last workflow of the machine again.
     async fn retry(&self, machine: &str) -> Result<(), ActionError> {
         let mut last = self.named(machine)?.into_iter().filter_map(|hardware| {
             let (key, _) = self.index.runs.latest(&hardware.key())?;
             let ended = self.index.course(&key).is_some_and(|course| course.work.state.ended());
             Some((ended, key))
         });
-        // Of two machines of one name, the one that can be tried again.
+        // Several machines may share one name: the first one whose workflow has ended is chosen.
         let first = last.next().ok_or_else(|| ActionError::NoWorkflow(machine.to_owned()))?;
         let key = if first.0 { first } else { last.find(|it| it.0).unwrap_or(first) }.1;
         let request = stdx::random_hex(8);
@@ -177,7 +177,7 @@ impl LocalActions {
         Ok(())
     }
 
-    /// The machine on if it is off, and off if it is on.
+    /// Switches the machine on if it is off, and off if it is on.
     async fn switch(&self, machine: &str) -> Result<(), ActionError> {
         let hardware = self.named(machine)?;
         let reached = hardware.iter().find_map(|hardware| {
@@ -206,7 +206,7 @@ impl LocalActions {
         Ok(())
     }
 
-    /// Machines of that name: one, but for those of several namespaces.
+    /// Machines of that name: one, or several in different namespaces.
     fn named(&self, machine: &str) -> Result<Vec<Arc<Hardware>>, ActionError> {
         let mut all = self.index.machines();
         all.retain(|hardware| hardware.metadata.name == machine);

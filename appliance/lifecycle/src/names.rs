@@ -1,5 +1,5 @@
-//! The names that the box's certificate says: those of its settings, its own, and the addresses
-//! that it has at the moment.
+//! Names in the box's certificate: the names in its settings, its own name, and its current
+//! addresses.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,37 +11,36 @@ use platform::net::Seen;
 use stdx::Clock;
 use tokio::sync::Mutex;
 
-/// How often the box's addresses are looked at.
+/// Interval of reading the box's addresses.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// The certificate, and what it has to say.
+/// Certificate of the box, and the sources of its names.
 pub struct Names {
     pki: Arc<Pki>,
     own: String,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
-    /// Held from a look until the certificate is written: of two looks the later one has the last
-    /// word.
+    /// Locked from a reading until the certificate is written: the later of two readings decides.
     said: Mutex<Said>,
 }
 
-/// What became of the last look.
+/// Result of the last reading.
 #[derive(Default)]
 struct Said {
-    /// By the certificate that is shown.
+    /// Names in the certificate that is served.
     names: Vec<String>,
-    /// Why it does not say what it should.
+    /// Reason why the certificate could not be replaced.
     trouble: Option<String>,
 }
 
 impl Names {
-    /// Of a box that is called `own`. The certificate says nothing new yet.
+    /// Makes the names of a box that is called `own`; does not change the certificate yet.
     pub fn new(pki: Arc<Pki>, own: String, config: Arc<Config>, clock: Arc<dyn Clock>) -> Self {
         Self { pki, own, config, clock, said: Mutex::default() }
     }
 
-    /// The interfaces with their addresses, which the certificate says from now on: whoever reads
-    /// one of them may connect to it at once.
+    /// Reads the interfaces with their addresses, and puts the addresses into the certificate. A
+    /// client may connect to any returned address at once.
     pub async fn look(&self) -> Vec<Seen> {
         self.look_by(platform::net::look()).await
     }
@@ -50,7 +49,7 @@ impl Names {
     /// way.
     async fn look_by<E>(&self, source: impl Future<Output = Result<Vec<Seen>, E>>) -> Vec<Seen> {
         let mut said = self.said.lock().await;
-        // Who could not look knows of no address that has gone.
+        // A failed reading does not show that an address is gone.
         let Ok(seen) = source.await else { return Vec::new() };
         let names = names(self.config.api_names(), &self.own, &seen);
         if names != said.names {
@@ -70,7 +69,7 @@ impl Names {
         seen
     }
 
-    /// Has the certificate follow the addresses as they come and go, for ever.
+    /// Updates the certificate whenever addresses change, for ever.
     pub async fn follow(&self) {
         loop {
             self.look().await;
@@ -79,7 +78,7 @@ impl Names {
     }
 }
 
-/// Each name once, in an order that stays.
+/// Lists each name once, in a stable order.
 fn names(mut names: Vec<String>, own: &str, seen: &[Seen]) -> Vec<String> {
     names.extend([format!("{own}.local"), own.to_owned()]);
     let addresses = seen.iter().flat_map(|seen| &seen.addresses);

@@ -1,9 +1,9 @@
-//! The store as it is at a start: as it was left, or lost.
+//! The store at a start: opened as it was left, or lost.
 //!
-//! A box whose store is damaged or gone still has its page, its panel and its API's words. It runs
-//! in safe mode on an empty store in memory, which answers no question about objects: an empty list
-//! would be taken for knowledge. The damaged file stays where it is until a restore or a factory
-//! reset that somebody asks for.
+//! A box whose store is damaged or gone still serves its page, its panel and the error responses of
+//! its API. It runs in safe mode on an empty store in memory. Requests for objects get an error:
+//! clients would trust an empty list. The damaged file stays where it is until a person orders a
+//! restore or a factory reset.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -26,29 +26,29 @@ use tempfile::TempDir;
 use crate::sealing::Keys;
 use crate::storage;
 
-/// Rights of the group and of others.
+/// Permission bits of the group and of other users.
 const OTHERS: u32 = 0o077;
-/// Made after the store, at the first start: where this is, a store was.
+/// File that the first start makes after the store: where this file is, a store was.
 const LATER: &str = "boot-token.key";
-/// Groups of paths that say nothing of objects.
+/// Path prefixes that are served without the store, because they return no objects.
 const ANSWERED: [&str; 5] = ["/apis/box.tinbox.dev/", "/backup", "/healthz", "/livez", "/version"];
 
-/// The store, and why it is not the one that was left.
+/// Opened store, and the reason if it is not the one that was left.
 pub struct OpenedStore {
-    /// What is written to.
+    /// Store to read and write.
     pub store: Store,
-    /// Why nothing is known of what was stored, if so.
+    /// Reason why the stored objects cannot be read; `None` when they can.
     pub lost: Option<String>,
     /// Folder of the empty store in memory, removed with this value.
     pub folder: Option<TempDir>,
 }
 
-/// Opens the store in the folder `state`. A box of its own goes on without it; on somebody else's
-/// system there is somebody to read the error.
+/// Opens the store in the folder `state`. Firmware goes on without a store that is lost. A guest
+/// returns the error, which its operator can read.
 ///
 /// # Errors
-/// The folder cannot be made. A store that is damaged or gone, of a guest. One that another process
-/// has open, or that cannot be brought forward for want of room: trying again may help.
+/// The folder cannot be made. The store of a guest is damaged or gone. Another process has the
+/// store open, or its conversion lacks disk space: trying again may help.
 pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot make the state folder {}", state.display()))?;
@@ -59,7 +59,7 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     let keys = std::panic::AssertUnwindSafe(Keys::of(state, home));
     let opened = match is_gone {
         true => Err(anyhow::anyhow!("{} is gone", storage::file(state).display())),
-        // Its database may give up on pages that a failing disk has changed.
+        // The database may panic on pages that a failing disk has changed.
         false => catch_unwind(|| storage::open_by(state, &keys)).unwrap_or_else(|_| {
             let file = storage::file(state);
             Err(anyhow::anyhow!("cannot open the store: {} is damaged", file.display()))
@@ -82,8 +82,8 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     Ok(OpenedStore { store, lost: Some(lost), folder: Some(folder) })
 }
 
-/// Takes all rights of other users from a folder, and from the files in it: former releases made
-/// some of them readable.
+/// Removes all permissions of other users from a folder and its files: former releases made some of
+/// them readable.
 fn close(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -95,7 +95,7 @@ fn close(folder: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
 
-/// Has the API answer nothing about objects while the store is lost.
+/// Refuses API requests for objects while the store is lost.
 pub fn refused(router: Router, lost: Option<&str>) -> Router {
     let Some(why) = lost else { return router };
     let message = format!(
@@ -119,7 +119,7 @@ async fn answered(request: Request, next: Next, message: &str) -> Response {
     failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
 }
 
-/// That the store is lost, and the way back.
+/// Fault that says that the store is lost, and how to restore it.
 pub struct LostStore(pub Option<String>);
 
 impl StatusSource for LostStore {

@@ -1,4 +1,4 @@
-//! Whose the box is, and how one makes it one's own.
+//! Owner of the box, and the claim that sets the owner.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use status::view::{Claim, StatusView};
 use web::claim::TRIES_MAX;
 use web::owner::Owner;
 
-/// Files of the state folder that are secret keys: what they open is lost with them. The first
+/// Secret keys in the state folder: the data that they protect is lost with them. The first key
 /// opens the store.
 pub const KEYS: [&str; 5] =
     ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
 
-/// The owner, the code for whoever becomes it, and the box's secrets.
+/// Source of the owner, the claim code and the number of secret keys.
 pub struct OwnerSource {
-    /// Whose the box is.
+    /// Owner of the box.
     pub owner: Arc<Owner>,
-    /// Where its pages are.
+    /// Configuration, for the address of the pages.
     pub config: Arc<Config>,
     /// SHA-256 of the certificate's public key.
     pub key: [u8; 32],
-    /// Where the keys lie.
+    /// State folder, which holds the keys.
     pub state: PathBuf,
 }
 

@@ -1,6 +1,6 @@
-//! Whether the running system works: once it has shown so for long enough, its slot is good and
-//! the boot loader's counter begins anew (UP-4). A box that never says so changes slots with every
-//! third start.
+//! Proof that the running system works. After enough time without a fault its slot is marked good,
+//! and the boot loader's counter starts again (UP-4). A system that is never marked good loses its
+//! slot at every third start.
 
 mod health;
 mod probe;
@@ -16,11 +16,11 @@ use crate::update::Updates;
 pub use health::{Health, Verdict};
 pub use probe::Probe;
 
-/// Between two looks.
+/// Interval of checking the system.
 pub const LOOK: Duration = Duration::from_secs(5);
 
-/// Looks until the slot is good, then ends its work. Ends for good with `shutdown` only: a service
-/// that ends by itself takes the process with it.
+/// Checks the system until its slot is marked good, then waits for `shutdown`. It must not return
+/// earlier: the end of a service ends the process.
 pub async fn run(
     probe: Probe,
     updates: Arc<Updates>,
@@ -53,7 +53,7 @@ async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
     }
 }
 
-/// True if something was written to the disk by the store of this release.
+/// True if the store of this release could write to the disk.
 async fn stores(probe: &Probe) -> bool {
     let stored = probe.stores().await;
     if let Err(error) = &stored {
@@ -63,7 +63,7 @@ async fn stores(probe: &Probe) -> bool {
     stored.is_ok()
 }
 
-/// Whether it is on disk.
+/// Marks the slot good; true when the mark is on disk.
 async fn mark(updates: &Arc<Updates>) -> bool {
     let proved = Arc::clone(updates);
     let marked = tokio::task::spawn_blocking(move || proved.proved());

@@ -1,7 +1,7 @@
-//! How a box of its own is left: restarted, switched off, for one start in safe mode, or as it was
-//! when it was flashed (FR-1, FR-2). Whoever asks, it is done here.
+//! Restart, power-off, safe mode and factory reset of a box with its own system (FR-1, FR-2). All
+//! sources of such an order use this module.
 //!
-//! Never: something erased here. What is wanted is written down, and process 1 does it before
+//! Never: something erased here. The order is written to disk, and process 1 carries it out before
 //! anything of the box runs (`platform::reset`).
 
 use std::sync::Arc;
@@ -21,18 +21,17 @@ use status::source::ViewSource;
 
 use crate::audit::Audit;
 
-/// For those who may do everything: no other role holds a rule of this group.
+/// Only administrators may use this path: no other role holds a rule of this group.
 const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";
-/// Characters of a warning.
+/// Maximum length of a warning, in characters.
 const WARNING_MAX: usize = 400;
 
-/// Why nothing is reset on somebody else's system.
+/// Message of a guest, which cannot be reset by the box.
 pub const NOT_OWN: &str =
     "this Tinbox is a program on somebody else's system, and is restarted and erased there";
 
 /// Routes of a reset: a GET returns an [`ErasureSummary`]; a POST takes a [`BoxActionRequest`] and
-/// returns an [`ErasureSummary`] while the box goes down. `faces` show a box with a
-/// system of its own.
+/// returns an [`ErasureSummary`] while the box goes down. `faces` is `None` on a guest.
 pub fn router(faces: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
     Router::new().route(PATH, get(report).post(leave)).with_state(Asked { faces, audit })
 }
@@ -67,11 +66,11 @@ async fn leave(State(asked): State<Asked>, Json(wish): Json<BoxActionRequest>) -
     }
 }
 
-/// Leaves the box, which is asked for at a place that is named as in `panel`, and records that.
-/// Blocks: it writes to disk.
+/// Restarts, switches off or resets the box, and records the order in the audit log. `at` names the
+/// place of the order, such as `panel`. Blocks: it writes to disk.
 ///
 /// # Errors
-/// The sentence that says why the box goes on.
+/// A sentence with the reason why the box keeps running.
 pub fn carry_out(leaving: BoxAction, at: &str, audit: &Audit) -> Result<(), String> {
     tracing::info!(?leaving, at, "the box is to be left");
     let left = match leaving {
@@ -88,7 +87,7 @@ pub fn carry_out(leaving: BoxAction, at: &str, audit: &Audit) -> Result<(), Stri
     })
 }
 
-/// Its name in the audit log.
+/// Verb of the action in the audit log.
 fn verb(leaving: BoxAction) -> &'static str {
     match leaving {
         BoxAction::Restart => "restart",
@@ -98,7 +97,7 @@ fn verb(leaving: BoxAction) -> &'static str {
     }
 }
 
-/// What a panel's action means here; `None` for those that leave the box running.
+/// Box action of a panel's action; `None` for those that leave the box running.
 pub fn meant(action: Action) -> Option<BoxAction> {
     match action {
         Action::Restart => Some(BoxAction::Restart),
@@ -109,8 +108,8 @@ pub fn meant(action: Action) -> Option<BoxAction> {
     }
 }
 
-/// Has every answer of the API say that the box is in safe mode, as clients of Kubernetes show it
-/// (RFC 7234 section 5.5, code 299).
+/// Adds a warning about safe mode to every response of the API. Kubernetes clients show it (RFC
+/// 7234 section 5.5, code 299).
 pub fn warned(router: Router, safe_mode: Option<&str>) -> Router {
     let Some(warning) = safe_mode.and_then(warning) else { return router };
     router.layer(axum::middleware::map_response(move |mut answer: Response| {

@@ -1,16 +1,17 @@
-//! Keys of the state folder that are sealed to the TPM of the box's board, with a way back.
+//! Keys of the state folder that are sealed to the TPM of the box's board, and their recovery file.
 //!
 //! ```text
-//! STATE/sealing.key        a key in the open: there is no TPM, or no way back yet
+//! STATE/sealing.key        an unsealed key: there is no TPM, or no recovery file yet
 //! STATE/sealing.key.tpm    the same key, sealed to the TPM
 //! STATE/keys.recovery      all keys, encrypted with the owner's passphrase (age)
 //! ```
 //!
 //! Only the owner's login gives the passphrase, so the keys are sealed at the first login or claim.
-//! A key leaves the open after its sealed form and the way back are on the disk and were read
-//! again, and when no slot holds an older release, which would not find the key. A key in the open
-//! wins: a restore puts one there. Where the TPM does not open a key, the
-//! next login puts the keys into the open again, and the box restarts.
+//! The unsealed key file is removed only after its sealed form and the recovery file are on the
+//! disk and were read again. It also stays while a slot holds an older release, which would not
+//! find the key. An unsealed key has priority over its sealed form: a restore writes an unsealed
+//! one. When the TPM does not unseal a key, the next login writes the keys unsealed again, and the
+//! box restarts.
 
 mod recovery;
 
@@ -26,13 +27,13 @@ use platform::slots::{BootVolume, Slot};
 use platform::tpm::{self, Sealer, Tpm};
 use stdx::Secret;
 
-/// Keys that are sealed: the one of the store, and the one of the backups that the box keeps.
+/// Keys that are sealed: the key of the store, and the key of the daily backups.
 pub const SEALED: [&str; 2] = ["sealing.key", "backup.key"];
-/// Ending of the name of a sealed key.
+/// Suffix of the name of a sealed key.
 const ENDING: &str = ".tpm";
-/// The way back.
+/// File with all keys, encrypted with the owner's passphrase.
 const RECOVERY: &str = "keys.recovery";
-/// Files that a factory reset destroys: the sealed keys, the way back, and their copies.
+/// Files that a factory reset destroys: the sealed keys, the recovery file, and their copies.
 pub const KEYS: [&str; 6] = [
     "sealing.key.tpm",
     "backup.key.tpm",
@@ -41,13 +42,13 @@ pub const KEYS: [&str; 6] = [
     "copies/backup.key.tpm",
     "copies/keys.recovery",
 ];
-/// Bytes of the longest key.
+/// Maximum size of a key, in bytes.
 const BYTES_MAX: u64 = tpm::SECRET_MAX as u64;
 
-/// A key that cannot be read or sealed.
+/// Error when a key cannot be read or sealed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The TPM does not open it.
+    /// The TPM does not unseal the key.
     #[error(
         "the key {name} stays closed: log in on the box's page with the owner's passphrase, or \
          restore a backup"
@@ -55,42 +56,42 @@ pub enum Error {
     Closed {
         /// Name of the key.
         name: &'static str,
-        /// Reason of the TPM.
+        /// Error of the TPM.
         #[source]
         source: tpm::Error,
     },
-    /// This board has no TPM.
+    /// The key is sealed, and this board has no TPM.
     #[error(
         "the key {0} is sealed to a TPM, and this board has none: put the disk back into its \
          board, log in on the box's page with the owner's passphrase, or restore a backup"
     )]
     NoTpm(&'static str),
-    /// The TPM does not seal.
+    /// The TPM cannot seal the keys.
     #[error("the keys stay in the open")]
     Unsealed(#[source] tpm::Error),
-    /// The way back is of another passphrase, or damaged.
+    /// The recovery file was made with another passphrase, or is damaged.
     #[error("{RECOVERY} does not open with this passphrase; restore a backup")]
     Unrecovered(#[source] backup::Error),
-    /// The disk does not work.
+    /// A file operation in the state folder failed.
     #[error("cannot use the keys of the state folder")]
     Disk(#[from] io::Error),
 }
 
-/// The outcome of a login.
+/// Result of a login for the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login {
-    /// Nothing was to be done, or nothing can be sealed here.
+    /// Nothing had to be done, or this box cannot seal its keys.
     Unchanged,
-    /// Keys were sealed.
+    /// At least one key was sealed, or the recovery file was renewed.
     Sealed,
-    /// Keys are in the open again; the box has to start anew.
+    /// The keys are unsealed again; the box must restart.
     Recovered,
 }
 
-/// Opens the TPM; `None` when the board has none.
+/// Function that opens the TPM; it returns `None` when the board has none.
 type Open = Arc<dyn Fn() -> Result<Option<Box<dyn Sealer>>, tpm::Error> + Send + Sync>;
 
-/// The keys of a state folder.
+/// Keys of a state folder.
 #[derive(Clone)]
 pub struct Keys {
     state: PathBuf,
@@ -98,7 +99,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// The keys in the folder `state`. A guest leaves the TPM to its system.
+    /// Makes access to the keys in the folder `state`. A guest does not use a TPM: it belongs to
+    /// the host system.
     pub fn of(state: &Path, home: Home) -> Self {
         match home {
             Home::Guest => Self::with(state, || Ok(None)),
@@ -115,10 +117,10 @@ impl Keys {
         Self { state: state.to_owned(), open: Arc::new(open) }
     }
 
-    /// The key of this name; `None` when there is none.
+    /// Reads a key; `None` when it does not exist.
     ///
     /// # Errors
-    /// It is sealed, and the TPM does not open it; or the disk's.
+    /// The TPM does not unseal the key, or its file cannot be read.
     pub fn read(&self, name: &'static str) -> Result<Option<Vec<u8>>, Error> {
         if let Some(plain) = read(&self.state.join(name))? {
             return Ok(Some(plain));
@@ -129,12 +131,12 @@ impl Keys {
         board.unseal(&sealed).map(Some).map_err(closed)
     }
 
-    /// Seals what lies in the open, or brings back what the TPM does not open, now that the owner
-    /// gave the passphrase. `may_seal` says that no slot holds an older release. Blocks: it hashes,
-    /// waits for the TPM, and writes to disk.
+    /// Seals the unsealed keys, or recovers the keys that the TPM does not unseal. `may_seal` says
+    /// that no slot holds an older release. Blocks: it hashes, waits for the TPM, and writes to
+    /// disk.
     ///
     /// # Errors
-    /// The keys are as they were.
+    /// The keys cannot be sealed or recovered.
     pub fn login(&self, passphrase: &Secret, may_seal: bool) -> Result<Login, Error> {
         let mut keys = Vec::new();
         for name in SEALED {
@@ -177,14 +179,15 @@ impl Keys {
         if board.unseal(&again).map_err(Error::Unsealed)? != bytes {
             return Err(io::Error::other(format!("{name} is not what was sealed")).into());
         }
-        // The copy goes last: a start that finds it alone puts the key into the open again.
+        // The copy is destroyed last: a start that finds only the copy restores the unsealed key
+        // from it.
         for path in [self.state.join(name), self.state.join("copies").join(name)] {
             destroy(&path)?;
         }
         Ok(())
     }
 
-    /// Puts the keys that do not open into the open; sealed forms stay until the next login.
+    /// Writes the keys of the recovery file unsealed; their sealed forms stay until the next login.
     fn recover(&self, passphrase: &Secret) -> Result<Login, Error> {
         let bytes = read_any(&self.state.join(RECOVERY))?.unwrap_or_default();
         for (name, key) in recovery::opened(&bytes, passphrase).map_err(Error::Unrecovered)? {
@@ -196,12 +199,13 @@ impl Keys {
     }
 }
 
-/// The act of a login on the keys of a box of its own, for `web::owner::Owner::on_passphrase`.
+/// Returns the hook that seals or recovers the keys at a login, for
+/// `web::owner::Owner::on_passphrase`. Firmware only.
 pub fn at_login(state: &Path) -> impl Fn(&str) + Send + Sync + 'static {
     let keys = Keys::of(state, Home::Firmware);
     move |passphrase| {
         let (keys, passphrase) = (keys.clone(), Secret::from(passphrase.to_owned()));
-        // The login does not wait for it.
+        // Sealing takes seconds, so the login does not wait for the result.
         std::thread::spawn(move || match keys.login(&passphrase, no_slot_is_older()) {
             Ok(Login::Unchanged) => {}
             Ok(Login::Sealed) => tracing::info!("the keys of this box are sealed to its TPM"),
@@ -216,7 +220,7 @@ pub fn at_login(state: &Path) -> impl Fn(&str) + Send + Sync + 'static {
     }
 }
 
-/// True for a file that begins as the way back does.
+/// True if the file begins with the header of a recovery file.
 pub fn is_recovery(mut bytes: &[u8]) -> bool {
     backup::head(&mut bytes, env!("CARGO_PKG_VERSION")).is_ok()
 }
@@ -229,7 +233,8 @@ fn no_slot_is_older() -> bool {
     !is_older(volume.version(other).as_deref(), volume.version(own).as_deref())
 }
 
-/// A version that cannot be read counts as older; an empty slot does not.
+/// True if the other version is older. A version that cannot be read counts as older; an empty slot
+/// does not.
 fn is_older(other: Option<&str>, own: Option<&str>) -> bool {
     let version = |text: Option<&str>| semver::Version::parse(text?).ok();
     match (version(other), version(own)) {
@@ -242,7 +247,7 @@ fn sealed_name(name: &str) -> String {
     format!("{name}{ENDING}")
 }
 
-/// A key, if it is there and no longer than one may be.
+/// Reads a key; `None` when its file is absent. A file longer than [`BYTES_MAX`] is an error.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = read_any(path)?;
     if found.as_ref().is_some_and(|bytes| bytes.len() as u64 > BYTES_MAX) {

@@ -1,8 +1,8 @@
 //! The box's settings: `box.toml` on its boot volume, read, checked and changed from the running
-//! box, with every revision kept (BK-5).
+//! box. Every revision is kept (BK-5).
 //!
-//! Never: a text on the volume that the box's own parser does not take, a change that was made from
-//! another text than the one it replaces, a secret in a diff.
+//! Never: a text on the volume that the box's parser rejects, a secret in a diff. Never a change
+//! that was made from another text than the one it replaces.
 
 mod diff;
 mod disk;
@@ -26,34 +26,35 @@ use config::{Config, Home, Hours, Restart, zone};
 pub use disk::{Disk, Kept, OnDisk};
 pub use handlers::router;
 
-/// Revisions that are kept.
+/// Maximum number of kept revisions.
 pub const REVISIONS_MAX: usize = 100;
-/// Old revisions that are given up for the room of a new one: each has a block at least.
+/// Maximum number of old revisions that are removed to make room for a new one. Each of them uses
+/// at least one block.
 const GIVEN_UP_MAX: usize = 4;
-/// Bytes of a text.
+/// Maximum size of the text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Characters of a note.
+/// Maximum length of a note, in characters.
 const NOTE_CHARS_MAX: usize = 200;
-/// What the running box follows at once: keys, and with a dot at the end all keys below.
+/// Keys whose changes take effect without a restart. A dot at the end means all keys below.
 const LIVE: [&str; 2] = ["time.zone", "upgrade."];
-/// Who wrote what the box finds on its volume.
+/// Author of a text that was written to the volume from outside.
 const OUTSIDE: &str = "the boot volume";
 
-/// What follows a change at once.
+/// Settings whose changes take effect without a restart.
 #[derive(Debug, Clone)]
 pub struct LiveSettings {
-    /// The zone that people read times in.
+    /// Time zone for times that people read; UTC by default.
     pub zone: TimeZone,
-    /// When the box may restart for an update.
+    /// Hours in which the box may restart for an update; `None` means any time.
     pub hours: Option<Hours>,
-    /// Whether it does so by itself.
+    /// Consent to the restart after an update: automatic, or given by a person.
     pub restart: Restart,
-    /// Releases that are refused.
+    /// Releases that the box refuses to install.
     pub hold: Vec<String>,
 }
 
 impl LiveSettings {
-    /// As a configuration says it.
+    /// Takes these settings from a configuration.
     pub fn of(config: &Config) -> Self {
         let named = config.time.zone.as_deref().and_then(zone);
         Self {
@@ -65,33 +66,33 @@ impl LiveSettings {
     }
 }
 
-/// Why the settings are as they were.
+/// Reason why a change of the settings was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The change was made from another text.
+    /// The change was made from another text than the current one.
     #[error(
         "somebody else changed the settings meanwhile: they are {found}, and the change was made \
          from {based}\nhint: read them again, then change them"
     )]
     Changed {
-        /// The sum of what there is.
+        /// Sum of the current text.
         found: String,
-        /// The sum of what the change was made from.
+        /// Sum of the text that the change was made from.
         based: String,
     },
-    /// The new text has mistakes: all of them.
+    /// The new text has mistakes; all of them are listed.
     #[error("the settings would have mistakes:{}", listed(.0))]
     Mistakes(Vec<Mistake>),
-    /// What was asked for makes no sense.
+    /// The request is not valid, with the reason.
     #[error("{0}")]
     Unwanted(String),
-    /// There is no such revision.
+    /// No revision has this number.
     #[error("there is no revision {0}; `tinbox box settings history` lists those there are")]
     NoRevision(u32),
-    /// The state folder.
+    /// The revisions in the state folder cannot be read or written.
     #[error("cannot keep the revisions of the settings")]
     History(#[source] io::Error),
-    /// The boot volume.
+    /// The text on the boot volume cannot be read or written.
     #[error(transparent)]
     Volume(platform::Error),
 }
@@ -100,58 +101,59 @@ fn listed(mistakes: &[Mistake]) -> String {
     mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect()
 }
 
-/// Who changes something, and what they say about it.
+/// Author of a change, and the note on it.
 #[derive(Debug, Clone, Copy)]
 pub struct By<'a> {
-    /// A user's name, or what they stood before.
+    /// Name of a user, or the place of the change, such as the web page.
     pub actor: &'a str,
-    /// May be empty.
+    /// Text for the history; may be empty.
     pub note: &'a str,
 }
 
-/// The settings of this box.
+/// Settings of this box.
 pub struct Settings {
     disk: Box<dyn Disk>,
     clock: Arc<dyn Clock>,
     home: Home,
-    /// What the box was started with.
+    /// Text that the box was started with.
     started: String,
     live: watch::Sender<LiveSettings>,
     writing: Mutex<()>,
 }
 
 impl Settings {
-    /// Those of the box that was started with `config`, which came from the same file.
+    /// Opens the settings of a box that was started with `config`, from the same file.
     pub fn open(disk: Box<dyn Disk>, clock: Arc<dyn Clock>, home: Home, config: &Config) -> Self {
         let started = disk.read().ok().flatten().unwrap_or_default();
         let (live, _) = watch::channel(LiveSettings::of(config));
         Self { disk, clock, home, started, live, writing: Mutex::default() }
     }
 
-    /// What follows a change at once.
+    /// Subscribes to the settings that take effect without a restart.
     pub fn live(&self) -> watch::Receiver<LiveSettings> {
         self.live.subscribe()
     }
 
-    /// The text on the volume.
+    /// Text on the volume; empty when there is none.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// The volume cannot be read.
     pub fn text(&self) -> Result<String, Refused> {
         Ok(self.disk.read().map_err(Refused::Volume)?.unwrap_or_default())
     }
 
-    /// The settings that the text on the volume means; a text with mistakes means none, as at a
-    /// start.
+    /// Configuration of the text on the volume. A text with mistakes gives an empty configuration,
+    /// as at a start.
     pub fn config(&self) -> Config {
         let text = self.text().unwrap_or_default();
         Config::read(&text, self.home).unwrap_or_else(|_| Config::untold())
     }
 
-    /// How they are; `secrets` shows those too.
+    /// Report of the current text, its revision, and the changes that need a restart. `secrets`
+    /// includes the secrets.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The text or the revisions cannot be read.
     pub fn report(&self, secrets: bool) -> Result<SettingsReport, Refused> {
         let text = self.text()?;
         let sum = sum(&text);
@@ -166,10 +168,10 @@ impl Settings {
         })
     }
 
-    /// Every revision that is kept, the oldest first.
+    /// Lists the kept revisions, oldest first.
     ///
     /// # Errors
-    /// They cannot be read.
+    /// The text or the revisions cannot be read.
     pub fn history(&self) -> Result<Vec<Revision>, Refused> {
         let (kept, now) = (self.disk.kept().map_err(Refused::History)?, sum(&self.text()?));
         let current = kept.iter().rposition(|kept| sum(&kept.text) == now);
@@ -184,10 +186,10 @@ impl Settings {
         Ok(kept.into_iter().enumerate().map(revision).collect())
     }
 
-    /// What differs between two revisions, secrets hidden; `None` is what there is now.
+    /// Difference between two revisions, with secrets hidden; `None` is the current text.
     ///
     /// # Errors
-    /// One is not kept any more, or cannot be read.
+    /// A revision does not exist, or cannot be read.
     pub fn diff(&self, from: Option<u32>, to: Option<u32>) -> Result<String, Refused> {
         let kept = self.disk.kept().map_err(Refused::History)?;
         let text = |number: Option<u32>| match number {
@@ -202,16 +204,16 @@ impl Settings {
     /// Replaces the text that has the sum `based`.
     ///
     /// # Errors
-    /// Everything is as it was.
+    /// The settings are unchanged.
     pub fn replace(&self, based: &str, by: By<'_>, text: &str) -> Result<SettingsReport, Refused> {
         self.write(based, by, |_, _| Ok(text.to_owned()))
     }
 
-    /// Changes some keys of the text that has the sum `based`: values by their keys, `None` to take
-    /// one away.
+    /// Changes some keys of the text that has the sum `based`. Each key has its new value; `None`
+    /// removes the key.
     ///
     /// # Errors
-    /// Everything is as it was.
+    /// The settings are unchanged.
     pub fn set(
         &self,
         based: &str,
@@ -221,10 +223,11 @@ impl Settings {
         self.write(based, by, |text, _| edit::set(text, keys).map_err(Refused::Unwanted))
     }
 
-    /// Changes the text that there is now, whatever it is: for a decision that looks at it itself.
+    /// Changes keys of the current text, whatever its sum is. It is for callers that check the
+    /// current values themselves.
     ///
     /// # Errors
-    /// Everything is as it was.
+    /// The settings are unchanged.
     pub fn change(
         &self,
         by: By<'_>,
@@ -233,10 +236,10 @@ impl Settings {
         self.set(&sum(&self.text()?), by, keys)
     }
 
-    /// Makes another text of the one that there is now.
+    /// Replaces the current text with a text that `make` derives from it.
     ///
     /// # Errors
-    /// Everything is as it was.
+    /// The settings are unchanged.
     pub fn rewrite(
         &self,
         by: By<'_>,
@@ -249,7 +252,7 @@ impl Settings {
     /// Writes an older revision again, over the text that has the sum `based`.
     ///
     /// # Errors
-    /// Everything is as it was.
+    /// The settings are unchanged.
     pub fn revert(&self, based: &str, by: By<'_>, number: u32) -> Result<SettingsReport, Refused> {
         let note = match by.note {
             "" => format!("revision {number} again"),
@@ -265,7 +268,7 @@ impl Settings {
         by: By<'_>,
         make: impl FnOnce(&str, &[Kept]) -> Result<String, Refused>,
     ) -> Result<SettingsReport, Refused> {
-        // Held to the end: of two changes of one text, one is the first.
+        // Locked to the end, so that two changes of one text cannot both succeed.
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (old, kept) = (self.text()?, self.disk.kept().map_err(Refused::History)?);
         if sum(&old) != based {
@@ -292,8 +295,8 @@ impl Settings {
         config::mistakes::checked(text, self.home).map_err(Refused::Mistakes)
     }
 
-    /// The revisions, with that of a text that somebody wrote on the volume while the box was not
-    /// asked.
+    /// Adds a revision for a text that was written to the volume from outside, and returns all
+    /// revisions.
     fn found(&self, mut kept: Vec<Kept>, text: &str) -> Result<Vec<Kept>, Refused> {
         let known = kept.iter().any(|kept| kept.text == text);
         let nothing = kept.is_empty() && text.is_empty();
@@ -311,8 +314,8 @@ impl Settings {
         Ok(kept)
     }
 
-    /// Keeps a revision. One that finds no room takes that of the oldest. The settings may be what
-    /// makes room, so they are changed all the same where none is left.
+    /// Stores a revision. A full disk makes it remove the oldest revisions first. A change of the
+    /// settings may be the way to free space, so the change continues when no space is left.
     fn keep_one(&self, kept: &[Kept], new: &Kept) -> Result<(), Refused> {
         let mut kept_now = self.disk.keep(new);
         for old in kept.iter().take(GIVEN_UP_MAX) {
@@ -332,8 +335,8 @@ impl Settings {
         }
     }
 
-    /// Kept first, so that a revision that is on the volume is never unknown; one that is kept and
-    /// did not come to the volume is a revision that never was in force.
+    /// Stores the revision before the volume is written, so that the text on the volume always has
+    /// a revision. A revision whose text did not reach the volume was never in force.
     fn keep(&self, kept: &[Kept], by: By<'_>, text: &str) -> Result<(), Refused> {
         let new = Kept {
             number: next(kept),
@@ -354,7 +357,7 @@ impl Settings {
     }
 }
 
-/// What identifies a text.
+/// Identifies a text: the first 16 bytes of its SHA-256, in hexadecimal.
 pub fn sum(text: &str) -> String {
     stdx::hex(&Sha256::digest(text)[..16])
 }
@@ -367,7 +370,7 @@ fn found(kept: &[Kept], number: u32) -> Result<&Kept, Refused> {
     kept.iter().find(|kept| kept.number == number).ok_or(Refused::NoRevision(number))
 }
 
-/// One line of it.
+/// Removes control characters from a note, and limits its length.
 fn note(text: &str) -> String {
     text.chars().filter(|char| !char.is_control()).take(NOTE_CHARS_MAX).collect()
 }
@@ -376,8 +379,8 @@ fn live(key: &str) -> bool {
     LIVE.iter().any(|live| key == *live || (live.ends_with('.') && key.starts_with(live)))
 }
 
-/// The keys whose values differ between two texts; all of a text that stands beside one that
-/// cannot be read.
+/// Keys whose values differ between two texts. When one text cannot be parsed, these are all keys
+/// of the other.
 fn changed(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (edit::leaves(old), edit::leaves(new));
     let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();

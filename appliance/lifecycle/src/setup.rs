@@ -1,5 +1,5 @@
-//! What the first-boot screens ask and tell (FB-5): they read and write the settings, and decide
-//! nothing that the settings' own parser does not check again.
+//! Data of the first-boot screens (FB-5). The screens read and write the settings. The parser of
+//! the settings checks every value again.
 
 mod cards;
 
@@ -15,10 +15,10 @@ use web::setup::{NicSetup, Setup, UpdateTimes};
 
 use crate::settings::{By, Refused, Settings, roles};
 
-/// Who changes what these screens change.
+/// Author of the changes from these screens.
 const ACTOR: &str = "the web page";
 
-/// The screens of a box of its own.
+/// First-boot screens of a box with its own system.
 pub struct Screens(pub Arc<Settings>);
 
 impl Setup for Screens {
@@ -84,7 +84,7 @@ fn said<T>(done: Result<T, Refused>) -> Result<(), String> {
     })
 }
 
-/// The machine's cards, with nothing said about what they are for.
+/// NICs of the machine, without a role.
 fn seen() -> Vec<NicSetup> {
     let looked = tokio::runtime::Handle::current().block_on(net::look());
     let card = |seen: net::Seen| {

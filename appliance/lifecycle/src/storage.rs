@@ -1,4 +1,4 @@
-//! Where everything that must survive lies.
+//! Store of the box in its state folder: opening it, its sealing key, and its faults.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -16,8 +16,8 @@ use store::{Returned, Room, SealingKey, Store};
 
 use crate::sealing::Keys;
 
-/// Kinds whose values lie sealed on disk: BMC passwords, tokens, and user data with its join
-/// secrets.
+/// Kinds whose values are sealed on disk: BMC passwords, tokens, and user data with join secrets of
+/// a cluster.
 pub const SEALED: [&str; 5] = [
     "/secrets",
     "bootstrap.cluster.x-k8s.io/kubeadmconfigs",
@@ -26,25 +26,25 @@ pub const SEALED: [&str; 5] = [
     "tinkerbell.org/workflows",
 ];
 
-/// The key that seals values.
+/// File of the key that seals values.
 const KEY: &str = "sealing.key";
 
-/// Bytes that are given up when the disk is full, so that there is room to delete.
+/// Bytes that are released when the disk is full, so that objects can still be deleted.
 const RESERVE: u64 = 8 << 20;
 
-/// The store of `STATE/objects.redb`, sealed with the key in `STATE/sealing.key`, with a reserve
-/// for a full disk.
+/// Opens `STATE/objects.redb` with the key in `STATE/sealing.key`, and with a reserve for a full
+/// disk.
 #[cfg(test)]
 pub fn open(state: &Path) -> anyhow::Result<Store> {
     open_by(state, &Keys::of(state, Home::Guest))
 }
 
-/// The same with the key in the open or sealed to the TPM.
+/// Opens the store with a key that may be sealed to the TPM.
 pub fn open_by(state: &Path, keys: &Keys) -> anyhow::Result<Store> {
     open_with(state, RESERVE, keys)
 }
 
-/// As [`open`], of a folder that is not used by a box yet, or by none: without a reserve.
+/// Opens a store in a folder that no running box uses: without a reserve.
 pub fn open_aside(folder: &Path) -> anyhow::Result<Store> {
     open_with(folder, 0, &Keys::of(folder, Home::Guest))
 }
@@ -52,7 +52,7 @@ pub fn open_aside(folder: &Path) -> anyhow::Result<Store> {
 fn open_with(state: &Path, reserve: u64, keys: &Keys) -> anyhow::Result<Store> {
     let path = state.join(KEY);
     let key = match keys.read(KEY).context("cannot open the store")? {
-        // In the open it may have a wrong length, which is said there.
+        // An unsealed key may have a wrong length; `load_or_create` reports this.
         Some(bytes) if !path.exists() => {
             let bytes = bytes.as_slice().try_into();
             SealingKey::new(bytes.context("cannot open the store: its sealed key is damaged")?)
@@ -71,18 +71,18 @@ fn open_with(state: &Path, reserve: u64, keys: &Keys) -> anyhow::Result<Store> {
     Store::open(&file(state), options).context("cannot open the store")
 }
 
-/// The store's file in the folder `state`.
+/// Path of the store's file in the folder `state`.
 pub fn file(state: &Path) -> PathBuf {
     state.join("objects.redb")
 }
 
-/// First and longest wait before a disk that took no writes is tried again.
+/// First and longest wait before a disk that refused a write is tried again.
 const TRIED_EVERY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
-/// Bytes that a disk must take before the store is opened again.
+/// Bytes that a disk must accept before the store is opened again.
 const TRIED_BYTES: usize = 4 << 20;
 
-/// Ends, with an error, when the store has stopped because a write failed and the disk takes writes
-/// again. The program is then started anew, and the store opened as it is on the disk.
+/// Returns an error when the store has stopped because a write failed, and the disk accepts writes
+/// again. The program is then started again, and opens the store from disk.
 pub async fn watch_over(store: Store, state: PathBuf) -> anyhow::Result<()> {
     let cause = stdx::chain(store.until_stopped().await.as_ref());
     tracing::error!(cause, "nothing is stored until the disk takes writes again");
@@ -106,7 +106,7 @@ fn try_disk(place: &Path) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Whether the store has stopped.
+/// Fault that says that the store has stopped.
 pub struct StoppedStore(pub Engine);
 
 impl StatusSource for StoppedStore {
@@ -130,24 +130,24 @@ fn stopped(cause: &store::Error) -> Fault {
     Fault { title: "STORE STOPPED".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-/// Interval of counting the largest kinds: a count walks the whole store.
+/// Interval of counting the largest kinds: a count reads the whole store.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
-/// Kinds that are named.
+/// Maximum number of kinds in the fault.
 const NAMED: usize = 3;
 
-/// Fault of a store that is short of room, with its largest kinds.
+/// Fault that says that the disk is nearly full, with the largest kinds.
 pub struct FullDisk {
     store: Store,
     counted: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl FullDisk {
-    /// Watches the room of this store.
+    /// Watches the free space of this store.
     pub fn new(store: Store) -> Self {
         Self { store, counted: Mutex::default() }
     }
 
-    /// The largest kinds, as in `tinkerbell.org/templates (20 MiB)`.
+    /// Names the largest kinds, such as `tinkerbell.org/templates (20 MiB)`.
     async fn largest(&self) -> Arc<str> {
         let counted = self.counted().clone();
         if let Some((_, text)) = counted.filter(|(at, _)| at.elapsed() < COUNTED_EVERY) {
@@ -195,11 +195,12 @@ fn nearly_full(room: Room, largest: &str) -> Fault {
     Fault { title: "DISK NEARLY FULL".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-/// What a later release stored and this one cannot read, kept beside the store (UP-6).
+/// Fault for data that a later release stored and this release cannot read. The data is kept beside
+/// the store (UP-6).
 pub struct ReturnedStore(Vec<Fault>);
 
 impl ReturnedStore {
-    /// As it lies in the folder `state`.
+    /// Looks for such data in the folder `state`.
     pub fn find(state: &Path) -> Self {
         let found = store::returned(&file(state)).unwrap_or_else(|error| {
             tracing::warn!(error = %stdx::chain(&error), "is anything set aside?");

@@ -1,9 +1,9 @@
-//! Updates of the box's own system (UP-1): a signed bundle is streamed into the slot that does not
-//! run, the box restarts when no machine is being worked on, and the new system proves itself or
-//! is undone with its reason.
+//! Updates of the box's own system (UP-1). A signed bundle is written into the slot that does not
+//! run. The box restarts when no machine has a running workflow. The new system proves that it
+//! works, or the update is undone with a reason.
 //!
-//! Never: a byte of a bundle on the disk whose signature is not good, a restart while a machine is
-//! being worked on unless somebody says so.
+//! Never: a byte of a bundle on the disk before its signature is verified. Never a restart while a
+//! workflow runs, unless a person orders it.
 
 mod handlers;
 mod install;
@@ -34,40 +34,40 @@ pub use handlers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
 
-/// Whose bundles the system takes.
+/// Public keys whose bundles the system accepts.
 const KEYS: &str = "/etc/tinbox/update.pub";
 
-/// Why an update is not made.
+/// Reason why an update was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// One at a time.
+    /// Another update is under way or on trial: only one runs at a time.
     #[error("another update is being made\nhint: `tinbox update status` shows how far it is")]
     Busy,
-    /// It is no bundle for this box, or damaged.
+    /// The bundle is damaged, or its signature is not valid.
     #[error(transparent)]
     Bundle(bundle::Error),
-    /// It is one that nobody wants here.
+    /// The release is not allowed on this box, with the reason.
     #[error("{0}")]
     Unwanted(String),
-    /// A newer release may have to copy the store, which would not fit.
+    /// The disk lacks free space for the copy of the store that a newer release may need.
     #[error(
         "the box's disk is nearly full: {} are free, and {} are needed to bring its store to a \
          newer release\nhint: delete what is not needed, then update",
         stdx::bytes(.0.free), stdx::bytes(.0.needed)
     )]
     NoRoom(Room),
-    /// The disk or the boot loader.
+    /// The disk or the boot loader's variables cannot be read or written.
     #[error(transparent)]
     Host(platform::Error),
-    /// The state folder.
+    /// The record of the update cannot be written to the state folder.
     #[error("cannot write down what is being done")]
     Record(#[source] std::io::Error),
-    /// The program itself.
+    /// The task of the update panicked.
     #[error("the update ended without a word")]
     Ended,
 }
 
-/// The updates of this box.
+/// Updates of this box.
 pub struct Updates {
     running: Slot,
     version: String,
@@ -77,29 +77,29 @@ pub struct Updates {
     runs: Runs,
     store: Store,
     clock: Arc<dyn Clock>,
-    /// When it may restart, and what it never takes.
+    /// Hours of restarts, and releases that are refused.
     live: watch::Receiver<LiveSettings>,
     now: Mutex<Now>,
     installed: Notify,
 }
 
-/// What is being done.
+/// State of the current or last update.
 #[derive(Default)]
 struct Now {
-    /// The one that is made, or was made last.
+    /// Current or last update, as the status shows it.
     update: Option<Update>,
-    /// Somebody is at it.
+    /// True while an update or a rollback is under way.
     busy: bool,
-    /// The other slot is to be started, whatever the machines do.
+    /// True if the restart does not wait for running workflows.
     at_once: bool,
-    /// Somebody said that it is to be started, whatever the hours are.
+    /// True if a person agreed to the restart, so that it does not wait for the allowed hours.
     agreed: bool,
 }
 
 impl Updates {
-    /// Those of the box that runs from `running`, with what this start means for the last one.
-    /// `said` is why the start before ended, where somebody could write it down; `live` what the
-    /// owner says of updates.
+    /// Opens the updates of a box that runs from `running`, and evaluates this start. `said` is the
+    /// reason why the last run ended, if one was recorded. `live` has the owner's settings for
+    /// updates.
     ///
     /// # Errors
     /// The system has no keys, or the boot volume cannot be read.
@@ -133,7 +133,8 @@ impl Updates {
     }
 
     fn judge(&self, said: Option<String>) -> anyhow::Result<()> {
-        // A block that a power cut tore would keep this box from updates for good.
+        // Repairs the block of variables: one that a power cut damaged would prevent updates for
+        // ever.
         let loader = self.volume.mended(self.running)?;
         let kept = Record::load(&self.state).unwrap_or_else(|error| {
             tracing::warn!(%error, "what was kept of the last update cannot be read");
@@ -157,16 +158,16 @@ impl Updates {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the running system still has to prove itself.
+    /// True while the running system has to prove that it works.
     pub fn on_trial(&self) -> bool {
         let is_proving = |update: &Update| update.state == UpdateState::Proving;
         self.now().update.as_ref().is_some_and(is_proving)
     }
 
-    /// The running system works: its slot is good. Trying again may help after an error.
+    /// Marks the slot of the running system good. The caller may try again after an error.
     ///
     /// # Errors
-    /// The boot loader cannot be told, or the record not be written.
+    /// The boot loader's variables or the record cannot be written.
     pub fn proved(&self) -> Result<(), Refused> {
         let change = self.volume.change(self.running, |all| record::prove(all, self.running));
         change.map_err(Refused::Host)?;
@@ -178,8 +179,8 @@ impl Updates {
         Ok(())
     }
 
-    /// The running system does not work, for this reason: the box restarts, into the same system
-    /// for a second try or into the one before.
+    /// Restarts the box because the running system does not work, for this reason. The next start
+    /// is a second try of this system, or the system before.
     pub fn give_up(&self, reason: &str) {
         tracing::error!(reason, "the update does not work; restarting");
         let record = Record { reason: reason.to_owned(), ..self.record() };
@@ -196,11 +197,11 @@ impl Updates {
         })
     }
 
-    /// The bundle that comes in `pieces`, of `size` bytes where the sender says so, into the other
-    /// slot; `at_once` lets the restart not wait for machines.
+    /// Writes the bundle that comes in `pieces` into the other slot. `size` is its length in bytes,
+    /// if known. With `at_once`, the restart does not wait for running workflows.
     ///
     /// # Errors
-    /// Nothing changed but that the other slot may hold no system any more.
+    /// The running system is unchanged; the other slot may be empty.
     pub async fn install(
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
@@ -238,10 +239,10 @@ impl Updates {
         done
     }
 
-    /// The other slot's system again, on trial as an update is.
+    /// Puts the system in the other slot on trial, as an update does.
     ///
     /// # Errors
-    /// There is none, or the loader cannot be told.
+    /// The other slot has no system that works, or the boot loader's variables cannot be written.
     pub fn roll_back(&self, at_once: bool) -> Result<(), Refused> {
         let before = self.begin()?;
         let done = self.turn_back();
@@ -263,7 +264,7 @@ impl Updates {
         self.volume.change(self.running, |all| all.put_on_trial(other)).map_err(Refused::Host)
     }
 
-    /// What was shown before; from here on nobody else may begin.
+    /// Marks an update as under way, and returns the status that was shown before.
     fn begin(&self) -> Result<Option<Update>, Refused> {
         let mut now = self.now();
         let on_trial =
@@ -293,7 +294,8 @@ impl Updates {
     }
 
     fn written(&self, manifest: &Manifest) -> Result<(), Refused> {
-        // The release that could have come back for its copy of the store is overwritten.
+        // The previous release is overwritten, so the copy of the store for its return is not
+        // needed.
         if let Err(error) = store::forget_copy(&storage::file(&self.state)) {
             tracing::warn!(error = %stdx::chain(&error), "an old copy of the store stays");
         }
@@ -360,7 +362,7 @@ fn name(slot: Slot) -> String {
     slot.letter().to_ascii_uppercase().to_string()
 }
 
-/// A record as people see it.
+/// Converts a record for the status.
 fn shown(record: &Record) -> Update {
     Update {
         version: record.version.as_str().into(),

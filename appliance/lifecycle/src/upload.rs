@@ -1,5 +1,5 @@
-//! Uploads as they come. A client that falls silent holds nothing: a half-open connection would
-//! keep backups and updates from everybody else.
+//! Uploads of backups and bundles. A client that stops sending is disconnected: a half-open
+//! connection would block backups and updates of all other clients.
 
 use std::time::Duration;
 
@@ -8,25 +8,26 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-/// Longest wait for the next piece.
+/// Maximum wait for the next piece.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Bytes that must come within [`WINDOW`] of waiting for them.
+/// Minimum number of bytes that must come within each [`WINDOW`] of waiting.
 const WINDOW_BYTES: usize = 64 << 10;
-/// See [`WINDOW_BYTES`].
+/// Time in which [`WINDOW_BYTES`] must come.
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// End of an upload, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// All of it came, or the client went away: the reader knows which.
+    /// The body ended, or the client disconnected: the reader of the data can tell which.
     Body,
-    /// Nobody wants more of it.
+    /// The reader stopped reading.
     Reader,
-    /// It came too slowly.
+    /// The client sent too slowly.
     Stalled,
 }
 
-/// Passes the pieces of a body on. With its end, or when too little comes, `to` is closed.
+/// Forwards the pieces of a body. `to` is closed at the end of the body, or when the client sends
+/// too slowly.
 pub async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) -> End {
     let (mut waited, mut bytes) = (Duration::ZERO, 0);
     loop {
@@ -36,7 +37,7 @@ pub async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) -> End {
             Ok(None | Some(Err(_))) => return End::Body,
             Err(_) => return stalled(),
         };
-        // The time that the reader takes is not the client's.
+        // Only the wait for the client counts, not the time that the reader takes.
         waited += begun.elapsed();
         bytes += piece.len();
         if bytes >= WINDOW_BYTES {
@@ -67,7 +68,7 @@ mod tests {
 
     use super::{End, SILENCE, WINDOW, WINDOW_BYTES, pass};
 
-    /// Pieces of so many bytes, each after a pause; then silence, or the end.
+    /// Body of that many pieces, each sent after a pause; then no data, or the end.
     fn body(pieces: usize, size: usize, pause: Duration, ends: bool) -> Body {
         let sent = stream::iter(0..pieces).then(move |_| async move {
             sleep(pause).await;
@@ -85,11 +86,11 @@ mod tests {
         let second = Duration::from_secs(1);
         for (body, end, pieces, limit) in [
             (body(3, 100, second, true), End::Body, 3, second * 3),
-            // Silent after ten bytes.
+            // No data after ten bytes.
             (body(1, 10, second, false), End::Stalled, 1, second + SILENCE),
-            // A byte now and then.
+            // One small piece every 20 seconds.
             (body(1000, 1, second * 20, false), End::Stalled, 2, WINDOW),
-            // Slow, and fast enough.
+            // Slow, but above the minimum.
             (body(20, WINDOW_BYTES / 2, second * 25, true), End::Body, 20, second * 25 * 20),
         ] {
             let (send, mut receive) = mpsc::channel(1);

@@ -1,14 +1,14 @@
-//! The backups that the box makes itself, once a day, so that there is a way back when its store is
-//! damaged: on the cache's volume, sealed with a key of the state's (`backup.key`), which a factory
-//! reset destroys.
+//! Daily backups that the box makes itself, for the case that its store is damaged. They are on the
+//! volume of the cache, encrypted with a key of the state folder (`backup.key`). A factory reset
+//! destroys this key.
 //!
 //! ```text
 //! CACHE/backups/2026-11-26T02-30-00Z.boxbak
 //! STATE/backup.key                            a secret key of age
 //! ```
 //!
-//! Never: a backup of a box whose store is lost, one that is taken away before a newer one is
-//! whole.
+//! Never: a backup of a box whose store is lost, an old backup removed before a newer one is
+//! complete.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, ErrorKind};
@@ -27,22 +27,22 @@ use tokio_util::sync::CancellationToken;
 use super::{Backups, Refused, disk, spool};
 use crate::sealing::Keys;
 
-/// The key, in the state folder.
+/// File of the backups' key, in the state folder.
 pub const KEY: &str = "backup.key";
 /// Suffix of a backup's name.
 const ENDING: &str = ".boxbak";
-/// Backups that are kept; the oldest go.
+/// Number of backups that are kept; the oldest are removed.
 pub const KEPT: usize = 3;
-/// Interval of looking for a backup that is due. The first look is one interval after the start.
+/// Interval of checking if a backup is due. The first check is one interval after the start.
 const LOOKED_EVERY: Duration = Duration::from_secs(600);
 /// Age of the newest backup at which the next is due.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 
-/// True if another one is due: nothing is written for a store that has not changed since.
+/// True if a backup is due: none is made while the store has not changed since the last one.
 fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bool {
     match newest {
         None => true,
-        // A clock that was ahead is no reason to wait for it.
+        // A backup from the future was made with a wrong clock, and must not delay the next.
         Some((made, _)) if made > now => true,
         Some((made, of)) => of != revision && now.duration_since(made) >= AGE_MAX,
     }
@@ -66,7 +66,7 @@ impl Backups {
         shutdown.run_until_cancelled(turning).await;
     }
 
-    /// One now, if it is due.
+    /// Makes a backup if one is due.
     async fn make_one(self: &Arc<Self>, folder: &Path) -> Result<(), Refused> {
         let folder = folder.to_owned();
         self.alone(move |this, _| {
@@ -80,10 +80,10 @@ impl Backups {
         .await
     }
 
-    /// One now, whoever asks.
+    /// Makes a backup now, in addition to the daily ones.
     ///
     /// # Errors
-    /// Why not.
+    /// The box has no folder for backups, its store is lost, or the backup cannot be made.
     pub async fn keep_now(self: &Arc<Self>) -> Result<StoredBackup, Refused> {
         let folder = self.kept_in.clone().ok_or(Refused::Nowhere)?;
         self.is_known()?;
@@ -92,7 +92,7 @@ impl Backups {
         newest.ok_or(Refused::Ended)
     }
 
-    /// One more, in place of the oldest. Blocks.
+    /// Makes a backup, and removes the oldest ones above [`KEPT`]. Blocks: it writes to disk.
     fn keep_one(&self, folder: &Path) -> Result<(), Refused> {
         let folder = folder.to_owned();
         DirBuilder::new()
@@ -113,7 +113,7 @@ impl Backups {
         Ok(())
     }
 
-    /// Looks which are there.
+    /// Reads the list of kept backups from disk.
     pub(super) fn remember_kept(&self) {
         match self.kept() {
             Ok(kept) => *self.kept_place() = kept,
@@ -128,10 +128,10 @@ impl Backups {
         self.now.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that are there, the newest first.
+    /// Lists the kept backups, newest first.
     ///
     /// # Errors
-    /// The disk's.
+    /// The folder or a backup cannot be read.
     pub fn kept(&self) -> Result<Vec<StoredBackup>, Refused> {
         let Some(folder) = &self.kept_in else { return Ok(Vec::new()) };
         let mut all = listed(folder)?;
@@ -146,18 +146,18 @@ impl Backups {
         Ok(kept.collect())
     }
 
-    /// As `verify`, of the one of this name.
+    /// Verifies the kept backup of this name, as [`Backups::verify`] does.
     ///
     /// # Errors
-    /// There is none, or what is wrong with it.
+    /// The backup does not exist, or cannot be restored.
     pub async fn verify_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, Refused> {
         self.alone(move |this, handle| this.rehearse(this.open_kept(&name)?, handle)).await
     }
 
-    /// As `restore`, of the one of this name.
+    /// Restores the kept backup of this name, as [`Backups::restore`] does.
     ///
     /// # Errors
-    /// There is none, or what is wrong with it; this box is then as it was.
+    /// The backup does not exist, or cannot be restored; this box is then unchanged.
     pub async fn restore_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, Refused> {
         let restored =
             self.alone(move |this, handle| this.become_that(this.open_kept(&name)?, handle));
@@ -167,7 +167,7 @@ impl Backups {
     fn open_kept(&self, name: &str) -> Result<Reader<File>, Refused> {
         let none = || Refused::NoSuch(name.chars().take(100).collect());
         let folder = self.kept_in.as_ref().ok_or_else(none)?;
-        // What is listed is a name, and no way out of the folder.
+        // Only listed names are opened, so that a name cannot lead out of the folder.
         let known = listed(folder)?.into_iter().any(|(known, _)| known == name);
         let file = known.then(|| File::open(folder.join(name))).ok_or_else(none)?;
         let file = file.map_err(disk("open the backup"))?;
@@ -175,7 +175,7 @@ impl Backups {
         Ok(Reader::open(file, Some(&key), env!("CARGO_PKG_VERSION"))?)
     }
 
-    /// The key of these backups, made when there is none.
+    /// Reads the key of the daily backups, or makes it when there is none.
     fn identity(&self) -> Result<(Identity, ::backup::Recipient), Refused> {
         let read = disk("read backup.key");
         let found = Keys::of(&self.state, self.home).read(KEY).map_err(io::Error::other);
@@ -197,7 +197,7 @@ impl Backups {
     }
 }
 
-/// The whole backups of a folder by their names, the oldest first; what is none is left alone.
+/// Lists the complete backups of a folder by name, oldest first. Other files are skipped.
 fn listed(folder: &Path) -> Result<Vec<(String, Header)>, Refused> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -216,13 +216,13 @@ fn listed(folder: &Path) -> Result<Vec<(String, Header)>, Refused> {
             Err(error) => tracing::warn!(name, error = stdx::chain(&error), "no backup"),
         }
     }
-    // By what is in them: a clock that was ahead makes none of them the newest for ever.
+    // Sorted by revision first: a backup made with a wrong clock must not stay the newest for ever.
     found.sort_by(|(a, one), (b, other)| (one.revision, a).cmp(&(other.revision, b)));
     Ok(found)
 }
 
 impl spool::Made {
-    /// Puts the backup into a file of its own, durably.
+    /// Writes the backup to a named file, durably.
     fn into_file(mut self, folder: &Path, name: &str) -> io::Result<()> {
         use std::io::{Seek as _, SeekFrom};
         let part: PathBuf = folder.join(format!("{name}.part"));

@@ -1,4 +1,4 @@
-//! What goes into a backup.
+//! Contents of a backup, collected from the state folder, the store and the leases.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,11 +14,11 @@ use store::{Frozen, Key, Stored};
 use super::{Backups, Made, Refused, disk, leases, spool};
 use crate::storage::SEALED;
 
-/// Folders of the state folder whose files belong to a backup.
+/// Subfolders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];
-/// Files that are this machine's alone: the key its disk is sealed with, what its TPM sealed, the
-/// code for whoever becomes its owner, what its slots hold, when its last backup was made, the key
-/// of the backups it keeps, settings that its boot volume did not take.
+/// Files of this machine, which are not part of a backup. They are the key and TPM data that
+/// protect its disk, the claim code, the state of its slots and the time of its last backup. They
+/// also include the key of its daily backups, and settings that its boot volume did not accept.
 const MACHINES: [&str; 9] = [
     "sealing.key",
     "sealing.key.tpm",
@@ -30,17 +30,17 @@ const MACHINES: [&str; 9] = [
     super::daily::KEY,
     super::place::LEFT,
 ];
-/// Endings of what is not done, or kept otherwise.
+/// Suffixes of unfinished files, and of files that a backup contains in another form.
 const OTHERS: [&str; 5] = [".redb", ".part", ".new", ".restoring", ".damaged"];
-/// Beginning of the store, its reserve, and stores of other formats.
+/// Prefix of the store, its reserve, and stores of other formats.
 const STORE: &str = "objects.";
-/// Beginning of what was heard on a network's wire.
+/// Prefix of files with DHCP observations of a network.
 const HEARD: &str = "dhcp-";
-/// What the lease file of an interface is called.
+/// Prefix and suffix of the lease file of an interface.
 pub const LEASES: (&str, &str) = ("leases-", ".redb");
 
-/// Whether the file at a path of the state folder goes with a box to other hardware. What a later
-/// release keeps there does, unless it says otherwise here.
+/// True if the file at a path of the state folder is moved to other hardware with a backup. Files
+/// of later releases are included unless this function excludes them.
 pub fn belongs(path: &str) -> bool {
     match path.split_once('/') {
         Some((folder, name)) => {
@@ -57,7 +57,7 @@ fn ends_otherwise(name: &str) -> bool {
     OTHERS.iter().any(|ending| name.ends_with(ending))
 }
 
-/// The files of the state folder that [`belongs`] is true of, by their paths there, sorted.
+/// Lists the files of the state folder that [`belongs`] includes, as sorted relative paths.
 pub fn files(state: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for folder in [""].into_iter().chain(FOLDERS) {
@@ -78,11 +78,11 @@ pub fn files(state: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Everything but the objects, which are too many to hold.
+/// All parts of a backup except the objects, which are too many for memory.
 struct Held(Vec<(Part, Vec<u8>)>);
 
 impl Backups {
-    /// Writes all of it into a file of its own.
+    /// Writes a complete backup into a new file.
     pub(super) fn gather(&self, lock: &Lock) -> Result<Made, Refused> {
         let plain = matches!(lock, Lock::Plain);
         let frozen = self.store.freeze()?;
@@ -119,7 +119,7 @@ impl Backups {
         Ok(Made { file, name, last: LastBackup { at: Some(made), bytes } })
     }
 
-    /// Every object that is kept, in one moment of the store.
+    /// Calls `each` for every object of the snapshot. A `plain` backup leaves out sealed kinds.
     fn objects(
         &self,
         frozen: &Frozen,
@@ -158,7 +158,7 @@ impl Backups {
         Ok(Held(parts))
     }
 
-    /// Those with leases.
+    /// Lists the interfaces that have a lease file, sorted.
     fn interfaces(&self) -> io::Result<Vec<String>> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.state)? {
@@ -170,7 +170,7 @@ impl Backups {
         Ok(found)
     }
 
-    /// Where the cache's files are from, and what they are.
+    /// Lists the files of the cache as JSON: origin, digest, size and pin.
     fn listed(&self) -> Result<Vec<u8>, Refused> {
         let items = self.images.report().items;
         let ready = items.iter().filter(|image| image.state == ImageState::Ready);
@@ -187,7 +187,7 @@ impl Backups {
     }
 }
 
-/// A file, if it is there and no larger than one may be.
+/// Reads a file; `None` when it is absent. A file longer than [`ENTRY_BYTES_MAX`] is an error.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let content = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -200,7 +200,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// What a name may be in a file's.
+/// Replaces characters that are not safe in a file name, and limits its length to 64.
 fn file_name(name: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '.';
     name.chars().map(|char| if plain(char) { char } else { '-' }).take(64).collect()

@@ -1,5 +1,6 @@
-//! Backups over the API. Their paths are no kind of an API group: what no role names but `*` is for
-//! administrators, and a backup is everything that they have.
+//! HTTP handlers of backups. Only administrators may use their paths: these belong to no API group,
+//! and a role other than `*` cannot name them. A backup contains all data that administrators can
+//! read.
 
 use std::sync::Arc;
 
@@ -18,15 +19,19 @@ use tokio::sync::mpsc;
 use super::{Backups, Made, PIECES, Refused};
 use crate::upload;
 
-/// What opens the body, percent-encoded: a header of a request over TLS, never a URL, which logs
-/// keep.
+/// Request header with the passphrase of the body, percent-encoded. A header over TLS is not
+/// logged, as a URL is.
 const PASSPHRASE: &str = "tinbox-passphrase";
 
-/// `/backup`: a GET is answered with a [`LastBackup`]; a POST of an [`BackupRequest`] with a
-/// backup. `/backup/verify` and `/backup/restore`: a POST has a backup as its body and is answered
-/// with a [`BackupSummary`]; after the latter the box restarts. `/backup/kept`: a GET is answered
-/// with the [`status::backup::StoredBackup`] that the box made itself, a POST with one that it
-/// makes now; `/backup/kept/NAME/…` are as above.
+/// Routes of backups.
+///
+/// - `/backup`: a GET returns a [`LastBackup`]; a POST takes a [`BackupRequest`] and returns a
+///   backup.
+/// - `/backup/verify` and `/backup/restore`: a POST takes a backup and returns a [`BackupSummary`].
+///   The box restarts after a restore.
+/// - `/backup/kept`: a GET lists the [`status::backup::StoredBackup`] values of the daily backups;
+///   a POST makes one now and returns it.
+/// - `/backup/kept/NAME/verify` and `/backup/kept/NAME/restore` use a daily backup.
 pub fn router(backups: Arc<Backups>) -> Router {
     Router::new()
         .route("/backup", get(last).post(create))
@@ -73,7 +78,7 @@ async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<BackupReq
     }
 }
 
-/// An answer that a browser keeps as a file.
+/// Response with a backup, which a browser saves as a file.
 fn download(backups: &Arc<Backups>, made: Made) -> Result<Response, Refused> {
     let (size, name) = (made.last.bytes, format!("attachment; filename=\"{}\"", made.name));
     let mut response = Response::new(made.body(backups)?);

@@ -1,4 +1,4 @@
-//! Leases as a backup has them: JSON, so that the format of the file may change.
+//! Leases in a backup: JSON, so that the format of the lease file may change.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -29,7 +29,7 @@ enum State {
     Declined,
 }
 
-/// The leases of an interface, whose file may be open.
+/// Returns the leases of an interface as JSON. DHCP may have the lease file open.
 pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, Refused> {
     let leases = match open.read(interface) {
         Some(read) => read?,
@@ -49,8 +49,8 @@ pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, 
     serde_json::to_vec(&kept).map_err(|error| disk("write the leases")(error.into()))
 }
 
-/// Those of a file that nobody has open. A copy is read: whoever wants to open the file itself
-/// meanwhile is not to be held up.
+/// Reads a lease file that DHCP does not have open. It reads a copy, so that DHCP can open the file
+/// at any time.
 fn closed(file: &Path) -> Result<Vec<Lease>, Refused> {
     let copy = file.with_extension("part");
     std::fs::copy(file, &copy).map_err(disk("copy the leases"))?;
@@ -59,7 +59,7 @@ fn closed(file: &Path) -> Result<Vec<Lease>, Refused> {
     Ok(read?)
 }
 
-/// Makes a lease file of them; answers how many they are.
+/// Makes a lease file from JSON; returns the number of leases.
 pub fn write(content: &[u8], file: &Path) -> Result<u64, Refused> {
     let kept: Vec<Kept> = serde_json::from_slice(content)
         .map_err(|error| Refused::Unfit(format!("its leases cannot be read: {error}")))?;

@@ -1,17 +1,17 @@
-//! From staged files to the box's own, whatever the power does.
+//! Moves restored files to their places, safely also when the power is cut at any step.
 //!
 //! ```text
 //! STATE/restore.new/…          being written: the next start removes it
-//! STATE/restore/               whole and on disk: the next start goes on with it
+//! STATE/restore/               complete and on disk: the next start continues with it
 //!   names.json                 the paths of all files that the box will have
-//!   files/…                    those that are not in their place yet
+//!   files/…                    files that are not in their final place yet
 //!   box.toml                   for the boot volume, if it is not there yet
-//! STATE/restore.done/…         all is in its place: to be removed
-//! STATE/unrestored.toml        box.toml that the boot volume did not take: each start tries again
+//! STATE/restore.done/…         all files are in place: this folder is to be removed
+//! STATE/unrestored.toml        box.toml that the boot volume refused: each start tries again
 //! ```
 //!
-//! Between the three there are only renames of a folder, which happen or do not. A start that is
-//! cut goes on at the next: each step may be done twice.
+//! A folder changes from one of the three states to the next by a rename, which is atomic. The next
+//! start continues after a power cut: each step may run twice.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};
@@ -20,40 +20,41 @@ use std::path::Path;
 
 use super::gather;
 
-/// While it is written.
+/// Folder of a restore that is being written.
 pub const UNFINISHED: &str = "restore.new";
-/// The files of the state folder.
+/// Folder of the restored state files, in the folder of a restore.
 pub const FILES: &str = "files";
-/// Their paths.
+/// JSON list of the paths of these files.
 pub const NAMES: &str = "names.json";
-/// What the owner wrote.
+/// Settings for the boot volume.
 pub const SETTINGS: &str = "box.toml";
 
-/// The settings of a backup that are not in force.
+/// Settings of a restored backup that the boot volume did not accept.
 pub const LEFT: &str = "unrestored.toml";
 
 const WHOLE: &str = "restore";
 const DONE: &str = "restore.done";
-/// Stays, where the backup has none: a box that has an owner is nobody else's by a restore.
+/// Kept also when the backup does not contain it: a restore must not remove the owner.
 const OWNER: &str = "owner.json";
 
-/// The staged folder takes the place that the next start looks at.
+/// Renames the staged folder to the name that the next start looks for.
 pub fn commit(staged: &Path, state: &Path) -> io::Result<()> {
     fs::rename(staged, state.join(WHOLE))?;
     File::open(state)?.sync_all()
 }
 
-/// Goes on with a restore that a power cut or its own restart stopped, before anybody reads a file
-/// of the state folder; `settings` takes what is to be on the boot volume. Answers whether there
-/// was one.
+/// Continues a restore that a power cut or its own restart stopped. It must run before any file of
+/// the state folder is read. `settings` writes a text to the boot volume. Returns true if there was
+/// a restore.
 ///
 /// # Errors
-/// The disk's; the next start goes on.
+/// A file operation failed; the next start continues.
 pub fn resume(state: &Path, settings: impl FnOnce(&str) -> io::Result<()>) -> io::Result<bool> {
     steps(state, settings, &mut || Ok(()))
 }
 
-/// `next` is asked before every step, and may stop it as a power cut would.
+/// Runs the steps of a restore. `next` is called before every step, and an error from it stops the
+/// restore like a power cut.
 pub(super) fn steps(
     state: &Path,
     settings: impl FnOnce(&str) -> io::Result<()>,
@@ -74,7 +75,8 @@ pub(super) fn steps(
             fs::remove_file(state.join(&path))?;
         }
     }
-    // What the old box gave out is not known to the new one.
+    // Leases of this box that the backup does not contain are removed: the restored state does not
+    // know them.
     for entry in fs::read_dir(state)? {
         let name = entry?.file_name().into_string().unwrap_or_default();
         let leases = name.starts_with(gather::LEASES.0) && name.ends_with(gather::LEASES.1);
@@ -105,8 +107,8 @@ pub(super) fn steps(
     Ok(true)
 }
 
-/// Puts the settings of a backup on the boot volume. A volume that refuses them stops nothing, and
-/// the only copy stays for the next start.
+/// Writes the settings of a backup to the boot volume. A volume that refuses them does not stop the
+/// start, and the only copy stays for the next start.
 fn put_settings(
     left: &Path,
     settings: impl FnOnce(&str) -> io::Result<()>,
@@ -129,7 +131,7 @@ fn put_settings(
     }
 }
 
-/// A sentence about settings of a backup that are not in force.
+/// Sentence about settings of a restored backup that are not in force.
 pub fn unrestored(state: &Path) -> Option<String> {
     let left = state.join(LEFT);
     left.exists().then(|| {
@@ -146,7 +148,7 @@ fn put(from: &Path, to: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// A folder with all that is in it, if it is there.
+/// Removes a folder and its contents, if it exists.
 pub fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

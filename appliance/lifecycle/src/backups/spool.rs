@@ -1,5 +1,5 @@
-//! A backup that was made: all of it is on disk before a byte is sent, so whoever asks gets all of
-//! it or a reason, and never holds up the store.
+//! Finished backup in a file. All of it is on disk before the first byte is sent: the client gets a
+//! complete backup or an error, and a slow client does not block the store.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};
@@ -15,19 +15,19 @@ use tokio_util::io::ReaderStream;
 use super::{Backups, Refused, disk};
 
 const PART: &str = "backup.part";
-/// Bytes that are read at once.
+/// Bytes of one read.
 const PIECE: usize = 64 << 10;
 
-/// A backup in a file without a name.
+/// Finished backup in a file without a name.
 pub struct Made {
     pub(super) file: File,
-    /// What it may be called.
+    /// File name that is proposed to the client.
     pub name: String,
-    /// Its size and time.
+    /// Size and time of the backup.
     pub last: LastBackup,
 }
 
-/// A file in `folder` that goes when it is closed.
+/// Makes a file in `folder` without a name, which is deleted when it is closed.
 pub fn file(folder: &Path) -> io::Result<File> {
     let path = folder.join(PART);
     let mut options = OpenOptions::new();
@@ -38,7 +38,7 @@ pub fn file(folder: &Path) -> io::Result<File> {
 }
 
 impl Made {
-    /// As the body of an answer. The box remembers it once all of it was taken away.
+    /// Makes the body of a response. The box records the backup when its last byte was read.
     pub fn body(mut self, backups: &Arc<Backups>) -> Result<Body, Refused> {
         self.file.seek(SeekFrom::Start(0)).map_err(disk("read the backup"))?;
         let (last, backups) = (self.last, Arc::clone(backups));

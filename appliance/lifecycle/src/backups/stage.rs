@@ -1,4 +1,4 @@
-//! A backup made into the files of a box, in a folder of its own, and looked at as a start would.
+//! Restore of a backup into a separate folder, with the checks of a start.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -16,25 +16,26 @@ use super::gather::{LEASES, belongs};
 use super::{Backups, LAST, Refused, disk, leases, place};
 use crate::storage;
 
-/// Bytes of objects that are put into the store at once.
+/// Bytes of objects that are written to the store in one transaction.
 const BATCH_BYTES: usize = 8 << 20;
-/// What every box has that was not plain.
+/// Files that every backup must contain, except a plain one.
 const NEEDED: [&str; 4] = ["pki/ca.key", "pki/ca.crt", "pki/serviceaccount.key", "tokens"];
 
-/// A folder for the files, which goes when it is not wanted.
+/// Folder for the restored files; it is deleted unless it was committed.
 pub struct Folder {
     path: PathBuf,
     kept: bool,
 }
 
 impl Folder {
-    /// Where nothing of it stays: in memory, on a box of its own.
+    /// Makes a folder for a test restore. It is in the folder for temporary files, which is in
+    /// memory on firmware.
     pub fn for_rehearsal() -> Result<Self, Refused> {
         let name = format!("tinbox-rehearsal-{}", stdx::random_hex(8));
         Self::make(std::env::temp_dir().join(name))
     }
 
-    /// Where it can take its place.
+    /// Makes a folder in the state folder, so that a rename can commit it.
     pub fn beside(state: &Path) -> Result<Self, Refused> {
         let path = state.join(place::UNFINISHED);
         place::remove(&path).map_err(disk("remove an earlier restore"))?;
@@ -53,7 +54,7 @@ impl Folder {
         self.path.join(place::FILES)
     }
 
-    /// From here on this is the box: whatever happens, its next start puts the files in place.
+    /// Makes the restore final: from here on, the next start moves the files to their places.
     pub fn commit(mut self, state: &Path) -> Result<(), Refused> {
         sync(&self.path).map_err(disk("write the restored files"))?;
         place::commit(&self.path, state).map_err(disk("put the restored files in place"))?;
@@ -72,7 +73,7 @@ impl Drop for Folder {
     }
 }
 
-/// Everything below is on disk.
+/// Syncs a file, or a folder with all its contents.
 fn sync(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         for entry in fs::read_dir(path)? {
@@ -82,7 +83,7 @@ fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Objects on their way into the store.
+/// Objects that are being written to the store.
 struct Objects<'a> {
     store: Store,
     revision: u64,
@@ -109,7 +110,7 @@ impl Objects<'_> {
         Ok(self.handle.block_on(self.store.adopt(self.revision, batch))?)
     }
 
-    /// How many are there now, each of which opens.
+    /// Writes the last batch; returns the number of stored objects, after reading each of them.
     fn end(mut self) -> Result<u64, Refused> {
         self.flush()?;
         let mut count = 0;
@@ -122,7 +123,7 @@ impl Objects<'_> {
 }
 
 impl Backups {
-    /// Reads all of it into `folder`, and tries what a start would.
+    /// Writes all parts of a backup into `folder`, and runs the checks of a start.
     pub(super) fn stage<R: Read>(
         &self,
         mut reader: Reader<R>,
@@ -187,7 +188,7 @@ impl Backups {
         })
     }
 
-    /// The keys and tokens are those of a box: a start would take them.
+    /// Checks that the keys and tokens are complete and valid, as a start would.
     fn try_start(&self, files: &Path) -> Result<(), Refused> {
         let missing = NEEDED.iter().find(|name| !files.join(name).is_file());
         if let Some(missing) = missing {

@@ -1,5 +1,5 @@
-//! Backups of a box that is only its files: what comes back, what never gets out, and cuts of the
-//! power at every step.
+//! Backup and restore of a box that consists of its files only: restored data, secrets that must
+//! not leave, and power cuts at every step.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,12 +27,12 @@ mod daily;
 mod restoring;
 
 const WORDS: &str = "correct horse";
-/// The password of a management controller, which nobody else may see.
+/// Password of a BMC, which must not appear in a plain backup.
 const PASSWORD: &[u8] = br#"{"metadata":{"name":"bmc-nuc1"},"data":{"password":"aHVudGVyMg=="}}"#;
 const NUC: &[u8] = br#"{"metadata":{"name":"nuc1"},"spec":{"userData":"hunter3"}}"#;
 const CONFIG: &[u8] = br#"{"metadata":{"name":"colours"},"data":{"rack":"blue"}}"#;
 
-/// A box that only keeps.
+/// Box with its files only, without running services.
 struct Place {
     folder: TempDir,
     backups: Arc<Backups>,
@@ -79,7 +79,7 @@ fn lease() -> Lease {
 }
 
 impl Place {
-    /// One with keys of its own and nothing else.
+    /// Makes a box with new keys and no objects.
     fn fresh() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
@@ -92,7 +92,7 @@ impl Place {
         Self { folder, backups }
     }
 
-    /// One that was used.
+    /// Makes a box with objects, leases and settings.
     async fn used() -> Self {
         let used = Self::fresh();
         put(&used.backups.store, "/secrets", "bmc-nuc1", PASSWORD).await;
@@ -106,7 +106,7 @@ impl Place {
         fs::write(used.folder.path().join("box.toml"), b"name = \"box-7f3a\"\n").unwrap();
         let leases = LeaseFile::open(&state.join("leases-eth1.redb")).unwrap();
         leases.commit(&[Change::Put(lease())]).unwrap();
-        // Not of the box, but of its machine or its moment.
+        // Files of the machine or of the moment, which are not part of a backup.
         for name in ["update.json", "dhcp-eth1", "leases-eth1.part"] {
             fs::write(state.join(name), b"of this machine").unwrap();
         }
@@ -127,7 +127,7 @@ impl Place {
         Ok(file.to_vec())
     }
 
-    /// The next start: everything closes, what was restored takes its place.
+    /// Simulates the next start: closes all files, and moves restored files to their places.
     fn restart(self) -> Self {
         let Self { folder, backups } = self;
         let home = backups.state.clone();
@@ -176,7 +176,7 @@ fn words(text: &str) -> Option<Secret> {
     Some(Secret::from(text))
 }
 
-/// Every file of a folder with its content.
+/// Reads every file of a folder.
 fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -215,7 +215,7 @@ async fn a_fresh_box_becomes_the_one_that_was_backed_up() {
     assert_eq!((rehearsed.leases, rehearsed.settings, rehearsed.restarts), (1, true, false));
     assert_eq!(tree(&spare.state()), untouched, "a rehearsal changes nothing");
 
-    // Both are closed before each other's files are read: only then is a redb file what it says.
+    // Both boxes are closed before their files are read: a redb file is complete only then.
     fs::write(spare.state().join("of-before"), b"goes").unwrap();
     let done = spare.backups.restore(pieces(&file), words(WORDS)).await.unwrap();
     assert_eq!(done, BackupSummary { restarts: true, ..rehearsed });

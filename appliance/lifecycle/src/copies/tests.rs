@@ -1,4 +1,4 @@
-//! Files that are damaged or gone, with and without a copy.
+//! Files that are damaged or missing, with and without a copy.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{Act, Found, OWNER, VITAL, act, keep, mend};
 
-/// A state folder as a start leaves it.
+/// Makes a state folder as a start leaves it.
 fn box_with_files() -> TempDir {
     let folder = TempDir::new().unwrap();
     let state = folder.path();

@@ -1,4 +1,4 @@
-//! What the box is called, and that it can be found by that name (multicast DNS, RFC 6762).
+//! Name of the box, and its announcement by multicast DNS (RFC 6762).
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,20 +9,21 @@ use platform::net;
 use stdx::MacAddr;
 use tokio::time::{Instant, sleep};
 
-/// How long the first network card may take to be there.
+/// Maximum wait for the first NIC.
 const CARD: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
-/// The file of the state folder that holds the box's first name. The order of the cards may change
-/// from start to start.
+/// File in the state folder with the box's first name. The order of the NICs may change from start
+/// to start.
 const NAME: &str = "name";
-/// Bytes of that file.
+/// Maximum size of that file, in bytes.
 const NAME_MAX: u64 = 64;
-/// What the box offers to whoever looks around (RFC 6763), with its ports.
+/// Services that the box announces (RFC 6763), with their ports.
 const SERVICES: [(&str, u16); 2] =
     [("_https._tcp.local.", 443), ("_tinkerbell._tcp.local.", 42113)];
 
-/// The name that its owner gave it, or else `box-7f3a`: by the end of the hardware address of the
-/// card that was first at the box's first start. `state` is the box's folder, where it has one.
+/// Returns the name that the owner set, or else a name such as `box-7f3a`. That name ends with the
+/// last two bytes of the MAC address of the first NIC at the first start. `state` is the state
+/// folder, if the box has one.
 pub async fn name(given: Option<&str>, state: Option<&Path>) -> String {
     if let Some(given) = given {
         return given.to_owned();
@@ -46,12 +47,12 @@ pub async fn name(given: Option<&str>, state: Option<&Path>) -> String {
     }
 }
 
-/// By the first card that is there now.
+/// Name by the first NIC that is present now.
 pub fn by_first_card() -> String {
     by_card(net::links().first().map_or(MacAddr([0; 6]), |link| link.mac))
 }
 
-/// The name of the first start.
+/// Name that the first start stored.
 fn first_name(state: &Path) -> Option<String> {
     let name = String::from_utf8(durable_file::read(&state.join(NAME), NAME_MAX).ok()??).ok()?;
     let name = name.trim();
@@ -70,9 +71,9 @@ fn by_card(MacAddr(mac): MacAddr) -> String {
     format!("box-{:02x}{:02x}", mac[4], mac[5])
 }
 
-/// Answers for `NAME.local` on every network, with every address that the box has there.
+/// Announces `NAME.local` on every network, with all addresses of the box there.
 ///
-/// Lives as long as what it returns.
+/// The announcement ends when the returned value is dropped.
 pub fn announce(name: &str) -> anyhow::Result<ServiceDaemon> {
     let daemon = ServiceDaemon::new().context("cannot answer multicast DNS")?;
     for (service, port) in SERVICES {

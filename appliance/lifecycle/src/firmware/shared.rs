@@ -1,5 +1,6 @@
-//! Racks' networks on interfaces that are for people too: their address is the one that somebody
-//! else gives, so the box serves there once it has it, and begins anew when it is another.
+//! Racks' networks on interfaces that people use too. Another DHCP server assigns their address.
+//! The box serves a network when it has the address, and restarts its services when the address
+//! changes.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -10,16 +11,15 @@ use rustix::process::{Signal, getpid, kill_process};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// How long a start waits for an address; one that comes later begins the process anew.
+/// Maximum wait for an address at a start; an address that comes later restarts the process.
 const FIRST: Duration = Duration::from_secs(8);
-/// Between two looks.
+/// Interval of reading the addresses.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long another address must stay until it is believed: a server that cannot make up its mind
-/// must not keep the box from its work.
+/// Time that another address must stay before it is used: a server that changes its offers often
+/// must not stop the services.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// Gives each such network of `config` the address of its interface, and watches over it in
-/// `tasks`.
+/// Waits for the address of each such network of `config`, and watches the address in `tasks`.
 pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
     let deadline = Instant::now() + FIRST;
     for network in config.network.iter_mut().filter(|network| network.is_shared()) {
@@ -33,7 +33,7 @@ pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
             Some((address, prefix)) => {
                 network.address = format!("{address}/{prefix}");
                 network.joined = true;
-                // Checked with another address when it was read.
+                // The network was checked with another address when the configuration was read.
                 config.networks.extend(network.spec().plan().ok());
             }
             None => {
@@ -47,8 +47,8 @@ pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
     }
 }
 
-/// Ends the process in order once the interface has another address than `served`: every service
-/// names the box by it.
+/// Ends the process in order when the interface has another address than `served`: every service
+/// uses the address.
 async fn follow(interface: String, served: Option<Ipv4Addr>) {
     let mut other: Option<(Ipv4Addr, Instant)> = None;
     loop {
@@ -70,7 +70,7 @@ async fn follow(interface: String, served: Option<Ipv4Addr>) {
     }
 }
 
-/// The address that people reach the box by on an interface; `kept` as long as it is there.
+/// Address by which people reach the box on an interface; `kept` as long as it is there.
 async fn address(interface: &str, kept: Option<Ipv4Addr>) -> Option<(Ipv4Addr, u8)> {
     let seen = net::look().await.ok()?;
     let card = seen.into_iter().find(|seen| seen.link.name == interface)?;

@@ -1,4 +1,4 @@
-//! The box's clock: put right by servers, remembered, and told to its racks.
+//! Clock of the box: set by NTP servers, stored across restarts, and served to its racks.
 
 mod refusals;
 mod step;
@@ -22,33 +22,33 @@ use tokio::time::{Instant, sleep};
 use refusals::Refusals;
 use step::{Steps, Verdict};
 
-/// Whom to ask when neither the owner nor a DHCP server names anybody.
+/// Default servers, when neither the owner nor a DHCP server names one.
 const DEFAULT: [&str; 2] = ["pool.ntp.org", "time.cloudflare.com"];
-/// Servers that are asked, at most.
+/// Maximum number of servers.
 const SERVERS_MAX: usize = 8;
-/// Of one name's addresses.
+/// Maximum number of addresses of one server name.
 const ADDRESSES_MAX: usize = 3;
-/// Samples of each server, and what lies between them (RFC 5905 section 13.1: a burst).
+/// Samples of each server, and the interval between them (RFC 5905 section 13.1: a burst).
 const SAMPLES: usize = 4;
 const SAMPLE_EVERY: Duration = Duration::from_secs(2);
-/// From one round to the next, while the clock is followed.
+/// First and longest interval between rounds while the clock is synchronized.
 const SOON: Duration = Duration::from_secs(64);
 const LATER: Duration = Duration::from_secs(1024);
-/// After a round in which nobody could be believed: the first wait, and the longest.
+/// First and longest wait after a round without a trusted server.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_mins(4));
-/// A clock that is wrong by more is set; otherwise it runs to the right time (RFC 5905's STEPT).
+/// A clock with a larger error is stepped; a smaller error is slewed (RFC 5905's STEPT).
 const STEP: Duration = Duration::from_millis(128);
-/// Without an answer for longer, a clock runs by itself.
+/// Time without an answer after which the clock is in holdover.
 const LOST: Duration = Duration::from_hours(1);
-/// How often the time is written down (TM-2).
+/// Interval of storing the time (TM-2).
 const REMEMBER: Duration = Duration::from_mins(15);
 
-/// Who tells the time, by the interface whose DHCP server says so.
+/// NTP servers from DHCP, by interface.
 #[derive(Debug, Clone, Default)]
 pub struct Offered(Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>);
 
 impl Offered {
-    /// What the server of this interface says now.
+    /// Replaces the servers of an interface.
     pub fn set(&self, interface: &str, servers: &[Ipv4Addr]) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(interface.to_owned(), servers.to_vec());
@@ -60,17 +60,17 @@ impl Offered {
     }
 }
 
-/// What is known of the clock.
+/// State of the clock.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    /// How far it can be believed.
+    /// Trust in the clock.
     pub standing: Standing,
-    /// Who told it, as people write it; empty when nobody did.
+    /// Address of the server that set the clock; empty when none did.
     pub source: String,
 }
 
-/// Keeps the clock right, for ever. `written`: whom the owner wants asked; `None` for whoever there
-/// is.
+/// Keeps the clock right, for ever. `written` are the servers from the configuration; `None` allows
+/// the servers from DHCP and the defaults.
 pub async fn keep(
     written: Option<Vec<String>>,
     offered: Offered,
@@ -125,16 +125,16 @@ async fn follow(
     }
 }
 
-/// The opinion to follow.
+/// Result of a round.
 struct Opinion {
     sample: Sample,
-    /// The server whose it is.
+    /// Address of the server of the sample.
     source: String,
-    /// Servers with the same one.
+    /// Number of servers that agree with the sample.
     agreeing: usize,
 }
 
-/// Decides whether the clock follows, and says so where it does not.
+/// Decides if the clock follows an opinion, and logs a refusal.
 fn is_followed(opinion: &Opinion, steps: &mut Steps) -> bool {
     let Opinion { sample, source, agreeing } = opinion;
     match steps.judge(sample.offset, *agreeing, SystemTime::now()) {
@@ -150,7 +150,7 @@ fn is_followed(opinion: &Opinion, steps: &mut Steps) -> bool {
     }
 }
 
-/// Those whom the owner wrote down, or else those of the network, or else everybody's (TM-3).
+/// Chooses the servers: those of the owner, or else those of DHCP, or else the defaults (TM-3).
 fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
     let mut servers = match written {
         Some(written) if !written.is_empty() => written.to_vec(),
@@ -162,7 +162,7 @@ fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
     servers
 }
 
-/// What the servers think, and which of them.
+/// Queries the servers, and chooses the best sample. `None` when no server can be trusted.
 async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<Opinion> {
     let addresses = join_all(servers.iter().map(|server| lookup(server))).await;
     let now = Instant::now();
@@ -189,7 +189,7 @@ async fn lookup(server: &str) -> Vec<SocketAddr> {
     found
 }
 
-/// The samples of one server, and its word when it does not want to be asked.
+/// Samples of one server, and its kiss code if it refuses queries.
 async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
     let mut samples = Vec::new();
     for number in 0..SAMPLES {
@@ -201,7 +201,7 @@ async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
             Err(Refusal::Kiss(word)) => return (samples, Some(word)),
             Err(error) => {
                 tracing::debug!(%server, reason = %stdx::chain(&error), "no time");
-                // It is away.
+                // The server does not answer.
                 break;
             }
         }
@@ -209,7 +209,7 @@ async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
     (samples, None)
 }
 
-/// Puts the clock right; returns what it was told, at the clock's new time.
+/// Sets or slews the clock. Returns the report of the server, at the new time.
 fn apply(sample: &Sample, source: &str) -> ServerReport {
     let Sample { offset, .. } = *sample;
     let done = if offset.abs() >= STEP {
@@ -224,20 +224,20 @@ fn apply(sample: &Sample, source: &str) -> ServerReport {
     ServerReport { at: Timestamp::now(), ..sample.told }
 }
 
-/// The port of a rack's questions about the time.
+/// Opens the NTP port for the queries of a rack.
 ///
 /// # Errors
-/// When it is taken, or the address is not the box's.
+/// The port is in use, or the address is not the box's.
 pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
     let at = SocketAddr::from((address, ntp::PORT));
     let bound = UdpSocket::bind(at).await;
     bound.with_context(|| format!("cannot listen on {at} for questions about the time"))
 }
 
-/// Tells a rack the time, for as long as the box has one.
+/// Serves NTP to a rack, for as long as the box has a clock state.
 ///
 /// # Errors
-/// When the port breaks.
+/// The socket fails.
 pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::Result<()> {
     let (say, standing) = watch::channel(known.borrow().standing);
     let passing = async {
@@ -245,7 +245,7 @@ pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::R
         while known.changed().await.is_ok() {
             say.send_replace(known.borrow().standing);
         }
-        // Nobody keeps the clock any more; what is known stays true for a while.
+        // The task that sets the clock has ended; its last state stays valid for a while.
         std::future::pending::<()>().await;
     };
     tokio::select! {
@@ -254,7 +254,7 @@ pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::R
     }
 }
 
-/// Before anybody told it: a guess, or what a battery kept.
+/// State of the clock before a server sets it: guessed, or kept by the battery.
 pub fn at_start(guessed: bool) -> Known {
     let standing = if guessed { Standing::Unset } else { Standing::Holdover(None) };
     Known { standing, source: String::new() }

@@ -22,7 +22,7 @@ use store::{Options, Store};
 use super::{IDENTIFY_FOR, IdentifyState, LocalActions};
 use crate::audit::Audit;
 
-/// A box's hands over the real store and its API.
+/// Actions of a box over a real store and its API.
 struct Rig {
     _folder: tempfile::TempDir,
     hands: LocalActions,
@@ -67,7 +67,7 @@ impl Rig {
         self.hands.objects.list(resource, None).await.unwrap()
     }
 
-    /// Why something is not done; empty when it is.
+    /// Runs an action; returns the error, or an empty text on success.
     async fn asked(&self, action: Action, machine: &str) -> String {
         let machine = (!machine.is_empty()).then(|| machine.to_owned());
         let done = self.hands.do_it(action, machine).await;
@@ -142,7 +142,7 @@ async fn what_is_done_at_the_box_itself_leaves_a_line() {
         |action, machine: Option<&str>| PanelOrder { action, machine: machine.map(Into::into) };
     hands.carry_out_at(order(Action::Identify, None), "panel").await;
     hands.carry_out_at(order(Action::MachinePower, Some("nuc9")), "keyboard").await;
-    // The log is whole once its last user is gone.
+    // The log is complete when its last user is dropped.
     drop(hands);
     let log = std::fs::read_to_string(folder.path().join("audit/audit.log")).unwrap();
     let told: Vec<_> = log

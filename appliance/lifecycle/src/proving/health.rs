@@ -1,18 +1,18 @@
-//! Time that every proof must hold, and time that a new system may lack one. No clock and no host:
-//! times are those of [`stdx::Clock::steady`].
+//! Decides when the system has proved itself, and when an update has failed. It uses no clock and
+//! no host: times are those of [`stdx::Clock::steady`].
 
 use std::time::Duration;
 
-/// Time without a gap after which the system works (UP-4).
+/// Time that every proof must hold without a gap, before the system works (UP-4).
 pub const PROVED: Duration = Duration::from_secs(120);
-/// Time until a new system lacks nothing, before the update is undone: an update that does not work
-/// must not keep a rack waiting.
+/// Time in which a new system must have every proof. After it the update is undone: an update that
+/// does not work must not keep a rack waiting.
 pub const GIVE_UP: Duration = Duration::from_secs(180);
 
-/// Meaning of one look at the running system.
+/// Result of one check of the running system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Not decided: look again.
+    /// Not decided: check again.
     Open,
     /// Every proof held for [`PROVED`].
     Works,
@@ -20,7 +20,7 @@ pub enum Verdict {
     Fails,
 }
 
-/// Proofs since the supervisor started.
+/// State of the proofs since the supervisor started.
 #[derive(Debug)]
 pub struct Health {
     began: Duration,
@@ -29,12 +29,12 @@ pub struct Health {
 }
 
 impl Health {
-    /// The supervisor started at `now`.
+    /// Begins at `now`, the start of the supervisor.
     pub fn new(now: Duration) -> Self {
         Self { began: now, whole_since: None }
     }
 
-    /// Takes one look at `now`: `whole` is whether every proof is there, `on_trial` whether the
+    /// Evaluates a check at `now`. `whole` says that every proof holds; `on_trial` says that the
     /// system is new and may be undone.
     pub fn look(&mut self, whole: bool, on_trial: bool, now: Duration) -> Verdict {
         if !whole {
@@ -55,7 +55,7 @@ mod tests {
     use super::{GIVE_UP, Health, PROVED};
 
     const SECOND: Duration = Duration::from_secs(1);
-    /// The clock does not begin with the supervisor.
+    /// Nonzero start of the clock, because the clock is older than the supervisor.
     const BEGAN: Duration = Duration::from_secs(7000);
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let looks = [
             (Duration::ZERO, true, Open),
             (PROVED - SECOND, true, Open),
-            // One was gone for a moment.
+            // A proof was missing for a moment.
             (PROVED, false, Open),
             (PROVED + SECOND, true, Open),
             (PROVED * 2, true, Open),
@@ -78,13 +78,13 @@ mod tests {
 
     #[test]
     fn only_a_new_system_is_given_up_and_only_while_a_proof_is_missing() {
-        // On trial or not, then looks: seconds after the start, every proof there, verdict.
+        // On trial or not, then the checks: seconds after the start, every proof holds, verdict.
         type Row = (bool, &'static [(u32, bool, super::Verdict)]);
         let table: [Row; 5] = [
             (true, &[(0, false, Open), (179, false, Open), (180, false, Fails)]),
             (true, &[(175, true, Open), (180, true, Open), (185, false, Fails)]),
             (true, &[(179, true, Open), (298, true, Open), (299, true, Works)]),
-            // The system before an update runs on, whatever it lacks.
+            // The system before an update runs on, also when a proof is missing.
             (false, &[(180, false, Open), (9000, false, Open)]),
             (false, &[(180, false, Open), (9000, true, Open), (9120, true, Works)]),
         ];

@@ -1,4 +1,4 @@
-//! The proofs, taken from the host: what of them is missing.
+//! Proofs that the running system works, read from the host.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,14 +17,14 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// How long the API may take to answer the box itself.
+/// Maximum time of a request to the box's own API.
 const ANSWER: Duration = Duration::from_secs(5);
-/// What the system's making wrote; it is as old as the sources.
+/// File that the build of the system wrote; its time is the time of the sources.
 const BUILT: &str = "/etc/os-release";
-/// Any answer is one: what is asked for is a sign of life, not an object.
+/// Any HTTP response is accepted: the request only checks that the API responds.
 const REQUEST: &[u8] = b"GET /version HTTP/1.1\r\nHost: tinbox\r\nConnection: close\r\n\r\n";
 
-/// Looks at the running system.
+/// Checks the running system.
 pub struct Probe {
     config: Arc<Config>,
     tls: TlsConnector,
@@ -33,11 +33,12 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// `address` is where the box alone asks the API, and `pin` is of the box's own key. The dates
-    /// of its certificate are not judged: the clock that they would be judged by is set by others.
+    /// Makes a probe. `address` is the box's own address of the API, and `pin` is of the box's own
+    /// key. The validity period of the certificate is not checked: the clock may be wrong, and is
+    /// set by others.
     ///
     /// # Errors
-    /// There is no TLS 1.3.
+    /// TLS 1.3 is not available.
     pub fn new(
         config: Arc<Config>,
         pin: Pin,
@@ -45,7 +46,7 @@ impl Probe {
         store: Store,
     ) -> anyhow::Result<Self> {
         let mut tls = pin.client_config().context("cannot set up TLS towards the box itself")?;
-        // HTTP/1.1 is what the API speaks to a client that names no protocol.
+        // HTTP/1.1 is the protocol of the API for a client that offers no protocol in ALPN.
         tls.alpn_protocols.clear();
         Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)), address, store })
     }
@@ -53,12 +54,13 @@ impl Probe {
     /// Checks that the store takes writes. They are on the disk when this returns.
     ///
     /// # Errors
-    /// It does not.
+    /// The store takes no writes.
     pub async fn stores(&self) -> Result<(), store::Error> {
         self.store.touch().await
     }
 
-    /// What does not work, as phrases. The store was opened before anybody could ask.
+    /// Lists the missing proofs, as phrases: API, addresses of the networks, clock. The store is
+    /// not checked: it was opened before the services started.
     pub async fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         if let Err(error) = self.api().await {
@@ -76,10 +78,10 @@ impl Probe {
         lacks
     }
 
-    /// Asks the API for a sign of life.
+    /// Sends a request to the API.
     ///
     /// # Errors
-    /// There is none in time.
+    /// The API does not respond with HTTP in time.
     pub async fn api(&self) -> anyhow::Result<()> {
         let asking = async {
             let stream = TcpStream::connect(self.address).await?;
@@ -95,8 +97,8 @@ impl Probe {
     }
 }
 
-/// What is wrong with the addresses of networks. A card that is not there may have been taken out;
-/// when none is there, the system does not know them.
+/// Lists the networks whose interface lacks its address. A missing NIC may have been removed; when
+/// all are missing, the system may lack their drivers, so all are listed.
 fn missing<'a>(networks: impl Iterator<Item = (&'a str, Ipv4Addr)>, seen: &[Seen]) -> Vec<String> {
     let (there, gone): (Vec<_>, Vec<_>) =
         networks.partition(|(name, _)| seen.iter().any(|it| it.link.name == *name));
@@ -104,7 +106,7 @@ fn missing<'a>(networks: impl Iterator<Item = (&'a str, Ipv4Addr)>, seen: &[Seen
     judged.iter().filter_map(|(name, own)| unbound(name, IpAddr::V4(*own), seen)).collect()
 }
 
-/// Says so when `interface` has not its address.
+/// Returns a phrase if `interface` is missing or lacks its address.
 fn unbound(interface: &str, address: IpAddr, seen: &[Seen]) -> Option<String> {
     let there = seen.iter().find(|seen| seen.link.name == interface);
     match there {
@@ -116,7 +118,7 @@ fn unbound(interface: &str, address: IpAddr, seen: &[Seen]) -> Option<String> {
     }
 }
 
-/// Says so when the clock is behind the system's making.
+/// Returns a phrase if the clock is earlier than the build of the system.
 fn early(now: SystemTime, built: Option<SystemTime>) -> Option<String> {
     (built? > now).then(|| "the clock is behind the system's making".to_owned())
 }

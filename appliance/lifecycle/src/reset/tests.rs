@@ -26,7 +26,7 @@ fn faces() -> Arc<dyn ViewSource> {
     Arc::new(Example)
 }
 
-/// A log whose folder is gone already.
+/// Makes a log whose folder is already removed.
 fn audit() -> Audit {
     let folder = tempfile::tempdir().unwrap();
     Audit::new(AuditLog::open(folder.path()).unwrap(), Arc::new(SystemClock))

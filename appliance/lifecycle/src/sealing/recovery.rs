@@ -1,5 +1,6 @@
-//! The way back to sealed keys: a file as backups are, encrypted with the owner's passphrase, with
-//! nothing but the keys. Its header names the passphrase by the hash of `owner.json`.
+//! Recovery file of sealed keys. It has the format of a backup, is encrypted with the owner's
+//! passphrase, and contains only the keys. Its header identifies the passphrase by the hash of
+//! `owner.json`.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor};
@@ -17,13 +18,13 @@ const OWN: &str = env!("CARGO_PKG_VERSION");
 /// Keys by their names.
 pub type Found = Vec<(&'static str, Vec<u8>)>;
 
-/// The mark of the passphrase of today.
+/// Mark of the current passphrase: the SHA-256 of `owner.json`.
 pub fn mark(state: &Path) -> io::Result<String> {
     let owner = std::fs::read(state.join("owner.json"))?;
     Ok(stdx::hex(&Sha256::digest(owner)))
 }
 
-/// The mark of the file at `path`; `None` for one that is absent or damaged.
+/// Mark in the file at `path`; `None` if the file is absent or damaged.
 pub fn read_mark(path: &Path) -> io::Result<Option<String>> {
     match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -31,7 +32,7 @@ pub fn read_mark(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// The file of these keys.
+/// Makes the recovery file of these keys.
 pub fn made(
     keys: &[(&'static str, Vec<u8>)],
     mark: &str,
@@ -57,7 +58,7 @@ pub fn made(
     writer.finish().map(Cursor::into_inner)
 }
 
-/// The keys of a file; those of later releases are left out.
+/// Decrypts the keys of a recovery file; keys of later releases are skipped.
 pub fn opened(file: &[u8], passphrase: &Secret) -> Result<Found, Error> {
     let key = Key::Passphrase(passphrase.clone());
     let mut reader = Reader::open(file, Some(&key), OWN)?;

@@ -11,7 +11,7 @@ use super::{Error, Keys, Login, SEALED, is_older};
 const KEY: [u8; 32] = [0x5a; 32];
 const OTHER: &[u8] = b"AGE-SECRET-KEY-1OFBACKUPS";
 
-/// A TPM of a board that is a number.
+/// Simulated TPM of a board with this number.
 struct Board(u8);
 
 impl Sealer for Board {
@@ -38,7 +38,7 @@ fn secret(text: &str) -> Secret {
     Secret::from(text.to_owned())
 }
 
-/// A box with an owner, whose keys lie in the open.
+/// Makes a state folder with an owner and unsealed keys.
 fn owned() -> tempfile::TempDir {
     let state = tempfile::tempdir().unwrap();
     fs::create_dir(state.path().join("copies")).unwrap();
@@ -50,7 +50,7 @@ fn owned() -> tempfile::TempDir {
     state
 }
 
-/// True if a file of the folder has the bytes.
+/// True if a file of the folder contains the bytes.
 fn lies_in_the_open(state: &Path, bytes: &[u8]) -> bool {
     let folders = [state.to_owned(), state.join("copies")];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -94,7 +94,7 @@ fn a_disk_on_another_board_opens_by_the_passphrase_of_the_owner_alone() {
         assert!(!state.path().join(SEALED[0]).exists());
         assert_eq!(moved.login(&secret("correct horse"), true).unwrap(), Login::Recovered);
         assert_eq!(moved.read(SEALED[0]).unwrap().unwrap(), KEY);
-        // The login after the restart seals them to this board, if it can.
+        // The login after the restart seals the keys to this board, if it has a TPM.
         let expected = if board.is_some() { Login::Sealed } else { Login::Unchanged };
         assert_eq!(moved.login(&secret("correct horse"), true).unwrap(), expected);
         assert_eq!(moved.read(SEALED[1]).unwrap().unwrap(), OTHER);
@@ -125,7 +125,7 @@ fn a_restored_key_wins_over_a_sealed_one_and_is_sealed_in_its_place() {
     assert_eq!(keys.read(SEALED[1]).unwrap().unwrap(), OTHER);
 }
 
-/// An older release would not find the key, and say that it is gone.
+/// An older release would not find a sealed key, and would report it as missing.
 #[test]
 fn nothing_is_sealed_while_a_slot_holds_an_older_release() {
     for (other, own, expected) in [

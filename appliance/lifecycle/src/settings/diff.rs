@@ -1,14 +1,14 @@
-//! Two texts compared line by line, shown as `diff -u` does.
+//! Difference of two texts, line by line, in the format of `diff -u`.
 
 use std::fmt::Write as _;
 
-/// Lines around a change that are shown with it.
+/// Unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
-/// Pairs of lines that are compared; texts with more are shown as wholly different between the
-/// lines that they have in common at both ends.
+/// Maximum number of compared pairs of lines. In larger texts, all lines between the common
+/// beginning and the common end count as changed.
 const PAIRS_MAX: usize = 4_000_000;
 
-/// A line of both, of the old, or of the new text.
+/// Line of both texts, of the old text, or of the new text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line<'a> {
     Same(&'a str),
@@ -16,7 +16,7 @@ enum Line<'a> {
     New(&'a str),
 }
 
-/// What differs; empty when nothing does.
+/// Difference of two texts; empty when they are equal.
 pub fn unified(old: &str, new: &str) -> String {
     let lines = compared(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>());
     let mut text = String::new();
@@ -25,7 +25,7 @@ pub fn unified(old: &str, new: &str) -> String {
     while let Some(next) = lines[at..].iter().position(changed).map(|next| at + next) {
         let begin = next.saturating_sub(CONTEXT).max(at);
         let mut end = next + 1;
-        // A change that is near belongs to the same piece.
+        // Nearby changes belong to one hunk.
         while let Some(more) = lines[end..].iter().position(changed) {
             if more > 2 * CONTEXT {
                 break;
@@ -53,7 +53,7 @@ fn piece(text: &mut String, lines: &[Line<'_>], begin: usize, end: usize) {
         let from = count(&lines[..begin], of_old) + usize::from(length > 0);
         format!("{from},{length}")
     };
-    // Writing to a text does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "@@ -{} +{} @@", place(true), place(false));
     for line in &lines[begin..end] {
         let _ = match line {
@@ -64,7 +64,7 @@ fn piece(text: &mut String, lines: &[Line<'_>], begin: usize, end: usize) {
     }
 }
 
-/// Both texts as one, by the longest common subsequence of their lines.
+/// Merges both texts, by the longest common subsequence of their lines.
 fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);
@@ -84,7 +84,8 @@ fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
 }
 
 fn common<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
-    // How many lines the ends of both have in common, from each pair of places on.
+    // Length of the longest common subsequence of the rests of both texts, for each pair of
+    // positions.
     let width = new.len() + 1;
     let mut longest = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {

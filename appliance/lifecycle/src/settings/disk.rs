@@ -1,5 +1,5 @@
-//! Where the settings and their revisions lie: the text on the boot volume, the revisions in the
-//! state folder, a file each.
+//! Files of the settings: the text is on the boot volume, and each revision is a file in the state
+//! folder.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,59 +9,59 @@ use jiff::Timestamp;
 use platform::slots::BootVolume;
 use serde::{Deserialize, Serialize};
 
-/// The ending of a revision's file.
+/// Suffix of a revision's file.
 const ENDING: &str = ".json";
 
-/// A revision as it is kept.
+/// Stored revision of the settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Kept {
-    /// Counted from 1.
+    /// Number of the revision, counted from 1.
     pub number: u32,
-    /// When it was written; `None`: while the box did not look.
+    /// Time of the change; `None` if the text was written from outside.
     pub at: Option<Timestamp>,
-    /// Who wrote it.
+    /// User or place of the change.
     pub actor: String,
-    /// What they said about it.
+    /// Note of the author; may be empty.
     pub note: String,
-    /// All of it, secrets too: the file is for nobody else.
+    /// Complete text, including secrets: only the box may read the file.
     pub text: String,
 }
 
-/// The host's edge. What is written is on disk when a call returns.
+/// Access to the files of the settings. Writes are on disk when a call returns.
 pub trait Disk: Send + Sync {
-    /// The text; `None` when there is none.
+    /// Reads the text; `None` when there is none.
     ///
     /// # Errors
-    /// Those of the boot volume.
+    /// The boot volume cannot be read.
     fn read(&self) -> Result<Option<String>, platform::Error>;
     /// Writes the text, whole or not at all; `number` is a new one for every change.
     ///
     /// # Errors
-    /// Those of the boot volume.
+    /// The boot volume cannot be written; the old text stays.
     fn replace(&self, text: &str, number: u32) -> Result<(), platform::Error>;
-    /// Every revision, the oldest first.
+    /// Lists every revision, oldest first.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// A file cannot be read.
     fn kept(&self) -> io::Result<Vec<Kept>>;
-    /// Keeps one more.
+    /// Stores one more revision.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file cannot be written.
     fn keep(&self, revision: &Kept) -> io::Result<()>;
-    /// Keeps one less.
+    /// Deletes a revision.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file cannot be deleted.
     fn forget(&self, number: u32) -> io::Result<()>;
 }
 
-/// The disk of a box of its own.
+/// Files of the settings on a box with its own system.
 pub struct OnDisk {
-    /// With the text.
+    /// Boot volume, with the text.
     pub volume: BootVolume,
-    /// With the revisions; made when it is absent.
+    /// Folder of the revisions; made when it is absent.
     pub folder: PathBuf,
 }
 

@@ -1,18 +1,18 @@
-//! Single keys of a text changed, with every comment and every other line as it was.
+//! Changes of single keys in a TOML text. Comments and all other lines stay as they are.
 
 use std::collections::BTreeMap;
 
 use config::mistakes::bare;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
-/// Parts of a key.
+/// Maximum number of parts in a key.
 const DEPTH_MAX: usize = 8;
 
-/// Sets keys to values, `None` to take one away. A value is TOML where it can be read as that, else
-/// it is a text.
+/// Sets keys to values; `None` removes a key. A value that is not valid TOML is written as a
+/// string.
 ///
 /// # Errors
-/// Which key cannot be set, and why.
+/// The key that cannot be set, and the reason.
 pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String, String> {
     let mark = text.len() - bare(text).len();
     let ends = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -38,7 +38,7 @@ pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String
     Ok(format!("{}{new}", &text[..mark]))
 }
 
-/// `network[1].mode` as its parts.
+/// Splits a key such as `network[1].mode` into names and indices.
 fn parts(key: &str) -> Result<Vec<(&str, Option<usize>)>, String> {
     let wrong = || format!("{key:?} is no key, as time.zone and network[1].mode are");
     let part = |part: &'_ str| -> Option<(usize, Option<usize>)> {
@@ -54,7 +54,7 @@ fn parts(key: &str) -> Result<Vec<(&str, Option<usize>)>, String> {
     found.filter(|parts| parts.len() <= DEPTH_MAX).ok_or_else(wrong)
 }
 
-/// The table that these parts lead to; `None` when there is none and none is to be made.
+/// Returns the table at this path; `None` when it is absent and `make` is false.
 fn walk<'a>(
     table: &'a mut dyn TableLike,
     path: &[(&str, Option<usize>)],
@@ -100,7 +100,7 @@ fn put(table: &mut dyn TableLike, key: &str, value: &str) {
     };
     match table.get_mut(key) {
         Some(Item::Value(old)) => {
-            // A comment behind it stays.
+            // A comment after the value stays.
             *new.decor_mut() = old.decor().clone();
             *old = new;
         }
@@ -122,7 +122,7 @@ fn take(table: &mut dyn TableLike, (key, index): (&str, Option<usize>)) {
     }
 }
 
-/// Every value by its key, as TOML; nothing of a text that is none.
+/// Lists every value by its key, as TOML; empty for a text that is not valid TOML.
 pub fn leaves(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if let Ok(table) = toml::from_str::<toml::Table>(bare(text)) {

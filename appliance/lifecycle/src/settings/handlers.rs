@@ -1,5 +1,5 @@
-//! Settings over the API. Its group is the box's own, `box.tinbox.dev`, which only administrators
-//! may see: the roles of viewers and operators are of what the box does to machines.
+//! HTTP handlers of the settings. Their API group is `box.tinbox.dev`, which only administrators
+//! may use: the roles of viewers and operators are for machines.
 
 use std::sync::Arc;
 
@@ -18,10 +18,13 @@ use super::{By, Refused, Settings};
 type Here = State<Option<Arc<Settings>>>;
 type Who = Extension<User>;
 
-/// `/apis/box.tinbox.dev/v1alpha1/settings`: a GET is answered with a [`SettingsReport`]; a PUT has
-/// the new text as its body, a PATCH a [`SettingsChange`]. `…/history` and `…/diff?from=3&to=5` are
-/// read; `…/revert` takes a [`RevertRequest`]. Whatever writes says in `If-Match` the sum that it
-/// was made of.
+/// Routes of the settings. Every write needs the header `If-Match` with the sum of the text that it
+/// changes.
+///
+/// - `/apis/box.tinbox.dev/v1alpha1/settings`: a GET returns a [`SettingsReport`]; a PUT takes the
+///   new text, a PATCH a [`SettingsChange`].
+/// - `…/history` and `…/diff?from=3&to=5`: a GET reads revisions.
+/// - `…/revert`: a POST takes a [`RevertRequest`].
 pub fn router(settings: Option<Arc<Settings>>) -> Router {
     const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/settings";
     Router::new()
@@ -103,7 +106,7 @@ async fn revert(
     .await
 }
 
-/// The sum that a change was made from (RFC 9110 section 13.1.1).
+/// Sum of the text that a change was made from (RFC 9110 section 13.1.1).
 fn based(headers: &HeaderMap) -> Option<String> {
     let said = headers.get(header::IF_MATCH)?.to_str().ok()?.trim();
     Some(said.trim_matches('"').to_owned())
@@ -115,7 +118,7 @@ fn unconditional() -> Response {
     failure(StatusCode::PRECONDITION_REQUIRED, "PreconditionRequired", why)
 }
 
-/// The settings, with their sum as the entity tag.
+/// Response with the settings, and their sum as the entity tag.
 async fn answer(
     settings: Option<Arc<Settings>>,
     work: impl FnOnce(&Settings) -> Result<SettingsReport, Refused> + Send + 'static,
@@ -139,7 +142,7 @@ async fn json<T: serde::Serialize + Send + 'static>(
     done(settings, work).await.map_or_else(|refused| refused, |done| Json(done).into_response())
 }
 
-/// The disk may take its time, so it gets a thread of its own.
+/// Runs work on a blocking thread, because the disk may be slow.
 async fn done<T: Send + 'static>(
     settings: Option<Arc<Settings>>,
     work: impl FnOnce(&Settings) -> Result<T, Refused> + Send + 'static,

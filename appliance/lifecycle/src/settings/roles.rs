@@ -1,42 +1,43 @@
-//! What each network card is for, written into a text: only the tables of the cards that change,
-//! and in them only the keys that say so.
+//! Writes the use of each NIC into a text. Only the tables of changed NICs change, and in them only
+//! the keys for the use.
 
 use config::mistakes::bare;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
 
-/// Racks' networks, and how the owner reaches the box.
+/// Keys of the racks' networks and of the management interfaces.
 const RACKS: &str = "network";
 const OWNERS: &str = "management";
 
-/// What a card is for.
+/// Use of a NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Use {
-    /// People.
+    /// Management interface, for people.
     People,
-    /// Machines, on a network of their own.
+    /// Provisioning network, for machines only.
     Machines {
-        /// The box's address there, with a prefix.
+        /// Address of the box with a prefix length.
         address: String,
-        /// Whom DHCP answers.
+        /// DHCP mode of the network.
         mode: String,
-        /// Addresses to give away.
+        /// Addresses that DHCP may assign.
         pool: Vec<String>,
-        /// The digits by which somebody said that it is meant.
+        /// Digits of the MAC address by which a person confirmed the pool; empty without
+        /// confirmation.
         confirm: String,
     },
-    /// Both, on the owner's network.
+    /// Management and provisioning, on the owner's network.
     Both {
-        /// Whom DHCP answers.
+        /// DHCP mode of the network.
         mode: String,
     },
-    /// Nobody.
+    /// Interface that the box does not use.
     Nobody,
 }
 
-/// Writes what these interfaces are for.
+/// Writes the use of these interfaces.
 ///
 /// # Errors
-/// The text cannot be read, or has networks in a form that only people write.
+/// The text cannot be parsed, or has its networks in a form that this function cannot change.
 pub fn write(text: &str, cards: &[(String, Use)]) -> Result<String, String> {
     let mark = text.len() - bare(text).len();
     let ends = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -87,7 +88,7 @@ pub fn write(text: &str, cards: &[(String, Use)]) -> Result<String, String> {
     Ok(format!("{}{new}", &text[..mark]))
 }
 
-/// Whether this is the whole interface's: a VLAN on it is another network.
+/// True if the table is of the whole interface: a VLAN on it is another network.
 fn is_of(table: &Table, interface: &str) -> bool {
     let named = table.get("interface").and_then(Item::as_str) == Some(interface);
     named && !table.contains_key("vlan")
@@ -122,7 +123,7 @@ fn find_or_add<'a>(
         let mut all = match document.remove(key) {
             None => ArrayOfTables::new(),
             Some(Item::ArrayOfTables(all)) => all,
-            // The only one becomes the first of several.
+            // A single table becomes the first of an array of tables.
             Some(Item::Table(one)) => {
                 let mut all = ArrayOfTables::new();
                 all.push(one);
@@ -141,7 +142,7 @@ fn find_or_add<'a>(
     find(document, key, interface).ok_or_else(|| format!("cannot write [[{key}]]"))
 }
 
-/// Sets a text; an empty one is taken away.
+/// Sets a string; an empty one removes the key.
 fn put(table: &mut Table, key: &str, text: &str) {
     if text.is_empty() {
         table.remove(key);
@@ -150,7 +151,7 @@ fn put(table: &mut Table, key: &str, text: &str) {
     }
 }
 
-/// Sets a list of texts; an empty one is taken away.
+/// Sets a list of strings; an empty one removes the key.
 fn put_all(table: &mut Table, key: &str, texts: &[String]) {
     let there: Vec<&str> = match table.get(key) {
         Some(Item::Value(Value::Array(list))) => list.iter().filter_map(Value::as_str).collect(),

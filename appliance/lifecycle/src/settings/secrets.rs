@@ -1,4 +1,4 @@
-//! Secrets of a text hidden, so that it can be shown.
+//! Hides the secrets of a text, so that it can be shown.
 
 use config::mistakes::bare;
 use toml_edit::visit_mut::{VisitMut, visit_table_like_kv_mut};
@@ -6,21 +6,21 @@ use toml_edit::{DocumentMut, Item, KeyMut, Value};
 
 use super::edit;
 
-/// A key with one of these in it has a secret for its value.
+/// Words that mark a key as secret: a key that contains one of them has a secret value.
 const WORDS: [&str; 6] = ["passphrase", "password", "secret", "token", "private", "hash"];
-/// What stands in its place.
+/// Text in place of a secret.
 const HIDDEN: &str = "(hidden)";
-/// The same in the newer of two texts, where it is another secret.
+/// Text in place of a secret that differs from the older text.
 const CHANGED: &str = "(hidden, changed)";
-/// What is shown of a text that cannot be read: nobody knows where in it the secrets are.
+/// Text in place of a text that cannot be parsed: the places of its secrets are unknown.
 const UNREADABLE: &str = "# This text is no TOML, so its secrets are not known: it is not shown.\n";
 
-/// The text to show.
+/// Returns the text with its secrets hidden.
 pub fn hidden(text: &str) -> String {
     with(text, |_| HIDDEN)
 }
 
-/// Two texts to compare: a secret that changed is seen to have changed.
+/// Hides the secrets of two texts for a comparison, which still shows that a secret changed.
 pub fn hidden_in_both(old: &str, new: &str) -> (String, String) {
     let (before, after) = (edit::leaves(old), edit::leaves(new));
     let word = |path: &str| {

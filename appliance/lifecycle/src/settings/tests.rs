@@ -12,17 +12,17 @@ use stdx::SystemClock;
 
 use super::*;
 
-/// What a box needs where these tests run, in lines that no test looks at.
+/// Settings that every text needs here, in lines that the tests ignore.
 const BASE: &str =
     "# The cellar's.\nname = \"cellar\" # by the door\n\n[boot]\nartifacts = \"/\"\n";
 const ME: By<'static> = By { actor: "anna", note: "" };
 
-/// A disk in memory whose power is cut after so many writes.
+/// Disk in memory whose power is cut after a number of writes.
 struct Fake {
     kept: Mutex<Vec<Kept>>,
     text: Mutex<Option<String>>,
     left: AtomicUsize,
-    /// Revisions for which there is room.
+    /// Number of revisions that fit on the disk.
     room: AtomicUsize,
 }
 
@@ -199,7 +199,7 @@ fn every_revision_can_be_seen_and_brought_back() {
     let last = settings.history().unwrap().pop().unwrap();
     assert_eq!((last.number, last.note.as_str()), (3, "revision 1 again"));
 
-    // Somebody takes the card out and writes on it.
+    // The text on the volume is changed from outside.
     *disk.text.lock().unwrap() = Some(format!("{BASE}[bmc]\npoll_secs = 9\n"));
     let settings = open(&disk);
     settings.change(ME, &keys(&[("bmc.poll_secs", "10")])).unwrap();
@@ -226,12 +226,12 @@ fn settings_are_changed_on_a_full_disk() {
     let change = |secs: &str| settings.change(ME, &keys(&[("bmc.poll_secs", secs)])).unwrap();
     change("5");
     change("6");
-    // As many as there are: a new one has the room of the oldest.
+    // Room for the current number of revisions: a new one replaces the oldest.
     disk.room.store(3, Ordering::Relaxed);
     change("7");
     let numbers = || settings.history().unwrap().iter().map(|it| it.number).collect::<Vec<_>>();
     assert_eq!(numbers(), [2, 3, 4]);
-    // Not even that: the change is made, and not kept.
+    // Without room the change is made, but its revision is not kept.
     disk.room.store(0, Ordering::Relaxed);
     disk.kept.lock().unwrap().clear();
     change("8");
@@ -273,7 +273,7 @@ fn a_cut_at_any_write_leaves_the_old_settings_or_the_new() {
         let history = settings.history().unwrap();
         let current: Vec<_> = history.iter().filter(|it| it.current).collect();
         assert!(current.len() <= 1 && current.iter().all(|it| it.sum == sum(&text)), "cut {cut}");
-        // What was in force is never unknown afterwards, and no number comes twice.
+        // Every text that was in force has a revision afterwards, and no number is used twice.
         settings.change(ME, &keys(&[("name", "shed")])).unwrap();
         let history = settings.history().unwrap();
         assert!(history.iter().any(|it| it.sum == sum(BASE)), "cut {cut}: {history:?}");

@@ -1,5 +1,5 @@
-//! What each card is for: as the settings have it, as it is proposed on a box where nobody said
-//! anything (NW-2), and as somebody wants it (NW-4). No host.
+//! Use of each NIC: as configured, as proposed on a box without configuration (NW-2), and as chosen
+//! by a person (NW-4). This module does not use the host.
 
 use std::net::Ipv4Addr;
 
@@ -10,14 +10,14 @@ use web::setup::NicSetup;
 
 use crate::settings::roles::Use;
 
-/// Addresses for a box on a network that is only for machines; the first that is not taken.
+/// Addresses for the box on a provisioning network; the first free one is proposed.
 const OWN: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 99, 0, 1), Ipv4Addr::new(10, 98, 0, 1)];
-/// The length of their prefix.
+/// Prefix length of these addresses.
 const PREFIX: u8 = 24;
-/// What is given away of such a network when nobody says what: `.100` to `.199`.
+/// Default pool of a /24 network: `.100` to `.199`.
 const POOL: (u8, u8) = (100, 199);
 
-/// The cards as they are set up, or proposed.
+/// Returns the NICs with their configured or proposed use.
 pub fn now(mut cards: Vec<NicSetup>, config: &Config) -> Vec<NicSetup> {
     if config.network.is_empty() && config.management.is_empty() {
         return proposed(cards);
@@ -44,8 +44,9 @@ pub fn now(mut cards: Vec<NicSetup>, config: &Config) -> Vec<NicSetup> {
     cards
 }
 
-/// One card: for both, beside the DHCP server that is there. Several: the one with the way to
-/// everywhere is for people, the next for machines, and nobody asked for the others.
+/// Proposes a use of each NIC. A single NIC is for both, beside the existing DHCP server. Of
+/// several NICs, the one with the default route is for management and the next for provisioning.
+/// The others are unused.
 fn proposed(mut cards: Vec<NicSetup>) -> Vec<NicSetup> {
     let own = free(&cards);
     let people = cards.iter().position(|card| card.default_route).unwrap_or(0);
@@ -64,7 +65,7 @@ fn proposed(mut cards: Vec<NicSetup>) -> Vec<NicSetup> {
     cards
 }
 
-/// A network for machines that none of the cards has an address of.
+/// Proposes an address on a network that no NIC has an address of.
 fn free(cards: &[NicSetup]) -> String {
     let taken: Vec<Ipv4Net> = cards.iter().filter_map(|card| card.address.parse().ok()).collect();
     let is_free = |own: &&Ipv4Addr| !taken.iter().any(|net| net.contains(*own));
@@ -72,10 +73,10 @@ fn free(cards: &[NicSetup]) -> String {
     format!("{own}/{PREFIX}")
 }
 
-/// What is to be written for each card.
+/// Returns the use to write for each NIC.
 ///
 /// # Errors
-/// A sentence: what must not be.
+/// A sentence about the choice that is not allowed.
 pub fn wanted(cards: &[NicSetup]) -> Result<Vec<(String, Use)>, String> {
     let for_people = |card: &NicSetup| matches!(card.role, Role::Management | Role::Both);
     if !cards.iter().any(for_people) {
@@ -88,7 +89,7 @@ pub fn wanted(cards: &[NicSetup]) -> Result<Vec<(String, Use)>, String> {
     wanted.and_then(apart)
 }
 
-/// Two networks of machines must not be one.
+/// Checks that the networks of machines do not overlap.
 fn apart(wanted: Vec<(String, Use)>) -> Result<Vec<(String, Use)>, String> {
     let mut nets: Vec<(&String, Ipv4Net)> = Vec::new();
     for (name, wanted) in &wanted {
@@ -108,7 +109,7 @@ fn apart(wanted: Vec<(String, Use)>) -> Result<Vec<(String, Use)>, String> {
     Ok(wanted)
 }
 
-/// The network of an address; without a prefix it is /24.
+/// Network of an address; the default prefix length is 24.
 fn net(address: &str) -> Option<Ipv4Net> {
     if address.contains('/') {
         return address.parse().ok();
@@ -154,8 +155,8 @@ fn pool(card: &NicSetup, net: Ipv4Net) -> Result<Vec<String>, String> {
     Ok(vec![format!("{}-{}", at(POOL.0), at(POOL.1))])
 }
 
-/// The digits, where they are needed: giving away addresses where the default route is (NW-4).
-/// Digits that were typed before stay, also while the default route leads elsewhere.
+/// Returns the confirming digits of the MAC address. A pool on the NIC with the default route needs
+/// them (NW-4). Digits that were typed before stay, also while the default route uses another NIC.
 fn confirmed(card: &NicSetup) -> Result<String, String> {
     let digits: String = card.mac.chars().filter(char::is_ascii_hexdigit).collect();
     let last = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Updates over the API.
+//! HTTP handlers of updates.
 
 use std::sync::Arc;
 
@@ -18,11 +18,13 @@ use crate::upload;
 /// Pieces of a bundle that may wait for the disk.
 const PIECES: usize = 4;
 
-/// `/apis/box.tinbox.dev/v1alpha1/update`: a GET is answered with a
-/// [`status::update::UpdateReport`]; a POST has a bundle as its body and is answered with a report
-/// once the bundle is in its slot. `…/update/rollback`: a POST starts the other slot's system
-/// again. `…/update/restart`: a POST lets an update that is in its slot not wait for its hours or
-/// for a word. All take `?now=true`, which lets the restart not wait for machines either.
+/// Routes of updates. All take `?now=true`: the restart then does not wait for running workflows.
+///
+/// - `/apis/box.tinbox.dev/v1alpha1/update`: a GET returns a [`status::update::UpdateReport`]. A
+///   POST takes a bundle as its body, and returns a report when the bundle is in its slot.
+/// - `…/update/rollback`: a POST starts the system in the other slot.
+/// - `…/update/restart`: a POST agrees to the restart for an installed update: it does not wait for
+///   the allowed hours or for consent.
 pub fn router(updates: Option<Arc<Updates>>) -> Router {
     Router::new()
         .route("/apis/box.tinbox.dev/v1alpha1/update", get(report).post(apply))
@@ -55,7 +57,7 @@ async fn apply(
     let size = length.and_then(|length| length.parse().ok());
     let (send, pieces) = mpsc::channel(PIECES);
     let installing = updates.install(pieces, size, wish.now);
-    // Who goes away ends the stream early, and the reader says so.
+    // A client that disconnects ends the stream early, and the reader reports a truncated bundle.
     let (done, _) = tokio::join!(installing, upload::pass(body.into_data_stream(), send));
     answer(&updates, done)
 }

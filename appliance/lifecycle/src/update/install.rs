@@ -1,4 +1,5 @@
-//! From a stream of bytes to a slot on trial. It waits for the disk, so it has a thread of its own.
+//! Writes a bundle from a stream of bytes into a slot. It blocks on the disk, so it needs a thread
+//! of its own.
 
 use std::path::Path;
 
@@ -10,32 +11,33 @@ use tokio::sync::mpsc;
 
 use super::Refused;
 
-/// What an installation reads from and says to.
+/// Inputs of an installation.
 pub struct Install<'a> {
-    /// Whose bundles are taken.
+    /// Keys whose bundles are accepted.
     pub keys: Vec<PublicKey>,
-    /// The slot that runs.
+    /// Slot of the running system.
     pub running: Slot,
-    /// The release in it.
+    /// Version of the running release.
     pub version: &'a str,
     /// Releases that are refused.
     pub hold: Vec<String>,
-    /// The bundle as it comes; its end is the bundle's, or where its sender went away.
+    /// Pieces of the bundle. The channel ends with the bundle, or when its sender disconnects.
     pub pieces: mpsc::Receiver<Bytes>,
 }
 
-/// How far it is.
+/// Progress of an installation.
 pub enum Step<'a> {
-    /// The signature is good, and the release is wanted.
+    /// The signature is valid, and the release is allowed.
     Accepted(&'a Manifest),
-    /// So many bytes came.
+    /// Number of bytes received so far.
     Received(u64),
-    /// All of it came; the slot is about to be on trial.
+    /// All data was written; the slot is about to be put on trial.
     Written(&'a Manifest),
 }
 
 impl Install<'_> {
-    /// Reads the bundle to its end and fills the other slot with it; `tell` may stop it.
+    /// Reads the bundle to its end and writes it to the other slot. An error from `tell` stops the
+    /// installation.
     pub fn run(mut self, tell: impl Fn(Step<'_>) -> Result<(), Refused>) -> Result<(), Refused> {
         let mut reader = Reader::new(std::mem::take(&mut self.keys));
         let mut filling: Option<(Filling, Manifest)> = None;
@@ -68,7 +70,7 @@ impl Install<'_> {
     }
 }
 
-/// Whether a release is for this box, and not an older one than it has.
+/// Refuses a release for another architecture, and one that is older than the running release.
 pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> {
     if manifest.arch != Arch::OWN {
         return Err(Refused::Unwanted(format!(
@@ -91,7 +93,7 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> 
     Ok(())
 }
 
-/// Refuses a release that is held.
+/// Refuses a release that the owner holds back.
 pub(super) fn held(version: &str, hold: &[String]) -> Result<(), Refused> {
     if !hold.iter().any(|held| held == version) {
         return Ok(());
@@ -102,10 +104,10 @@ pub(super) fn held(version: &str, hold: &[String]) -> Result<(), Refused> {
     )))
 }
 
-/// The keys whose bundles the box takes.
+/// Reads the keys whose bundles the box accepts.
 ///
 /// # Errors
-/// The system has none, or one that is damaged.
+/// The file cannot be read, or a key is damaged.
 pub fn keys(file: &Path) -> anyhow::Result<Vec<PublicKey>> {
     use anyhow::Context as _;
     let what = || format!("cannot read {}", file.display());

@@ -1,10 +1,11 @@
-//! The whole life of an update on a virtual clock, from the boot loader's choice of a slot to the
-//! system that proves itself or is undone, with the power cut at every step of it.
+//! Simulation of an update on a virtual clock. It runs from the boot loader's choice of a slot to
+//! the system that proves itself or is undone, with power cuts at every step.
 //!
-//! Real: what process 1 makes of silence ([`Vigil`]) and of ends ([`Restarts`], [`Falls`]), what
-//! the supervisor makes of missing proofs ([`Health`]) and of the loader's variables ([`record`]).
-//! Played: GRUB (see [`grub`]), the systems, and the disk, which a power cut leaves before or after
-//! each write. What the played parts cannot show, `tests/firmware` boots.
+//! Real parts: the reaction of process 1 to a missing heartbeat ([`Vigil`]) and to exits
+//! ([`Restarts`], [`Falls`]). The reaction of the supervisor to missing proofs ([`Health`]) and to
+//! the loader's variables ([`record`]) is real too. Simulated parts: GRUB (see [`grub`]), the
+//! systems, and the disk. A power cut leaves the disk before or after each write. `tests/firmware`
+//! boots real systems for the rest.
 
 mod grub;
 mod tests;
@@ -19,13 +20,13 @@ use platform::slots::{Environment, Slot};
 use super::record::{self, Record, Stage, judged};
 use crate::proving::{Health, LOOK, Verdict};
 
-/// Seconds of firmware, loader and kernel.
+/// Seconds of firmware, boot loader and kernel.
 const BOOT: u64 = 10;
-/// Seconds after which the machine's watchdog restarts a machine that stands still.
+/// Seconds after which the watchdog restarts a frozen machine.
 const WATCHDOG: u64 = 60;
-/// Seconds of a run that nothing ends.
+/// Seconds of a run that no event ends.
 const LONG: u64 = 3000;
-/// Starts after which a box is believed to go on like that.
+/// Number of starts after which a box is taken to restart for ever.
 const STARTS_MAX: usize = 40;
 const PANIC: &str = "Attempted to kill init!";
 const LACK: &str = "eth1 is not there";
@@ -35,26 +36,26 @@ const SILENT: &str = "it was started twice and never said that it works";
 /// Behavior of a slot's system; numbers are seconds after the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
-    /// Nothing is missing from then on.
+    /// Every proof holds from then on.
     Works(u64),
-    /// The kernel panics.
+    /// The kernel panics at that time.
     Panics(u64),
-    /// The machine stands still, process 1 too.
+    /// The machine freezes, including process 1.
     Freezes(u64),
-    /// The supervisor ends, each time.
+    /// The supervisor exits, in every run.
     Ends(u64),
-    /// The supervisor ends, each time, but not in safe mode.
+    /// The supervisor exits in every run, except in safe mode.
     EndsUnlessSafe(u64),
-    /// Nothing of the supervisor turns from then on.
+    /// The supervisor hangs from then on.
     Hangs(u64),
-    /// The supervisor says that its API is stuck.
+    /// The supervisor reports that its API is stuck.
     Mute,
-    /// A network card is never there.
+    /// A NIC is always missing.
     Lacks,
 }
 use System::{Ends, EndsUnlessSafe, Freezes, Hangs, Lacks, Mute, Panics, Works};
 
-/// The power went.
+/// Power cut of the simulated box.
 #[derive(Debug)]
 struct Cut;
 
@@ -65,32 +66,34 @@ enum End {
     Good,
     /// The machine starts again.
     Restart,
-    /// The supervisor ended.
+    /// The supervisor exited, and may be started again.
     Ended,
-    /// Nothing ended it.
+    /// No event ended the run.
     Open,
 }
 
-/// A box, and all that its disk keeps.
+/// Simulated box, with the contents of its disk.
 struct Life {
     systems: [System; 2],
     grubenv: Vec<u8>,
     record: Option<Record>,
-    /// Why the run before ended: process 1's note, or what the kernel kept of its panic.
+    /// Reason of the end of the last run: the note of process 1, or the kernel's record of its
+    /// panic.
     note: Option<String>,
     falls: Falls,
     epoch: Instant,
     now: Duration,
-    /// Steps done, and those at which the power goes.
+    /// Steps so far, and the steps at which the power is cut.
     steps: u64,
     cuts: Vec<u64>,
-    /// The slots that were started, and when.
+    /// Started slots, each with its time in seconds.
     starts: Vec<(char, u64)>,
     safe: Option<String>,
 }
 
 impl Life {
-    /// A box with these systems in its slots A and B, and with these variables on its boot volume.
+    /// Makes a box with these systems in its slots A and B. `decide` sets the variables on its boot
+    /// volume.
     fn new(systems: [System; 2], decide: impl FnOnce(&mut Environment)) -> Self {
         let mut loader = Environment::default();
         loader.prefer(Slot::A);
@@ -113,7 +116,7 @@ impl Life {
         }
     }
 
-    /// A box that works in slot A and has just put `system` into slot B.
+    /// Makes a box that works in slot A and has just installed `system` in slot B.
     fn updated(system: System, cuts: impl IntoIterator<Item = u64>) -> Self {
         let mut life = Self::new([Works(20), system], |loader| loader.put_on_trial(Slot::B));
         life.record = Some(Record::on_trial("9.1.0".to_owned(), Slot::B, Timestamp::UNIX_EPOCH));
@@ -121,7 +124,7 @@ impl Life {
         life
     }
 
-    /// A moment at which the power may go: a second, and each side of a write.
+    /// Counts a step at which the power may be cut: a second, and each side of a write.
     fn step(&mut self) -> Result<(), Cut> {
         self.steps += 1;
         if self.cuts.contains(&self.steps) { Err(Cut) } else { Ok(()) }
@@ -190,7 +193,7 @@ impl Life {
         }
     }
 
-    /// The machine restarts, and keeps why.
+    /// Restarts the machine, and records the reason.
     fn restart(&mut self, why: String) -> Result<End, Cut> {
         self.step()?;
         self.note = Some(why);
@@ -198,7 +201,7 @@ impl Life {
         Ok(End::Restart)
     }
 
-    /// One run of the supervisor, `said` being why the machine's run before ended.
+    /// One run of the supervisor; `said` is the reason of the end of the machine's last run.
     fn supervise(&mut self, slot: Slot, said: Option<&str>) -> Result<End, Cut> {
         self.judge(slot, said)?;
         let on_trial = self.record.as_ref().is_some_and(|record| record.stage == Stage::OnTrial);
@@ -235,7 +238,7 @@ impl Life {
         Ok(End::Open)
     }
 
-    /// As `Updates::judge`: the record first, then the loader.
+    /// Does the writes of `Updates::judge`: the record first, then the loader.
     fn judge(&mut self, running: Slot, said: Option<&str>) -> Result<(), Cut> {
         let loader = self.loader();
         let told = (said.map(str::to_owned), Some("9.1.0".to_owned()));
@@ -249,7 +252,7 @@ impl Life {
         Ok(())
     }
 
-    /// As `Updates::proved`: the loader first, then the record.
+    /// Does the writes of `Updates::proved`: the loader first, then the record.
     fn prove(&mut self, running: Slot) -> Result<(), Cut> {
         self.change(|loader| record::prove(loader, running))?;
         match self.record.clone().filter(|record| record.stage == Stage::OnTrial) {
@@ -258,7 +261,8 @@ impl Life {
         }
     }
 
-    /// As `Updates::give_up`: the machine is left in order, so process 1 has nothing to note.
+    /// Does the writes of `Updates::give_up`. The restart is orderly, so process 1 records no
+    /// reason.
     fn give_up(&mut self, reason: &str) -> Result<End, Cut> {
         if let Some(record) = self.record.clone() {
             self.keep(Record { reason: reason.to_owned(), ..record })?;
@@ -270,7 +274,7 @@ impl Life {
         self.starts.iter().map(|(slot, _)| *slot).collect()
     }
 
-    /// The slot of the last start.
+    /// Slot of the last start.
     fn last(&self) -> char {
         self.starts.last().unwrap().0
     }
@@ -282,7 +286,7 @@ impl Life {
 }
 
 impl System {
-    /// Report of the supervisor at that time.
+    /// Heartbeat of the supervisor at that time.
     fn word(self, second: u64) -> Word {
         match self {
             Mute if second > 20 => Word::Stuck { what: "the API".to_owned(), seconds: second },
@@ -290,7 +294,7 @@ impl System {
         }
     }
 
-    /// The proof that is missing then, if any.
+    /// Proof that is missing at that time, if any.
     fn lacks(self, second: u64) -> Option<&'static str> {
         match self {
             Works(at) if second < at => Some(LACK),

@@ -1,4 +1,4 @@
-//! What is kept of the last update, and what a start means for it. No host.
+//! Record of the last update, and its evaluation at a start. This module does not use the host.
 
 use std::io;
 use std::path::Path;
@@ -8,51 +8,51 @@ use jiff::Timestamp;
 use platform::slots::{Environment, Slot};
 use serde::{Deserialize, Serialize};
 
-/// In the state folder, which both slots read.
+/// File of the record, in the state folder, which both slots share.
 const FILE: &str = "update.json";
-/// When nobody left a reason.
+/// Reason of a failed update for which no reason was recorded.
 const SILENT: &str = "it was started twice and never said that it works";
 
-/// How far an update came.
+/// Stage of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
-    /// It is in its slot, and has not proved itself.
+    /// The release is in its slot, and has not proved that it works.
     OnTrial,
-    /// It works.
+    /// The release has proved that it works.
     Good,
-    /// It does not; the release before is back.
+    /// The release failed; the release before runs again.
     Undone,
 }
 
-/// The last update.
+/// Record of the last update.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Record {
-    /// To which release.
+    /// Version of the new release.
     pub version: String,
-    /// In which slot: `a` or `b`.
+    /// Slot of the new release: `a` or `b`.
     pub slot: char,
-    /// How far it came.
+    /// Stage that the update reached.
     pub stage: Stage,
-    /// Why it did not work, as a phrase; empty while nobody knows of a reason.
+    /// Reason of the failure, as a phrase; empty while no reason is known.
     #[serde(default)]
     pub reason: String,
-    /// When it came to this.
+    /// Time at which this stage began.
     pub since: Timestamp,
 }
 
 impl Record {
-    /// Of a release that is about to be on trial.
+    /// Makes the record of a release that is about to be put on trial.
     pub fn on_trial(version: String, slot: Slot, now: Timestamp) -> Self {
         let (slot, reason) = (slot.letter(), String::new());
         Self { version, slot, stage: Stage::OnTrial, reason, since: now }
     }
 
-    /// The one that is kept, if any.
+    /// Reads the record; `None` when there is none.
     ///
     /// # Errors
-    /// The file cannot be read, or is none of ours.
+    /// The file cannot be read, or is damaged.
     pub fn load(folder: &Path) -> io::Result<Option<Self>> {
         match std::fs::read(folder.join(FILE)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -60,17 +60,17 @@ impl Record {
         }
     }
 
-    /// Keeps it; on disk when it returns.
+    /// Writes the record; it is on disk when this returns.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file cannot be written.
     pub fn keep(&self, folder: &Path) -> io::Result<()> {
         replace_private(folder, FILE, &serde_json::to_vec(self)?)
     }
 }
 
-/// What a start says of the last update: the record to keep from now on. `said` is why the start
-/// before ended, where somebody could write it down; `held` is the release in the slot on trial.
+/// Evaluates a start: returns the record to keep from now on. `said` is the recorded reason why the
+/// last run ended; `held` is the release in the slot on trial.
 pub fn judged(
     loader: &Environment,
     running: Slot,
@@ -81,7 +81,7 @@ pub fn judged(
     let Some(trial) = loader.trial() else {
         let mut record = record?;
         if record.stage == Stage::OnTrial {
-            // Begun and given up for another one, or written down a moment late.
+            // The update was given up for another one, or its last write came late.
             if record.slot != running.letter() {
                 return None;
             }
@@ -151,7 +151,8 @@ mod tests {
         use Stage::{Good, OnTrial, Undone};
         let panic = Some("kernel panic");
         let stuck = "the API stuck 61 s";
-        // Trial, running, kept before, said: kept from now on. `None` is no record.
+        // Trial slot, running slot, old record, reported reason, new record. `None` means without a
+        // record.
         let cases = [
             (None, A, None, None, None),
             (None, A, None, panic, None),
@@ -165,9 +166,9 @@ mod tests {
             (Some(B), A, Some((B, OnTrial, "")), None, Some((Undone, SILENT))),
             (Some(B), A, Some((B, OnTrial, stuck)), None, Some((Undone, stuck))),
             (Some(B), A, Some((B, OnTrial, stuck)), panic, Some((Undone, "kernel panic"))),
-            // Cut off after it was written down, before the loader was told.
+            // The power was cut after the record was written, before the loader's variables were.
             (Some(B), A, Some((B, Undone, stuck)), None, Some((Undone, stuck))),
-            // An older one's record.
+            // Record of an older update.
             (Some(B), A, Some((A, Good, "")), None, Some((Undone, SILENT))),
         ];
         for (trial, running, kept, said, expected) in cases {

@@ -1,4 +1,5 @@
-//! What a restart for an update waits for: somebody's word, its hours, machines.
+//! Conditions for the restart after an update: consent of a person, allowed hours, no running
+//! workflow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,21 +12,21 @@ use tokio_util::sync::CancellationToken;
 use super::{Refused, Updates, restart};
 use crate::settings::LiveSettings;
 
-/// Between two looks whether the wait is over.
+/// Interval of checking these conditions.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What is waited for.
+/// Condition that delays the restart.
 #[derive(Debug, PartialEq, Eq)]
 enum Waits {
-    /// Nothing any more.
+    /// All conditions hold: restart now.
     Over,
-    /// These are being worked on.
+    /// Names of the workflows that run.
     Machines(Vec<String>),
-    /// A time or a word, as a phrase.
+    /// A time or the consent of a person is missing, as a phrase.
     Until(String),
 }
 
-/// Who said what: `at_once` is whatever the machines do, `agreed` whatever the hours are.
+/// Evaluates the conditions: `at_once` skips all of them, `agreed` skips consent and hours.
 fn waits(
     (at_once, agreed): (bool, bool),
     machines: Vec<String>,
@@ -47,8 +48,7 @@ fn waits(
 }
 
 impl Updates {
-    /// Restarts the box once an update is in its slot, its hours have come, and no machine is being
-    /// worked on.
+    /// Restarts the box when an update is in its slot and the conditions hold.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let waiting = async {
             self.installed.notified().await;
@@ -61,7 +61,7 @@ impl Updates {
         shutdown.run_until_cancelled(waiting).await;
     }
 
-    /// Looks, and shows what it waits for.
+    /// Checks the conditions, and shows the open one in the status.
     fn may_restart(&self) -> bool {
         let said = {
             let now = self.now();
@@ -83,11 +83,11 @@ impl Updates {
         over
     }
 
-    /// Lets the update that is in its slot not wait for its hours or for a word; nor for machines,
-    /// with `at_once`.
+    /// Agrees to the restart for the installed update, so that it does not wait for its hours or
+    /// for consent. With `at_once`, the restart does not wait for running workflows either.
     ///
     /// # Errors
-    /// None waits.
+    /// No installed update waits for a restart.
     pub fn agree(&self, at_once: bool) -> Result<(), Refused> {
         let mut now = self.now();
         use UpdateState::{Installed, Scheduled, Waiting};

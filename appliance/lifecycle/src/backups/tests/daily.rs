@@ -1,4 +1,4 @@
-//! Backups that the box makes itself.
+//! Tests of the daily backups.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! A restore whose power is cut, and one whose boot volume refuses.
+//! Restores with power cuts, and with a boot volume that refuses the settings.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ async fn the_power_may_be_cut_at_every_step_of_a_restore() {
     let Place { folder, backups } = spare;
     let state = folder.path().join("state");
     drop(backups);
-    // An earlier one that was cut while it was written.
+    // Leftover of an earlier restore that a power cut stopped.
     fs::create_dir_all(state.join("restore.new/files")).unwrap();
     let staged = tree(&state.join("restore"));
     let before = tree(&state);
@@ -41,7 +41,7 @@ async fn the_power_may_be_cut_at_every_step_of_a_restore() {
         };
         let first = place::steps(trial.path(), &mut write, &mut cut);
         let whole = first.is_ok();
-        // Whatever was done, the next start ends with the same box.
+        // After a cut at any step, the next start gives the same box.
         place::resume(trial.path(), &mut write).unwrap();
         assert_eq!(settings.as_deref(), Some("name = \"box-7f3a\"\n"), "cut {cuts}");
         let after = tree(trial.path());
@@ -73,7 +73,7 @@ async fn settings_that_the_boot_volume_does_not_take_are_kept_and_tried_again() 
     let refuse = |_: &str| Err(io::Error::other("read-only"));
     assert!(place::resume(&state, refuse).unwrap(), "all else is restored");
     assert!(place::unrestored(&state).is_some());
-    // Nothing that the box wrote since is undone by a later start.
+    // A later start does not undo newer writes of the box.
     fs::write(state.join("of-after"), b"stays").unwrap();
     assert!(!place::resume(&state, refuse).unwrap());
     let mut settings = None;

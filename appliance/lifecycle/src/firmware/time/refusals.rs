@@ -1,4 +1,4 @@
-//! Servers that do not want to be asked, or so often (RFC 5905 section 7.4).
+//! NTP servers that refuse queries, or refuse frequent ones (RFC 5905 section 7.4).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -7,23 +7,23 @@ use std::time::Duration;
 use stdx::Backoff;
 use tokio::time::Instant;
 
-/// First and longest wait for a server that says RATE.
+/// First and longest wait for a server that sends RATE.
 const RATE: (Duration, Duration) = (Duration::from_mins(34), Duration::from_hours(36));
 
-/// The servers that refused.
+/// Servers that refused, with the time of the next query.
 #[derive(Debug, Default)]
 pub struct Refusals(HashMap<SocketAddr, Refused>);
 
 #[derive(Debug)]
 enum Refused {
-    /// Never again: DENY, RSTR.
+    /// Never queried again, after DENY or RSTR.
     Denied,
-    /// Not before then: RATE.
+    /// Not queried before that time, after RATE.
     Rated(Backoff, Instant),
 }
 
 impl Refusals {
-    /// Takes in the word of a server that refused.
+    /// Records the kiss code of a server.
     pub fn add(&mut self, server: SocketAddr, word: &str, now: Instant) {
         let before = self.0.remove(&server);
         let refused = match (word, before) {
@@ -41,7 +41,7 @@ impl Refusals {
         self.0.insert(server, refused);
     }
 
-    /// True when a server may be asked now.
+    /// True when a server may be queried now.
     pub fn permit(&self, server: SocketAddr, now: Instant) -> bool {
         match self.0.get(&server) {
             None => true,
@@ -50,7 +50,7 @@ impl Refusals {
         }
     }
 
-    /// Others are named now: each may be asked once more.
+    /// Forgets all refusals, because the list of servers changed: each may be queried once more.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -1,46 +1,47 @@
-//! Limits of what servers may make of the clock. No clock and no host.
+//! Limits for the changes that servers make to the clock. This module uses no clock and no host.
 
 use std::time::{Duration, SystemTime};
 
 use ntp::Offset;
 
-/// Largest step by one round of one server, once the clock was set: clocks do not go wrong so far
-/// between two rounds, servers do.
+/// Largest step by one server in one round, after the clock was set. Clocks do not go wrong so far
+/// between two rounds, but servers do.
 const STEP_MAX: Duration = Duration::from_mins(10);
-/// Difference of two opinions that are the same one.
+/// Maximum difference of two opinions that count as equal.
 const AGREES: Duration = Duration::from_secs(2);
-/// No time so long after the system was made is right: GPS clocks roll over every 20 years.
+/// Maximum age of the system that is accepted: a later time is wrong, because GPS clocks roll over
+/// every 20 years.
 const LIFE_MAX: Duration = Duration::from_hours(20 * 366 * 24);
 
-/// What a round of questions comes to.
+/// Decision about an opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The clock follows.
+    /// The clock follows the opinion.
     Follow,
-    /// The clock stays until another server or the next round says the same.
+    /// The clock stays until another server or the next round confirms the step.
     Confirm,
-    /// The clock stays: no system was made after that time, or so long before it.
+    /// The clock stays: the time is before the build of the system, or too long after it.
     Impossible,
 }
 
-/// The clock so far.
+/// State of the decisions so far.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// When the system was made.
+    /// Time of the system's build.
     built: Option<SystemTime>,
-    /// A server has set the clock since the start.
+    /// True if a server has set the clock since the start.
     is_told: bool,
-    /// A large step that the round before wanted.
+    /// Large step that the last round proposed.
     wanted: Option<Offset>,
 }
 
 impl Steps {
-    /// A clock that nobody has set.
+    /// Begins with a clock that no server has set.
     pub fn new(built: Option<SystemTime>) -> Self {
         Self { built, ..Self::default() }
     }
 
-    /// Judges the opinion to follow, which `agreeing` servers have; `now` is the clock's time.
+    /// Decides about an opinion that `agreeing` servers share; `now` is the time of the clock.
     pub fn judge(&mut self, offset: Offset, agreeing: usize, now: SystemTime) -> Verdict {
         let time = offset.after(now);
         if self.built.is_some_and(|built| time < built || time > built + LIFE_MAX) {
@@ -56,7 +57,7 @@ impl Steps {
         if is_sure { Verdict::Follow } else { Verdict::Confirm }
     }
 
-    /// Number of opinions that are the same as the one to follow.
+    /// Number of opinions that are equal to the chosen one.
     pub fn agreeing(chosen: Offset, all: impl Iterator<Item = Offset>) -> usize {
         all.filter(|other| Offset(other.0.saturating_sub(chosen.0)).abs() <= AGREES).count()
     }
@@ -73,7 +74,7 @@ mod tests {
     }
 
     fn built() -> SystemTime {
-        // November 2026.
+        // Time in November 2026.
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_000_000)
     }
 
@@ -87,7 +88,7 @@ mod tests {
             (seconds(-12 * 3600), Verdict::Follow),
             (seconds(10 * YEAR), Verdict::Follow),
         ] {
-            // However many say so.
+            // The number of agreeing servers does not matter.
             assert_eq!(Steps::new(Some(built())).judge(offset, 3, now), verdict, "{offset}");
         }
     }

@@ -1,4 +1,4 @@
-//! Answers that a probe accepts.
+//! Responses that a probe accepts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ async fn only_an_answer_under_the_own_key_counts() {
     let store = folders[0].path().join("objects.redb");
     let store = store::Store::open(&store, store::Options::default()).unwrap();
     let [own, other] = [pki(folders[0].path()), pki(folders[1].path())];
-    // By a clock that is years wrong the certificate is not valid.
+    // A clock that is years wrong makes the certificate look invalid.
     let folder = tempfile::tempdir().unwrap();
     let past = jiff::Timestamp::from_second(1_000_000_000).unwrap();
     let old = Pki::ensure(folder.path(), &["tinbox".to_owned()], past).unwrap();
@@ -43,7 +43,7 @@ async fn only_an_answer_under_the_own_key_counts() {
         let acceptor = TlsAcceptor::from(pki.server_config().unwrap());
         let serving = tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
-            // A client that does not trust the server goes away.
+            // A client that does not trust the server disconnects.
             let Ok(mut stream) = acceptor.accept(stream).await else { return };
             let _ = stream.read(&mut [0; 256]).await;
             let _ = stream.write_all(answer.as_bytes()).await;
@@ -55,7 +55,7 @@ async fn only_an_answer_under_the_own_key_counts() {
         assert_eq!(asked.is_ok(), good, "{answer}: {asked:?}");
         serving.await.unwrap();
     }
-    // Bound, and nothing listens: no other program gets the port either.
+    // The port is bound without a listener, so that no other program can get it.
     let closed = TcpSocket::new_v4().unwrap();
     closed.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = closed.local_addr().unwrap();

@@ -1,14 +1,14 @@
-//! The boot loader's part: the choice that `image/boot/grub.cfg` makes, held against the script.
+//! Model of the boot loader's choice in `image/boot/grub.cfg`, compared with that script.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use platform::slots::{BYTES, Slot};
 
-/// The script of every image.
+/// GRUB script of every image.
 const SCRIPT: &str = include_str!("../../../../../image/boot/grub.cfg");
-/// GRUB's commands in bash. A line of input is a case: the kept variables, `-` for one
-/// that is not kept. A line of output is the slot, and the counters that were kept.
+/// GRUB's commands in bash. A line of input is a case: the stored variables, with `-` for a
+/// variable that is not stored. A line of output is the slot, and the stored counters.
 const COMMANDS: &str = r#"
 set() { printf -v "${1%%=*}" %s "${1#*=}"; }
 load_env() {
@@ -61,7 +61,7 @@ pub fn start(block: &mut Vec<u8>) -> Slot {
     [Slot::A, Slot::B][slot]
 }
 
-/// The counter after one more start; a fourth is not there.
+/// Counter after one more start; `None` after three starts.
 fn next(tries: &str) -> Option<&'static str> {
     match tries {
         "0" => Some("1"),
@@ -71,7 +71,7 @@ fn next(tries: &str) -> Option<&'static str> {
     }
 }
 
-/// The block with these variables.
+/// Block with these variables.
 fn written(variables: &[(String, String)]) -> Vec<u8> {
     let lines = variables.iter().map(|(name, value)| format!("{name}={value}\n"));
     let mut block = format!("# GRUB Environment Block\n{}", lines.collect::<String>()).into_bytes();
@@ -79,7 +79,7 @@ fn written(variables: &[(String, String)]) -> Vec<u8> {
     block
 }
 
-/// Every state of the variables that the script can tell from another.
+/// All states of the variables that the script can distinguish.
 fn states() -> Vec<[&'static str; 5]> {
     let (oks, tries) = (["0", "1", "-"], ["0", "1", "2", "3", "9", "-"]);
     let mut states = Vec::new();
@@ -97,7 +97,7 @@ fn states() -> Vec<[&'static str; 5]> {
 fn the_script_chooses_so() {
     let begin = SCRIPT.find("function start {").unwrap();
     let end = begin + SCRIPT[begin..].find("\n}\n").unwrap() + 3;
-    // GRUB's variable of the boot volume would be an array to bash.
+    // `($root)` is GRUB's variable of the boot volume; bash would parse it as an array.
     let function = SCRIPT[begin..end].replace("($root)", "");
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-c", &format!("{function}{COMMANDS}")]);

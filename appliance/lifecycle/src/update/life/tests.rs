@@ -1,24 +1,23 @@
-//! The table of lives, and the power cut at every step of them.
+//! Table of simulated updates, and power cuts at every step of them.
 
 use super::{
     AGAIN, BOOT, End, Ends, EndsUnlessSafe, Freezes, Hangs, LACK, Lacks, Life, Mute, PANIC, Panics,
     SILENT, Slot, Stage, System, WATCHDOG, Works,
 };
 
-/// An update, the slots that are started, how far it comes and why no further, and the second at
-/// which the last of these slots is started.
+/// System, started slots, last stage, its reason, and the second of the last start.
 type Row = (System, &'static str, Stage, &'static str, u64);
 
 const UPDATES: [Row; 18] = [
     (Works(0), "b", Stage::Good, "", 0),
     (Works(175), "b", Stage::Good, "", 0),
-    // 5 s between two looks.
+    // The supervisor looks every 5 s.
     (Works(179), "b", Stage::Good, "", 0),
     (Works(181), "bba", Stage::Undone, LACK, 2 * (BOOT + 180)),
     (Lacks, "bba", Stage::Undone, LACK, 2 * (BOOT + 180)),
     (Panics(0), "bba", Stage::Undone, PANIC, 2 * BOOT),
     (Panics(119), "bba", Stage::Undone, PANIC, 2 * (BOOT + 119)),
-    // Six ends, and five waits between them.
+    // Six exits, with five waits between them.
     (Ends(0), "bba", Stage::Undone, AGAIN, 2 * (BOOT + 7)),
     (Ends(48), "bba", Stage::Undone, AGAIN, 2 * (BOOT + 6 * 48 + 7)),
     (Hangs(0), "bba", Stage::Undone, "the supervisor hangs: no heartbeat for 120 s", 2 * 130),
@@ -28,12 +27,12 @@ const UPDATES: [Row; 18] = [
     (Mute, "bba", Stage::Undone, "the supervisor hangs: the API stuck 80 s", 2 * (BOOT + 80)),
     (Freezes(0), "bba", Stage::Undone, SILENT, 2 * (BOOT + WATCHDOG)),
     (Freezes(119), "bba", Stage::Undone, SILENT, 2 * (BOOT + 119 + WATCHDOG)),
-    // What fails later is no matter of the update.
+    // A later failure does not count against the update.
     (Panics(121), "b", Stage::Good, "", 0),
     (Hangs(121), "b", Stage::Good, "", 0),
 ];
 
-/// The box ends on a system that works, with all its starts before it.
+/// Checks that the box ends in `slot`, with a working system and no trial.
 fn rests(life: &Life, slot: Slot, context: &str) {
     let loader = life.loader();
     assert_eq!(life.last(), slot.letter(), "{context}");
@@ -78,7 +77,7 @@ fn a_power_cut_costs_no_good_update_and_keeps_no_bad_one() {
     }
 }
 
-/// Cuts that come again and again cost an update at most, and never the box.
+/// Repeated power cuts can undo an update, but must never break the box.
 #[test]
 fn many_power_cuts_end_on_a_system_that_works() {
     let mut stages = Vec::new();
@@ -95,7 +94,7 @@ fn many_power_cuts_end_on_a_system_that_works() {
             stages.push((system, stage));
         }
     }
-    // Two cuts are the two starts that a new system has.
+    // Two power cuts use up the two starts that a new system has.
     assert!(stages.contains(&(Works(0), Stage::Good)));
     assert!(stages.contains(&(Works(0), Stage::Undone)));
     assert!(!stages.contains(&(Panics(0), Stage::Good)));
@@ -109,7 +108,7 @@ fn a_slot_that_does_not_work_is_passed_over_without_an_update() {
         (Panics(0), Works(0), "aaab"),
         (Hangs(0), Works(0), "aaab"),
         (Ends(0), Works(0), "aaab"),
-        // Three ends in each slot, and safe mode in the first.
+        // Three exits in each slot, and safe mode in the first.
         (EndsUnlessSafe(0), Ends(0), "aaabbba"),
     ];
     for (a, b, order) in table {
@@ -119,13 +118,13 @@ fn a_slot_that_does_not_work_is_passed_over_without_an_update() {
         assert_eq!(life.safe.is_some(), order.len() > 4, "{a:?} {b:?}: {:?}", life.safe);
         assert_eq!(life.stage(), None);
     }
-    // With nothing that works, each slot has its turn for ever.
+    // When both systems fail, the slots take turns for ever.
     let mut life = flashed(Panics(0), Panics(0));
     assert_eq!(life.live(), End::Restart);
     assert!(life.order().starts_with("aaabbbaaaabbbaaaa"), "{}", life.order());
 }
 
-/// A system that was good has no second life to lose: what it lacks later costs no slot.
+/// A missing proof does not undo a system that was marked good before.
 #[test]
 fn a_system_that_is_not_on_trial_is_not_given_up_for_a_missing_proof() {
     let mut life = Life::new([Lacks, Works(0)], |_| ());
