@@ -1,5 +1,5 @@
-//! What is true only now and not worth writing down: how far a running action is, what a machine
-//! said last, which images the box keeps.
+//! HTTP handlers for data that is not stored: progress of a running action, recent log lines of a
+//! machine, DHCP clients, cached images.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use status::dhcp_client::DhcpClient;
 use status::log::LogLine;
 use status::progress::Progress;
 
-/// Lines of a log that are sent when nobody says how many.
+/// Default number of log lines in a response.
 const LINES: usize = 200;
 
-/// Paths below `/apis/tinbox.dev/v1alpha1`, for the API's authenticated part.
+/// Routes below `/apis/tinbox.dev/v1alpha1`, for the authenticated part of the API.
 pub fn router(
     agents: Arc<Service>,
     syslog: Arc<syslog::Log>,
@@ -51,25 +51,25 @@ pub fn router(
         .merge(update::router(updates))
 }
 
-/// Who asked for an address in the last hour, the last first; nobody is an empty list.
+/// Lists the DHCP clients of the last hour, newest first; the list may be empty.
 async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>> {
     Json(observers.heard())
 }
 
-/// Has the box blink for a minute, so that whoever stands before several knows which this is.
+/// Makes the box blink for a minute, so that a person can find it among others.
 async fn identify(State(identify_state): State<IdentifyState>) -> Json<serde_json::Value> {
     tracing::info!("asked over the API to show which box this is");
     identify_state.begin();
     Json(json!({ "seconds": IdentifyState::SECONDS }))
 }
 
-/// How many lines.
+/// Query of the log.
 #[derive(Deserialize)]
 struct Tail {
     lines: Option<usize>,
 }
 
-/// The last [`LogLine`]s of a machine, the oldest first; none is an empty list.
+/// Returns the last [`LogLine`]s of a machine, oldest first.
 async fn log(
     State(syslog): State<Arc<syslog::Log>>,
     Path((namespace, name)): Path<(String, String)>,
@@ -89,7 +89,7 @@ fn line(entry: syslog::Entry) -> LogLine {
     }
 }
 
-/// As syslog's own configuration has them (RFC 5424 table 2, syslog.conf).
+/// Names of severities as in the configuration of syslog (RFC 5424 table 2, syslog.conf).
 fn word(severity: syslog::Severity) -> &'static str {
     use syslog::Severity;
     match severity {
@@ -104,7 +104,7 @@ fn word(severity: syslog::Severity) -> &'static str {
     }
 }
 
-/// A [`Progress`]; 404 while no action says how far it is.
+/// Returns a [`Progress`]; 404 while no action has reported its progress.
 async fn progress(
     State(agents): State<Arc<Service>>,
     Path((namespace, name)): Path<(String, String)>,

@@ -1,4 +1,4 @@
-//! Keeping the heap small: the box has a gigabyte for everything.
+//! Limits of the heap: the box has 1 GiB of memory for all its parts.
 
 #[cfg(target_env = "gnu")]
 use std::time::Duration;
@@ -7,24 +7,24 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-/// Arenas of the allocator: one for each thread that serves. More hold memory that others lack.
+/// Arenas of the allocator: one for each worker thread. More arenas hold memory that others lack.
 const ARENAS: i32 = 2;
-/// Free bytes at the end of an arena that are kept, and not given back to the system.
+/// Free bytes at the end of an arena that are not returned to the system.
 const KEPT_BYTES: i32 = 128 * 1024;
 
-/// Interval of looking at the allocator's free memory.
+/// Interval of checking the allocator's free memory.
 #[cfg(target_env = "gnu")]
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// Free bytes in all arenas together that are given back to the system.
+/// Free bytes in all arenas together that cause a return to the system.
 #[cfg(target_env = "gnu")]
 const FREE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Bounds what the allocator keeps. To be called first of all.
+/// Limits the memory that the allocator keeps. Must be called before any thread starts.
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 pub fn bound() {
-    // SAFETY: mallopt(3) takes two integers and changes nothing but the allocator's settings; no
-    // other thread runs yet that could use it meanwhile.
+    // SAFETY: mallopt(3) takes two integers and changes only the allocator's settings. No other
+    // thread runs yet that could use them meanwhile.
     let set = unsafe {
         libc::mallopt(libc::M_ARENA_MAX, ARENAS) & libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_BYTES)
     };
@@ -33,11 +33,11 @@ pub fn bound() {
     }
 }
 
-/// Other allocators have no such settings.
+/// Does nothing: other allocators have no such settings.
 #[cfg(not(target_env = "gnu"))]
 pub fn bound() {}
 
-/// Gives memory back that a large piece of work has left free among what is in use.
+/// Returns free memory to the system, which large operations have left between used blocks.
 #[cfg(target_env = "gnu")]
 pub async fn trim(shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
@@ -46,7 +46,7 @@ pub async fn trim(shutdown: CancellationToken) {
         if free_bytes() < FREE_BYTES {
             continue;
         }
-        // It looks at the whole heap: not on a thread that serves.
+        // The call scans the whole heap, so it must not run on a worker thread.
         if let Err(error) = tokio::task::spawn_blocking(give_back).await {
             tracing::warn!(%error, "cannot give memory back");
         }
@@ -56,7 +56,8 @@ pub async fn trim(shutdown: CancellationToken) {
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 fn free_bytes() -> usize {
-    // SAFETY: mallinfo2(3) takes nothing, locks what it reads, and returns numbers by value.
+    // SAFETY: mallinfo2(3) takes no argument, locks the data that it reads, and returns numbers by
+    // value.
     unsafe { libc::mallinfo2() }.fordblks
 }
 
@@ -67,7 +68,7 @@ fn give_back() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Other allocators give it back by themselves.
+/// Only waits for the shutdown: other allocators return memory by themselves.
 #[cfg(not(target_env = "gnu"))]
 pub async fn trim(shutdown: CancellationToken) {
     shutdown.cancelled().await;
@@ -77,7 +78,8 @@ pub async fn trim(shutdown: CancellationToken) {
 mod tests {
     use super::{FREE_BYTES, free_bytes, give_back};
 
-    /// Bytes of one block: below what the allocator asks the system for by itself.
+    /// Size of one block: small enough that the allocator does not request it from the system
+    /// alone.
     const BLOCK: usize = 16 * 1024;
 
     #[test]
@@ -88,7 +90,7 @@ mod tests {
         };
         let blocks: Vec<Vec<u8>> =
             (0..8 * FREE_BYTES / BLOCK).map(|at| vec![at as u8 | 1; BLOCK]).collect();
-        // Every hundredth stays, so that the heap cannot shrink at its end.
+        // Every hundredth block stays, so that the heap cannot shrink at its end.
         let kept: Vec<Vec<u8>> = blocks
             .into_iter()
             .enumerate()

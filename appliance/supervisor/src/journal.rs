@@ -1,5 +1,5 @@
-//! The box's own log as its faces show it: the last lines, in memory. There is one of it in a
-//! process, as there is one log.
+//! Recent lines of the box's own log, in memory, for its pages and screens. A process has one
+//! journal, because it has one log.
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write as _};
@@ -12,19 +12,19 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Lines that are kept.
+/// Maximum number of kept lines.
 const LINES_MAX: usize = 200;
-/// Bytes of a line.
+/// Maximum length of a line, in bytes.
 const TEXT_BYTES_MAX: usize = 400;
 
-/// The last lines of this process's log.
+/// Last lines of this process's log.
 pub static JOURNAL: Journal = Journal(Mutex::new(VecDeque::new()));
 
-/// Some of the last lines.
+/// Last lines of a log.
 pub struct Journal(Mutex<VecDeque<LogLine>>);
 
 impl Journal {
-    /// The oldest first.
+    /// Lists the lines, oldest first.
     pub fn lines(&self) -> Vec<LogLine> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
@@ -39,7 +39,7 @@ impl Journal {
     }
 }
 
-/// Keeps what the log is told.
+/// Layer of `tracing` that adds the events of levels error, warning and info to a journal.
 pub struct JournalLayer(pub &'static Journal);
 
 impl<S: Subscriber> Layer<S> for JournalLayer {
@@ -63,7 +63,7 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
     }
 }
 
-/// The sentence, and after it the values.
+/// Message of an event, and its fields.
 #[derive(Default)]
 struct Said {
     sentence: String,
@@ -84,7 +84,7 @@ impl Said {
 
 impl Visit for Said {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => write!(self.sentence, "{value:?}"),
             name => write!(self.values, " {name}={value:?}"),

@@ -1,8 +1,9 @@
-//! `tinboxd`: the supervisor. Reads its configuration, opens the store, and runs every service of
-//! the box in one process until it is told to stop.
+//! `tinboxd`: the supervisor. It reads its configuration, opens the store, and runs all services of
+//! the box in one process until a signal stops it.
 //!
-//! Never: a decision that a lower crate could make. This crate only joins: `provisioning` knows the
-//! machines, `lifecycle` the box itself, and `wiring` puts every service together.
+//! Never: a decision that a lower crate could make. This crate only connects the others:
+//! `provisioning` handles the machines, `lifecycle` the box itself, and `wiring` starts every
+//! service. Enter at `wiring::run`.
 
 mod handlers;
 mod heap;
@@ -24,7 +25,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Exit code of a configuration that cannot be used (sysexits.h, EX_CONFIG is 78; 64 is EX_USAGE).
+/// Exit code for a configuration that is not valid (sysexits.h, EX_CONFIG is 78; 64 is EX_USAGE).
 const BAD_CONFIG: u8 = 64;
 
 /// The provisioning box in one process.
@@ -54,7 +55,7 @@ struct Arguments {
     firmware: bool,
 }
 
-/// Where the system has this program.
+/// Path of this program on firmware.
 const INSTALLED: &str = "/usr/bin/tinboxd";
 
 fn main() -> ExitCode {
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     }
     heap::bound();
     let arguments = Arguments::parse();
-    // Whatever a part of the box writes is for the box alone: keys, leases, private images.
+    // Only the box may read the files that its services write: keys, leases, private images.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     start_log();
     let home = if arguments.firmware { Home::Firmware } else { Home::Guest };
@@ -87,7 +88,7 @@ fn main() -> ExitCode {
         },
         _ => (firmware::state(), None, firmware::settings()),
     };
-    // Before the first thread: every later one inherits it.
+    // Before the first thread: later threads inherit the reduced rights.
     confined::enter(&state, told.as_ref(), home);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -107,13 +108,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The secret keys and their copies, the one that opens the most first.
+/// Secret keys and their copies, in the order of their destruction: the key of the store first.
 fn keys_to_destroy() -> Vec<&'static str> {
     ownership::KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
 }
 
-/// Goes on with the restore of a backup, if one is under way. Comes before the configuration is
-/// read: a flashed box has that restored too.
+/// Continues a restore that was interrupted. This runs before the configuration is read, because a
+/// restore replaces the configuration of firmware too.
 fn resume(state: Option<&Path>) -> std::io::Result<()> {
     match state {
         Some(state) => backups::resume(state, |_| Ok(())),
@@ -130,7 +131,7 @@ async fn start(
     let trouble = copies::mend(state);
     let opened = opened::open(state, home)?;
     let mut config = told.unwrap_or_else(|| firmware::config(opened.lost.is_some()));
-    // Ends with this function.
+    // The network tasks end with this function.
     let mut network = JoinSet::new();
     let firmware = match home {
         Home::Firmware => {
@@ -141,10 +142,11 @@ async fn start(
     wiring::run(state, (opened, trouble), (config, file), firmware).await
 }
 
-/// Log lines go to standard error; `TINBOX_LOG` takes a filter such as `info,dhcp=debug`.
+/// Writes log lines to standard error. `TINBOX_LOG` takes a filter such as `info,dhcp=debug`; the
+/// default is `info`.
 fn start_log() {
     let filter = EnvFilter::try_from_env("TINBOX_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
-    // A file, and what is captured of a box's serial line, hold words and nothing else.
+    // Log files and captured serial output must not contain color codes.
     let colours = std::io::stderr().is_terminal() && std::process::id() != 1;
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colours);
     let kept = journal::JournalLayer(&journal::JOURNAL);

@@ -1,24 +1,24 @@
-//! The steps from power to service, so that a box that starts says what it is at (FB-6).
+//! Steps of the supervisor's start, for the progress display (FB-6).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use status::view::BootStep;
 
-/// A step of the supervisor's start.
+/// Step of the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The certificates and the API.
+    /// Certificates and the API.
     Api,
-    /// Everything that is stored is read.
+    /// Reading all stored objects.
     Objects,
-    /// What machines boot from.
+    /// Boot files for machines.
     BootFiles,
     /// DHCP, agents and pages.
     Services,
 }
 
-/// Each with its name and the milliseconds that it takes on the smallest box that is supported.
+/// Steps, each with its name and its usual duration in milliseconds on the smallest supported box.
 const STEPS: [(Step, &str, u64); 4] = [
     (Step::Api, "starting the API", 1_500),
     (Step::Objects, "reading what is stored", 3_000),
@@ -26,11 +26,11 @@ const STEPS: [(Step, &str, u64); 4] = [
     (Step::Services, "starting the services", 2_000),
 ];
 
-/// How far the start is.
+/// Progress of the start.
 #[derive(Default)]
 pub struct Start(Mutex<Began>);
 
-/// When each step began, and when the last one was done.
+/// Start time of each step, and the end of the last one.
 #[derive(Default)]
 struct Began {
     steps: Vec<Instant>,
@@ -38,7 +38,7 @@ struct Began {
 }
 
 impl Start {
-    /// A step begins, and with that those before it are done.
+    /// Begins a step, which ends the steps before it.
     pub fn begin(&self, step: Step) {
         let mut began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = STEPS.iter().position(|(known, ..)| *known == step).unwrap_or(0);
@@ -47,12 +47,12 @@ impl Start {
         began.steps.push(now);
     }
 
-    /// The box serves.
+    /// Marks the start as complete: all services run.
     pub fn done(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).done = true;
     }
 
-    /// The steps; none once the box serves.
+    /// Lists the steps with their times; empty when the start is complete.
     pub fn steps(&self) -> Vec<BootStep> {
         let began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if began.done { Vec::new() } else { steps(&began.steps, Instant::now()) }

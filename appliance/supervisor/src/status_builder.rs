@@ -1,7 +1,6 @@
-//! What the box's faces show: one view of it, to which each part of the box tells its own.
+//! Status view of the box, built from the parts of the box.
 //!
-//! A part with something new to show is a [`StatusSource`] of its own, and is listed where the
-//! faces are put together (`wiring::pages`).
+//! A new part implements [`StatusSource`], and is listed in `wiring::pages`.
 
 pub mod networks;
 pub mod system;
@@ -15,17 +14,17 @@ use status::view::StatusView;
 use stdx::Clock;
 use web::owner::Owner;
 
-/// Where a view comes from.
+/// Builder of the status view.
 pub struct StatusBuilder {
-    /// What the box is called.
+    /// Name of the box.
     pub name: String,
-    /// The time.
+    /// Clock for the time of the view.
     pub clock: Arc<dyn Clock>,
-    /// When this process began.
+    /// Start of this process.
     pub began: Instant,
-    /// Whose the box is.
+    /// Owner of the box, for the claim.
     pub owner: Arc<Owner>,
-    /// Its sources, in their order.
+    /// Sources of the view, in their order.
     pub parts: Vec<Box<dyn StatusSource>>,
 }
 

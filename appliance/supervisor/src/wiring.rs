@@ -1,4 +1,4 @@
-//! Puts the services together, one function each, and watches over them.
+//! Starts all services, with one function for each, and stops the process when one of them ends.
 
 mod api;
 mod backups;
@@ -53,12 +53,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::start::{Start, Step};
 
-/// Agents.
+/// TCP port of the agents' gRPC service, as in Tinkerbell.
 const AGENT_PORT: u16 = 42113;
-/// How long services may take to stop.
+/// Maximum time for services to stop.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// Everything a service may need.
+/// Shared parts that services need.
 struct Wiring {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
@@ -69,7 +69,7 @@ struct Wiring {
     views: Arc<HardwareViews>,
     agents: Arc<agent_service::Service>,
     images: Images,
-    /// Of a box of its own.
+    /// Updates of the system; `None` on a guest, or without slots.
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
     leases: OpenLeases,
@@ -85,21 +85,21 @@ struct Wiring {
     shutdown: CancellationToken,
 }
 
-/// How the box is held back.
+/// Reasons for a restricted operation.
 #[derive(Default)]
 struct Safe {
-    /// Why no machine is served or touched, if none is.
+    /// Reason for safe mode, in which no machine is served or changed; `None` in normal operation.
     mode: Option<String>,
-    /// Why nothing is known of what was stored, if so.
+    /// Reason why the stored objects cannot be read; `None` when they can.
     lost: Option<String>,
 }
 
-/// Run the box, with what was kept and the trouble with it, until SIGTERM or SIGINT, or until a
-/// service fails.
+/// Runs the box until SIGTERM or SIGINT, or until a service ends. `kept` is the opened store, and
+/// sentences about files that were damaged.
 ///
 /// # Errors
-/// What could not be started, or which service ended and why. A service that ends takes the process
-/// with it: whoever started it starts it again, from a state that is known to be good.
+/// A service could not be started, or ended, with the reason. A service that ends also ends the
+/// process. Process 1 or the host then starts the process again, from a known good state.
 pub async fn run(
     state: &Path,
     kept: (OpenedStore, Vec<String>),
@@ -160,7 +160,7 @@ pub async fn run(
         wiring.liveness(&pki, asked_at, store)?;
         let audit = wiring.audit.clone();
         console::power_button::listen(move || {
-            // Its error is in the log.
+            // `carry_out` logs its error.
             let _ = reset::carry_out(BoxAction::PowerOff, "power button", &audit);
         });
     }
@@ -241,7 +241,7 @@ impl Wiring {
         wiring
     }
 
-    /// What boots and agents say of machines goes into their Hardware.
+    /// Writes facts about machines from boots and agents into their Hardware.
     fn upkeep(&mut self, lessons: Receiver<LearnedLoader>, reports: ReportQueue) {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
@@ -269,7 +269,7 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    /// DHCP on every network, as its object says; on none in safe mode.
+    /// Runs DHCP on every network, as its Network object says. In safe mode no network is served.
     async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
         if self.safe.mode.is_some() {
             return Ok(());
@@ -305,11 +305,12 @@ impl Wiring {
             Ok(())
         });
         let tls = pki.server_config().context("cannot set up TLS for agents")?;
-        // Stock agents bring no pin: where they are served, they are in the clear.
+        // Stock agents have no pin for the box's certificate, so they may need to connect without
+        // TLS.
         let plain = self.config.agents.permissive;
         let routes = agent_rpc::server::routes(Arc::clone(&self.agents) as _);
-        // The same edge as boot HTTP: it asks idle connections for a sign of life, so that machines
-        // that were switched off do not pile up.
+        // Same HTTP stack as for boot files: it probes idle connections, so that connections of
+        // machines that were switched off do not accumulate.
         let face = Face::from(routes).for_strangers().for_lasting_connections();
         let face = face.for_known_clients();
         for network in self.config.networks.clone() {

@@ -1,4 +1,4 @@
-//! The network interfaces, and what is answered on them.
+//! Network interfaces in the status view, with the state of DHCP on them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,18 +13,18 @@ use provisioning::networks::board::{Board, Standing, Wait};
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
-/// Those who know of interfaces.
+/// Source of the interfaces.
 pub struct NetworkSource {
     config: Arc<Config>,
     board: Board,
-    /// Those of the certificate, on a box that is firmware.
+    /// Names of the certificate, on firmware.
     names: Option<Arc<Names>>,
-    /// Whether there was a cable at the last look, and since when that is so.
+    /// True for each interface with a cable at the last reading, and the time of the last change.
     cables: Mutex<HashMap<String, (bool, Option<Timestamp>)>>,
 }
 
 impl NetworkSource {
-    /// Those of the machine, served as `config` and `board` say.
+    /// Reads the interfaces of the machine; `config` and `board` have the state of DHCP.
     pub fn new(config: Arc<Config>, board: Board, names: Option<Arc<Names>>) -> Self {
         Self { config, board, names, cables: Mutex::default() }
     }
@@ -36,7 +36,7 @@ impl NetworkSource {
         }
     }
 
-    /// When a cable was plugged or pulled, as far as somebody looked.
+    /// Time at which the cable was plugged in or removed, as far as a reading showed it.
     fn link_since(&self, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
         let mut cables = self.cables.lock().unwrap_or_else(PoisonError::into_inner);
         let is_in = seen.mbps.is_some();
@@ -76,7 +76,7 @@ impl StatusSource for NetworkSource {
 }
 
 fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, both: bool) -> Nic {
-    // An address that people can type.
+    // An address that a person can type is preferred.
     let rank = |address: &&(IpAddr, u8)| (address.0.is_ipv6(), link_local(address.0));
     let own = plan.and_then(|plan| {
         seen.addresses.iter().find(|(address, _)| *address == IpAddr::V4(plan.address))
@@ -116,7 +116,7 @@ fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, both: bool) 
     }
 }
 
-/// A network that cannot be served as its owner wants it.
+/// Fault of a network that cannot be served as configured.
 fn fault(name: &str, standing: &Standing) -> Option<Fault> {
     let failed = standing.status.phase == Phase::Failed;
     let trouble = || Trouble {
@@ -134,7 +134,7 @@ fn fault(name: &str, standing: &Standing) -> Option<Fault> {
     })
 }
 
-/// A service that goes on by itself when what it waits for is there.
+/// Fault of a service that waits, and continues by itself.
 fn waiting(wait: &Wait) -> Fault {
     let Wait { interface, service, why } = wait;
     let trouble = Trouble {
@@ -147,7 +147,7 @@ fn waiting(wait: &Wait) -> Fault {
     Fault { title: format!("{interface} WAITS").into(), trouble, ..Fault::default() }
 }
 
-/// A port of a bond whose cable is out: nothing else shows it, for the bond goes on.
+/// Fault of a bond's port without a cable. No other fault shows it, because the bond goes on.
 fn without_cable(port: &Seen) -> Option<Fault> {
     let (name, bond) = (&port.link.name, port.port_of.as_ref()?);
     let trouble = || Trouble {

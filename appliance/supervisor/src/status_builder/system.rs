@@ -1,4 +1,4 @@
-//! The box itself: its start, its clock, its figures, its log.
+//! State of the box itself in the status view: start, clock, system load, log.
 
 mod traffic;
 
@@ -21,12 +21,12 @@ use crate::journal::JOURNAL;
 use crate::start::Start;
 use traffic::Traffic;
 
-/// Between two looks at the figures: the cores' work is counted in hundredths of a second.
+/// Minimum interval of reading the system load: CPU time is counted in hundredths of a second.
 const EVERY: Duration = Duration::from_secs(2);
-/// Who keeps the clock of a machine that is not all the box's.
+/// Source of the clock on a guest.
 const HOST: &str = "the host";
 
-/// What the box knows of itself.
+/// Source of the box's own state.
 pub struct SystemSource {
     state: PathBuf,
     time: Option<watch::Receiver<Known>>,
@@ -39,7 +39,7 @@ pub struct SystemSource {
     looked: Mutex<Looked>,
 }
 
-/// The last look at the figures.
+/// Last reading of the system load.
 #[derive(Default)]
 struct Looked {
     at: Option<Instant>,
@@ -49,9 +49,8 @@ struct Looked {
 }
 
 impl SystemSource {
-    /// With its state in the folder `state`; its `time` and its zone, `live`, if the clock is its
-    /// own to keep; the `trouble` that its start had, and why it is in safe mode; and how far its
-    /// `start` is.
+    /// Makes the source. `time` and the zone in `live` exist only if the box keeps its own clock.
+    /// `trouble` lists problems of the start, and `safe_mode` is the reason for safe mode.
     pub fn new(
         state: PathBuf,
         (time, live): (Option<watch::Receiver<Known>>, Option<watch::Receiver<LiveSettings>>),
@@ -73,7 +72,7 @@ impl SystemSource {
         }
     }
 
-    /// The figures, and what was sent to machines.
+    /// System load, and the bytes per second that were sent to machines.
     fn figures(&self, nics: &[Nic]) -> (System, Vec<u64>) {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if looked.at.is_none_or(|at| at.elapsed() >= EVERY) {
@@ -110,7 +109,7 @@ impl StatusSource for SystemSource {
         view.clock = self.clock(view.now);
         view.boot = self.start.steps();
         let (system, traffic) = self.figures(&view.nics);
-        // What others tell of the system stays: slots, keys, backups.
+        // Fields of other sources stay: slots, keys, backups.
         let told = std::mem::take(&mut view.system);
         view.system = System {
             cpu_percent: system.cpu_percent,
@@ -144,13 +143,14 @@ fn clock(known: &Known) -> Clock {
     Clock { state, source: known.source.as_str().into(), ..Clock::default() }
 }
 
-/// As the kernel says; one that says nothing has a clock all the same, which somebody set.
+/// State of the host's clock as its kernel reports it. Without a report, the clock was set by other
+/// means.
 fn hosts_clock(is_kept: Option<bool>) -> Clock {
     let state = if is_kept == Some(true) { TimeState::Synced } else { TimeState::Holdover };
     Clock { state, source: HOST.into(), ..Clock::default() }
 }
 
-/// As people read it in this zone.
+/// Adds the zone, in which people read times, to a clock.
 fn in_zone(clock: Clock, zone: &TimeZone, now: Timestamp) -> Clock {
     let info = zone.to_offset_info(now);
     Clock { utc_offset_seconds: info.offset().seconds(), zone: info.abbreviation().into(), ..clock }

@@ -1,4 +1,4 @@
-//! The API and its way in.
+//! Wiring of the API and its authentication.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -15,8 +15,9 @@ use crate::handlers;
 use crate::status_builder::StatusBuilder;
 
 impl Wiring {
-    /// The Kubernetes-compatible API, and what keeps its own kinds in order. Returns the address at
-    /// which the box alone asks whether the API answers: nobody else can fill the places there.
+    /// Starts the Kubernetes-compatible API, and the tasks that maintain its built-in objects.
+    /// Returns a second address of the API on the loopback interface. Only the box itself uses it,
+    /// so that other clients cannot exhaust its connections.
     pub(super) async fn api(
         &mut self,
         state: &Path,
@@ -29,7 +30,7 @@ impl Wiring {
             let file = access.kubeconfig.display();
             tracing::info!(%file, "the administrator's kubeconfig was made");
         }
-        // It reads the tokens there are, the administrator's among them.
+        // The gate reads the existing tokens, which include the administrator's.
         let gate = self.gate(state, faces)?;
         let url = self.config.api_url();
         let tokens = AdminTokens::new(state.to_owned(), pki, &url, gate.tokens());
@@ -86,7 +87,7 @@ impl Wiring {
         Ok(asked_at)
     }
 
-    /// Garbage, namespaces that begin and end, and old records.
+    /// Starts the collector of garbage, deleted namespaces and old events.
     pub(super) fn collector(&mut self, pki: &Pki) {
         let furniture = builtin::furniture(pki.ca_pem());
         let collector = Collector::new(self.engine.clone(), furniture);
@@ -97,8 +98,8 @@ impl Wiring {
         });
     }
 
-    /// The API's way in, once the administrator's token is there. Strangers at a box of its own,
-    /// whose faces these are, are told how to become its owner.
+    /// Makes the authentication of the API; needs the administrator's token. On a box with its own
+    /// system, unauthenticated requests get a hint how to claim the box until it has an owner.
     fn gate(&self, state: &Path, faces: Option<&Arc<StatusBuilder>>) -> anyhow::Result<Gate> {
         let gate = Gate::with_audit(state, &self.config.api_url(), self.audit.log())
             .context("cannot read the API's tokens and keys")?;

@@ -1,4 +1,4 @@
-//! Backups of what is kept, and the restart after a restore.
+//! Wiring of backups, of the restart after a restore, and of second copies.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use store::Store;
 
 use super::Wiring;
 
-/// Interval of looking for vital files that changed.
+/// Interval of checking for changed vital files.
 const COPIED_EVERY: Duration = Duration::from_secs(60);
 
 impl Wiring {
-    /// The backups of this box, whose settings are in `settings` and whose certificate has `key`.
+    /// Starts the backups of this box. `settings` is the path of its settings, and `key` is the
+    /// hash of its certificate's key.
     pub(super) fn backups(
         &mut self,
         state: &Path,
@@ -50,7 +51,7 @@ impl Wiring {
         backups
     }
 
-    /// Keeps the second copies, once the files are made.
+    /// Starts the second copies, after the files were made.
     pub(super) fn copies(&mut self, state: &Path) {
         let copying = copy(state.to_owned());
         let copying = self.shutdown.clone().run_until_cancelled_owned(copying);
@@ -61,7 +62,7 @@ impl Wiring {
     }
 }
 
-/// Copies the small files that the box cannot do without, as they change.
+/// Copies the changed files that the box cannot start without, at an interval.
 async fn copy(state: PathBuf) {
     loop {
         let folder = state.clone();

@@ -1,4 +1,4 @@
-//! What machines boot from and are told about themselves, on every network of the file.
+//! Wiring of boot files, metadata and syslog for machines, on every configured network.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,26 +25,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
 
-/// The same over TLS.
+/// Port of boot files over TLS.
 const HTTPS_PORT: u16 = 7443;
-/// The agent OS's files alone, where Tinkerbell's chart has them.
+/// Port of the agent OS's files alone, at the paths of Tinkerbell's chart.
 const FILES_PORT: u16 = 7173;
-/// Metadata where CAPT's default template looks for it.
+/// Port of metadata where CAPT's default template expects it.
 const METADATA_PORT: u16 = 50061;
-/// TFTP.
+/// UDP port of TFTP (RFC 1350).
 const TFTP_PORT: u16 = 69;
-/// Syslog.
+/// UDP port of syslog (RFC 5426).
 const SYSLOG_PORT: u16 = 514;
-/// How long an address may take to be the box's own: the kernel checks a new IPv6 address for a
-/// second.
+/// Maximum wait until an address can be bound: the kernel checks a new IPv6 address for a second.
 const ADDRESS_WAIT: Duration = Duration::from_secs(5);
 const ADDRESS_RETRY: Duration = Duration::from_millis(200);
 /// First and longest wait before ports that could not be opened are tried again.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Wiring {
-    /// Serves boot files, metadata and syslog on every network, at once where the box has its
-    /// address, else as soon as it does.
+    /// Serves boot files, metadata and syslog on every network: at once if the box has its address,
+    /// else as soon as it does.
     pub(super) async fn boot_files(&mut self, pki: &Pki) -> anyhow::Result<()> {
         self.assemble_media();
         let services = Services {
@@ -89,8 +88,8 @@ impl Wiring {
         Ok(())
     }
 
-    /// Serves what `open` opens: at once, or as soon as it can be opened. Nothing else of the box
-    /// waits for it, and the board says what it waits for.
+    /// Serves the result of `open`: at once, or as soon as it can be opened. No other service waits
+    /// for it, and the status shows the reason of the wait.
     pub(super) async fn serve_when_open<Opening>(
         &mut self,
         service: &'static str,
@@ -125,8 +124,8 @@ impl Wiring {
         self.spawn(service, keeping);
     }
 
-    /// Makes the unified kernel image and the ISO of the agent OS, where they are missing or older
-    /// than what they are made of. Nothing waits for it: who asks earlier gets 404.
+    /// Makes the unified kernel image and the ISO of the agent OS if they are missing, or older
+    /// than their sources. No service waits for them: an earlier request gets 404.
     fn assemble_media(&self) {
         let files = Files::new(&self.config.boot.artifacts);
         let (kernel, initramfs) =
@@ -164,7 +163,7 @@ impl Wiring {
 /// Services at one address, which end when the box stops.
 pub(super) type Serving = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
 
-/// What is served for boots at each address of the box.
+/// Shared parts of the boot services at all addresses of the box.
 struct BootFiles {
     services: Services,
     metadata: Router,
@@ -205,7 +204,7 @@ impl BootFiles {
         let (tls, shutdown) = (Arc::clone(&self.tls), self.shutdown.clone());
         let served = netboot::http::serve_tls(listener, tls, boot, shutdown);
         serving.push(Box::pin(served.map(Ok)));
-        // After those that wait for the address.
+        // TFTP comes last: the listeners above have waited for the address.
         let socket = tftp::bind(SocketAddr::new(address, TFTP_PORT), Some(interface))?;
         let config = tftp::TftpConfig { script_base };
         let served = tftp::serve(socket, config, self.services.clone(), self.shutdown.clone());
@@ -214,7 +213,7 @@ impl BootFiles {
     }
 }
 
-/// Listens at an address, which may be a moment from being the box's own.
+/// Listens at an address that the kernel may not have assigned to the box yet.
 pub(super) async fn listen_at(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     let deadline = Instant::now() + ADDRESS_WAIT;
     let bound = loop {

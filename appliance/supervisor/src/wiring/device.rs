@@ -1,5 +1,4 @@
-//! What only a box that is firmware has: its own screen, its own time, a slot to prove, and
-//! updates.
+//! Wiring of services that only firmware has: screen, panel, time, updates and their proof.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -28,14 +27,14 @@ use crate::heap;
 use crate::status_builder::StatusBuilder;
 
 impl Wiring {
-    /// What its owner wrote on its boot volume, and may change from here.
+    /// Opens the settings on the boot volume, which the owner may change from the running box.
     pub(super) fn settings(&self, state: &Path) -> Arc<Settings> {
         let disk = OnDisk { volume: BootVolume::own(), folder: state.join("settings") };
         let clock = Arc::clone(&self.clock);
         Arc::new(Settings::open(Box::new(disk), clock, Home::Firmware, &self.config))
     }
 
-    /// The updates of this box, where it runs from a slot. A box that cannot be updated still
+    /// Opens the updates of this box, if it runs from a slot. A box that cannot be updated still
     /// serves.
     pub(super) fn updates(&self, state: &Path, store: &Store) -> Option<Arc<Updates>> {
         let slot = match init::slot() {
@@ -71,7 +70,8 @@ impl Wiring {
         proving::Probe::new(Arc::clone(&self.config), pin, asked_at, store)
     }
 
-    /// Marks the slot good once the system works, and restarts the box when it has a new one.
+    /// Starts the proof of the running system, which marks its slot good, and the restart after an
+    /// update.
     pub(super) fn proving(
         &mut self,
         pki: &Pki,
@@ -79,7 +79,7 @@ impl Wiring {
         updates: Arc<Updates>,
     ) -> anyhow::Result<()> {
         let probe = self.probe(pki, asked_at, store)?;
-        // What is on trial is not what runs in safe mode.
+        // In safe mode, services of the system on trial do not run, so that it cannot prove itself.
         let proves = self.safe.mode.is_none() || !updates.on_trial();
         let (proved, shutdown) = (Arc::clone(&updates), self.shutdown.clone());
         let clock = Arc::clone(&self.clock);
@@ -97,8 +97,8 @@ impl Wiring {
         Ok(())
     }
 
-    /// Starts the program anew when the store has stopped and its disk takes writes again, and
-    /// gives memory back that nothing uses.
+    /// Restarts the program when the store has stopped and its disk takes writes again. Also
+    /// returns unused memory to the system.
     pub(super) fn keep(&mut self, state: &Path, store: Store) {
         let watching = storage::watch_over(store, state.to_owned());
         let watching = self.shutdown.clone().run_until_cancelled_owned(watching);
@@ -110,8 +110,8 @@ impl Wiring {
         });
     }
 
-    /// Tells process 1 that the box goes on: that its store and its API answer, and what has a
-    /// pulse of its own turns.
+    /// Sends heartbeats to process 1 while the store and the API respond, and the monitored loops
+    /// run.
     pub(super) fn liveness(
         &mut self,
         pki: &Pki,
@@ -133,8 +133,8 @@ impl Wiring {
         let pulse = self.liveness.pulse("the store");
         let store = async move {
             loop {
-                // The writer's whole way, with nothing to write. One that has stopped does not
-                // hang.
+                // An empty transaction passes through the whole writer. A store that has stopped
+                // does not hang, so its error is ignored.
                 let _ = store.write(|_| Ok::<_, Infallible>(())).await;
                 pulse.tick();
                 tokio::time::sleep(EVERY).await;
@@ -150,7 +150,7 @@ impl Wiring {
         Ok(())
     }
 
-    /// The names of its certificate, kept as its addresses are.
+    /// Starts the updates of the names in the box's certificate, which follow its addresses.
     pub(super) fn names(&mut self, pki: &Arc<Pki>, firmware: &Firmware) -> Arc<Names> {
         let (own, config) = (firmware.name.clone(), Arc::clone(&self.config));
         let names = Arc::new(Names::new(Arc::clone(pki), own, config, Arc::clone(&self.clock)));
@@ -162,7 +162,7 @@ impl Wiring {
         names
     }
 
-    /// The time, told to every rack.
+    /// Serves NTP on every rack's network.
     pub(super) async fn time(&mut self, firmware: &Firmware) {
         for network in self.config.networks.clone() {
             let (address, known) = (network.address, firmware.time.clone());
@@ -177,7 +177,7 @@ impl Wiring {
         }
     }
 
-    /// The box's own monitor, small screen, buttons and lights.
+    /// Starts the box's monitor, small screen, buttons and LEDs.
     pub(super) fn fronts(&mut self, faces: &Arc<StatusBuilder>) {
         let actions: Arc<dyn Actions> = Arc::new(LocalActions {
             objects: Arc::clone(&self.objects),
@@ -188,7 +188,7 @@ impl Wiring {
         });
         let source: Arc<dyn ViewSource> = Arc::clone(faces) as _;
         let panel = self.config.panel.clone();
-        // A small screen may be the only one there is.
+        // A small screen may use the display device of the monitor; then the panel drives it.
         if !panel.as_ref().is_some_and(|panel| panel.has(Path::new(monitor::DEVICE))) {
             let pulse = self.liveness.pulse("the screen");
             let (source, actions) = (Arc::clone(&source), Arc::clone(&actions));
@@ -206,7 +206,7 @@ impl Wiring {
         });
     }
 
-    /// What it says on its serial console.
+    /// Writes the status to the serial console.
     pub(super) fn serial(&mut self, faces: &Arc<StatusBuilder>) {
         let running = serial::run(Arc::clone(faces) as _, self.shutdown.clone());
         self.spawn("serial console", async move {

@@ -1,4 +1,4 @@
-//! The pages for people, and what every face of the box shows.
+//! Wiring of the web pages, and of the status view that pages, panel and monitor show.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -47,11 +47,11 @@ use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
 
-/// HTTPS, and HTTP that only shows the way there.
+/// Port of the pages over HTTPS, and port of HTTP, which only redirects to HTTPS.
 const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
 
-/// The state folder, for the owner's files.
+/// State folder, for the owner's files.
 struct Folder(PathBuf);
 
 impl PrivateFiles for Folder {
@@ -69,16 +69,16 @@ impl PrivateFiles for Folder {
     }
 }
 
-/// What the pages get of the box.
+/// Data and actions of the box for the pages.
 struct PageSource {
     faces: Arc<StatusBuilder>,
     backups: Arc<Backups>,
     pki: Arc<Pki>,
     state: PathBuf,
     api_port: u16,
-    /// Names that the certificate of the API is for.
+    /// Names in the certificate of the API.
     names: Vec<String>,
-    /// Whether the machine's monitor is the box's.
+    /// True on firmware, where the box uses the monitor of its machine.
     of_its_own: bool,
     screens: Option<Screens>,
     audit: Audit,
@@ -100,7 +100,7 @@ impl Source for PageSource {
 
     fn kubeconfig(&self, host: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.state.join("admin.kubeconfig")).ok()?;
-        // The host of a request is whatever its sender wrote.
+        // The Host header of a request is untrusted.
         let is_own = is_address(host) || self.names.iter().any(|it| it.eq_ignore_ascii_case(host));
         Some(if is_own { at_host(&text, host, self.api_port) } else { text })
     }
@@ -153,7 +153,7 @@ impl Source for PageSource {
     }
 }
 
-/// Why not, as a page says it.
+/// Error text for a page, as sentences.
 fn sentence(refused: Refused) -> String {
     let text = stdx::chain(&refused);
     tracing::warn!(reason = text, "a backup was refused");
@@ -166,7 +166,7 @@ fn sentence(refused: Refused) -> String {
     lines.fold(first, |text, line| format!("{text} {line}"))
 }
 
-/// True for an IP address, in brackets where it is IPv6.
+/// True for an IP address; an IPv6 address must be in brackets.
 fn is_address(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     match bare {
@@ -175,13 +175,13 @@ fn is_address(host: &str) -> bool {
     }
 }
 
-/// The box's names in the network, beside those of its configuration.
+/// Names of the box in the network, in addition to the configured ones.
 fn own_names() -> [String; 2] {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     [format!("{name}.local"), name]
 }
 
-/// The kubeconfig for somebody who calls the box `host`.
+/// Replaces the server in a kubeconfig with `host`, by which the client reached the box.
 fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
     let line = |line: &str| match line.split_once("server: ") {
         Some((before, _)) => format!("{before}server: https://{host}:{port}\n"),
@@ -191,7 +191,7 @@ fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
 }
 
 impl Wiring {
-    /// What every face shows.
+    /// Makes the status view, from all its sources.
     pub(super) fn faces(
         &self,
         state: &Path,
@@ -226,7 +226,8 @@ impl Wiring {
             state: state.to_owned(),
         };
         let start = Arc::clone(&self.start);
-        // Interfaces before the claim, which says their addresses; machines before their story.
+        // The claim needs the addresses of the interfaces, and the events need the machines, so the
+        // order matters.
         let mut parts: Vec<Box<dyn StatusSource>> = vec![
             Box::new(NetworkSource::new(config, self.board.clone(), names)),
             Box::new(SystemSource::new(state.to_owned(), (time, live), (trouble, safe), start)),
@@ -254,7 +255,7 @@ impl Wiring {
         }))
     }
 
-    /// Serves the pages: everywhere on a box of its own, else where the file says so.
+    /// Serves the pages: on every address of firmware, else at the configured address.
     pub(super) async fn pages(
         &mut self,
         state: &Path,
@@ -303,7 +304,7 @@ impl Wiring {
     }
 }
 
-/// On every address of both families; of one where the kernel has only that.
+/// Listens on every address of both families, or of IPv4 alone when the kernel has no IPv6.
 async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
     let both = TcpListener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).await;
     match both {

@@ -1,14 +1,14 @@
-//! Bytes a second that went to booting machines, lately.
+//! Recent bytes per second to booting machines.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What one sample is about.
+/// Period of one sample.
 const SAMPLE: Duration = Duration::from_secs(5);
-/// Samples that are kept: five minutes.
+/// Maximum number of samples: five minutes.
 const SAMPLES_MAX: usize = 60;
 
-/// The samples. What nobody looked at is taken to have gone out evenly.
+/// Samples of the sent bytes. Bytes of a longer interval are spread evenly over its samples.
 #[derive(Default)]
 pub struct Traffic {
     last: Option<(Instant, u64)>,
@@ -16,7 +16,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// So much was sent until now, since the cards appeared.
+    /// Records `sent`, the bytes since the NICs appeared.
     pub fn note(&mut self, now: Instant, sent: u64) {
         let Some((at, before)) = self.last else {
             self.last = Some((now, sent));
@@ -27,7 +27,7 @@ impl Traffic {
         if count == 0 {
             return;
         }
-        // A card that went and came counts from 0.
+        // The counter of a NIC that was removed and came back starts at 0.
         let rate = sent.saturating_sub(before) / passed.as_secs().max(1);
         for _ in 0..count.min(SAMPLES_MAX as u64) {
             if self.samples.len() == SAMPLES_MAX {
@@ -38,7 +38,7 @@ impl Traffic {
         self.last = Some((now, sent));
     }
 
-    /// The newest last.
+    /// Lists the samples, newest last.
     pub fn samples(&self) -> Vec<u64> {
         self.samples.iter().copied().collect()
     }
