@@ -1,8 +1,9 @@
-//! Admission of calls for an agent: the caller holds a token that the box gave for a workflow.
+//! Admission of agents' calls: the caller must have a token that the box issued for a workflow.
 //!
-//! A token is good for its workflow, until that has ended and its last report had time to come
-//! twice, and in the boot that used it first. An agent that shows that boot with every call keeps
-//! its token for the next workflow of its machine, as long as it runs.
+//! A token is valid for its workflow only. It expires [`REPORT_GRACE`] after the end of the
+//! workflow, so that a lost last report can come again. It is valid only in the boot that used it
+//! first. An agent that sends its boot id with every call keeps its token for the next workflow of
+//! its machine, as long as the agent runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,22 +18,22 @@ use crate::boots::Binding;
 use crate::rack::TokenUse;
 use crate::run::Run;
 
-/// Time after the end of a workflow for which its token is good: a report whose answer was lost
+/// Time after the end of a workflow for which its token is valid: a report whose response was lost
 /// comes again.
 const REPORT_GRACE: Duration = Duration::from_secs(600);
 
-/// Why a call is not answered.
+/// Reason why a call is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Denial {
-    /// There is no work for the agent, with this token or another.
+    /// No workflow of the agent is open, with this token or another.
     NoWork,
-    /// The token is of no workflow of the machine.
+    /// The token is not of a workflow of this machine.
     Foreign,
     /// The workflow of the token has ended, or is not the one of the call.
     Over,
     /// The token is in use by another boot.
     OtherBoot,
-    /// The call comes from a NIC that is not in the record of the machine.
+    /// The call comes from a NIC that is not in the Hardware of the machine.
     OtherNic,
 }
 
@@ -55,22 +56,22 @@ impl Denial {
     }
 }
 
-/// A workflow of the agent, as the check of a token sees it.
+/// Workflow of the agent, with the facts for the check of a token.
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
-    /// The token is of it.
+    /// True if the token is of this workflow.
     is_of_token: bool,
-    /// It has not ended.
+    /// True if the workflow has not ended.
     is_open: bool,
-    /// It has ended and its last report had time to come twice.
+    /// True if the workflow ended longer ago than [`REPORT_GRACE`].
     is_over: bool,
-    /// The call is about it.
+    /// True if the call is about this workflow.
     is_called: bool,
     /// The agent is given its actions now.
     is_first: bool,
 }
 
-/// Decides whether a call with a token may be answered.
+/// Decides if a call with a token is allowed.
 fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<(), Denial> {
     let own = || candidates.iter().filter(|it| it.is_of_token);
     if own().next().is_none() {
@@ -94,7 +95,7 @@ fn decide(candidates: &[Candidate], call: Call<'_>, binding: Binding) -> Result<
     }
 }
 
-/// True if a run has ended and its last report had time to come twice.
+/// True if a run ended longer ago than [`REPORT_GRACE`].
 fn is_over(run: &Run, now: Timestamp) -> bool {
     if !run.state.ended() {
         return false;
@@ -109,7 +110,7 @@ fn is_over(run: &Run, now: Timestamp) -> bool {
 }
 
 impl Service {
-    /// Decides whether this caller may make this call for this agent.
+    /// Decides if this caller may make this call for this agent.
     pub(crate) fn admit(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
         let runs = self.runs.all_of_agent(agent_id);
         if runs.is_empty() && self.rack.may_introduce_itself(agent_id) {
@@ -123,11 +124,11 @@ impl Service {
             return Ok(());
         }
         if runs.is_empty() {
-            // Nothing is given away by this, and an agent whose workflow was deleted goes on asking
-            // instead of repeating a report that nobody can take.
+            // This response reveals nothing. An agent whose workflow was deleted continues to
+            // request work, instead of repeating a report that cannot be stored.
             return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
         }
-        // It booted before there was a workflow that its token could be of.
+        // The machine booted before the workflow existed, so its token is of no workflow.
         let is_early = |token| self.rack.verify(token, agent_id, "").is_some();
         if self.settings.enrollment
             && shown.token.is_none_or(is_early)
@@ -168,7 +169,8 @@ impl Service {
         Err(Refusal::Unauthenticated(why.to_owned()))
     }
 
-    /// The workflows of an agent as the check of its token sees them, and the use of the token.
+    /// Lists the workflows of an agent for the check of its token, and returns the use of the
+    /// token.
     fn candidates(
         &self,
         agent_id: &str,

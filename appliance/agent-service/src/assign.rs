@@ -1,4 +1,4 @@
-//! Which action an agent is given: of the first workflow in its machine's queue, and of no other.
+//! Assignment of actions to agents: only actions of the first workflow in the machine's queue.
 
 use agent_rpc::{Assignment, Refusal};
 use api::meta::ObjectKey;
@@ -11,16 +11,16 @@ use objects::{ObjectError, fetch, write_status};
 use crate::Service;
 use crate::wire::assignment;
 
-/// What a person reads of an action that took its own agent away.
+/// Message of an action that ended the agent's own OS, such as a reboot or kexec.
 const BACK: &str = "the machine left the agent's OS and is back";
 
-/// What one workflow has for an agent.
+/// Offer of one workflow to an agent.
 enum Offer {
-    /// An action, or the reason why there is none now; nobody else's is given either.
+    /// An action, or the reason why there is none now. Later workflows are not tried.
     Final(Result<Box<Assignment>, Refusal>),
-    /// It was changed: look again.
+    /// The workflow was changed: try again.
     Again,
-    /// It does not hold up the agent.
+    /// The workflow has nothing for the agent, and does not block later workflows.
     Nothing,
 }
 
@@ -59,7 +59,7 @@ impl Service {
             }
             Err(error) => return Err(Refusal::Internal(error.to_string())),
         };
-        // The runs may be a moment behind.
+        // The index of runs may be a moment behind.
         if !queue::holds(&workflow) || !queue::needs(&workflow.status, agent_id) {
             return Ok(Offer::Nothing);
         }
@@ -72,7 +72,7 @@ impl Service {
             Serve::Wait(reason) => return wait(reason),
         };
         let boot_id = self.known.boot_of(agent_id);
-        // One of ours may not have said hello since the box began.
+        // An agent of the box may not have sent its Hello since the box started.
         let is_stock = self.settings.permissive && boot_id.is_empty();
         if serve::came_back(action, is_stock, now) {
             let said = report::Report {
@@ -102,7 +102,7 @@ impl Service {
         Ok(Offer::Final(Ok(Box::new(assignment))))
     }
 
-    /// The environment of an action as its agent is told of it.
+    /// Environment of an action, as it is sent to the agent.
     pub(crate) fn told_environment(
         &self,
         task: &TaskStatus,
@@ -113,8 +113,9 @@ impl Service {
         self.rack.environment(&task.agent_id, is_stock, &action.image, environment)
     }
 
-    /// Why an agent must stop the action it says it runs. The runs are asked first, for they are at
-    /// hand, and believed only where they see nothing wrong: they may be a moment behind.
+    /// Returns the reason why an agent must stop its current action, if there is one. The index of
+    /// runs is checked first, because it is in memory. It may be a moment behind, so the stored
+    /// workflow is read before an action is stopped.
     pub(crate) async fn unwanted(
         &self,
         workflow_id: &str,
@@ -128,7 +129,8 @@ impl Service {
         let deleted = || Some("its workflow was deleted".to_owned());
         let key = crate::wire::workflow_key(workflow_id).ok()?;
         match fetch::<Workflow>(self.objects.as_ref(), WORKFLOW, &key).await {
-            // An agent learns nothing of the workflows of other machines, not that they exist.
+            // An agent gets no information about workflows of other machines, not even that they
+            // exist.
             Ok(workflow) => match workflow.status.tasks.iter().any(|it| it.agent_id == agent_id) {
                 true => serve::unwanted(&workflow.status, action_id),
                 false => deleted(),

@@ -1,5 +1,5 @@
-//! Boots that tokens are bound to: the first boot that an agent shows with a token is the only one
-//! that may use it.
+//! Boots that tokens are bound to. Only the first boot in which an agent uses a token may use that
+//! token.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,18 +10,18 @@ use tokio::sync::Notify;
 
 use crate::known::room_from;
 
-/// Tokens that are remembered. For one more, the quarter that was bound first is forgotten; such a
-/// token is bound again at its next use.
+/// Maximum number of stored tokens. For one more, the quarter that was bound first is forgotten; a
+/// forgotten token is bound again at its next use.
 const TOKENS_MAX: usize = 16_384;
 
-/// Bytes of the longest boot id; Linux's have 36.
+/// Maximum length of a boot id, in bytes; boot ids of Linux have 36.
 const ID_MAX: usize = 64;
 
-/// Last word of a line: every call shows the boot, or the Hello alone named it.
+/// Last word of a line: every call shows the boot, or only the Hello named it.
 const SHOWN: &str = "shown";
 const NAMED: &str = "named";
 
-/// The boots, by token.
+/// Bound boots, by token.
 #[derive(Default)]
 pub struct Boots {
     tokens: Mutex<HashMap<String, Boot>>,
@@ -32,22 +32,23 @@ pub struct Boots {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Boot {
     id: String,
-    /// Every call of its agent shows the boot.
+    /// True if every call of its agent shows the boot.
     is_shown: bool,
-    /// Moment of the steady clock.
+    /// Time of the binding, by the steady clock.
     bound: Duration,
 }
 
-/// A token and the boot of its caller.
+/// Relation of a token to the boot of its caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
-    /// The token is bound to no boot.
+    /// The token is not bound to a boot.
     Unbound,
-    /// The boot that the token is bound to, by an agent that shows no boot with its calls.
+    /// The token is bound to this boot, by an agent that shows no boot with its calls.
     Bound,
-    /// The boot that the token is bound to, shown with the call.
+    /// The token is bound to this boot, and the call shows the boot.
     Proven,
-    /// Another boot, or none where the agent of the token shows it.
+    /// The token is bound to another boot, or the call does not show the boot although its agent
+    /// does.
     Other,
 }
 
@@ -56,7 +57,7 @@ impl Boots {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares the boot that a call shows, and the one that a Hello names, with that of the token.
+    /// Compares the boot that a call shows, and the boot that a Hello names, with the token's boot.
     pub fn binding(&self, token: &str, shown: Option<&str>, named: Option<&str>) -> Binding {
         let tokens = self.tokens();
         let Some(boot) = tokens.get(token) else { return Binding::Unbound };
@@ -69,7 +70,7 @@ impl Boots {
         }
     }
 
-    /// Binds a token that is not bound yet to the boot of a call.
+    /// Binds a token to the boot of a call, if it is not bound yet.
     pub fn bind(&self, token: &str, shown: Option<&str>, named: Option<&str>, now: Duration) {
         let Some(id) = shown.or(named).filter(|id| is_word(id)) else { return };
         let mut tokens = self.tokens();
@@ -89,7 +90,7 @@ impl Boots {
         self.bound.notified().await;
     }
 
-    /// The table as text: a line of token, boot and `shown` or `named` each.
+    /// Writes the table as text: each line has a token, a boot, and `shown` or `named`.
     pub fn text(&self) -> String {
         self.tokens().iter().fold(String::new(), |mut text, (token, boot)| {
             let word = if boot.is_shown { SHOWN } else { NAMED };
@@ -98,7 +99,7 @@ impl Boots {
         })
     }
 
-    /// Takes a table in that [`Boots::text`] made; lines that are not of one are left out.
+    /// Adds the bindings of a text from [`Boots::text`]; lines that are not valid are skipped.
     pub fn restore(&self, text: &str) {
         let mut tokens = self.tokens();
         for line in text.lines().take(TOKENS_MAX) {
@@ -110,7 +111,7 @@ impl Boots {
     }
 }
 
-/// True if an id can be a word of a line. Boot ids of Linux are.
+/// True if an id can be a word of a line, as boot ids of Linux can.
 fn is_word(id: &str) -> bool {
     (1..=ID_MAX).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -139,7 +140,7 @@ mod tests {
         ] {
             assert_eq!(boots.binding("t", shown, named), binding, "{shown:?} {named:?}");
         }
-        // An agent of an earlier release names its boot in its Hello alone.
+        // An agent of an earlier release names its boot only in its Hello.
         boots.bind("early", None, one, now);
         assert_eq!(boots.binding("early", None, None), Binding::Bound);
         assert_eq!(boots.binding("early", None, one), Binding::Bound);

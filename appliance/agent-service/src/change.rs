@@ -9,11 +9,12 @@ use crate::Service;
 use crate::service::CONFLICTS_MAX;
 
 impl Service {
-    /// Has `change` make the new status of a workflow, and writes it: again, from what is there
-    /// then, where another write came first. The new status; `None` where `change` makes none.
+    /// Computes a new status of a workflow with `change`, and writes it. After a conflicting write
+    /// it tries again with the newer status. Returns the new status; `None` if `change` returns
+    /// none.
     ///
     /// # Errors
-    /// As `change`; there is no such workflow, or it cannot be written.
+    /// The error of `change`; or the workflow does not exist, or cannot be written.
     pub(crate) async fn change(
         &self,
         key: &ObjectKey,

@@ -1,4 +1,4 @@
-//! Choices of disks: recorded in the workflow before the disk is used.
+//! Records the disk that an agent chose in the workflow, before the disk is used.
 
 use agent_rpc::{DiskChoice, Refusal};
 use api::state::disks::{self, Refused};
@@ -8,7 +8,7 @@ use crate::Service;
 use crate::wire::workflow_key;
 
 impl Service {
-    /// Takes the choice of a disk; `Ok` once it is written.
+    /// Records the choice of a disk; returns `Ok` after the write.
     pub(crate) async fn take_choice(&self, from: &DiskChoice) -> Result<(), Refusal> {
         let key = workflow_key(&from.workflow_id)?;
         let choice = ChosenDisk {

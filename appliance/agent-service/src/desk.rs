@@ -1,4 +1,4 @@
-//! The service over one workflow in memory, for tests.
+//! Service over one workflow in memory, for tests.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use crate::{Rack, Runs, Service, Settings, TokenUse};
 
 pub const AGENT: &str = "52:54:00:77:00:01";
 
-/// One workflow, or none; and how often it was read.
+/// One workflow or none, and the number of reads.
 #[derive(Default)]
 pub struct One(pub Mutex<Option<Value>>, pub AtomicUsize);
 

@@ -1,5 +1,5 @@
-//! Agents that wait: a question is held until there is something to do, so that an agent begins at
-//! once with what appears, and asks little while nothing does.
+//! Long polling of agents: a request waits until there is an action. An agent then starts at once,
+//! and sends few requests while it is idle.
 
 use std::time::Duration;
 
@@ -9,15 +9,15 @@ use tokio::time::Instant;
 
 use crate::Service;
 
-/// The longest that a question is held, whatever its agent says.
+/// Maximum wait of a request, whatever the agent requests.
 const HOLD_MAX: Duration = Duration::from_secs(30);
-/// Waits between looks of an agent with a workflow, from the first to the longest. Some end by the
-/// clock alone, and a rack of agents that wait must not keep the box busy.
+/// First and longest interval of checking again for an agent with a workflow. Some waits end by the
+/// clock alone, and a rack of waiting agents must not load the box.
 const LOOK_FIRST: Duration = Duration::from_secs(1);
 const LOOK_MAX: Duration = Duration::from_secs(8);
 
 impl Service {
-    /// The action an agent must run, waited for at most so long.
+    /// Returns the action that an agent must run, after a wait of at most `patience`.
     pub(crate) async fn awaited(
         &self,
         agent_id: &str,

@@ -1,4 +1,4 @@
-//! What is remembered of agents, in memory: after a restart of the box each is given fresh time.
+//! State of agents in memory. After a restart of the box, the timeouts of every agent start again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,52 +7,52 @@ use std::time::Duration;
 use agent_rpc::Progress;
 use jiff::Timestamp;
 
-/// Agents that are remembered, and workflows whose progress is: more than a box has machines. For
-/// one more, the quarter that was silent for longest is forgotten.
+/// Maximum number of agents, and of workflows with progress: more than a box has machines. For one
+/// more, the quarter with the oldest messages is forgotten.
 const AGENTS_MAX: usize = 16_384;
 
-/// How far an action has come, as an agent last said.
+/// Last progress of an action, as its agent reported it.
 #[derive(Debug, Clone)]
 pub struct Latest {
-    /// What it said.
+    /// Progress as the agent reported it.
     pub progress: Progress,
-    /// When the action's first progress came.
+    /// Time of the action's first progress.
     pub since: Timestamp,
-    /// When this came.
+    /// Time of this progress.
     pub at: Timestamp,
 }
 
-/// The last message of each agent, its boot, and the progress of its action.
+/// Last message of each agent, its boot, and the progress of its action.
 #[derive(Default)]
 pub struct Known(Mutex<Tables>);
 
 #[derive(Default)]
 struct Tables {
     agents: HashMap<String, Agent>,
-    /// Newest message of all agents that were forgotten.
+    /// Newest message of all forgotten agents.
     forgotten: Duration,
-    /// Newest message of all.
+    /// Newest message of any agent.
     any_heard: Duration,
     progress: HashMap<String, Latest>,
 }
 
 struct Agent {
-    /// Moment of the steady clock of its last message.
+    /// Time of its last message, by the steady clock.
     heard: Duration,
-    /// The boot of its machine, of agents that send it; these beat.
+    /// Boot of its machine; only agents that send it also send heartbeats.
     boot: Option<String>,
 }
 
-/// The record of an agent.
+/// Record of an agent's messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// Moment of the steady clock of its last message; `None` without a record.
+    /// Time of its last message, by the steady clock; `None` without a record.
     pub heard: Option<Duration>,
-    /// The agent sends heartbeats.
+    /// True if the agent sends heartbeats.
     pub beats: bool,
-    /// An agent without a record was not heard after this moment.
+    /// Latest possible time of the last message of an agent without a record.
     pub forgotten: Duration,
-    /// Moment of the last message of any agent.
+    /// Time of the last message of any agent.
     pub any_heard: Duration,
 }
 
@@ -61,7 +61,7 @@ impl Known {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records a message of an agent at the moment `now` of the steady clock.
+    /// Records a message of an agent at the time `now` of the steady clock.
     pub fn hear(&self, agent_id: &str, now: Duration) {
         let mut known = self.tables();
         known.any_heard = known.any_heard.max(now);
@@ -76,7 +76,7 @@ impl Known {
         known.agents.insert(agent_id.to_owned(), Agent { heard: now, boot: None });
     }
 
-    /// The record of an agent.
+    /// Returns the record of an agent.
     pub fn record(&self, agent_id: &str) -> Record {
         let known = self.tables();
         let agent = known.agents.get(agent_id);
@@ -88,7 +88,7 @@ impl Known {
         }
     }
 
-    /// Records the boot of an agent's machine; true when it is another boot than before.
+    /// Records the boot of an agent's machine; returns true when the boot is new.
     pub fn boots(&self, agent_id: &str, boot_id: &str) -> bool {
         let mut known = self.tables();
         let Some(agent) = known.agents.get_mut(agent_id) else { return true };
@@ -97,13 +97,13 @@ impl Known {
         is_news
     }
 
-    /// The boot of its machine that an agent is in; empty where it never said.
+    /// Boot of an agent's machine; empty if the agent did not send it.
     pub fn boot_of(&self, agent_id: &str) -> String {
         let known = self.tables();
         known.agents.get(agent_id).and_then(|agent| agent.boot.clone()).unwrap_or_default()
     }
 
-    /// Remember how far an action has come.
+    /// Records the progress of an action.
     pub fn note(&self, progress: Progress, at: Timestamp) {
         let mut known = self.tables();
         let before = known.progress.get(&progress.workflow_id);
@@ -121,19 +121,19 @@ impl Known {
         known.progress.insert(latest.progress.workflow_id.clone(), latest);
     }
 
-    /// The last progress of a workflow (`namespace/name`).
+    /// Last progress of a workflow (`namespace/name`).
     pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
         self.tables().progress.get(workflow_id).cloned()
     }
 
-    /// An action of a workflow began or ended: how far the one before was says nothing any more.
+    /// Forgets the progress of a workflow, because one of its actions began or ended.
     pub fn forget_progress(&self, workflow_id: &str) {
         self.tables().progress.remove(workflow_id);
     }
 }
 
-/// The time up to which entries of a table with `limit` entries are to go: that of its oldest
-/// quarter.
+/// Time up to which entries must be removed from a table that has reached `limit` entries: the time
+/// of its oldest quarter. `None` below the limit.
 pub fn room_from<T: Ord + Copy>(
     limit: usize,
     times: impl ExactSizeIterator<Item = T>,
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(known.record("0").heard, Some(seconds(AGENTS_MAX)), "it spoke again");
         let lost = known.record("1");
         assert_eq!(lost.heard, None);
-        // An agent without a record may have been heard until then.
+        // An agent without a record may have sent messages until this time.
         assert!(lost.forgotten >= seconds(1) && lost.forgotten < seconds(AGENTS_MAX / 2));
         let last = (AGENTS_MAX - 1).to_string();
         assert_eq!(known.record(&last).heard, Some(seconds(AGENTS_MAX - 1)));

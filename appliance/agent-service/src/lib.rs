@@ -1,14 +1,14 @@
-//! The agents' side of the workflow engine: who asks, what they are given, what becomes of what
-//! they report. Both generations of Tinkerbell's protocol end here, on one port.
+//! Agents' side of the workflow engine: authentication of agents, their actions, and their reports.
+//! It serves both generations of Tinkerbell's protocol on one port.
 //!
-//! Decides nothing by itself: which action is next and what a report means are rules of
-//! `api::state`, when a machine is booted for its workflow is `controllers::workflow`'s.
+//! This crate has no rules of its own. The rules for the next action and for reports are in
+//! `api::state`. The rule for booting a machine for its workflow is in `controllers::workflow`.
 //!
-//! Never: sockets, files, the time of day (a [`stdx::Clock`] is passed in), or an answer to a
-//! report before [`objects::Objects`] says that it is written.
+//! Never: sockets, files, or the time of day (a [`stdx::Clock`] is passed in). Never a response to
+//! a report before [`objects::Objects`] has confirmed the write.
 //!
-//! Enter at [`Service`]; what it must know of the rest of the box is [`Rack`], what workflows there
-//! are is [`Runs`].
+//! Enter at [`Service`]. [`Rack`] is the service's view of the rest of the box, and [`Runs`] is its
+//! index of workflows.
 
 mod admission;
 mod assign;

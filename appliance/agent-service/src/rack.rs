@@ -1,37 +1,37 @@
-//! What the service must know of the rest of the box, and what it tells it.
+//! Interface of the service to the rest of the box.
 
 use std::net::SocketAddr;
 
 use agent_rpc::AgentReport;
 use status::boot_event::BootEvent;
 
-/// Boots that may use a token.
+/// Boots in which a token is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenUse {
-    /// The one that the script with the token was for.
+    /// Only the boot whose boot script contained the token.
     OneBoot,
-    /// Each, from one medium with the token.
+    /// Every boot, from one boot medium that contains the token.
     EveryBoot,
 }
 
-/// The machines as the box knows them. Nothing here may block.
+/// Machines of the box, for the service. No function here may block.
 pub trait Rack: Send + Sync + 'static {
-    /// Whether there is a record of this agent's machine.
+    /// True if the agent's machine has a Hardware.
     fn knows(&self, agent_id: &str) -> bool;
 
-    /// Whether an agent without a workflow may say who it is.
+    /// True if an agent without a workflow may send its Hello.
     fn may_introduce_itself(&self, agent_id: &str) -> bool;
 
-    /// True if the network shows a request from `peer` to be of this agent's machine. Of an unknown
-    /// machine only its MAC is known, and its agent goes by that.
+    /// True if the network shows that a request from `peer` comes from this agent's machine. For an
+    /// unknown machine the agent id must be the MAC address of the sender.
     fn is_sender(&self, agent_id: &str, peer: Option<SocketAddr>) -> bool;
 
-    /// Use of a token that the box gave this agent for this workflow (by its uid); `None` for any
-    /// other token.
+    /// Use of a token that the box issued to this agent for the workflow with this uid; `None` for
+    /// any other token.
     fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse>;
 
-    /// An action's environment as its agent is to be told of it: with the box's own address for
-    /// what the box keeps. A stock agent says nothing of its boot.
+    /// Environment of an action as it is sent to the agent, with the box's address in the URLs of
+    /// cached files. A stock agent sends no boot id.
     fn environment(
         &self,
         agent_id: &str,
@@ -40,12 +40,13 @@ pub trait Rack: Send + Sync + 'static {
         environment: Vec<String>,
     ) -> Vec<String>;
 
-    /// An agent said what its machine is; `again` when it goes on saying it.
+    /// Receives the facts that an agent reports about its machine; `again` is true for repeated
+    /// reports.
     fn met(&self, told: AgentReport, again: bool);
 
-    /// A moment of the story of this agent's machine.
+    /// Receives an event in the history of this agent's machine.
     fn tell(&self, agent_id: &str, moment: &BootEvent);
 
-    /// Lines that an action of this agent's printed.
+    /// Receives lines that an action of this agent printed.
     fn printed(&self, agent_id: &str, lines: Vec<String>);
 }

@@ -1,4 +1,4 @@
-//! What becomes of a report: it is taken as the rules say, written, then told.
+//! Reports of agents: checked by the rules, written to the workflow, then recorded as events.
 
 use agent_rpc::{Refusal, Report};
 use api::state::report::{self, Refused};
@@ -10,7 +10,7 @@ use crate::Service;
 use crate::wire::{api_report, workflow_key};
 
 impl Service {
-    /// Takes a report; `Ok` once it is written.
+    /// Applies a report; returns `Ok` after the write.
     pub(crate) async fn take(&self, from: &Report) -> Result<(), Refusal> {
         let key = workflow_key(&from.workflow_id)?;
         let mut said = None;
@@ -70,10 +70,10 @@ impl Service {
     }
 }
 
-/// When an attempt of an action began and ended.
+/// Start and end of an attempt.
 type Took = (Option<Timestamp>, Option<Timestamp>);
 
-/// The action with an attempt of this id, and when that began and ended.
+/// Action with an attempt of this id, with the start and end of that attempt.
 fn said_of<'a>(status: &'a WorkflowStatus, id: &str) -> Option<(&'a ActionStatus, Took)> {
     let mut actions = status.tasks.iter().flat_map(|task| &task.actions);
     actions.find_map(|action| {

@@ -1,4 +1,4 @@
-//! A Workflow as the boot path sees it.
+//! Workflow in the form that the boot path needs.
 
 use api::meta::ObjectKey;
 use api::state::queue::{self, Place};
@@ -6,50 +6,51 @@ use api::tinkerbell::{AUTO_ENROLLMENT, ActionState, State, Workflow};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-/// The part of a Workflow that the boot path needs.
+/// Fields of a Workflow that the boot path needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// Its uid.
+    /// Uid of the Workflow.
     pub uid: String,
-    /// Its Hardware.
+    /// Key of its Hardware.
     pub hardware: ObjectKey,
-    /// Agents with a task in it.
+    /// Agents with a task in the Workflow.
     pub agents: Vec<String>,
-    /// Those of them that have something left to do.
+    /// Agents that have an action left to run.
     pub awaited: Vec<String>,
-    /// Its state.
+    /// State of the Workflow.
     pub state: State,
-    /// Its place in the queue of its machine.
+    /// Place in the queue of its machine.
     pub place: Place,
-    /// When it was created.
+    /// Time at which the Workflow was created.
     pub created: Option<Timestamp>,
-    /// When its last action ended.
+    /// Time at which its last action ended.
     pub stopped: Option<Timestamp>,
-    /// Nothing is begun for it, and nobody waits for it.
+    /// True if the Workflow is disabled, being deleted, or paused before its start. The box starts
+    /// no action of it, and no other Workflow waits for it.
     pub idle: bool,
-    /// An action of it runs.
+    /// True if one of its actions runs.
     pub at_work: bool,
-    /// A rule set made it.
+    /// True if a rule set made the Workflow.
     pub enrolled: bool,
     /// Ids of its actions that have not ended.
     pub open: Vec<String>,
-    /// When this run of the box saw it succeed.
+    /// Time at which this run of the box saw the success.
     pub succeeded: Option<Instant>,
-    /// When this run of the box saw it end, well or not.
+    /// Time at which this run of the box saw the end, in success or failure.
     pub ended: Option<Instant>,
 }
 
-/// The end of a machine's last installation.
+/// End of a machine's last installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// The time of day that is stored.
+    /// Time of day that is stored.
     pub time: Timestamp,
-    /// When this run of the box saw it; `None` for an end from before.
+    /// Time at which this run of the box saw the end; `None` for an earlier end.
     pub seen: Option<Instant>,
 }
 
 impl Run {
-    /// What the boot path needs of a Workflow.
+    /// Takes the fields from a Workflow.
     pub fn of(workflow: &Workflow) -> Self {
         let status = &workflow.status;
         let mut agents: Vec<String> =
@@ -78,7 +79,7 @@ impl Run {
         }
     }
 
-    /// Takes over what was seen of the same Workflow before.
+    /// Keeps the times that an earlier version of the same Workflow had.
     pub(crate) fn after(&mut self, before: &Self) {
         if self.state == State::Success && self.uid == before.uid {
             let had_succeeded = before.state == State::Success;

@@ -1,5 +1,5 @@
-//! Which workflows there are, for which machine and which agent. Fed by a watch, and so a moment
-//! behind; read with every call of an agent and every packet of a boot.
+//! Index of workflows by machine and agent. A watch updates it, so that it is a moment behind. It
+//! is read in every call of an agent and for every packet of a boot.
 
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
@@ -12,13 +12,12 @@ use tokio::sync::Notify;
 
 use crate::run::{End, Run};
 
-/// How many agents may wait for work at once; more are answered at once.
+/// Maximum number of agents that wait for work; further requests get a response at once.
 const WAITING_MAX: usize = 4096;
-/// How many questions of one agent may wait: its own, and those of connections that broke and are
-/// not yet known to have.
+/// Maximum number of waiting requests of one agent. Connections that broke may still hold some.
 const QUESTIONS_MAX: usize = 8;
 
-/// The workflows; clones share them.
+/// Index of workflows; clones share it.
 #[derive(Clone, Default)]
 pub struct Runs(Arc<Shared>);
 
@@ -26,7 +25,7 @@ pub struct Runs(Arc<Shared>);
 struct Shared {
     tables: RwLock<Tables>,
     waiting: Mutex<HashMap<String, Waiting>>,
-    /// Every Workflow that is stored was taken in.
+    /// True after all stored Workflows were added.
     complete: AtomicBool,
 }
 
@@ -35,18 +34,18 @@ struct Tables {
     runs: HashMap<ObjectKey, Arc<Run>>,
     of_agent: Keys<String>,
     of_hardware: Keys<ObjectKey>,
-    /// Number of runs at work.
+    /// Number of Workflows with a running action.
     at_work: usize,
 }
 
-/// Those that wait for changes of one agent's workflows.
+/// Waiting requests for changes of one agent's workflows.
 #[derive(Default)]
 struct Waiting {
     notify: Arc<Notify>,
     count: usize,
 }
 
-/// Workflows by what they are for.
+/// Keys of workflows, by agent or by Hardware.
 type Keys<K> = HashMap<K, BTreeSet<ObjectKey>>;
 
 impl Runs {
@@ -58,17 +57,17 @@ impl Runs {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Take a Workflow in, or its new version.
+    /// Adds a Workflow, or replaces it by its new version.
     pub fn put(&self, workflow: &Workflow) {
         self.replace(workflow.key(), Some(Run::of(workflow)));
     }
 
-    /// Forget a Workflow.
+    /// Removes a Workflow from the index.
     pub fn remove(&self, key: &ObjectKey) {
         self.replace(key.clone(), None);
     }
 
-    /// Every Workflow that was stored has been taken in.
+    /// Marks the index as complete, because all stored Workflows were added.
     pub fn complete(&self) {
         self.0.complete.store(true, Ordering::Release);
     }
@@ -98,7 +97,7 @@ impl Runs {
         }
     }
 
-    /// To wait for changes of an agent's workflows; `None` when too many wait.
+    /// Registers a wait for changes of an agent's workflows; `None` when too many requests wait.
     pub(crate) fn waiter(&self, agent_id: &str) -> Option<Waiter> {
         let mut waiting = self.waiting();
         if waiting.len() >= WAITING_MAX && !waiting.contains_key(agent_id) {
@@ -113,7 +112,7 @@ impl Runs {
         Some(Waiter { runs: self.clone(), agent_id: agent_id.to_owned(), notify })
     }
 
-    /// The Workflows an agent may be served from, in the order of its machine's queue.
+    /// Workflows that may have actions for an agent, in the order of its machine's queue.
     pub fn of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Arc<Run>)> {
         let tables = self.tables();
         let mut runs: Vec<_> =
@@ -123,14 +122,14 @@ impl Runs {
         runs
     }
 
-    /// The Workflows of a machine, ended or not; `None` until all of them are known.
+    /// Workflows of a machine, ended or not; `None` until the index is complete.
     pub fn of_hardware(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {
         let is_complete = self.0.complete.load(Ordering::Acquire);
         is_complete.then(|| self.tables().with_hardware(hardware).map(|(key, _)| key).collect())
     }
 
-    /// The Workflow of a machine that says what the machine is at: the first of its queue, or the
-    /// last one that ended.
+    /// Workflow that shows the state of a machine: the first of its queue, or the newest one if all
+    /// have ended.
     pub fn latest(&self, hardware: &ObjectKey) -> Option<(ObjectKey, Arc<Run>)> {
         let tables = self.tables();
         let own: Vec<_> = tables.with_hardware(hardware).collect();
@@ -139,28 +138,28 @@ impl Runs {
         first.or_else(|| own.iter().max_by_key(|(_, run)| run.created)).cloned()
     }
 
-    /// Whether some Workflow, ended or not, has a task for an agent.
+    /// True if a Workflow, ended or not, has a task for this agent.
     pub fn know(&self, agent_id: &str) -> bool {
         self.tables().of_agent.contains_key(agent_id)
     }
 
-    /// Every Workflow, ended or not, that has a task for an agent.
+    /// All Workflows, ended or not, that have a task for an agent.
     pub fn all_of_agent(&self, agent_id: &str) -> Vec<(ObjectKey, Arc<Run>)> {
         self.tables().with_agent(agent_id).collect()
     }
 
-    /// Whether every workflow of an agent was made by a rule set, and there is one.
+    /// True if the agent has Workflows, and a rule set made all of them.
     pub fn are_enrolled(&self, agent_id: &str) -> bool {
         self.know(agent_id) && self.tables().with_agent(agent_id).all(|(_, run)| run.enrolled)
     }
 
-    /// Whether an action of the Workflow `namespace/name` may run.
+    /// True if an action of the Workflow `namespace/name` may run.
     pub fn may_run(&self, workflow_id: &str, action_id: &str) -> bool {
         let run = self.by_id(workflow_id);
         run.is_some_and(|run| run.state.serves() && run.open.iter().any(|it| it == action_id))
     }
 
-    /// Whether the Workflow `namespace/name` has a task for this agent.
+    /// True if the Workflow `namespace/name` has a task for this agent.
     pub fn runs_for(&self, workflow_id: &str, agent_id: &str) -> bool {
         let run = self.by_id(workflow_id);
         run.is_some_and(|run| run.agents.iter().any(|it| it == agent_id))
@@ -171,7 +170,7 @@ impl Runs {
         self.tables().runs.get(&ObjectKey::new(namespace, name)).cloned()
     }
 
-    /// Whether there is a Workflow, ended or not, for a machine.
+    /// True if a machine has a Workflow, ended or not.
     pub fn concern(&self, hardware: &ObjectKey) -> bool {
         self.tables().of_hardware.contains_key(hardware)
     }
@@ -181,7 +180,8 @@ impl Runs {
         self.tables().at_work
     }
 
-    /// The Workflows that work on a machine now, by name: a box that restarts would interrupt them.
+    /// Workflows that work on a machine now, sorted by name: a restart of the box would interrupt
+    /// them.
     pub fn under_way(&self) -> Vec<ObjectKey> {
         let at_work =
             |run: &Run| matches!(run.state, State::Preparing | State::Running | State::Post);
@@ -192,7 +192,8 @@ impl Runs {
         keys
     }
 
-    /// Whether a Workflow of a machine waits or runs, and when the last one succeeded.
+    /// Returns true if a Workflow of the machine waits or runs, and the end of its last successful
+    /// one.
     pub fn progress(&self, hardware: &ObjectKey) -> (bool, Option<End>) {
         let tables = self.tables();
         let own: Vec<_> = tables.with_hardware(hardware).map(|(_, run)| run).collect();
@@ -203,11 +204,11 @@ impl Runs {
         (own.iter().any(|run| !run.idle && !run.state.ended()), ended)
     }
 
-    /// The Workflow a machine is to boot the agent OS for, if any: one that is for it, or has
-    /// something left to do for one of the agents it may run.
+    /// Workflow for which a machine must boot the agent OS, if any. It is a Workflow of the
+    /// machine, or one with an action left for one of the machine's possible agents.
     pub fn to_boot(&self, hardware: &ObjectKey, agents: &[String]) -> Option<Arc<Run>> {
         let tables = self.tables();
-        // A machine may ask while the last boot job is being confirmed.
+        // A machine may boot while the job of its boot is still being confirmed.
         let boots =
             |run: &Arc<Run>| !run.idle && (run.state.serves() || run.state == State::Preparing);
         let by_agent = agents.iter().flat_map(|agent| {
@@ -261,7 +262,7 @@ fn remove<K: Eq + Hash>(keys: &mut Keys<K>, of: &K, key: &ObjectKey) {
     }
 }
 
-/// An agent that waits.
+/// Registered wait of an agent.
 pub(crate) struct Waiter {
     runs: Runs,
     agent_id: String,

@@ -1,4 +1,4 @@
-//! The service: who may ask, and what each call comes to.
+//! Service of the agents' calls: it records each call, and passes the call to its module.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,19 +25,19 @@ use crate::runs::Runs;
 use crate::waits::Waits;
 use crate::wire::workflow_key;
 
-/// Attempts to write a Workflow that others write at the same time.
+/// Maximum tries of writing a Workflow that other clients write at the same time.
 pub(crate) const CONFLICTS_MAX: usize = 10;
 
-/// Whom the service listens to.
+/// Agents that the service accepts without a token of a workflow.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Settings {
-    /// Agents without a token, as Tinkerbell's own are.
+    /// True to accept agents without a token, such as the stock agents of Tinkerbell.
     pub permissive: bool,
-    /// Agents for which a rule set may make a workflow.
+    /// True if rule sets may make workflows for agents.
     pub enrollment: bool,
 }
 
-/// The workflow service.
+/// Workflow service of Tinkerbell's protocol, for agents of both generations.
 pub struct Service {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) runs: Runs,
@@ -48,14 +48,14 @@ pub struct Service {
     pub(crate) waits: Waits,
     pub(crate) closing: CancellationToken,
     pub(crate) settings: Settings,
-    /// Moment of the steady clock when the box began to listen: silence is counted from here at the
+    /// Start of the service, by the steady clock: the silence of an agent counts from here at the
     /// earliest.
     since: Duration,
 }
 
 impl Service {
-    /// A service over `objects`, of which `runs` knows the workflows. Once `closing` is cancelled
-    /// nobody is kept waiting.
+    /// Makes a service over `objects`; `runs` is its index of workflows. Requests stop waiting when
+    /// `closing` is cancelled.
     pub fn new(
         objects: Arc<dyn Objects>,
         runs: Runs,
@@ -70,14 +70,14 @@ impl Service {
     }
 
     pub(crate) fn hear(&self, agent_id: &str) {
-        // Whoever makes up names is not remembered, so that those with a name have room.
+        // Unknown ids are not recorded: invented ids must not displace the records of real agents.
         if self.rack.knows(agent_id) || self.runs.know(agent_id) {
             self.known.hear(agent_id, self.clock.steady());
         }
     }
 
-    /// Passes on what an agent that asks says of its machine: a stock one says it each time. One
-    /// that says nothing but has nothing to do is looked at too, for there may be a rule set now.
+    /// Forwards the facts that an agent sent with a request; a stock agent sends them each time. An
+    /// agent without work is forwarded also without facts, because a rule set may exist now.
     fn meet(&self, agent_id: &str, attributes: Option<Attributes>) {
         let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
         if attributes.is_some() || may_enrol() {
@@ -86,24 +86,24 @@ impl Service {
         }
     }
 
-    /// The boots that tokens are bound to.
+    /// Bindings of tokens to boots.
     pub fn boots(&self) -> &Boots {
         &self.boots
     }
 
-    /// Time of day of an agent's last message, by the clock as it is now.
+    /// Time of day of an agent's last message, by the current clock.
     pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
         let heard = self.known.record(agent_id).heard?;
         let ago = self.clock.steady().saturating_sub(heard);
         self.clock.now().checked_sub(ago).ok()
     }
 
-    /// The last progress of a workflow (`namespace/name`).
+    /// Last progress of a workflow (`namespace/name`).
     pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
         self.known.latest(workflow_id)
     }
 
-    /// The name of the action a progress is about; its id when the workflow is gone.
+    /// Name of the action of a progress; its id when the workflow is deleted.
     pub async fn action_name(&self, progress: &Progress) -> String {
         let id = &progress.action_id;
         let Ok(key) = workflow_key(&progress.workflow_id) else { return id.clone() };
@@ -113,7 +113,7 @@ impl Service {
         actions.find(|action| action.id == *id).map_or_else(|| id.clone(), |action| action.name)
     }
 
-    /// Remember how far an action has come.
+    /// Records the progress of an action, if the agent has a task in the workflow.
     fn note(&self, progress: Progress) {
         if self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
             self.known.note(progress, self.clock.now());
@@ -174,7 +174,8 @@ impl Workflows for Service {
         self.hear(&hello.agent_id);
         let (agent_id, attributes) = (hello.agent_id.clone(), hello.attributes);
         self.rack.met(AgentReport { agent_id, attributes, inventory: hello.inventory }, false);
-        // It says hello again when it has heard who is at the other end of its cable.
+        // An agent sends another Hello in the same boot when it has received LLDP data from its
+        // switch.
         let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);
         if is_boot {
             self.rack
@@ -190,7 +191,7 @@ impl Workflows for Service {
 impl Agents for Service {
     fn life(&self, agent_id: &str) -> Life {
         let Record { heard, beats, forgotten, any_heard } = self.known.record(agent_id);
-        // Without permissive mode every agent is one of ours, and ours beat.
+        // Without permissive mode all agents are agents of the box, which send heartbeats.
         let beats = !self.settings.permissive || beats;
         let listening_since = self.since.max(forgotten);
         Life { heard, listening_since, beats, any_heard, at_work: self.runs.at_work() }

@@ -1,4 +1,4 @@
-//! The reasons why actions wait, kept in their Workflows so that every client sees them.
+//! Reasons why actions wait, written to their Workflows so that every client sees them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,16 +11,16 @@ use crate::Service;
 use crate::known::room_from;
 use crate::wire::workflow_key;
 
-/// Shortest time between two messages of one Workflow that are written because of a wait.
+/// Minimum time between two messages of one Workflow that are written because of a wait.
 const WRITE_EVERY: Duration = Duration::from_secs(15);
-/// Waits that are remembered. For one more, the quarter that was written first is forgotten.
+/// Maximum number of stored waits. For one more, the quarter that was written first is forgotten.
 const WAITS_MAX: usize = 16_384;
-/// Longest reason that is kept, in bytes.
+/// Maximum length of a stored reason, in bytes.
 const REASON_MAX: usize = 400;
-/// Message of an action that waits no longer, as the agent reports one that begins.
+/// Message of an action whose wait is over; an agent reports the same at the start of an action.
 const RUNNING: &str = "running action";
 
-/// The waits that are in the Workflows, by workflow.
+/// Waits that were written to the Workflows, by workflow.
 #[derive(Default)]
 pub(crate) struct Waits(Mutex<HashMap<String, Wait>>);
 
@@ -35,7 +35,8 @@ impl Waits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The message to write because of a progress, if any.
+    /// Message to write because of this progress; `None` if it brings no change, or comes too
+    /// early.
     fn news(&self, progress: &Progress, now: Duration) -> Option<String> {
         let mut waits = self.waits();
         let (workflow, action) = (&progress.workflow_id, &progress.action_id);
@@ -67,14 +68,14 @@ impl Waits {
         }
     }
 
-    /// A workflow's actions began or ended: its wait is over.
+    /// Forgets the wait of a workflow, because an action began or ended.
     pub(crate) fn forget(&self, workflow_id: &str) {
         self.waits().remove(workflow_id);
     }
 }
 
 impl Service {
-    /// Writes the reason of a wait, or its end, into the Workflow.
+    /// Writes the reason of a wait, or its end, to the Workflow.
     pub(crate) async fn note_wait(&self, progress: &Progress) {
         if !self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
             return;

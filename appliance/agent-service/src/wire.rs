@@ -1,11 +1,11 @@
-//! Between what travels and what the rules speak of.
+//! Conversions between the messages of the protocol and the types of the rules.
 
 use agent_rpc::{Assignment, Namespaces, Refusal, Report};
 use api::meta::ObjectKey;
 use api::state::{report, serve};
 use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, Workflow};
 
-/// The key of a workflow id.
+/// Parses a workflow id, `namespace/name`.
 pub fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
     let (namespace, name) = id.split_once('/').ok_or_else(|| {
         Refusal::InvalidArgument(format!("workflow id {id:?} is not namespace/name"))
@@ -13,7 +13,7 @@ pub fn workflow_key(id: &str) -> Result<ObjectKey, Refusal> {
     Ok(ObjectKey::new(namespace, name))
 }
 
-/// An action as its agent is told of it.
+/// Makes the message that assigns an action to its agent.
 pub fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> Assignment {
     Assignment {
         workflow_id: key.to_string(),
@@ -39,13 +39,13 @@ pub fn assignment(key: &ObjectKey, task: &TaskStatus, action: &ActionStatus) -> 
     }
 }
 
-/// What is to be done after a failure, where that is the end of it: an action that is begun again
-/// has not failed yet.
+/// Command to run after a failure; empty while retries are left, because the action has not failed
+/// yet.
 fn for_good(action: &ActionStatus, command: &[String]) -> Vec<String> {
     if action.retried < action.retries { Vec::new() } else { command.to_vec() }
 }
 
-/// A report in the rules' terms, from an agent in this boot of its machine.
+/// Converts a report for the rules; `boot_id` is the boot of the agent's machine.
 pub fn api_report(from: &Report, workflow: &Workflow, boot_id: String) -> report::Report {
     let agent_id = match from.agent_id.as_str() {
         "" => workflow.status.agent_id.clone(),
@@ -62,7 +62,7 @@ pub fn api_report(from: &Report, workflow: &Workflow, boot_id: String) -> report
     }
 }
 
-/// An action's state in the rules' terms.
+/// Converts the state of an action for the rules.
 pub fn action_state(state: agent_rpc::ActionState) -> ActionState {
     use agent_rpc::ActionState as Wire;
     match state {

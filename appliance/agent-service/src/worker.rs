@@ -1,5 +1,5 @@
-//! Older workers (tink-worker), which speak of actions by name: between what they say and what
-//! today's agents say.
+//! Older workers (tink-worker), which identify actions by name: conversions to the calls of newer
+//! agents.
 
 use agent_rpc::{ActionList, ListedAction, NamedReport, Refusal, Report, Turn};
 use api::meta::ObjectKey;
@@ -10,11 +10,11 @@ use objects::{ObjectError, fetch};
 use crate::Service;
 use crate::wire::{action_state, assignment, workflow_key};
 
-/// What a person reads of an action that a worker only says has failed.
+/// Message of a failed action for which the worker sent no reason.
 const NO_REASON: &str = "it failed; an older tink-worker does not say why";
 
 impl Service {
-    /// What it is a worker's turn to do: what an agent of today would be given.
+    /// Returns the action that is the worker's turn: the one that a newer agent would be assigned.
     pub(crate) async fn turn_of(&self, worker_id: &str) -> Result<Option<Turn>, Refusal> {
         let given = match self.assignment(worker_id).await {
             Ok(given) => given,
@@ -24,7 +24,7 @@ impl Service {
         let key = workflow_key(&given.workflow_id)?;
         let workflow = self.workflow(&key).await?;
         let mut places = worker::list(&workflow.status).enumerate();
-        // Gone when it was changed meanwhile; the worker asks again.
+        // Absent if the workflow was changed meanwhile; the worker sends the request again.
         let place = places.find(|(_, (_, action))| action.id == given.action_id);
         Ok(place.map(|(index, (task, action))| Turn {
             workflow_id: given.workflow_id,
@@ -36,8 +36,8 @@ impl Service {
         }))
     }
 
-    /// Every action of a workflow for the worker whose turn it is: of another's only the names, for
-    /// it takes them to know where its own end.
+    /// Lists every action of a workflow for the worker whose turn it is. Actions of other workers
+    /// have names only: the worker needs them to find its own position.
     pub(crate) async fn list(&self, workflow_id: &str) -> Result<ActionList, Refusal> {
         let key = workflow_key(workflow_id)?;
         let workflow = self.workflow(&key).await?;
@@ -70,12 +70,14 @@ impl Service {
         Ok(ActionList { actions: actions.collect(), worker_id })
     }
 
-    /// Takes a worker's report as one of today's. A worker repeats a report that is refused for
-    /// ever, so that one is no sign of life: a machine that hangs there is to be booted again.
+    /// Applies a worker's report as a report of a newer agent. A worker repeats a refused report
+    /// for ever. Such a report does not count as a sign of life, so that a hanging machine is
+    /// booted again.
     pub(crate) async fn take_named(&self, from: &NamedReport) -> Result<(), Refusal> {
         let begins = from.state == agent_rpc::ActionState::Running;
         let workflow = match self.workflow(&workflow_key(&from.workflow_id)?).await {
-            // Nothing is lost by the end of what nobody has any more, and the worker is free again.
+            // The workflow is deleted, so the end of its action is not needed. `Ok` lets the worker
+            // continue.
             Err(Refusal::NotFound(_)) if !begins => return Ok(()),
             found => found?,
         };
@@ -95,7 +97,7 @@ impl Service {
     }
 }
 
-/// A worker's report with the ids of the action it names; `None` for one that changes nothing.
+/// Converts a worker's report to ids; `None` for a report that changes nothing.
 fn report_by_id(from: &NamedReport, workflow: &Workflow) -> Result<Option<Report>, Refusal> {
     let found = worker::named(&workflow.status, &from.task_name, &from.action_name);
     let Some((task, action)) = found else {
@@ -125,7 +127,7 @@ fn report_by_id(from: &NamedReport, workflow: &Workflow) -> Result<Option<Report
     }))
 }
 
-/// Seconds as Go prints them: `1m2s`.
+/// Formats seconds as Go does: `1m2s`.
 fn go_duration(seconds: i64) -> String {
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     match (hours, minutes) {

@@ -1,4 +1,4 @@
-//! Tests of the calls that a token is good for.
+//! Tests of the calls that a token allows.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::boots::Binding;
 use crate::desk::{AGENT, desk};
 use crate::run::Run;
 
-/// The workflow of the token, at work.
+/// Workflow of the token, with a running action.
 const OPEN: Candidate = Candidate {
     is_of_token: true,
     is_open: true,
@@ -21,10 +21,10 @@ const OPEN: Candidate = Candidate {
     is_first: true,
 };
 const CALLED: Candidate = Candidate { is_called: true, ..OPEN };
-/// It has ended a moment ago.
+/// Workflow that ended a moment ago.
 const ENDED: Candidate = Candidate { is_open: false, is_first: false, ..OPEN };
 const ENDED_CALLED: Candidate = Candidate { is_called: true, ..ENDED };
-/// It has ended long ago.
+/// Workflow that ended long ago.
 const OVER: Candidate = Candidate { is_over: true, ..ENDED };
 const OVER_CALLED: Candidate = Candidate { is_called: true, ..OVER };
 /// Another workflow of the machine.
@@ -39,16 +39,16 @@ fn a_token_is_good_for_its_workflow_and_ends_with_it() {
         (&[OPEN][..], Call::Next, yes),
         (&[OPEN], hello, yes),
         (&[CALLED], of, yes),
-        // Of another workflow nothing is given and nothing taken.
+        // The token allows no calls for another workflow.
         (&[OPEN, NEXT], of, Err(Denial::Over)),
         (&[WAITING, NEXT], Call::Next, Err(Denial::Over)),
         (&[NEXT], Call::Next, Err(Denial::Foreign)),
-        // Its last report may come twice.
+        // The last report may come twice.
         (&[ENDED_CALLED], of, yes),
         (&[ENDED_CALLED, NEXT], of, yes),
         (&[ENDED], Call::Next, Err(Denial::NoWork)),
         (&[ENDED, NEXT], Call::Next, Err(Denial::Over)),
-        // Later it is of no use.
+        // The token has expired.
         (&[OVER_CALLED], of, Err(Denial::Over)),
         (&[OVER, NEXT], Call::Next, Err(Denial::Over)),
         (&[OVER, NEXT], hello, Err(Denial::Over)),
@@ -81,7 +81,7 @@ fn a_token_is_over_some_minutes_after_its_workflow() {
     assert!(!is_over(&run, now));
     run.stopped = ago(REPORT_GRACE + Duration::from_secs(1));
     assert!(is_over(&run, now));
-    // The clock was set by hours since: this run of the box saw the end itself.
+    // The clock was changed by hours since, but this run of the box saw the end itself.
     run.ended = Some(Instant::now());
     assert!(!is_over(&run, now));
 }
@@ -89,7 +89,7 @@ fn a_token_is_over_some_minutes_after_its_workflow() {
 #[test]
 fn an_unknown_agent_is_believed_by_the_mac_that_the_network_shows() {
     let service = desk().service;
-    // The rack of the test knows the sender of calls from nowhere.
+    // The test's backend accepts calls without a peer address only.
     let (own, other) = (Credentials::default(), "10.77.0.66:1000".parse().ok());
     assert_eq!(service.admit(AGENT, &own), Ok(()));
     let refused = service.admit(AGENT, &Credentials { peer: other, ..own });

@@ -1,4 +1,4 @@
-//! A choice is written before it is acknowledged.
+//! Tests that a choice is written before it is acknowledged.
 
 use agent_rpc::{DiskChoice, Refusal, Workflows as _};
 use api::tinkerbell::{ActionState, State, Workflow};
@@ -39,7 +39,7 @@ async fn the_disk_that_a_hint_chose_is_in_the_workflow_and_stays() {
     let chosen = stored(&desk).status.chosen_disks;
     assert_eq!((chosen.len(), chosen[0].serial.as_str()), (1, "ONE"));
     assert_eq!((chosen[0].agent_id.as_str(), chosen[0].size), (AGENT, 1 << 40));
-    // A box that restarted has it from there, and its agent from no boot before this.
+    // A restarted box reads the choice from the workflow; the agent's boot is unknown then.
     let again = running();
     *again.objects.0.lock().unwrap() = desk.objects.0.lock().unwrap().take();
     again.service.choose_disk(choice("ONE")).await.unwrap();

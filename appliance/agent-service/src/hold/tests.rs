@@ -1,4 +1,4 @@
-//! How long an agent waits, and for what.
+//! Waits of an agent: their duration, and their end.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::desk::{AGENT, Desk, desk};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Desk {
-    /// What an agent is answered, and how long that takes.
+    /// Returns the response to an agent, and its delay.
     async fn ask(&self, patience: Duration) -> (Result<String, Refusal>, Duration) {
         let began = Instant::now();
         let answer = self.service.next(AGENT, None, patience).await;

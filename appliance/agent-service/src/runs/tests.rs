@@ -1,4 +1,4 @@
-//! How far runs are, whose they are, and who waits for them.
+//! Tests of the index of runs: states, owners and waiting agents.
 
 use api::tinkerbell::{AUTO_ENROLLMENT, ActionState, ActionStatus, State, TaskStatus, Workflow};
 use jiff::{SignedDuration, Timestamp};

@@ -1,4 +1,4 @@
-//! Names become ids, and what older workers leave out.
+//! Tests of the conversion from names to ids, and of fields that older workers leave out.
 
 use agent_rpc::{ActionState, NamedReport, Refusal};
 use api::tinkerbell::{ActionState as State, ActionStatus, TaskStatus, Workflow};
