@@ -1,42 +1,42 @@
-//! Errors of keys.
+//! Errors of reading and writing keys.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A key could not be read or made.
+/// Error of a key that could not be read or made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A text that should be a public key.
+    /// A line is not a valid public key.
     #[error("line {line} is no minisign public key: {why}")]
     PublicKey {
-        /// Counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Reason, as a phrase.
         why: &'static str,
     },
-    /// A file that should hold a key for signing.
+    /// A file does not contain a usable signing key.
     #[error("{} is no minisign key that can sign here: {why}", path.display())]
     SecretKey {
-        /// The file.
+        /// Path of the key file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason, as a phrase.
         why: &'static str,
     },
-    /// A file of a key cannot be read.
+    /// The file of a key cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
+        /// Path of the key file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// A file of a key cannot be written.
+    /// The file of a key cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
-        /// The file.
+        /// Path of the key file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },

@@ -1,5 +1,5 @@
-//! Public keys, in the two lines that minisign writes: a comment, and base64 of `Ed`, the key's
-//! number and the key.
+//! Public keys in the format of minisign. A key file has two lines: a comment, and base64 of `Ed`,
+//! the key number and the key.
 
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use base64::Engine as _;
@@ -7,21 +7,21 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::Error;
 
-/// Bytes of a key's number.
+/// Length of a key number, in bytes.
 pub const KEY_ID_BYTES: usize = 8;
 const KEY_BYTES: usize = 32;
 
-/// Somebody whose bundles the box takes.
+/// Public key whose releases can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
-    /// Its number, which a signature names.
+    /// Key number, which a signature contains.
     pub id: [u8; KEY_ID_BYTES],
-    /// The Ed25519 key.
+    /// Ed25519 public key (RFC 8032).
     pub key: [u8; KEY_BYTES],
 }
 
 impl PublicKey {
-    /// Every key in `text`, which is one or more files of minisign's, one after the other.
+    /// Parses every key in `text`, which may be several key files of minisign, one after the other.
     ///
     /// # Errors
     /// [`Error::PublicKey`] names the line.
@@ -42,24 +42,24 @@ impl PublicKey {
         Ok(Self { id: id.try_into().map_err(wrong)?, key: key.try_into().map_err(wrong)? })
     }
 
-    /// As minisign's file of it.
+    /// Formats the key as a key file of minisign.
     pub fn to_text(&self) -> String {
         let (name, line) = (key_name(&self.id), self.line());
         format!("untrusted comment: minisign public key {name}\n{line}\n")
     }
 
-    /// The second line of that file.
+    /// Second line of that file.
     pub(crate) fn line(&self) -> String {
         STANDARD.encode([b"Ed".as_slice(), &self.id, &self.key].concat())
     }
 
-    /// Whether `signature` is this key's over `message`.
+    /// True if `signature` is an Ed25519 signature of `message` by this key.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, &self.key).verify(message, signature).is_ok()
     }
 }
 
-/// A key's number as minisign prints it.
+/// Formats a key number as minisign prints it.
 pub fn key_name(id: &[u8; KEY_ID_BYTES]) -> String {
     format!("{:016X}", u64::from_le_bytes(*id))
 }

@@ -1,6 +1,7 @@
-//! Trust in a release: public keys, lists of sums, and minisign's signatures, made and verified.
+//! Trust in a release: public keys, lists of checksums, and signatures in the format of minisign.
+//! It makes and verifies signatures.
 //!
-//! Never: decides whose keys are trusted, opens a connection, prints a secret key.
+//! Never: decides which keys are trusted, opens a connection, prints a secret key.
 //!
 //! Enter at [`PublicKey::list`], [`verify`], [`sum_of`] and, to publish,
 //! [`SecretKey::signature_file`].

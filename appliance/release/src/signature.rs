@@ -1,4 +1,4 @@
-//! Verifying the signature files that minisign writes.
+//! Verification of the signature files of minisign.
 
 use minisign_verify::{Error as Minisign, PublicKey as Verifier, Signature};
 
@@ -7,13 +7,13 @@ use crate::PublicKey;
 /// Reason why a signature is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unverified {
-    /// The signature cannot be read.
+    /// The signature file cannot be parsed.
     #[error("not a valid minisign signature: {0}")]
     Format(String),
-    /// None of the keys signed.
+    /// None of the keys made the signature.
     #[error("the key that signed is not among them")]
     UnknownKey,
-    /// One of the keys signed something else.
+    /// One of the keys made the signature, but not over this content or this trusted comment.
     #[error("the signature does not match this text: {0}")]
     Content(String),
 }

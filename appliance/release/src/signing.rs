@@ -39,7 +39,7 @@ const SEED: std::ops::Range<usize> = 62..94;
 const PUBLIC: std::ops::Range<usize> = 94..126;
 const CHECKSUM: std::ops::Range<usize> = 126..158;
 
-/// A key that signs.
+/// Secret key for signing.
 pub struct SecretKey {
     id: [u8; KEY_ID_BYTES],
     pair: Ed25519KeyPair,
@@ -55,7 +55,7 @@ impl SecretKey {
     /// Reads minisign's secret key file at `path`.
     ///
     /// # Errors
-    /// [`Error::Read`]; [`Error::SecretKey`] says what is wrong with it.
+    /// [`Error::Read`]; [`Error::SecretKey`] with the reason if the file is not a usable key.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let text = fs::read_to_string(path)
             .map_err(|source| Error::Read { path: path.to_owned(), source })?;
@@ -82,10 +82,12 @@ impl SecretKey {
         Ok(Self { id, pair })
     }
 
-    /// Makes a key and writes it to `path`, its public half to `path` with `.pub` behind it.
+    /// Makes a key and writes it to `path`. Its public key goes to a file with the added extension
+    /// `pub`.
     ///
     /// # Errors
-    /// [`Error::Write`]; a file that is there already is not replaced.
+    /// [`Error::Write`]; an existing key file is not replaced. [`Error::SecretKey`] if no key can
+    /// be made.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let refuse = |why| Error::SecretKey { path: path.to_owned(), why };
         let random = SystemRandom::new();
@@ -110,21 +112,21 @@ impl SecretKey {
         Ok(key)
     }
 
-    /// What others check with.
+    /// Public key that verifies the signatures of this key.
     pub fn public(&self) -> PublicKey {
         let mut key = [0; 32];
         key.copy_from_slice(self.pair.public_key().as_ref());
         PublicKey { id: self.id, key }
     }
 
-    /// An Ed25519 signature over `message` itself.
+    /// Makes an Ed25519 signature of `message` itself, without a hash of it first.
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         let mut signature = [0; 64];
         signature.copy_from_slice(self.pair.sign(message).as_ref());
         signature
     }
 
-    /// What the file beside `contents` says; `comment` is signed too.
+    /// Makes the text of the signature file for `contents`; it also signs `comment`.
     pub fn signature_file(&self, contents: &[u8], comment: &str) -> String {
         let signature = self.sign(&Blake2b512::digest(contents));
         let all = self.sign(&[&signature, comment.as_bytes()].concat());

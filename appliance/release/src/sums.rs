@@ -1,14 +1,14 @@
-//! Lists of sums, as sha256sum(1) writes and reads them.
+//! Lists of SHA-256 checksums, as sha256sum(1) writes and reads them.
 
-/// The file with the sums of a release, beside its files.
+/// Name of the file with the checksums of a release.
 pub const SUMS: &str = "SHA256SUMS";
 
-/// The line of a list for the file `name`.
+/// Formats the line of a list for the file `name`.
 pub fn sums_line(sum: &[u8; 32], name: &str) -> String {
     format!("{}  {name}\n", stdx::hex(sum))
 }
 
-/// The sum of the file `name` in a list, in lower-case hexadecimal digits.
+/// Finds the checksum of the file `name` in a list; returns it in lower-case hexadecimal digits.
 pub fn sum_of(sums: &str, name: &str) -> Option<String> {
     let mut lines = sums.lines().filter_map(|line| line.split_once([' ', '\t']));
     let (sum, _) = lines.find(|(_, named)| named.trim_start_matches([' ', '*']) == name)?;
