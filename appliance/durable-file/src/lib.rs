@@ -1,13 +1,14 @@
-//! Small files of the box, replaced durably: after a power cut there is the old one or the new one.
+//! Small files of the box, replaced durably: after a power cut, the complete old file or the
+//! complete new file exists.
 //!
-//! Never: interprets the content of a file, follows a leftover of an interrupted write, which may
-//! have another mode or be a link.
+//! Never: interprets the content of a file. Never reuses the leftover of an interrupted write,
+//! which may have another mode or be a link.
 //!
 //! Enter at [`replace`], [`replace_private`] and [`read`].
 //!
-//! Remedies need some of these files, and are needed when the disk is full. So a volume has room in
-//! reserve, a file that is given up when a small file finds no room. Notes of process 1 need even
-//! less: their old bytes are overwritten.
+//! Some of these files must be written to solve problems, and also when the disk is full. So each
+//! volume has a reserve: a file that is deleted when a small file lacks disk space. Notes of
+//! process 1 need even less space: they overwrite the old bytes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -17,20 +18,21 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FallocateFlags, fallocate};
 use stdx::is_full;
 
-/// The file that holds a volume's reserve, in its root.
+/// Name of the file with a volume's reserve, in the root of the volume.
 pub const RESERVE: &str = "small-files.reserve";
-/// Bytes in reserve: the largest of the files (the settings, the kernel's last lines), twice.
+/// Size of the reserve, in bytes: twice the largest of the files (the settings, the kernel's last
+/// lines).
 const RESERVE_BYTES: u64 = 512 << 10;
-/// Folders between a small file and its volume's root.
+/// Maximum number of folders between a small file and the root of its volume.
 const DEPTH_MAX: usize = 4;
-/// Bytes that a disk writes whole or not at all.
+/// Bytes that a disk writes completely or not at all.
 const SECTOR: usize = 512;
 
-/// Writes `content` to `folder/name`. A note of at most a sector that finds no room is written over
-/// the old one.
+/// Writes `content` to `folder/name`. If the disk is full, a note of at most one sector is written
+/// over the old note.
 ///
 /// # Errors
-/// Those of the file system; the old file is then as it was.
+/// The file system refused the write; the old file is unchanged.
 pub fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     match replace_with_mode(folder, name, content, 0o644) {
         Err(error) if is_full(&error) => overwrite(&folder.join(name), content).map_err(|_| error),
@@ -41,7 +43,7 @@ pub fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
 /// Writes `content` to `folder/name`, which only the box may read.
 ///
 /// # Errors
-/// Those of the file system; the old file is then as it was.
+/// The file system refused the write; the old file is unchanged.
 pub fn replace_private(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     replace_with_mode(folder, name, content, 0o600)
 }
@@ -58,16 +60,16 @@ fn replace_with_mode(folder: &Path, name: &str, content: &[u8], mode: u32) -> io
 fn write(folder: &Path, name: &str, content: &[u8], mode: u32) -> io::Result<()> {
     let part = part_of(folder, name);
     let written = attempt(&part, &folder.join(name), content, mode, |_| Ok(()));
-    // What is left of a failed attempt takes room, and helps no one.
+    // The leftover of a failed attempt uses disk space and is not needed.
     written.inspect_err(|_| drop(fs::remove_file(&part)))
 }
 
-/// The name of the new file until it is whole.
+/// Path of the new file until it is complete.
 fn part_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.part"))
 }
 
-/// A step of a replacement. A power cut may come before each of them.
+/// Step of a replacement. A power cut may come before each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     RemoveLeftover,
@@ -77,8 +79,8 @@ enum Step {
     SyncFolder,
 }
 
-/// Writes `part`, and puts it in the place of `path`; `before` is called before each step, and ends
-/// the attempt by an error.
+/// Writes `part`, and renames it to `path`. `before` is called before each step; an error from it
+/// stops the attempt.
 fn attempt(
     part: &Path,
     path: &Path,
@@ -87,7 +89,7 @@ fn attempt(
     mut before: impl FnMut(Step) -> io::Result<()>,
 ) -> io::Result<()> {
     before(Step::RemoveLeftover)?;
-    // Its mode would stay.
+    // An existing file would keep its mode.
     match fs::remove_file(part) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -103,7 +105,8 @@ fn attempt(
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
-/// Writes a note over the old one, which keeps its blocks; line ends fill what is longer.
+/// Writes a note over the old one, which keeps its disk blocks. Line ends fill the rest of a longer
+/// old note.
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let old = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
@@ -116,10 +119,10 @@ fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Sets room aside on the volume whose root is `root`, where it is not yet.
+/// Makes the reserve of the volume with the root `root`, unless it exists.
 ///
 /// # Errors
-/// There is no room for it, or the volume cannot be written.
+/// The volume lacks disk space, or cannot be written.
 pub fn reserve(root: &Path) -> io::Result<()> {
     let path = root.join(RESERVE);
     if fs::metadata(&path).is_ok_and(|data| data.len() == RESERVE_BYTES) {
@@ -134,10 +137,10 @@ pub fn reserve(root: &Path) -> io::Result<()> {
     attempt().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
-/// Gives up the reserve of the volume of `folder`; false when it has none any more.
+/// Deletes the reserve of the volume of `folder`; returns false when there is none.
 fn give_up_reserve(folder: &Path) -> bool {
     let mut roots = folder.ancestors().take(DEPTH_MAX);
-    // The room is free once the removal is on the disk.
+    // The space is free after the removal is on the disk.
     roots.any(|root| {
         fs::remove_file(root.join(RESERVE)).is_ok()
             && File::open(root).and_then(|root| root.sync_all()).is_ok()
@@ -147,7 +150,7 @@ fn give_up_reserve(folder: &Path) -> bool {
 /// Reads at most `limit` bytes of a file; `None` when there is none.
 ///
 /// # Errors
-/// Those of the file system.
+/// The file cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -158,11 +161,11 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// Reads the note `folder/name`, at most `limit` bytes of it, and blanks it. A blank note is none,
-/// and holds the room for the next one.
+/// Reads at most `limit` bytes of the note `folder/name`, and blanks the note. A blank note counts
+/// as absent, and keeps the disk space for the next one.
 ///
 /// # Errors
-/// Those of the file system.
+/// The note cannot be read or written.
 pub fn take(folder: &Path, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let path = folder.join(name);
     let content = read(&path, limit)?.unwrap_or_default();

@@ -99,7 +99,7 @@ fn a_power_cut_leaves_the_old_file_or_the_new_one() {
 #[test]
 fn a_failed_attempt_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    // A folder cannot be replaced by a file.
+    // A file cannot replace a folder.
     fs::create_dir(folder.path().join("key")).unwrap();
     replace_private(folder.path(), "key", b"secret").unwrap_err();
     assert!(!part_of(folder.path(), "key").exists());
