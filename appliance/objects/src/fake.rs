@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 
 use crate::{ObjectError, Objects, Pending};
 
-/// Objects by plural and key.
+/// Objects by plural name and key.
 type ByKey = BTreeMap<(&'static str, ObjectKey), Value>;
 
-/// The objects, and every event recorded of them.
+/// Objects in memory, and every recorded event.
 #[derive(Default)]
 pub struct Memory {
     objects: Mutex<ByKey>,
     revision: Mutex<u64>,
     /// Recorded events, oldest first.
     pub happenings: Mutex<Vec<Happening>>,
-    /// The status of the object of this name is written when `gate` is open.
+    /// Name of an object whose status is written only while `gate` is open.
     pub gated: Mutex<String>,
-    /// Closed while a test holds the lock.
+    /// Gate of [`Memory::gated`]; a test closes it by holding the lock.
     pub gate: tokio::sync::Mutex<()>,
 }
 
@@ -30,7 +30,7 @@ fn key_of(object: &Value) -> ObjectKey {
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// Finalizers hold an object that is being deleted.
+/// True if finalizers delay the deletion of an object.
 fn is_held(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
@@ -57,13 +57,13 @@ impl Memory {
         key
     }
 
-    /// Object of this name in the namespace `default`.
+    /// Reads the object of this name in the namespace `default`.
     pub fn peek(&self, resource: Resource, name: &str) -> Option<Value> {
         let key = (resource.plural, ObjectKey::new("default", name));
         locked(&self.objects).get(&key).cloned()
     }
 
-    /// Names of all objects of a kind.
+    /// Lists the names of all objects of a kind.
     pub fn names(&self, resource: Resource) -> Vec<String> {
         let objects = locked(&self.objects);
         let of_kind = objects.keys().filter(|(plural, _)| *plural == resource.plural);

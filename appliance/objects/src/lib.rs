@@ -1,7 +1,8 @@
-//! Objects of the API for the box's own programs, under the conflict rules of every other client.
+//! Access to objects of the API for parts of the box, under the same conflict rules as other
+//! clients.
 //!
-//! Never: a store, HTTP, a rule about a kind. Enter at [`Objects`], [`fetch`] and
-//! [`write_status`]; tests of others at [`fake::Memory`].
+//! Never: a store, HTTP, a rule about a kind. Enter at [`Objects`], [`fetch`] and [`write_status`];
+//! tests of other crates use [`fake::Memory`].
 
 pub mod fake;
 
@@ -14,64 +15,65 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// A boxed future, so that [`Objects`] can be a trait object.
+/// Boxed future, so that [`Objects`] can be a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
 
-/// Why an object could not be read or written.
+/// Error of reading or writing an object.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
-    /// There is none of that name.
+    /// No object has this name.
     #[error("{0} not found")]
     NotFound(String),
-    /// Somebody wrote it in between: observe again.
+    /// The object was changed since it was read: read it again, then try again.
     #[error("{0} was changed in between")]
     Conflict(String),
-    /// There is one of that name already.
+    /// An object of this name exists.
     #[error("{0} exists already")]
     AlreadyExists(String),
-    /// The API refuses it.
+    /// The API refuses the object as not valid.
     #[error("{0}")]
     Invalid(String),
-    /// The stored object is not of the shape its kind has.
+    /// The stored object does not have the fields of its kind.
     #[error("cannot read {what}: {why}")]
     Unreadable {
-        /// Kind and name.
+        /// Kind and name of the object.
         what: String,
-        /// The decoder's words.
+        /// Message of the decoder.
         why: String,
     },
-    /// The store failed.
+    /// The store failed, with its error.
     #[error("{0}")]
     Internal(String),
 }
 
-/// Get, list, create, patch and delete objects. Implemented over the embedded store, and one day
-/// over a remote Kubernetes API.
+/// Reads, creates, changes and deletes objects. Implemented over the embedded store; a remote
+/// Kubernetes API is possible later.
 pub trait Objects: Send + Sync + 'static {
-    /// One object.
+    /// Reads one object by its key.
     fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value>;
-    /// All objects of a kind, in a namespace or everywhere.
+    /// Lists all objects of a kind, in one namespace or in all.
     fn list<'a>(
         &'a self,
         resource: Resource,
         namespace: Option<&'a str>,
     ) -> Pending<'a, Vec<Value>>;
-    /// Create; the object carries its name and namespace.
+    /// Creates an object; it contains its name and namespace.
     fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Replace everything but the status; `object` carries the resource version it was read at.
+    /// Replaces everything except the status. `object` contains the resource version that was read.
     fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Replace the status; `object` carries the resource version it was read at.
+    /// Replaces the status. `object` contains the resource version that was read.
     fn update_status(&self, resource: Resource, object: Value) -> Pending<'_, Value>;
-    /// Delete.
+    /// Deletes an object; finalizers may delay its removal.
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()>;
-    /// Remember that something happened. Never waits; may be dropped under load.
+    /// Records an event without waiting. Events may be dropped under load.
     fn record(&self, happening: Happening);
 }
 
-/// One object as its type.
+/// Reads an object into its type.
 ///
 /// # Errors
-/// As [`Objects::get`]; [`ObjectError::Unreadable`] when the stored object has another shape.
+/// The errors of [`Objects::get`]; [`ObjectError::Unreadable`] when the object does not have the
+/// fields of its kind.
 pub async fn fetch<T: DeserializeOwned>(
     objects: &dyn Objects,
     resource: Resource,
@@ -80,10 +82,10 @@ pub async fn fetch<T: DeserializeOwned>(
     read(objects.get(resource, key).await?)
 }
 
-/// Like [`fetch`], with `None` where there is no such object.
+/// Reads an object like [`fetch`]; `None` if it does not exist.
 ///
 /// # Errors
-/// As [`fetch`], less [`ObjectError::NotFound`].
+/// The errors of [`fetch`], except [`ObjectError::NotFound`].
 pub async fn find<T: DeserializeOwned>(
     objects: &dyn Objects,
     resource: Resource,
@@ -96,7 +98,7 @@ pub async fn find<T: DeserializeOwned>(
     }
 }
 
-/// A stored object as its type.
+/// Converts a stored object to its type.
 ///
 /// # Errors
 /// [`ObjectError::Unreadable`].
@@ -107,10 +109,10 @@ pub fn read<T: DeserializeOwned>(object: Value) -> Result<T, ObjectError> {
         .map_err(|error| ObjectError::Unreadable { what, why: error.to_string() })
 }
 
-/// What was to be changed or removed is not there any more: nothing is left to be done.
+/// Accepts that the object of a change or deletion does not exist any more.
 ///
 /// # Errors
-/// Every other one.
+/// Every error except [`ObjectError::NotFound`].
 pub fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> {
     match result {
         Err(ObjectError::NotFound(_)) => Ok(()),
@@ -118,10 +120,10 @@ pub fn gone_is_fine(result: Result<(), ObjectError>) -> Result<(), ObjectError> 
     }
 }
 
-/// Replace the status of an object that was read at `metadata`'s resource version.
+/// Replaces the status of an object that was read at `metadata`'s resource version.
 ///
 /// # Errors
-/// [`ObjectError::Conflict`] when somebody wrote it in between.
+/// [`ObjectError::Conflict`] when another client has changed the object since then.
 pub async fn write_status<T: Serialize>(
     objects: &dyn Objects,
     resource: Resource,
