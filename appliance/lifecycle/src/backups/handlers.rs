@@ -19,8 +19,8 @@ use tokio::sync::mpsc;
 use super::{Backups, Made, PIECES, Refused};
 use crate::upload;
 
-/// Request header with the passphrase of the body, percent-encoded. A header over TLS is not
-/// logged, as a URL is.
+/// Request header with the passphrase of the body, percent-encoded. It is not part of the URL,
+/// because logs contain URLs.
 const PASSPHRASE: &str = "tinbox-passphrase";
 
 /// Routes of backups.
