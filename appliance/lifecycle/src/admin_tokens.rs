@@ -34,7 +34,7 @@ impl Tokens {
     /// Replaces the administrator's token; returns the kubeconfig. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// When a file cannot be written.
+    /// A file cannot be written.
     pub fn rotate(&self) -> Result<Secret, TokenError> {
         let rotated = self.tokens.rotate();
         copies::keep(&self.state);

@@ -53,7 +53,7 @@ impl Audit {
         }
     }
 
-    /// Records an action that was asked for at a place of the box, such as its `panel`.
+    /// Records an action that a person ordered at a place of the box, such as its `panel`.
     pub fn local(&self, place: &str, verb: &str, detail: &str, is_done: bool) {
         self.log.record(&AuditRecord {
             user: LOCAL.to_owned(),

@@ -98,7 +98,7 @@ pub enum Refused {
     /// The leases cannot be read or written.
     #[error("cannot read or make the leases")]
     Leases(#[from] dhcp::Error),
-    /// The task of the backup panicked.
+    /// The task of the backup stopped unexpectedly.
     #[error("the backup ended without a word")]
     Ended,
 }

@@ -7,8 +7,8 @@
 //! STATE/pki/ca.key.damaged     damaged file that was replaced
 //! ```
 //!
-//! Never: a key made anew where a copy of it is whole, a file thrown away, `owner.json` moved away:
-//! without this file any person could become the owner.
+//! Never: a new key where a valid copy of the old key exists, a deleted file, `owner.json` moved
+//! away. Without `owner.json` any person could become the owner.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};

@@ -1,5 +1,5 @@
-//! The box itself as a device: its settings, updates and their proof, backups, factory reset, first
-//! setup, names, time and keys, and the actions that people start at its panel and keyboard.
+//! The box itself as a device: settings, updates and their proof, backups, factory reset, first
+//! setup, names, time and keys. It also has the actions that people start at panel and keyboard.
 //!
 //! Never: a DHCP answer, a boot file or anything else for a machine (crate `provisioning`).
 //! Enter at [`opened::open`] (the store at a start), [`settings::Settings`],

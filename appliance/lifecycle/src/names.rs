@@ -45,8 +45,8 @@ impl Names {
         self.look_by(platform::net::look()).await
     }
 
-    /// [`Names::look`] with another source of interfaces, which is read once no other look is under
-    /// way.
+    /// Same as [`Names::look`], with another source of interfaces. The source is read after any
+    /// other reading has ended.
     async fn look_by<E>(&self, source: impl Future<Output = Result<Vec<Seen>, E>>) -> Vec<Seen> {
         let mut said = self.said.lock().await;
         // A failed reading does not show that an address is gone.

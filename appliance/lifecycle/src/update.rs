@@ -62,7 +62,7 @@ pub enum Refused {
     /// The record of the update cannot be written to the state folder.
     #[error("cannot write down what is being done")]
     Record(#[source] std::io::Error),
-    /// The task of the update panicked.
+    /// The task of the update stopped unexpectedly.
     #[error("the update ended without a word")]
     Ended,
 }

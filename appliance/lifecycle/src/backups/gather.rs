@@ -17,8 +17,8 @@ use crate::storage::SEALED;
 /// Subfolders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];
 /// Files of this machine, which are not part of a backup. They are the key and TPM data that
-/// protect its disk, the claim code, the state of its slots and the time of its last backup. They
-/// also include the key of its daily backups, and settings that its boot volume did not accept.
+/// protect its disk, the claim code, and the state of its slots. They also include the time of its
+/// last backup, the key of its daily backups, and settings that its boot volume did not accept.
 const MACHINES: [&str; 9] = [
     "sealing.key",
     "sealing.key.tpm",

@@ -1,5 +1,5 @@
-//! Finished backup in a file. All of it is on disk before the first byte is sent: the client gets a
-//! complete backup or an error, and a slow client does not block the store.
+//! Finished backup in a file. All of it is on disk before the first byte is sent. So the client
+//! gets a complete backup or an error, and a slow client does not block the store.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};

@@ -234,7 +234,7 @@ pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
     bound.with_context(|| format!("cannot listen on {at} for questions about the time"))
 }
 
-/// Serves NTP to a rack, for as long as the box has a clock state.
+/// Serves NTP to a rack, with the clock state in `known`, until the socket fails.
 ///
 /// # Errors
 /// The socket fails.

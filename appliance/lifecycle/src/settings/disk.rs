@@ -92,7 +92,8 @@ fn name(number: u32) -> String {
     format!("{number:08}{ENDING}")
 }
 
-/// One that is damaged is left out, and said: it must not stand in the way of all others.
+/// Reads all revisions of a folder. A damaged revision is logged and skipped, so that it does not
+/// block the others.
 fn kept(folder: &std::path::Path) -> io::Result<Vec<Kept>> {
     let files = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
