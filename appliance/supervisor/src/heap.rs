@@ -78,8 +78,7 @@ pub async fn trim(shutdown: CancellationToken) {
 mod tests {
     use super::{FREE_BYTES, free_bytes, give_back};
 
-    /// Size of one block: small enough that the allocator does not request it from the system
-    /// alone.
+    /// Bytes of one block: below the size for which the allocator uses a separate mmap(2).
     const BLOCK: usize = 16 * 1024;
 
     #[test]
