@@ -2,8 +2,8 @@
 //!
 //! A token is valid for its workflow only. It expires [`REPORT_GRACE`] after the end of the
 //! workflow, so that a lost last report can come again. It is valid only in the boot that used it
-//! first. An agent that sends its boot id with every call keeps its token for the next workflow of
-//! its machine, as long as the agent runs.
+//! first. An agent that sends its boot id with every call keeps its token while it runs, also for
+//! the next workflow of its machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,7 +67,7 @@ struct Candidate {
     is_over: bool,
     /// True if the call is about this workflow.
     is_called: bool,
-    /// The agent is given its actions now.
+    /// True if the agent is given the actions of this workflow now.
     is_first: bool,
 }
 
