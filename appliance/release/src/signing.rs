@@ -1,23 +1,27 @@
-//! Signing as minisign does, so that its own program and every port of it can check what is
-//! published; the same key signs update bundles.
+//! Signing in the format of minisign, so that minisign and its ports can verify releases. The same
+//! key signs update bundles.
 //!
-//! A secret key file is a comment and one line of base64; only one without a password (`minisign -G
-//! -W`) can be used here:
+//! A secret key file is a comment and one line of base64. Only a key without a password (`minisign
+//! -G -W`) can be used here:
 //!
 //! ```text
 //! offset  size
 //!      0     2  "Ed"
-//!      2     2  how the password is stretched: zeros, there is none
-//!      4     2  "B2", the kind of checksum
-//!      6    48  for the password: ignored
-//!     54     8  the key's number
+//!      2     2  key derivation of the password: zeros mean without a password
+//!      4     2  "B2", the checksum algorithm
+//!      6    48  parameters of the password: ignored
+//!     54     8  the key number
 //!     62    32  the key's seed
 //!     94    32  the public key
-//!    126    32  BLAKE2b-256 of "Ed", number, seed and public key; zeros are taken as well
+//!    126    32  BLAKE2b-256 of "Ed", number, seed and public key; zeros are accepted too
 //! ```
 //!
-//! A signature file has four lines: a comment; base64 of `ED`, the key's number and the signature
-//! of the file's BLAKE2b-512; a trusted comment; base64 of the signature of both.
+//! A signature file has four lines:
+//!
+//! 1. a comment
+//! 2. base64 of `ED`, the key number, and the signature of the file's BLAKE2b-512
+//! 3. a trusted comment
+//! 4. base64 of the signature over the first signature and the trusted comment
 
 use std::fs;
 use std::io::Write as _;
