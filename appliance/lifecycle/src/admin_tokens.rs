@@ -1,5 +1,4 @@
-//! HTTP handlers of access tokens. Only administrators may use them: no other role holds a rule of
-//! the group `box.tinbox.dev`.
+//! HTTP handlers of access tokens. No role but the administrators' has a rule of `box.tinbox.dev`.
 
 use std::path::PathBuf;
 use std::sync::Arc;

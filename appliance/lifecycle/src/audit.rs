@@ -1,5 +1,4 @@
-//! Audit log of the box, for actions that are not requests to the API: pages, panel, keyboard,
-//! power button and process 1.
+//! Audit log of the box, except API requests: pages, panel, keyboard, power button and process 1.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Backups of this box: making, verifying and restoring them (BK-1, BK-3, HA-1). A backup is one
-//! file in the format of crate `backup`. It holds one snapshot of the store, the keys, the leases
-//! and the settings.
+//! Making, verifying and restoring backups of this box (BK-1, BK-3, HA-1). A backup is one file in
+//! the format of crate `backup`. It has one snapshot of the store, the keys, the leases and the
+//! settings.
 //!
 //! Never: a secret in a file that other users can open, a passphrase in a log. Never a restored
 //! file in its final place before all restored files are on disk (`place`).
@@ -248,8 +248,7 @@ impl Backups {
         self.stage(reader, &folder, handle)
     }
 
-    /// Replaces the state of this box with the backup that comes in `pieces`. The box restarts a
-    /// moment after this returns.
+    /// Replaces the state of this box with the backup in `pieces`; the box restarts a moment later.
     ///
     /// # Errors
     /// The backup cannot be restored; this box is then unchanged.
@@ -306,8 +305,7 @@ impl Backups {
     }
 }
 
-/// Replaces this process with a new run of the same program, as after a power cut. Returns only on
-/// failure.
+/// Executes this program again in this process, as after a power cut. Returns only on failure.
 fn again() -> io::Error {
     let mut arguments = std::env::args_os();
     let own = std::env::current_exe().ok().map(Into::into);

@@ -1,5 +1,4 @@
-//! Second copies of the small files that the box cannot start without. One damaged or missing file
-//! does not stop the box.
+//! Second copies of the small files that every start needs, for when one is damaged or missing.
 //!
 //! ```text
 //! STATE/pki/ca.key             file in use

@@ -29,9 +29,8 @@ pub fn state() -> PathBuf {
     Path::new(STATE).join("tinbox")
 }
 
-/// Configuration from `box.toml` on the boot volume. A file with a mistake is ignored as a whole:
-/// half of a configuration could start a rogue DHCP server. Safe mode and a lost store (`is_lost`)
-/// ignore the file too.
+/// Configuration from `box.toml` on the boot volume. A file with a mistake is ignored: half of it
+/// could start a rogue DHCP server. Safe mode and a lost store (`is_lost`) ignore the file too.
 pub fn config(is_lost: bool) -> Config {
     if is_lost || init::safe_mode().is_some() {
         return Config { images: None, ..Config::untold() };
@@ -152,8 +151,7 @@ async fn make(bond: &Bond, deadline: Instant) {
     }
 }
 
-/// Adds NICs that appear later to their bonds, for ever. Logs the trouble of a bond when it
-/// changes.
+/// Adds NICs that appear later to their bonds, for ever. Logs a bond's trouble when it changes.
 async fn keep_bonds(bonds: Vec<Bond>) {
     let mut said = vec![String::new(); bonds.len()];
     while !bonds.is_empty() {
@@ -228,8 +226,7 @@ async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Ow
     }
 }
 
-/// Keeps an address on this interface, for ever. Until a DHCP server gives one, the interface has a
-/// link-local address.
+/// Keeps an address on this interface, for ever: a link-local one until a DHCP server gives one.
 async fn keep(wanted: Wanted, owner: Owner) {
     let by_dhcp = wanted.addressing == Addressing::Dhcp && wanted.vlan.is_none();
     let interface = wanted.interface.clone();

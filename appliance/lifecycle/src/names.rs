@@ -1,5 +1,4 @@
-//! Names in the box's certificate: the names in its settings, its own name, and its current
-//! addresses.
+//! Names in the box's certificate: configured names, its own name, and its current addresses.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,8 +44,7 @@ impl Names {
         self.look_by(platform::net::look()).await
     }
 
-    /// Same as [`Names::look`], with another source of interfaces. The source is read after any
-    /// other reading has ended.
+    /// Does the same as [`Names::look`] with another source, which is read after other readings.
     async fn look_by<E>(&self, source: impl Future<Output = Result<Vec<Seen>, E>>) -> Vec<Seen> {
         let mut said = self.said.lock().await;
         // A failed reading does not show that an address is gone.

@@ -82,8 +82,7 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     Ok(OpenedStore { store, lost: Some(lost), folder: Some(folder) })
 }
 
-/// Removes all permissions of other users from a folder and its files: former releases made some of
-/// them readable.
+/// Removes all permissions of other users: former releases made some of these files readable.
 fn close(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

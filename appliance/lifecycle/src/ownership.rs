@@ -9,8 +9,7 @@ use status::view::{Claim, StatusView};
 use web::claim::TRIES_MAX;
 use web::owner::Owner;
 
-/// Secret keys in the state folder: the data that they protect is lost with them. The first key
-/// opens the store.
+/// Secret keys in the state folder, which protect its other data. The first key opens the store.
 pub const KEYS: [&str; 5] =
     ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
 

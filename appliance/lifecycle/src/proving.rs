@@ -1,6 +1,6 @@
-//! Proof that the running system works. After enough time without a fault its slot is marked good,
-//! and the boot loader's counter starts again (UP-4). A system that is never marked good loses its
-//! slot at every third start.
+//! Proof that the system works. After enough time its slot is marked good, and the boot loader's
+//! counter starts again (UP-4). A system that is never marked good loses its slot at every third
+//! start.
 
 mod health;
 mod probe;

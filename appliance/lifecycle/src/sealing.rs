@@ -99,8 +99,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Makes access to the keys in the folder `state`. A guest does not use a TPM: it belongs to
-    /// the host system.
+    /// Makes access to the keys in the folder `state`. The TPM of a guest belongs to its host
+    /// system.
     pub fn of(state: &Path, home: Home) -> Self {
         match home {
             Home::Guest => Self::with(state, || Ok(None)),
@@ -132,8 +132,7 @@ impl Keys {
     }
 
     /// Seals the unsealed keys, or recovers the keys that the TPM does not unseal. `may_seal` says
-    /// that no slot holds an older release. Blocks: it hashes, waits for the TPM, and writes to
-    /// disk.
+    /// that no slot holds an older release. Blocks: it hashes and uses the TPM and the disk.
     ///
     /// # Errors
     /// The keys cannot be sealed or recovered.
@@ -179,8 +178,7 @@ impl Keys {
         if board.unseal(&again).map_err(Error::Unsealed)? != bytes {
             return Err(io::Error::other(format!("{name} is not what was sealed")).into());
         }
-        // The copy is destroyed last: a start that finds only the copy restores the unsealed key
-        // from it.
+        // The copy is destroyed last: a start that finds only the copy restores the key from it.
         for path in [self.state.join(name), self.state.join("copies").join(name)] {
             destroy(&path)?;
         }
@@ -233,8 +231,7 @@ fn no_slot_is_older() -> bool {
     !is_older(volume.version(other).as_deref(), volume.version(own).as_deref())
 }
 
-/// True if the other version is older. A version that cannot be read counts as older; an empty slot
-/// does not.
+/// True if the other version is older, or cannot be read; false for an empty slot.
 fn is_older(other: Option<&str>, own: Option<&str>) -> bool {
     let version = |text: Option<&str>| semver::Version::parse(text?).ok();
     match (version(other), version(own)) {

@@ -28,8 +28,7 @@ pub use handlers::router;
 
 /// Maximum number of kept revisions.
 pub const REVISIONS_MAX: usize = 100;
-/// Maximum number of old revisions that are removed to make room for a new one. Each of them uses
-/// at least one block.
+/// Maximum number of old revisions that one new revision may displace. Each uses a block at least.
 const GIVEN_UP_MAX: usize = 4;
 /// Maximum size of the text, in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
@@ -142,15 +141,13 @@ impl Settings {
         Ok(self.disk.read().map_err(Refused::Volume)?.unwrap_or_default())
     }
 
-    /// Configuration of the text on the volume. A text with mistakes gives an empty configuration,
-    /// as at a start.
+    /// Configuration of the text on the volume; a text with mistakes means an empty configuration.
     pub fn config(&self) -> Config {
         let text = self.text().unwrap_or_default();
         Config::read(&text, self.home).unwrap_or_else(|_| Config::untold())
     }
 
-    /// Report of the current text, its revision, and the changes that need a restart. `secrets`
-    /// includes the secrets.
+    /// Report of the current text and the keys that need a restart; `secrets` shows secrets too.
     ///
     /// # Errors
     /// The text or the revisions cannot be read.
@@ -223,8 +220,7 @@ impl Settings {
         self.write(based, by, |text, _| edit::set(text, keys).map_err(Refused::Unwanted))
     }
 
-    /// Changes keys of the current text, whatever its sum is. It is for callers that check the
-    /// current values themselves.
+    /// Changes keys of the current text, whatever its sum is: the caller checks the values itself.
     ///
     /// # Errors
     /// The settings are unchanged.
@@ -295,8 +291,7 @@ impl Settings {
         config::mistakes::checked(text, self.home).map_err(Refused::Mistakes)
     }
 
-    /// Adds a revision for a text that was written to the volume from outside, and returns all
-    /// revisions.
+    /// Adds a revision for a text that was written to the volume from outside.
     fn found(&self, mut kept: Vec<Kept>, text: &str) -> Result<Vec<Kept>, Refused> {
         let known = kept.iter().any(|kept| kept.text == text);
         let nothing = kept.is_empty() && text.is_empty();
@@ -379,8 +374,7 @@ fn live(key: &str) -> bool {
     LIVE.iter().any(|live| key == *live || (live.ends_with('.') && key.starts_with(live)))
 }
 
-/// Keys whose values differ between two texts. When one text cannot be parsed, these are all keys
-/// of the other.
+/// Keys whose values differ between two texts; a text that cannot be parsed has no keys.
 fn changed(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (edit::leaves(old), edit::leaves(new));
     let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();

@@ -16,8 +16,7 @@ use store::{Returned, Room, SealingKey, Store};
 
 use crate::sealing::Keys;
 
-/// Kinds whose values are sealed on disk: BMC passwords, tokens, and user data with join secrets of
-/// a cluster.
+/// Kinds whose values are sealed on disk: BMC passwords, tokens, user data with join secrets.
 pub const SEALED: [&str; 5] = [
     "/secrets",
     "bootstrap.cluster.x-k8s.io/kubeadmconfigs",
@@ -32,8 +31,7 @@ const KEY: &str = "sealing.key";
 /// Bytes that are released when the disk is full, so that objects can still be deleted.
 const RESERVE: u64 = 8 << 20;
 
-/// Opens `STATE/objects.redb` with the key in `STATE/sealing.key`, and with a reserve for a full
-/// disk.
+/// Opens `STATE/objects.redb` with the key in `STATE/sealing.key`, and a reserve for a full disk.
 #[cfg(test)]
 pub fn open(state: &Path) -> anyhow::Result<Store> {
     open_by(state, &Keys::of(state, Home::Guest))

@@ -133,8 +133,7 @@ impl Updates {
     }
 
     fn judge(&self, said: Option<String>) -> anyhow::Result<()> {
-        // Repairs the block of variables: one that a power cut damaged would prevent updates for
-        // ever.
+        // Repairs the block of variables: a block that a power cut tore would prevent all updates.
         let loader = self.volume.mended(self.running)?;
         let kept = Record::load(&self.state).unwrap_or_else(|error| {
             tracing::warn!(%error, "what was kept of the last update cannot be read");
@@ -294,8 +293,7 @@ impl Updates {
     }
 
     fn written(&self, manifest: &Manifest) -> Result<(), Refused> {
-        // The previous release is overwritten, so the copy of the store for its return is not
-        // needed.
+        // The previous release is overwritten, so its copy of the store is not needed.
         if let Err(error) = store::forget_copy(&storage::file(&self.state)) {
             tracing::warn!(error = %stdx::chain(&error), "an old copy of the store stays");
         }

@@ -26,8 +26,7 @@ pub enum End {
     Stalled,
 }
 
-/// Forwards the pieces of a body. `to` is closed at the end of the body, or when the client sends
-/// too slowly.
+/// Forwards the pieces of a body. Closes `to` at the end, or when the client sends too slowly.
 pub async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) -> End {
     let (mut waited, mut bytes) = (Duration::ZERO, 0);
     loop {

@@ -1,14 +1,12 @@
 //! Daily backups that the box makes itself, for the case that its store is damaged. They are on the
-//! volume of the cache, encrypted with a key of the state folder (`backup.key`). A factory reset
-//! destroys this key.
+//! cache's volume, encrypted with `backup.key`, which a factory reset destroys.
 //!
 //! ```text
 //! CACHE/backups/2026-11-26T02-30-00Z.boxbak
 //! STATE/backup.key                            a secret key of age
 //! ```
 //!
-//! Never: a backup of a box whose store is lost, an old backup removed before a newer one is
-//! complete.
+//! Never: a backup of a lost store, an old backup removed before a newer one is complete.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufReader, ErrorKind};
@@ -49,8 +47,8 @@ fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bo
 }
 
 impl Backups {
-    /// Makes a backup a day until `shutdown`. Makes none without a folder for backups, or while the
-    /// store is lost.
+    /// Makes a backup a day until `shutdown`, unless the store is lost or there is no folder for
+    /// them.
     pub async fn daily(self: Arc<Self>, shutdown: CancellationToken) {
         let folder = self.kept_in.clone().filter(|_| !self.is_lost);
         let Some(folder) = folder else { return shutdown.cancelled().await };

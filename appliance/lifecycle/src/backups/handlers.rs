@@ -1,6 +1,5 @@
 //! HTTP handlers of backups. Only administrators may use their paths: these belong to no API group,
-//! and a role other than `*` cannot name them. A backup contains all data that administrators can
-//! read.
+//! and a role other than `*` cannot name them. A backup has all data of administrators.
 
 use std::sync::Arc;
 

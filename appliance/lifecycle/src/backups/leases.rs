@@ -49,8 +49,7 @@ pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, 
     serde_json::to_vec(&kept).map_err(|error| disk("write the leases")(error.into()))
 }
 
-/// Reads a lease file that DHCP does not have open. It reads a copy, so that DHCP can open the file
-/// at any time.
+/// Reads a lease file that DHCP does not have open. It reads a copy: DHCP may open the file now.
 fn closed(file: &Path) -> Result<Vec<Lease>, Refused> {
     let copy = file.with_extension("part");
     std::fs::copy(file, &copy).map_err(disk("copy the leases"))?;

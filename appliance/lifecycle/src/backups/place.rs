@@ -43,9 +43,8 @@ pub fn commit(staged: &Path, state: &Path) -> io::Result<()> {
     File::open(state)?.sync_all()
 }
 
-/// Continues a restore that a power cut or its own restart stopped. It must run before any file of
-/// the state folder is read. `settings` writes a text to the boot volume. Returns true if there was
-/// a restore.
+/// Continues a restore that a power cut or its own restart stopped. Must run before a state file is
+/// read. `settings` writes a text to the boot volume. Returns true if there was a restore.
 ///
 /// # Errors
 /// A file operation failed; the next start continues.
@@ -53,8 +52,7 @@ pub fn resume(state: &Path, settings: impl FnOnce(&str) -> io::Result<()>) -> io
     steps(state, settings, &mut || Ok(()))
 }
 
-/// Runs the steps of a restore. `next` is called before every step, and an error from it stops the
-/// restore like a power cut.
+/// Runs the steps of a restore. An error of `next`, before a step, stops them like a power cut.
 pub(super) fn steps(
     state: &Path,
     settings: impl FnOnce(&str) -> io::Result<()>,
@@ -75,8 +73,7 @@ pub(super) fn steps(
             fs::remove_file(state.join(&path))?;
         }
     }
-    // Leases of this box that the backup does not contain are removed: the restored state does not
-    // know them.
+    // The restored state does not know the leases of this box, so they are removed.
     for entry in fs::read_dir(state)? {
         let name = entry?.file_name().into_string().unwrap_or_default();
         let leases = name.starts_with(gather::LEASES.0) && name.ends_with(gather::LEASES.1);

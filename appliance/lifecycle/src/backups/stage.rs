@@ -28,8 +28,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes a folder for a test restore. It is in the folder for temporary files, which is in
-    /// memory on firmware.
+    /// Makes a folder for a test restore, among temporary files: in memory on firmware.
     pub fn for_rehearsal() -> Result<Self, Refused> {
         let name = format!("tinbox-rehearsal-{}", stdx::random_hex(8));
         Self::make(std::env::temp_dir().join(name))

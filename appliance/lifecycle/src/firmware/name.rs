@@ -12,8 +12,7 @@ use tokio::time::{Instant, sleep};
 /// Maximum wait for the first NIC.
 const CARD: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
-/// File in the state folder with the box's first name. The order of the NICs may change from start
-/// to start.
+/// File with the first name of the box: the order of the NICs may change from start to start.
 const NAME: &str = "name";
 /// Maximum size of that file, in bytes.
 const NAME_MAX: u64 = 64;

@@ -1,6 +1,5 @@
 //! Racks' networks on interfaces that people use too. Another DHCP server assigns their address.
-//! The box serves a network when it has the address, and restarts its services when the address
-//! changes.
+//! The box serves a network when it has the address, and restarts when the address changes.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -15,8 +14,8 @@ use tokio::time::{Instant, sleep};
 const FIRST: Duration = Duration::from_secs(8);
 /// Interval of reading the addresses.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time that another address must stay before it is used: a server that changes its offers often
-/// must not stop the services.
+/// Time that a new address must stay before use: a server that often changes its offers must not
+/// stop the services.
 const SETTLED: Duration = Duration::from_secs(15);
 
 /// Waits for the address of each such network of `config`, and watches the address in `tasks`.
@@ -47,8 +46,7 @@ pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
     }
 }
 
-/// Ends the process in order when the interface has another address than `served`: every service
-/// uses the address.
+/// Ends the process when the interface has another address than `served`, which services use.
 async fn follow(interface: String, served: Option<Ipv4Addr>) {
     let mut other: Option<(Ipv4Addr, Instant)> = None;
     loop {

@@ -34,8 +34,7 @@ pub struct Probe {
 
 impl Probe {
     /// Makes a probe. `address` is the box's own address of the API, and `pin` is of the box's own
-    /// key. The validity period of the certificate is not checked: the clock may be wrong, and is
-    /// set by others.
+    /// key. The certificate's validity period is not checked: the clock may be wrong.
     ///
     /// # Errors
     /// TLS 1.3 is not available.

@@ -1,6 +1,5 @@
-//! Recovery file of sealed keys. It has the format of a backup, is encrypted with the owner's
-//! passphrase, and contains only the keys. Its header identifies the passphrase by the hash of
-//! `owner.json`.
+//! Recovery file of sealed keys. It is a backup of the keys only, encrypted with the owner's
+//! passphrase. Its header has the hash of `owner.json`, which identifies the passphrase.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor};

@@ -84,8 +84,7 @@ fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
 }
 
 fn common<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
-    // Length of the longest common subsequence of the rests of both texts, for each pair of
-    // positions.
+    // Length of the longest common subsequence of both rests, for each pair of positions.
     let width = new.len() + 1;
     let mut longest = vec![0_u32; (old.len() + 1) * width];
     for i in (0..old.len()).rev() {

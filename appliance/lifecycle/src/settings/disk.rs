@@ -1,5 +1,4 @@
-//! Files of the settings: the text is on the boot volume, and each revision is a file in the state
-//! folder.
+//! Files of the settings: the text on the boot volume, and a file in the state folder per revision.
 
 use std::io;
 use std::path::PathBuf;
@@ -92,8 +91,7 @@ fn name(number: u32) -> String {
     format!("{number:08}{ENDING}")
 }
 
-/// Reads all revisions of a folder. A damaged revision is logged and skipped, so that it does not
-/// block the others.
+/// Reads all revisions of a folder. A damaged one is logged, and does not block the others.
 fn kept(folder: &std::path::Path) -> io::Result<Vec<Kept>> {
     let files = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -8,8 +8,7 @@ use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 /// Maximum number of parts in a key.
 const DEPTH_MAX: usize = 8;
 
-/// Sets keys to values; `None` removes a key. A value that is not valid TOML is written as a
-/// string.
+/// Sets keys to values; `None` removes a key. A value that is not TOML becomes a string.
 ///
 /// # Errors
 /// The key that cannot be set, and the reason.

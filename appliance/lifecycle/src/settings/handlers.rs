@@ -18,8 +18,7 @@ use super::{By, Refused, Settings};
 type Here = State<Option<Arc<Settings>>>;
 type Who = Extension<User>;
 
-/// Routes of the settings. Every write needs the header `If-Match` with the sum of the text that it
-/// changes.
+/// Routes of the settings. Every write needs `If-Match` with the sum of the text it changes.
 ///
 /// - `/apis/box.tinbox.dev/v1alpha1/settings`: a GET returns a [`SettingsReport`]; a PUT takes the
 ///   new text, a PATCH a [`SettingsChange`].

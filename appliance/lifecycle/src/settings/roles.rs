@@ -21,8 +21,7 @@ pub enum Use {
         mode: String,
         /// Addresses that DHCP may assign.
         pool: Vec<String>,
-        /// Digits of the MAC address by which a person confirmed the pool; empty without
-        /// confirmation.
+        /// Last digits of the MAC address, which confirm the pool; else empty.
         confirm: String,
     },
     /// Management and provisioning, on the owner's network.

@@ -1,5 +1,4 @@
-//! Writes a bundle from a stream of bytes into a slot. It blocks on the disk, so it needs a thread
-//! of its own.
+//! Writes a bundle from a stream of bytes into a slot. It blocks, so it needs its own thread.
 
 use std::path::Path;
 
@@ -36,8 +35,7 @@ pub enum Step<'a> {
 }
 
 impl Install<'_> {
-    /// Reads the bundle to its end and writes it to the other slot. An error from `tell` stops the
-    /// installation.
+    /// Writes the bundle to the other slot. An error from `tell` stops the installation.
     pub fn run(mut self, tell: impl Fn(Step<'_>) -> Result<(), Refused>) -> Result<(), Refused> {
         let mut reader = Reader::new(std::mem::take(&mut self.keys));
         let mut filling: Option<(Filling, Manifest)> = None;

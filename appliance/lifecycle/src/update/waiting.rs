@@ -1,5 +1,4 @@
-//! Conditions for the restart after an update: consent of a person, allowed hours, no running
-//! workflow.
+//! Conditions for the restart after an update: consent, allowed hours, no running workflow.
 
 use std::sync::Arc;
 use std::time::Duration;

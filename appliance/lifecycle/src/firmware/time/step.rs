@@ -9,8 +9,7 @@ use ntp::Offset;
 const STEP_MAX: Duration = Duration::from_mins(10);
 /// Maximum difference of two opinions that count as equal.
 const AGREES: Duration = Duration::from_secs(2);
-/// Maximum age of the system that is accepted: a later time is wrong, because GPS clocks roll over
-/// every 20 years.
+/// Maximum age of the system: a later time is wrong, because GPS clocks roll over every 20 years.
 const LIFE_MAX: Duration = Duration::from_hours(20 * 366 * 24);
 
 /// Decision about an opinion.
