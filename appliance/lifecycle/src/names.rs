@@ -44,7 +44,7 @@ impl Names {
         self.look_by(platform::net::look()).await
     }
 
-    /// Does the same as [`Names::look`] with another source, which is read after other readings.
+    /// Does the same as [`Names::look`] with another source, read when no other reading runs.
     async fn look_by<E>(&self, source: impl Future<Output = Result<Vec<Seen>, E>>) -> Vec<Seen> {
         let mut said = self.said.lock().await;
         // A failed reading does not show that an address is gone.
