@@ -1,11 +1,11 @@
-//! The compiled-in kinds, as data. Adding one is adding a definition or a manifest here; the
-//! engine, the paths and the documents of discovery follow.
+//! The compiled-in kinds, as data. To add a kind, add a definition or a manifest here; the engine,
+//! the paths and the discovery documents use it without further changes.
 //!
-//! Kubernetes' own kinds are written in code with their fields in `native/`; custom ones are
-//! CustomResourceDefinitions in `manifests/`, read as one that a client brings. Names, fields,
-//! validations, defaults, CEL rules and columns are upstream's: of Tinkerbell v0.25 (v1alpha1), of
-//! CAPT v0.7 (v1beta1), of Kubernetes 1.35. Of Cluster API there is as much as its objects need to
-//! be kept here: the fields people name, everything else as it comes.
+//! Kubernetes' own kinds are written in code, with their fields in `native/`. Custom kinds are
+//! CustomResourceDefinitions in `manifests/`, read in the same way as a definition from a client.
+//! Names, fields, validations, defaults, CEL rules and columns are upstream's: Tinkerbell v0.25
+//! (v1alpha1), CAPT v0.7 (v1beta1), Kubernetes 1.35. Cluster API kinds declare only the fields that
+//! users set; all other fields are stored unchecked.
 
 mod advice;
 mod columns;
@@ -26,24 +26,25 @@ use serde_json::{Value, json};
 
 use crate::definition::{Column, Duplicate, Registry, ResourceDefinition};
 
-/// Events kept per namespace; of the object that has most the oldest gives way.
+/// Maximum events per namespace. Above this number, the object with the most events loses its
+/// oldest event.
 pub const MAX_EVENTS: usize = 1000;
 
 pub(crate) use custom::manifests;
 
-/// The registry of every compiled-in kind.
+/// Returns the registry of every compiled-in kind.
 ///
-/// # Errors
-/// Never, unless two definitions collide; a test holds that.
+/// Returns an error only if two definitions collide; a test proves that none do.
 pub fn registry() -> Result<Registry, Duplicate> {
     Registry::new(definitions())
 }
 
-/// The registry of every compiled-in kind, and of the kinds that suites of tests create as plain
-/// objects: pods, deployments and the like, which nothing acts upon. Not for production.
+/// Returns the registry of every compiled-in kind and of the kinds that conformance test suites
+/// create as plain objects: pods, deployments and similar kinds, on which no controller acts. Not
+/// for production.
 ///
 /// # Errors
-/// Never, unless two definitions collide; a test holds that.
+/// Returns an error only if two definitions collide; a test proves that none do.
 #[doc(hidden)]
 pub fn conformance() -> Result<Registry, Duplicate> {
     let mut all = definitions();
@@ -51,8 +52,8 @@ pub fn conformance() -> Result<Registry, Duplicate> {
     Registry::new(all)
 }
 
-/// What is in every namespace, each object with its resource: the account of programs that ask for
-/// none, and the certificate by which they know the box.
+/// Returns the objects of every namespace, each with its resource: the default ServiceAccount of
+/// programs that name none, and the CA certificate that authenticates the box.
 pub fn furniture(ca_pem: &str) -> Vec<(String, Value)> {
     let about = "The certificate authority of this box's API.";
     let authority = json!({
@@ -72,7 +73,7 @@ fn definitions() -> Vec<ResourceDefinition> {
     all
 }
 
-/// Kubernetes' own kinds.
+/// Returns the definitions of Kubernetes' own kinds (core, events, RBAC, extensions).
 pub(crate) fn natives() -> Vec<ResourceDefinition> {
     let mut all = core::definitions();
     all.extend(events::definitions());
@@ -81,7 +82,8 @@ pub(crate) fn natives() -> Vec<ResourceDefinition> {
     all
 }
 
-/// What Kubernetes' own kinds have in common: no generation, and PUT without a resourceVersion.
+/// Returns the common base of Kubernetes' own kinds: no generation, and PUT without a
+/// resourceVersion.
 fn native(group: &str, kind: &str, plural: &str, short: &[&str]) -> ResourceDefinition {
     ResourceDefinition {
         short_names: short.iter().map(|one| (*one).to_owned()).collect(),
@@ -94,7 +96,7 @@ fn native(group: &str, kind: &str, plural: &str, short: &[&str]) -> ResourceDefi
     }
 }
 
-/// The fields of a kind, from a file of this crate.
+/// Parses the fields of a kind from the JSON text of a file of this crate.
 fn fields(text: &str) -> Option<Arc<Schema>> {
     let source: Value = serde_json::from_str(text).expect("a test reads every file of this crate");
     let schema = Schema::parse(&source).expect("a test reads every file of this crate");

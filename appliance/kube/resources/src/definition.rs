@@ -1,9 +1,9 @@
-//! What the engine knows about a kind: plain values, the same for a compiled-in kind and for one
-//! that arrives at run time.
+//! Definitions: plain values with all facts the engine needs about a kind, the same for a
+//! compiled-in kind and for a kind added at run time.
 //!
-//! One [`ResourceDefinition`] is a resource as **one version** serves it; the versions of a
-//! resource share its objects, which are stored in one of them. Converting between versions changes
-//! nothing but `apiVersion`, except for the two Event kinds (see [`Conversion`]).
+//! One [`ResourceDefinition`] is a resource as **one version** serves it. The versions of a
+//! resource share its objects, which are stored in one of the versions. Conversion between versions
+//! changes only `apiVersion`, except for the two Event kinds (see [`Conversion`]).
 
 mod column;
 mod merging;
@@ -28,129 +28,133 @@ pub use stored_form::StoredForm;
 pub use unique::{UniqueValue, UniqueValues};
 pub(crate) use version::preference;
 
-/// Checks a whole object; `old` is the stored one on an update. Gives every mistake at once.
+/// Checks a whole object; `old` is the stored object on an update. Returns all mistakes together.
 pub type Validate = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<FieldError> + Send + Sync>;
 
-/// Warnings for the writer of an object that is accepted; `old` is the stored one on an update.
+/// Warnings to the client that writes an accepted object; `old` is the stored object on an update.
 pub type Advise = Arc<dyn Fn(&Value, Option<&Value>) -> Vec<String> + Send + Sync>;
 
-/// Brings an incoming object to its stored form, before validation.
+/// Converts an incoming object to its stored form, before validation.
 pub type Prepare = Arc<dyn Fn(&mut Value) + Send + Sync>;
 
-/// Which syntax `metadata.name` must have.
+/// Required syntax of `metadata.name`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameRule {
     /// RFC 1123 subdomain, at most 253 bytes: labels joined by dots.
     Subdomain,
-    /// RFC 1123 label, at most 63 bytes: names that become a DNS label themselves.
+    /// RFC 1123 label, at most 63 bytes: for names that become a DNS label themselves.
     Label,
-    /// A path segment: neither `.` nor `..`, no `/`, no `%` (names of RBAC kinds, `system:node`).
+    /// Path segment: neither `.` nor `..`, no `/`, no `%` (names of RBAC kinds, `system:node`).
     PathSegment,
 }
 
-/// How a kind's fields differ from those of its stored form, beside `apiVersion` and `kind`.
+/// Conversion between the fields of a kind and of its stored form; the engine sets `apiVersion` and
+/// `kind`.
 #[derive(Clone, Copy)]
 pub struct Conversion {
-    /// From the stored fields to this kind's.
+    /// Converts the stored fields to this kind's fields.
     pub served: fn(&mut Value),
-    /// From this kind's fields to the stored ones.
+    /// Converts this kind's fields to the stored fields.
     pub stored: fn(&mut Value),
 }
 
-/// The stored CustomResourceDefinition that a kind was made of.
+/// The stored CustomResourceDefinition from which a kind was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// Its revision.
+    /// Store revision of the definition.
     pub revision: u64,
-    /// A digest of all in it that matters to the kind: writes of labels and conditions do not.
+    /// Digest of the parts that affect the kind; writes of labels and conditions do not change it.
     pub spec: [u8; 32],
 }
 
-/// A kind as the engine serves it. Nothing else in this crate knows a kind by name.
+/// A kind as the engine serves it. The engine handles all kinds through this type and names none.
 #[derive(Clone)]
 pub struct ResourceDefinition {
     /// API group; empty for core.
     pub group: String,
-    /// The version this definition is of.
+    /// API version of this definition, such as `v1alpha1`.
     pub version: String,
-    /// The version objects are stored in.
+    /// API version in which objects are stored.
     pub storage_version: String,
-    /// Whether clients may use this version; one that is not served may still be the stored one.
+    /// True if clients may use this version; a version that is not served may still be the storage
+    /// version.
     pub served: bool,
-    /// What a client of a deprecated version is warned of.
+    /// Warning to clients that use a deprecated version; `None` if not deprecated.
     pub deprecated: Option<String>,
-    /// CamelCase singular.
+    /// Kind in CamelCase, singular, such as `Hardware`.
     pub kind: String,
-    /// The kind of a list, [`Self::kind`] and `List` nearly always.
+    /// Kind of a list, usually [`Self::kind`] followed by `List`.
     pub list_kind: String,
-    /// Lower-case plural, the word in paths.
+    /// Plural in lower case, used in paths.
     pub plural: String,
-    /// Lower-case singular.
+    /// Singular in lower case, accepted by kubectl.
     pub singular: String,
-    /// Abbreviations for people.
+    /// Short names that kubectl accepts, such as `hw`.
     pub short_names: Vec<String>,
-    /// Groups of kinds that are listed together.
+    /// Categories: names such as `all` under which kubectl lists several kinds.
     pub categories: Vec<String>,
-    /// Whether objects live in a namespace.
+    /// True if objects live in a namespace; false for cluster scope.
     pub namespaced: bool,
-    /// Whether `status` is written only through `/status`.
+    /// True if `status` is written only through `/status`.
     pub status_subresource: bool,
-    /// The replicas of objects that have a `/scale` subresource.
+    /// Paths of the replica fields; `None` without a `/scale` subresource.
     pub scale: Option<Scale>,
-    /// Of what the kind was made; `None` for one that is compiled in.
+    /// Definition from which the kind was made; `None` for a compiled-in kind.
     pub origin: Option<Origin>,
-    /// Whether `metadata.generation` counts changes of what is asked for.
+    /// True if `metadata.generation` counts changes of the desired state.
     pub tracks_generation: bool,
-    /// Whether the kind is Kubernetes' own and not a custom resource: then strategic merge patches
-    /// and protobuf bodies are taken.
+    /// True for Kubernetes' own kinds, which accept strategic merge patches and protobuf bodies;
+    /// false for custom resources.
     pub native: bool,
-    /// Whether PUT may leave out the resourceVersion (core kinds; never custom kinds).
+    /// True if PUT may omit the resourceVersion (core kinds; never custom kinds).
     pub unconditional_update: bool,
-    /// Syntax of names.
+    /// Required syntax of object names.
     pub name_rule: NameRule,
-    /// What its fields are, where that is known.
+    /// Fields of this version; `None` if not known.
     pub schema: Option<Arc<Schema>>,
-    /// The fields of stored objects; `None` where they are not known, and for Kubernetes' own
-    /// kinds, which never lose a field.
+    /// Fields of stored objects; `None` if they are not known, and for Kubernetes' own kinds, which
+    /// never lose a field.
     pub stored_form: Option<StoredForm>,
-    /// How they merge, once it was asked.
+    /// Merge rules of the fields, computed on first use.
     pub merging: Merging,
-    /// Columns of `kubectl get`, in order, the name's included.
+    /// Columns of `kubectl get`, in order, the name column included.
     pub columns: Vec<Column>,
-    /// Dotted paths a field selector may name, beside `metadata.name` and `metadata.namespace`.
+    /// Dotted paths a field selector may name, in addition to `metadata.name` and
+    /// `metadata.namespace`.
     pub selectable_fields: Vec<String>,
-    /// The resource whose stored objects these are, where that is another: `/events`.
+    /// Resource under which the objects are stored, if it differs from this one: `/events`.
     pub stored_as: Option<String>,
-    /// How fields differ from those of the stored objects.
+    /// Conversion from and to the stored fields; `None` if the fields are the same.
     pub conversion: Option<Conversion>,
-    /// How long objects live after they were last written, for records; `None` is for ever.
+    /// Lifetime of an object after its last write, for records; `None` means unlimited.
     pub time_to_live: Option<Duration>,
-    /// At most this many objects per namespace: of the subject with most records the oldest gives
-    /// way. For records, not for intent; a record is named after its subject, a dot and a suffix.
+    /// Maximum objects per namespace. Above it, the subject with the most records loses its oldest
+    /// record. For records only, never for desired state; a record is named after its subject, a
+    /// dot and a suffix.
     pub keep_newest: Option<usize>,
-    /// Whether a deletion is answered with the object and not with a Status.
+    /// True if the response to a deletion is the object, not a Status.
     pub returns_deleted: bool,
-    /// Whether the kind is going: its objects can be read and deleted, not created.
+    /// True if the kind is being deleted: its objects can be read and deleted, not created.
     pub terminating: bool,
-    /// Whether objects of this kind define kinds.
+    /// True if objects of this kind define kinds (CustomResourceDefinition).
     pub defines_kinds: bool,
-    /// Whether objects of this kind are the namespaces others live in.
+    /// True for the kind Namespace.
     pub is_namespace: bool,
-    /// Names that exist from the first start and cannot be deleted.
+    /// Names of objects that exist from the first start and cannot be deleted.
     pub permanent: Vec<String>,
-    /// Values that no two objects may have.
+    /// Values that no two objects may share.
     pub unique: Option<UniqueValues>,
-    /// Brings incoming objects to stored form.
+    /// Converts incoming objects to the stored form.
     pub prepare: Option<Prepare>,
-    /// Checks objects.
+    /// Validation beyond the schema; `None` if there is none.
     pub validate: Option<Validate>,
-    /// Warns of what an accepted object does not do.
+    /// Warnings about parts of an accepted object that have no effect.
     pub advise: Option<Advise>,
 }
 
 impl ResourceDefinition {
-    /// A kind as a CustomResourceDefinition without anything optional makes it: namespaced, with
-    /// generations, any fields, and the stored version.
+    /// Returns a kind with the defaults of a minimal CustomResourceDefinition: namespaced, with
+    /// generations, any fields, and `version` as the storage version.
     pub fn new(group: &str, version: &str, kind: &str, plural: &str) -> Self {
         Self {
             group: group.to_owned(),
@@ -193,8 +197,8 @@ impl ResourceDefinition {
         }
     }
 
-    /// The resource's key in the store, and in [`crate::Engine`]'s calls where any version does:
-    /// `tinkerbell.org/hardware`, `/secrets`.
+    /// Returns the resource's key in the store, and in [`crate::Engine`]'s calls if any version is
+    /// acceptable: `tinkerbell.org/hardware`, `/secrets`.
     pub fn id(&self) -> String {
         match &self.stored_as {
             Some(id) => id.clone(),
@@ -202,18 +206,18 @@ impl ResourceDefinition {
         }
     }
 
-    /// What names this version of the resource in [`crate::Engine`]'s calls:
+    /// Returns the name of this version of the resource in [`crate::Engine`]'s calls:
     /// `tinkerbell.org/hardware@v1alpha1`.
     pub fn address(&self) -> String {
         format!("{}/{}@{}", self.group, self.plural, self.version)
     }
 
-    /// Whether this is the definition by which objects are stored.
+    /// Returns true if objects are stored by this definition.
     pub fn is_storage(&self) -> bool {
         self.stored_as.is_none() && self.version == self.storage_version
     }
 
-    /// `hardware.tinkerbell.org`, `secrets`: how sentences name the resource.
+    /// Returns the resource name for messages: `hardware.tinkerbell.org`, `secrets`.
     pub fn qualified(&self) -> String {
         if self.group.is_empty() {
             self.plural.clone()
@@ -222,13 +226,13 @@ impl ResourceDefinition {
         }
     }
 
-    /// `tinkerbell.org/v1alpha1`, `v1`.
+    /// Returns `tinkerbell.org/v1alpha1`, or `v1` for core.
     pub fn api_version(&self) -> String {
         api_version(&self.group, &self.version)
     }
 
-    /// Brings a stored object to the form in which this version serves it; see
-    /// [`Self::complete_stored`] for one that an older schema let in.
+    /// Converts a stored object to the form that this version serves. See [`Self::complete_stored`]
+    /// for an object that an older schema accepted.
     pub fn to_served(&self, object: &mut Value) {
         if let Some(conversion) = &self.conversion {
             (conversion.served)(object);
@@ -238,20 +242,19 @@ impl ResourceDefinition {
         }
     }
 
-    /// True if an object that was written at `revision` has the form in which it is stored today.
+    /// Returns true if an object that was written at `revision` has the present stored form.
     pub(crate) fn is_current(&self, revision: u64) -> bool {
         self.stored_form.as_ref().is_none_or(|form| form.is_current(revision))
     }
 
-    /// Brings an object to the form in which it is stored today, whatever version it is read and
-    /// written in.
+    /// Converts an object to the present stored form, in whatever version it is read and written.
     pub(crate) fn complete_stored(&self, object: &mut Value) {
         if let Some(form) = &self.stored_form {
             form.complete(object);
         }
     }
 
-    /// The form in which objects are stored, where this version has other fields.
+    /// Returns the stored form if its fields differ from those of this version.
     pub(crate) fn other_form(&self) -> Option<&StoredForm> {
         let same = |form: &&StoredForm| {
             self.schema.as_ref().is_some_and(|schema| Arc::ptr_eq(schema, form.schema()))
@@ -259,7 +262,7 @@ impl ResourceDefinition {
         self.stored_form.as_ref().filter(|form| !same(form))
     }
 
-    /// Brings an object of this version to its stored form.
+    /// Converts an object of this version to its stored form.
     pub fn to_stored(&self, object: &mut Value) {
         let stored = self.stored_as.as_deref().and_then(|id| id.split_once('/'));
         let group = stored.map_or(self.group.as_str(), |(group, _)| group);

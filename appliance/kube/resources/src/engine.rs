@@ -1,6 +1,6 @@
-//! The resource engine: every rule of reading and writing objects, for any definition.
+//! The resource engine: all rules of reading and writing objects, for every definition.
 //!
-//! The HTTP façade and the box's own controllers call the same functions, so both live by the same
+//! The HTTP API and the box's own controllers call the same functions, so both follow the same
 //! conflict rules. Objects are [`serde_json::Value`]s in served form.
 
 mod collector;
@@ -35,43 +35,43 @@ pub use write::modify::Configuration;
 pub use write::patch::Patch;
 use write::unique::Unique;
 
-/// Which part of an object a write may change.
+/// Part of an object that a write may change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Part {
-    /// Everything but `status`, where that is a subresource.
+    /// Everything except `status`, if that is a subresource.
     #[default]
     Main,
-    /// Only `status`.
+    /// Only the `status` field.
     Status,
-    /// Only `spec.finalizers`, of a namespace.
+    /// Only `spec.finalizers` of a namespace.
     Finalize,
 }
 
-/// How a create, update or patch is carried out.
+/// Options of a create, update or patch.
 #[derive(Debug, Clone, Default)]
 pub struct WriteOptions {
-    /// The part that is written.
+    /// Part of the object that is written.
     pub part: Part,
-    /// Everything happens but the storing; the answer is the would-be object.
+    /// Runs all checks but stores nothing; returns the object that would be stored.
     pub dry_run: bool,
-    /// What happens to fields the kind does not know.
+    /// Handling of fields that the kind does not have.
     pub fields: FieldValidation,
-    /// Who writes, for the ownership of fields; `None` is the box itself.
+    /// Field manager that owns the written fields; `None` means the box itself.
     pub manager: Option<String>,
-    /// The subresource that fields are owned through, where the part does not say it.
+    /// Subresource recorded in the field ownership, if the part does not determine it.
     pub subresource: Option<&'static str>,
 }
 
 impl WriteOptions {
-    /// A write of `/status`.
+    /// Options for a write of `/status`.
     pub fn status() -> Self {
         Self { part: Part::Status, ..Self::default() }
     }
 }
 
-/// The engine; clones share it. Resources are named as in the store: `tinkerbell.org/hardware`,
-/// core as `/secrets`, with a version behind them (`tinkerbell.org/hardware@v1alpha1`) where
-/// another than the stored one is meant; the namespace is empty for kinds of the whole box.
+/// The engine; clones share its state. Resources have the names of the store:
+/// `tinkerbell.org/hardware`, core as `/secrets`. A suffix selects another version than the storage
+/// version (`tinkerbell.org/hardware@v1alpha1`). The namespace is empty for cluster-scoped kinds.
 #[derive(Clone)]
 pub struct Engine {
     inner: Arc<Inner>,
@@ -82,12 +82,12 @@ struct Inner {
     store: Store,
     kinds: Kinds,
     clock: Arc<dyn Clock>,
-    /// Turns of heavy objects.
+    /// Limits concurrent work on heavy objects.
     heavy: Semaphore,
     unique: Arc<Unique>,
 }
 
-/// Why a write closure gave nothing to the store.
+/// Reason why a write closure stored nothing.
 pub(crate) enum Abort<T> {
     Refused(StatusError),
     DryRun(T),
@@ -99,25 +99,25 @@ impl<T> From<StatusError> for Abort<T> {
     }
 }
 
-/// A resource as one call addresses it: its definition and, checked, the namespace.
+/// Target of one call: the definition of the resource and the checked namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub definition: Arc<ResourceDefinition>,
     pub namespaces: Option<Arc<ResourceDefinition>>,
     pub namespace: String,
     pub admission: Option<Admission>,
-    /// `None` where no value of an object changes.
+    /// `None` if the write changes no unique value.
     pub unique: Option<Arc<Unique>>,
 }
 
 impl Place {
-    /// Asks the caller's admission about a new state.
+    /// Calls the caller's admission function with a new state.
     pub(crate) fn admit(&self, new: &Value, old: Option<&Value>) -> Result<(), StatusError> {
         let admission = self.admission.as_ref();
         admission.map_or(Ok(()), |admission| admission.check(&self.definition, new, old))
     }
 
-    /// Checks that a new state has no value of another object.
+    /// Checks that a new state has no unique value of another object.
     pub(crate) fn check_unique(
         &self,
         txn: &Txn<'_>,
@@ -139,7 +139,7 @@ impl Place {
 }
 
 impl Engine {
-    /// An engine for the kinds of `registry` over `store`.
+    /// Makes an engine that serves the kinds of `registry` from `store`.
     pub fn new(store: Store, registry: Registry, clock: Arc<dyn Clock>) -> Self {
         let kinds = Kinds::new(registry);
         let (heavy, unique) = (write::weight::turns(), Arc::default());
@@ -147,11 +147,11 @@ impl Engine {
         Self { inner, admission: None }
     }
 
-    /// Creates the objects every definition calls permanent (the namespaces `default` and
-    /// `kube-system`) where they are missing. To be called once at start, before serving.
+    /// Creates missing objects that a definition lists as permanent, such as the namespaces
+    /// `default` and `kube-system`. Call once at start, before serving.
     ///
     /// # Errors
-    /// When the store refuses.
+    /// Returns store errors.
     pub async fn ensure_permanent(&self) -> Result<(), StatusError> {
         for definition in self.registry().resources() {
             for name in &definition.permanent {
@@ -167,7 +167,7 @@ impl Engine {
         self.reload_kinds().await
     }
 
-    /// Brings the objects that describe the compiled-in kinds up to date.
+    /// Updates the objects that describe the compiled-in kinds.
     async fn publish_compiled(&self) -> Result<(), StatusError> {
         if self.registry().by_id(crds::RESOURCE).is_none() {
             return Ok(());
@@ -186,7 +186,7 @@ impl Engine {
             let written = if spec.is_null() {
                 self.create(crds::RESOURCE, "", wanted, options).await
             } else {
-                // Whatever is written, what is compiled in is stored.
+                // The stored spec always becomes the compiled-in spec, whatever the patch contains.
                 let patch = Patch::merge(json!({ "spec": wanted["spec"] }))?;
                 self.patch(crds::RESOURCE, "", name, patch, options).await
             };
@@ -196,27 +196,28 @@ impl Engine {
         written.into_iter().collect()
     }
 
-    /// Serves what the stored definitions say.
+    /// Serves the kinds of the stored definitions.
     async fn reload_kinds(&self) -> Result<(), StatusError> {
         let inner = Arc::clone(&self.inner);
-        // Reads and compiles schemas: not on a thread that serves others.
+        // Reading and compiling schemas takes long, so it runs on a blocking thread.
         let reloaded = tokio::task::spawn_blocking(move || inner.kinds.reload(&inner.store)).await;
         let reloaded = reloaded
             .map_err(|error| StatusError::internal("read the definitions of kinds", &error))?;
         reloaded.map_err(|error| failed("read the definitions of kinds", &error))
     }
 
-    /// Why nothing is stored any more, if so.
+    /// Returns the error after which the store accepts no more writes; `None` while the store
+    /// works.
     pub fn stopped(&self) -> Option<Arc<store::Error>> {
         self.inner.store.stopped()
     }
 
-    /// The kinds that are served at this moment.
+    /// Returns the kinds that are served now.
     pub fn registry(&self) -> Arc<Registry> {
         self.inner.kinds.current()
     }
 
-    /// The definition a call names, by id or by id and version.
+    /// Returns the definition of a resource, by id or by id and version.
     pub(crate) fn definition(
         &self,
         resource: &str,
@@ -224,20 +225,20 @@ impl Engine {
         self.registry().by_id(resource).cloned().ok_or_else(StatusError::no_such_resource)
     }
 
-    /// The newest revision.
+    /// Returns the newest store revision.
     pub fn revision(&self) -> u64 {
         self.inner.store.revision()
     }
 
-    /// The clock the engine stamps with.
+    /// Returns the clock that sets timestamps of objects.
     pub fn clock(&self) -> &dyn Clock {
         self.inner.clock.as_ref()
     }
 
-    /// One object.
+    /// Returns one object in served form.
     ///
     /// # Errors
-    /// 404.
+    /// 404 if the object does not exist.
     #[allow(clippy::unused_async)] // the remote implementation of the same calls has to wait
     pub async fn get(
         &self,
@@ -273,13 +274,14 @@ impl Engine {
         })
     }
 
-    /// The same engine, asking `admission` before it stores what is created, replaced or patched.
+    /// Returns the same engine, which calls `admission` before it stores an object that is created,
+    /// replaced or patched.
     #[must_use]
     pub fn with_admission(&self, admission: Option<Admission>) -> Self {
         Self { inner: Arc::clone(&self.inner), admission }
     }
 
-    /// Runs `f` in a write transaction; a dry run's result comes back though nothing was stored.
+    /// Runs `f` in a write transaction; a dry run returns its result although nothing was stored.
     async fn commit<T, F>(&self, f: F) -> Result<T, StatusError>
     where
         T: Send + 'static,
@@ -299,7 +301,7 @@ impl Engine {
         });
         let written = written.await.map_err(|error| failed("write to the store", &error))?;
         if kinds_change.load(Ordering::Relaxed) {
-            // Whoever has the answer finds the kind served, or gone.
+            // Reloads before the response: after it, the client finds the kind served or gone.
             self.reload_kinds().await?;
         }
         match written {
@@ -309,7 +311,7 @@ impl Engine {
     }
 }
 
-/// A failure of the store as the client sees it.
+/// Converts a store error to the error for the client.
 pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
     match error {
         store::Error::Compacted { after, .. } => StatusError::expired(*after),
@@ -322,7 +324,7 @@ pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
     }
 }
 
-/// The first cause, such as `No space left on device`.
+/// Returns the root cause, such as `No space left on device`.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.last().map(ToString::to_string).unwrap_or_default()

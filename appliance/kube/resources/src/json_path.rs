@@ -1,10 +1,10 @@
 //! The part of kubectl's JSONPath that printer columns and selectable fields use: dotted members,
-//! `['quoted']` members, `[3]`, `[*]`, `.*` and `[?(@.type=="Ready")]`. A backslash takes the
-//! meaning from the character behind it: `.metadata.labels.example\.org/name`.
+//! `['quoted']` members, `[3]`, `[*]`, `.*` and `[?(@.type=="Ready")]`. A backslash escapes the
+//! next character: `.metadata.labels.example\.org/name`.
 
 use serde_json::Value;
 
-/// A parsed path.
+/// A parsed path within the supported subset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPath {
     steps: Vec<Step>,
@@ -18,7 +18,7 @@ enum Step {
     Where { path: Vec<String>, equals: String, negated: bool },
 }
 
-/// The path is outside the supported subset.
+/// Error: the path is outside the supported subset.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the JSON path {path:?} at byte {at}")]
 pub struct InvalidPath {
@@ -27,10 +27,10 @@ pub struct InvalidPath {
 }
 
 impl JsonPath {
-    /// Reads a path such as `.status.conditions[?(@.type=="Ready")].status`.
+    /// Parses a path such as `.status.conditions[?(@.type=="Ready")].status`.
     ///
     /// # Errors
-    /// When the text is not within the subset; the error says where.
+    /// Returns an error with the position if the text is not within the subset.
     pub fn parse(text: &str) -> Result<Self, InvalidPath> {
         let mut steps = Vec::new();
         let mut rest = text;
@@ -45,13 +45,13 @@ impl JsonPath {
         Ok(Self { steps })
     }
 
-    /// The path of a dotted field name without brackets: `involvedObject.kind`.
+    /// Makes the path of a dotted field name without brackets: `involvedObject.kind`.
     pub fn dotted(text: &str) -> Self {
         let steps = text.split('.').filter(|part| !part.is_empty());
         Self { steps: steps.map(|part| Step::Member(part.to_owned())).collect() }
     }
 
-    /// Every value the path finds, in document order.
+    /// Returns every value that the path selects, in document order.
     pub fn find<'a>(&self, root: &'a Value) -> Vec<&'a Value> {
         let mut found = vec![root];
         for step in &self.steps {
@@ -60,7 +60,7 @@ impl JsonPath {
         found
     }
 
-    /// The first value the path finds.
+    /// Returns the first value that the path selects.
     pub fn first<'a>(&self, root: &'a Value) -> Option<&'a Value> {
         self.find(root).into_iter().next()
     }
@@ -89,7 +89,7 @@ impl Step {
     }
 }
 
-/// A value as kubectl prints it: strings bare, everything else as JSON.
+/// Formats a value as kubectl prints it: strings without quotes, everything else as JSON.
 pub(crate) fn printed(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -98,7 +98,7 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
-/// A name up to one of `ends`, which stays; without its backslashes.
+/// Takes a name, without its backslashes, up to one of `ends`, which is not consumed.
 fn take_name<'a>(text: &'a str, ends: &[char]) -> Option<(String, &'a str)> {
     let mut name = String::new();
     let mut characters = text.char_indices();

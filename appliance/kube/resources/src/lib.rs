@@ -1,10 +1,10 @@
 //! Kubernetes resources without HTTP: kinds, the rules of reading and writing their objects, and
-//! how those are stored, watched, printed and collected.
+//! their storage, watches, printing and garbage collection.
 //!
-//! Never: knows HTTP or a user's credentials, knows a kind by name outside [`builtin`], reads a
-//! wall clock of its own, stores a resourceVersion.
+//! Never: handles HTTP or a user's credentials, names a kind outside [`builtin`], reads a wall
+//! clock of its own, stores a resourceVersion.
 //!
-//! Enter at [`Engine`], which `apiserver` and the box's own controllers call alike. Kinds are
+//! Enter at [`Engine`], which `apiserver` and the box's own controllers both call. Kinds are
 //! [`ResourceDefinition`]s; the compiled-in ones are in [`builtin`], those of clients in [`crds`].
 
 pub mod builtin;

@@ -1,5 +1,5 @@
-//! Table of the kinds that are created, answered and never stored: the questions of
-//! `authentication.k8s.io` and `authorization.k8s.io`, and the request for a token.
+//! Table of the kinds that are created and evaluated but never stored: the reviews of
+//! `authentication.k8s.io` and `authorization.k8s.io`, and `TokenRequest`.
 
 use schema::FieldError;
 
@@ -8,26 +8,26 @@ use crate::status_error::StatusError;
 const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHORIZATION: &str = "authorization.k8s.io";
 
-/// A kind that is only ever created.
+/// A kind that supports only create.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Review {
     /// API group of the path.
     pub group: &'static str,
     /// Versions of the path, the preferred one first.
     pub versions: &'static [&'static str],
-    /// Plural, and the subresource where it is one: the word in paths.
+    /// Path segment: the plural, with the subresource if there is one.
     pub resource: &'static str,
-    /// The kind.
+    /// Name of the kind, such as `TokenReview`.
     pub kind: &'static str,
-    /// `apiVersion` of the kind where that is not the path's group and version.
+    /// `apiVersion` of the kind if it differs from the path's group and version.
     pub api_version: Option<&'static str>,
-    /// Whether the path names a namespace.
+    /// True if the path contains a namespace.
     pub namespaced: bool,
-    /// The question that the kind asks.
+    /// Question that the review answers.
     pub question: Question,
 }
 
-/// Question that a [`Review`] asks.
+/// Question that a [`Review`] answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
     /// The user of the request.
@@ -56,7 +56,7 @@ const fn review(
     Review { group, versions, resource, kind, api_version: None, namespaced: false, question }
 }
 
-/// Every such kind.
+/// All kinds of reviews, and the token request.
 pub const REVIEWS: [Review; 7] = [
     Review {
         versions: &["v1", "v1beta1", "v1alpha1"],
@@ -83,12 +83,12 @@ pub const REVIEWS: [Review; 7] = [
 ];
 
 impl Review {
-    /// The kind at `PLURAL` or `PLURAL/SUBRESOURCE` of a group.
+    /// Finds the kind at `PLURAL` or `PLURAL/SUBRESOURCE` of a group.
     pub fn find(group: &str, resource: &str) -> Option<&'static Self> {
         REVIEWS.iter().find(|one| one.group == group && one.resource == resource)
     }
 
-    /// Whether creating one changes nothing: all but the request for a token.
+    /// Returns true if a create changes nothing: for all kinds except the token request.
     pub fn is_question(&self) -> bool {
         self.question != Question::Token
     }
@@ -100,7 +100,7 @@ impl Review {
         }
     }
 
-    /// 422 in the words of the kind.
+    /// Returns 422 with the name of this kind.
     pub fn invalid(&self, name: &str, errors: &[FieldError]) -> StatusError {
         StatusError::invalid_kind(self.group_kind(), name, errors)
     }

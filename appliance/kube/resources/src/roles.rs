@@ -1,4 +1,4 @@
-//! The roles the box ships, and those that gather others, kept in the store.
+//! The built-in roles and the aggregated roles in the store.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 use crate::engine::{Engine, ListOptions, WatchOptions, WriteOptions};
 use crate::status_error::{Reason, StatusError};
 
-/// Pause before the roles are looked at again after something went wrong.
+/// Delay after an error before the roles are processed again.
 const RETRY: Duration = Duration::from_secs(5);
-/// Rounds of gathering: roles may gather roles that gather.
+/// Maximum rounds of aggregation: aggregated roles may include other aggregated roles.
 const MAX_ROUNDS: usize = 8;
 
 fn resource(plural: &str) -> String {
     format!("{RBAC_GROUP}/{plural}")
 }
 
-/// Creates the shipped roles and bindings where they are missing, adds to them what this release
-/// needs beyond the one that made them, and gathers. To be called at start, before serving.
+/// Creates missing built-in roles and bindings, adds the rules of this release to stored ones, and
+/// computes aggregated roles. Call at start, before serving.
 ///
 /// # Errors
-/// When the store refuses.
+/// Returns store errors.
 pub async fn ensure(engine: &Engine) -> Result<(), StatusError> {
     let shipped = [
         (resource("clusterroles"), bootstrap::cluster_roles()),
@@ -50,8 +50,8 @@ async fn ensure_one(engine: &Engine, resource: &str, object: Value) -> Result<()
     Ok(())
 }
 
-/// Keeps the rules of ClusterRoles with an `aggregationRule` in step with the roles they gather,
-/// for ever.
+/// Updates the rules of ClusterRoles with an `aggregationRule` after each change of their source
+/// roles. Never returns.
 pub async fn keep_gathered(engine: Engine) {
     loop {
         if let Err(error) = follow(&engine).await {
@@ -81,7 +81,8 @@ async fn gather(engine: &Engine) -> Result<(), StatusError> {
             let mut role = role.clone();
             role["rules"] = rules;
             let name = role["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            // From the copy that was looked at; somebody else's change comes by again.
+            // The update names the revision that was read; the watch reports a concurrent change,
+            // which starts another round.
             match engine.update(&resource, "", &name, role, WriteOptions::default()).await {
                 Err(error) if matches!(error.reason, Reason::Conflict | Reason::NotFound) => {}
                 other => drop(other?),

@@ -1,4 +1,4 @@
-//! Label and field selectors: which objects of a list or watch are meant.
+//! Label and field selectors, which select objects of a list or watch.
 
 mod field;
 mod label;
@@ -6,5 +6,5 @@ mod label;
 pub use field::FieldSelector;
 pub use label::LabelSelector;
 
-/// Requirements one selector may hold; more is no selector a person or controller writes.
+/// Maximum requirements in one selector; real selectors have far fewer.
 pub const MAX_REQUIREMENTS: usize = 64;

@@ -1,4 +1,4 @@
-//! The kinds that are served, by group and version, as discovery and OpenAPI tell of them.
+//! Served kinds by group and version, as discovery and OpenAPI list them.
 
 use std::borrow::Cow;
 
@@ -9,18 +9,18 @@ use sha2::{Digest as _, Sha256};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::reviews::{REVIEWS, Review};
 
-/// What can be done with every kind of Kubernetes' own.
+/// Verbs of Kubernetes' own kinds.
 const VERBS: [&str; 8] =
     ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// The same of a custom kind; people see the order.
+/// Verbs of custom kinds; the order is visible to users.
 const CUSTOM_VERBS: [&str; 8] =
     ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/// What can be done with the kind whose objects are namespaces: they go one by one.
+/// Verbs of Namespace, which has no deletecollection.
 const NAMESPACE_VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
-/// What can be done with a part of an object.
+/// Verbs of a subresource, such as `status`.
 const PART_VERBS: [&str; 3] = ["get", "patch", "update"];
 
-/// An API group, its versions with the preferred one first.
+/// An API group with its versions.
 pub struct Group<'a> {
     /// Name of the group; empty for the core group.
     pub name: &'a str,
@@ -28,7 +28,7 @@ pub struct Group<'a> {
     pub versions: Vec<GroupVersion<'a>>,
 }
 
-/// A version of a group, its resources by name.
+/// A version of a group with its resources.
 pub struct GroupVersion<'a> {
     /// Name of the version, such as `v1`.
     pub name: &'a str,
@@ -38,15 +38,15 @@ pub struct GroupVersion<'a> {
     pub resources: Vec<Resource<'a>>,
 }
 
-/// A resource, or a part of one.
+/// A resource or a subresource.
 pub struct Resource<'a> {
-    /// Plural; for a part the name of the subresource.
+    /// Plural; for a subresource its own name.
     pub name: &'a str,
-    /// Singular; empty for a part.
+    /// Singular; empty for a subresource.
     pub singular: Cow<'a, str>,
     /// Kind of the objects.
     pub kind: Kind<'a>,
-    /// Set where each object is in a namespace.
+    /// True if the objects are namespaced.
     pub namespaced: bool,
     /// Verbs that the resource serves.
     pub verbs: &'a [&'a str],
@@ -56,26 +56,26 @@ pub struct Resource<'a> {
     pub categories: &'a [String],
     /// `storageVersionHash` of discovery.
     pub storage_hash: Option<String>,
-    /// What a whole resource is defined by.
+    /// Definition of the resource; `None` for a review.
     pub definition: Option<&'a ResourceDefinition>,
-    /// Subresources by name.
+    /// Subresources, in upstream's order.
     pub parts: Vec<Resource<'a>>,
 }
 
-/// A kind, with group and version where those are not its resource's.
+/// A kind with its group and version, which may differ from those of its resource.
 #[derive(Clone, Copy)]
 pub struct Kind<'a> {
-    /// API group.
+    /// API group of the kind; empty for core.
     pub group: &'a str,
-    /// Version of the group.
+    /// API version of the kind, such as `v1`.
     pub version: &'a str,
     /// Name of the kind.
     pub name: &'a str,
-    /// Whether clients are told group and version though they are the resource's.
+    /// True if discovery names group and version although they are those of the resource.
     pub qualified: bool,
 }
 
-/// Every group, in the order of the registry.
+/// Returns every group, in the order of the registry.
 pub fn groups(registry: &Registry) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for definition in registry.all() {
@@ -92,7 +92,7 @@ pub fn groups(registry: &Registry) -> Vec<Group<'_>> {
     groups
 }
 
-/// Puts in a kind that is only ever created; one that is a part only where there is the whole.
+/// Adds a review kind to the resources; a subresource is added only if its parent is served.
 fn add_review<'a>(resources: &mut Vec<Resource<'a>>, review: &'a Review, version: &'a str) {
     let (group, version) = match review.api_version.and_then(|text| text.split_once('/')) {
         Some(other) => other,
@@ -123,7 +123,7 @@ fn add_review<'a>(resources: &mut Vec<Resource<'a>>, review: &'a Review, version
     }
 }
 
-/// The resources of a version, which comes into being where it is missing.
+/// Returns the resources of a version, which is added if missing.
 fn resources_of<'a, 'b>(
     groups: &'b mut Vec<Group<'a>>,
     group: &'a str,
@@ -161,7 +161,7 @@ fn whole(definition: &ResourceDefinition) -> Resource<'_> {
     }
     if definition.scale.is_some() {
         let scale = Kind { group: "autoscaling", version: "v1", name: "Scale", qualified: true };
-        // Upstream sorts the parts of its own kinds only.
+        // Upstream sorts only the subresources of its own kinds.
         let place = if definition.native { 0 } else { parts.len() };
         parts.insert(place, part("scale", scale, definition, &PART_VERBS));
     }
@@ -204,8 +204,8 @@ fn part<'a>(
     }
 }
 
-/// By this clients tell whether objects are stored in another version than before
-/// (k8s.io/apiserver, `pkg/endpoints/discovery/storageversionhash.go`).
+/// Hash by which clients detect a change of the storage version (k8s.io/apiserver,
+/// `pkg/endpoints/discovery/storageversionhash.go`).
 fn storage_hash(definition: &ResourceDefinition) -> String {
     let stored_as = definition.stored_as.as_deref().and_then(|id| id.split_once('/'));
     let group = stored_as.map_or(definition.group.as_str(), |(group, _)| group);

@@ -1,7 +1,7 @@
-//! The one error of the API: what becomes a `Status` object on the wire.
+//! The error type of the API, sent to clients as a `Status` object.
 //!
-//! Reasons, codes and sentences are those of Kubernetes' `meta/v1 Status`, because clients branch
-//! on the reason and people recognise the sentences.
+//! Reasons, codes and messages are those of Kubernetes' `meta/v1 Status`, because clients branch on
+//! the reason and users recognize the messages.
 
 use rbac::{Action, Target, User};
 use serde_json::{Map, Value, json};
@@ -9,52 +9,52 @@ use serde_json::{Map, Value, json};
 use crate::definition::ResourceDefinition;
 use schema::FieldError;
 
-/// Bytes of an object that a message shows; of a longer one only the beginning.
+/// Maximum bytes of an object in a message; a longer text is truncated.
 const MAX_SHOWN: usize = 64 * 1024;
 
-/// Why a request failed; clients branch on this word.
+/// Reason of a failure, on which clients branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
-    /// The request itself makes no sense: bad JSON, bad selector, namespace mismatch.
+    /// The request is invalid: bad JSON, bad selector, namespace mismatch.
     BadRequest,
-    /// No token, or one that is not known.
+    /// The token is missing or unknown.
     Unauthorized,
-    /// Nobody owns the box yet: a word of our own.
+    /// The box has no owner yet. Not a Kubernetes reason.
     Unclaimed,
-    /// Known caller, refused all the same.
+    /// The authenticated caller has no permission.
     Forbidden,
-    /// No such object, or no such kind.
+    /// The object or the kind does not exist.
     NotFound,
-    /// Create of a name that is taken.
+    /// The name of a new object is taken.
     AlreadyExists,
-    /// A stale resourceVersion or an unmet precondition.
+    /// The resourceVersion is stale, or a precondition failed.
     Conflict,
-    /// The revision asked for is no longer kept.
+    /// The requested revision is no longer stored.
     Expired,
     /// The object breaks a rule; the details name the fields.
     Invalid,
-    /// The path exists, the method does not.
+    /// The path exists, but not for this method.
     MethodNotAllowed,
-    /// No representation the client would take.
+    /// No served representation matches the client's `Accept` header.
     NotAcceptable,
-    /// A body in a format that is not served.
+    /// The format of the body is not supported.
     UnsupportedMediaType,
-    /// A body or object over the limit.
+    /// The body or object exceeds a size limit.
     RequestEntityTooLarge,
-    /// Too many requests in flight; try again in a second.
+    /// Too many requests are running; retry after a second.
     TooManyRequests,
     /// The request could not be finished in time.
     Timeout,
-    /// The disk has no room for more; what makes none larger is still taken.
+    /// The disk is nearly full; writes that do not grow an object are still accepted.
     InsufficientStorage,
-    /// Our fault; the log has the rest.
+    /// Internal error of the box; the log has the cause.
     InternalError,
-    /// Ours too, without a word of its own: what Kubernetes answers where it has none.
+    /// Internal error without a specific reason, as Kubernetes answers in this case.
     Unknown,
 }
 
 impl Reason {
-    /// The HTTP status code that goes with the reason.
+    /// Returns the HTTP status code for the reason.
     pub fn code(self) -> u16 {
         match self {
             Self::BadRequest => 400,
@@ -76,65 +76,65 @@ impl Reason {
     }
 }
 
-/// One finer cause inside [`StatusError`]; its `reason` is the JSON key of that name.
+/// One detailed cause of a [`StatusError`]; its `reason` is the JSON key of that name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// A stable word such as `FieldValueInvalid`.
+    /// Machine-readable cause, such as `FieldValueInvalid`.
     pub reason: &'static str,
-    /// A sentence for people.
+    /// Message of the cause for users.
     pub message: String,
-    /// The path of the field, empty when there is none.
+    /// Path of the field, empty if there is none.
     pub field: String,
 }
 
-/// Which object a failure is about, and its causes.
+/// Object that a failure is about, and the detailed causes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
-    /// The object's name.
+    /// Name of the object; empty if unknown.
     pub name: String,
-    /// The group of its kind, empty for core.
+    /// Group of the object's kind, empty for core.
     pub group: String,
-    /// The plural of its kind (the kind itself for [`Reason::Invalid`], as Kubernetes does).
+    /// Plural of the object's kind (the kind itself for [`Reason::Invalid`], as in Kubernetes).
     pub kind: String,
-    /// The object's uid, where it is known.
+    /// Uid of the object; empty if unknown.
     pub uid: String,
-    /// The finer causes.
+    /// Detailed causes, such as invalid fields.
     pub causes: Vec<Cause>,
-    /// Seconds after which a retry makes sense; 0 says nothing.
+    /// Seconds after which the client should retry; 0 if unset.
     pub retry_after_seconds: u32,
-    /// A token that continues an expired paged list from where it was, on newer data.
+    /// Token that continues an expired paged list at the same position, on newer data.
     pub continue_token: String,
 }
 
-/// A refused or failed request: reason, sentence, details.
+/// A refused or failed request: reason, message, details.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct StatusError {
-    /// What kind of failure.
+    /// Reason of the failure, which determines the HTTP status code.
     pub reason: Reason,
-    /// The sentence for people.
+    /// Failure message for users.
     pub message: String,
-    /// Which object and why exactly.
+    /// Object and detailed causes.
     pub details: Box<Details>,
 }
 
 impl StatusError {
-    /// A failure that is not about one object.
+    /// Makes a failure that is not about one object.
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { reason, message: message.into(), details: Box::default() }
     }
 
-    /// 400 with a sentence.
+    /// Returns 400 with a message.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Reason::BadRequest, message)
     }
 
-    /// 404 for a path or kind that is not served.
+    /// Returns 404 for a path or kind that is not served.
     pub fn no_such_resource() -> Self {
         Self::new(Reason::NotFound, "the server could not find the requested resource")
     }
 
-    /// A failure about the object `name` of `definition`.
+    /// Makes a failure about the object `name` of `definition`.
     pub fn about(
         reason: Reason,
         definition: &ResourceDefinition,
@@ -148,19 +148,19 @@ impl StatusError {
         error
     }
 
-    /// 404 for an object.
+    /// Returns 404 for an object.
     pub fn not_found(definition: &ResourceDefinition, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", definition.qualified());
         Self::about(Reason::NotFound, definition, name, message)
     }
 
-    /// 409 for a name that is taken.
+    /// Returns 409 for a name that is taken.
     pub fn already_exists(definition: &ResourceDefinition, name: &str) -> Self {
         let message = format!("{} \"{name}\" already exists", definition.qualified());
         Self::about(Reason::AlreadyExists, definition, name, message)
     }
 
-    /// 409: `why` finishes the sentence.
+    /// Returns 409; `why` is the end of the message.
     pub fn conflict(definition: &ResourceDefinition, name: &str, why: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} \"{name}\": {why}",
@@ -169,7 +169,7 @@ impl StatusError {
         Self::about(Reason::Conflict, definition, name, message)
     }
 
-    /// 409 for a write from an outdated copy; the text is the one clients know.
+    /// Returns 409 for a write from an outdated copy, with Kubernetes' message.
     pub fn modified(definition: &ResourceDefinition, name: &str) -> Self {
         Self::conflict(
             definition,
@@ -179,13 +179,13 @@ impl StatusError {
         )
     }
 
-    /// 403: `why` finishes the sentence.
+    /// Returns 403; `why` is the end of the message.
     pub fn forbidden(definition: &ResourceDefinition, name: &str, why: &str) -> Self {
         let message = format!("{}{} is forbidden: {why}", definition.qualified(), named(name));
         Self::about(Reason::Forbidden, definition, name, message)
     }
 
-    /// 403: `user` may not do `action`; `reason` is what else there is to say.
+    /// Returns 403: `user` may not do `action`; `reason` is appended to the message.
     pub fn denied(user: &User, action: &Action, reason: &str) -> Self {
         let mut why = action.denial(user);
         if !reason.is_empty() {
@@ -206,7 +206,7 @@ impl StatusError {
         error
     }
 
-    /// 429: all places are taken, or the caller's share of them.
+    /// Returns 429: all request slots, or the caller's share, are in use.
     pub fn too_many_requests() -> Self {
         let mut error = Self::new(
             Reason::TooManyRequests,
@@ -216,7 +216,7 @@ impl StatusError {
         error
     }
 
-    /// 429: the kind was defined anew while the request was looked at.
+    /// Returns 429: the kind's definition changed while the request was processed.
     pub fn redefined() -> Self {
         let why = "the definition of this kind has just changed, please try again";
         let mut error = Self::new(Reason::TooManyRequests, why);
@@ -224,12 +224,12 @@ impl StatusError {
         error
     }
 
-    /// 422 with the fields that are wrong.
+    /// Returns 422 with the invalid fields.
     pub fn invalid(definition: &ResourceDefinition, name: &str, errors: &[FieldError]) -> Self {
         Self::invalid_kind((&definition.group, &definition.kind), name, errors)
     }
 
-    /// As [`Self::invalid`], of the kind `kind` of `group`.
+    /// Works as [`Self::invalid`], for the kind `kind` of `group`.
     pub fn invalid_kind((group, kind): (&str, &str), name: &str, errors: &[FieldError]) -> Self {
         let qualified = match group {
             "" => kind.to_owned(),
@@ -244,7 +244,7 @@ impl StatusError {
         error
     }
 
-    /// 422 for a patch that made no object of its kind; `object` is what it made.
+    /// Returns 422 for a patch whose result is not an object of its kind; `object` is that result.
     pub fn unusable_patch(object: &str, why: &str) -> Self {
         let mut value = Value::from(object).to_string();
         value.truncate(value.floor_char_boundary(MAX_SHOWN));
@@ -255,7 +255,7 @@ impl StatusError {
         error
     }
 
-    /// As [`Self::invalid`], where upstream names the resource and not the kind.
+    /// Works as [`Self::invalid`], for cases in which upstream names the resource, not the kind.
     pub fn invalid_resource(
         definition: &ResourceDefinition,
         name: &str,
@@ -267,17 +267,17 @@ impl StatusError {
         made
     }
 
-    /// 422 for the options of a request, which are of the kind `kind` of `meta.k8s.io`.
+    /// Returns 422 for the options of a request, which are of the kind `kind` of `meta.k8s.io`.
     pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
         Self::invalid_kind(("meta.k8s.io", kind), "", errors)
     }
 
-    /// 410: the revision asked for lies before what the change log still holds.
+    /// Returns 410: the requested revision is older than the change log.
     pub fn expired(revision: u64) -> Self {
         Self::new(Reason::Expired, format!("too old resource version: {revision}"))
     }
 
-    /// 504: the revision asked for has not been written yet.
+    /// Returns 504: the requested revision has not been written yet.
     pub fn from_the_future(asked: u64, current: u64) -> Self {
         let mut error = Self::new(
             Reason::Timeout,
@@ -292,13 +292,13 @@ impl StatusError {
         error
     }
 
-    /// 500. The cause goes to the log; the caller reads only what was attempted.
+    /// Returns 500. The cause goes to the log; the client sees only what was attempted.
     pub fn internal(attempted: &str, cause: &(dyn std::error::Error + 'static)) -> Self {
         tracing::error!(attempted, cause = stdx::chain(cause), "request failed inside");
         Self::new(Reason::InternalError, format!("Internal error occurred: {attempted}"))
     }
 
-    /// The `Status` object of the wire.
+    /// Returns the `Status` object for the client.
     pub fn to_value(&self) -> Value {
         let mut metadata = Map::new();
         if !self.details.continue_token.is_empty() {
@@ -326,12 +326,12 @@ impl StatusError {
     }
 }
 
-/// ` "NAME"`, or nothing where there is none.
+/// Formats ` "NAME"`; an empty name gives an empty text.
 fn named(name: &str) -> String {
     if name.is_empty() { String::new() } else { format!(" {name:?}") }
 }
 
-/// Field errors as one text; the same one twice is said once.
+/// Joins field errors into one text without duplicates.
 fn listed(errors: &[FieldError]) -> String {
     let mut texts: Vec<String> = Vec::new();
     for text in errors.iter().map(ToString::to_string) {
@@ -370,7 +370,7 @@ impl Details {
 }
 
 impl Cause {
-    /// The cause that a wrong field is.
+    /// Makes the cause for an invalid field.
     pub(crate) fn of(error: &FieldError) -> Self {
         Self { reason: error.reason(), message: error.body(), field: error.field.clone() }
     }

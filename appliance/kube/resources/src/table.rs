@@ -1,4 +1,4 @@
-//! `Table`: what `kubectl get` shows, made by the server.
+//! `Table`: the output of `kubectl get`, made by the server.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,32 +6,32 @@ use serde_json::{Value, json};
 use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
 use crate::json_path::printed;
 
-/// What a row carries beside its cells.
+/// Object part that a row carries beside its cells (`includeObject`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RowObject {
-    /// The object's metadata.
+    /// Only the object's metadata.
     #[default]
     Metadata,
-    /// The whole object.
+    /// The whole object, unchanged.
     Object,
-    /// Nothing.
+    /// No part of the object.
     None,
 }
 
-/// How a Table is made.
+/// Options for making a Table.
 #[derive(Debug, Clone, Copy)]
 pub struct Style {
-    /// The Table's own.
+    /// API version of the Table itself.
     pub api_version: &'static str,
-    /// What its rows carry.
+    /// Object part that each row carries.
     pub row: RowObject,
-    /// Not so for later events of a watch, whose columns the client already has.
+    /// False for later events of a watch, because the client already has the columns.
     pub with_columns: bool,
-    /// What ages are counted to.
+    /// Present time, for computing ages.
     pub now: Timestamp,
 }
 
-/// A Table of `objects`.
+/// Makes a Table of `objects`.
 pub fn table(
     definition: &ResourceDefinition,
     objects: &[Value],
@@ -48,7 +48,7 @@ pub fn table(
     })
 }
 
-/// An object's metadata alone, as `PartialObjectMetadata`.
+/// Returns an object's metadata alone, as `PartialObjectMetadata`.
 pub fn partial(object: &Value, api_version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
@@ -88,14 +88,14 @@ fn cell(column: &Column, object: &Value, now: Timestamp) -> Value {
     typed(column.kind, first, now)
 }
 
-/// The first value a path found, as a cell of that type; null for a value of another type
+/// Returns the first value of a path as a cell of that type; null if the value has another type
 /// (apiextensions-apiserver `pkg/registry/customresource/tableconvertor`).
 fn typed(kind: ColumnType, value: &Value, now: Timestamp) -> Value {
     match (kind, value) {
         (_, Value::Null) => Value::Null,
         (ColumnType::String, value) => json!(printed(value)),
         (ColumnType::Integer, Value::Number(number)) => match number.as_f64() {
-            // A fraction is cut off, as a conversion of Go does.
+            // A fraction is cut off, as in a Go conversion.
             #[allow(clippy::cast_possible_truncation)]
             Some(float) if !number.is_i64() && !number.is_u64() => json!(float.trunc() as i64),
             _ => value.clone(),
@@ -108,7 +108,8 @@ fn typed(kind: ColumnType, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// The time since an RFC 3339 time as kubectl shows ages; `<invalid>` for anything else.
+/// Returns the time since an RFC 3339 time in kubectl's form; `<invalid>` if the text is not a
+/// time.
 pub(crate) fn age(text: &str, now: Timestamp) -> String {
     match text.parse::<Timestamp>() {
         Ok(then) => duration(now.as_second().saturating_sub(then.as_second())),
@@ -116,7 +117,7 @@ pub(crate) fn age(text: &str, now: Timestamp) -> String {
     }
 }
 
-/// A duration in at most two units, coarser as it grows (the thresholds are kubectl's).
+/// Formats a duration in at most two units, coarser as it grows (kubectl's thresholds).
 fn duration(seconds: i64) -> String {
     let (minutes, hours) = (seconds / 60, seconds / 3600);
     let days = hours / 24;

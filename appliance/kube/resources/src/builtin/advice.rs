@@ -1,4 +1,4 @@
-//! Warnings that the compiled-in kinds give to the writer of an object that is accepted.
+//! Warnings of the compiled-in kinds to the client that writes an accepted object.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::definition::{Advise, ResourceDefinition};
 
-/// Most warnings about one object.
+/// Maximum warnings about one object.
 const SENTENCES_MAX: usize = 16;
 
-/// The advice for objects of a kind.
+/// Returns the function that makes the warnings for objects of a kind.
 pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
     let (group, kind) = (definition.group.as_str(), definition.kind.clone());
     let advice: fn(&Value) -> Vec<String> = match (group, definition.plural.as_str()) {
@@ -28,27 +28,27 @@ pub(super) fn of(definition: &ResourceDefinition) -> Option<Advise> {
         _ => return None,
     };
     Some(Arc::new(move |new, old| match old {
-        // A write of labels or of a status is no occasion.
+        // A write that changes only labels or the status gets no warnings.
         Some(old) if old["spec"] == new["spec"] => Vec::new(),
         _ => advice(new),
     }))
 }
 
-/// Template: keys that nothing reads, and values that no workflow can be made of.
+/// Template: keys that no code reads, and values from which no workflow can be made.
 fn template(object: &Value) -> Vec<String> {
     let found = document::lint(object["spec"]["data"].as_str().unwrap_or_default());
     let all = found.mistakes.into_iter().chain(found.unknown);
     all.take(SENTENCES_MAX).map(|sentence| format!("spec.data: {sentence}")).collect()
 }
 
-/// Machine of a BMC: this box has a driver for it.
+/// Machine of a BMC: a provider for which this box has no driver.
 fn bmc(object: &Value) -> Vec<String> {
     let spec = MachineSpec::deserialize(&object["spec"]).ok();
     let why = spec.and_then(|spec| spec.connection.undriven());
     why.map(|why| format!("spec.connection.providerOptions: {why}")).into_iter().collect()
 }
 
-/// Kinds of Cluster API that no controller of this box reads.
+/// Warns about Cluster API kinds that no controller of this box reads.
 fn inert(kind: &str) -> String {
     format!(
         "this {kind} is stored, and no controller of this box acts on it; to provision machines by \

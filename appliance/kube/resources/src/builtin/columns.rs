@@ -1,4 +1,4 @@
-//! Cells of Kubernetes' own kinds that no JSON path can say (Kubernetes
+//! Cells of Kubernetes' own kinds that no JSON path can express (Kubernetes
 //! `pkg/printers/internalversion/printers.go`).
 
 use jiff::Timestamp;
@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 use crate::definition::{Column, ColumnType};
 use crate::table;
 
-/// What stands where a list is empty.
+/// Cell text for an empty list.
 const NONE: &str = "<none>";
 
-/// The time since the object was created. Unlike in tables of custom resources it is a text.
+/// Time since the object was created. Tables of Kubernetes' own kinds carry the age as text; tables
+/// of custom resources carry the timestamp.
 pub(super) fn age() -> Column {
     Column {
         description: "Time since the object was created.".to_owned(),
@@ -18,7 +19,7 @@ pub(super) fn age() -> Column {
     }
 }
 
-/// When the object was created, as it is written.
+/// Creation time of the object as its RFC 3339 text.
 pub(super) fn created_at() -> Column {
     Column {
         kind: ColumnType::Date,
@@ -31,13 +32,13 @@ fn since(time: &Value, now: Timestamp) -> Value {
     json!(time.as_str().map_or_else(|| "<unknown>".to_owned(), |text| table::age(text, now)))
 }
 
-/// How many keys a Secret or ConfigMap has.
+/// Number of keys in a Secret or ConfigMap.
 pub(super) fn data(object: &Value, _now: Timestamp) -> Value {
     let keys = |field: &str| object[field].as_object().map_or(0, serde_json::Map::len);
     json!(keys("data") + keys("binaryData"))
 }
 
-/// When an event was last seen, as the time since: the newest of the fields recorders fill.
+/// Time since the last occurrence of an event: the newest of the fields that recorders fill.
 pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     let fields = [
         &event["series"]["lastObservedTime"],
@@ -50,26 +51,26 @@ pub(super) fn last_seen(event: &Value, now: Timestamp) -> Value {
     since(fields.into_iter().find(|time| time.is_string()).unwrap_or(&Value::Null), now)
 }
 
-/// When an event was first seen, as the time since.
+/// Time since the first occurrence of an event.
 pub(super) fn first_seen(event: &Value, now: Timestamp) -> Value {
     let fields =
         [&event["firstTimestamp"], &event["deprecatedFirstTimestamp"], &event["eventTime"]];
     since(fields.into_iter().find(|time| time.is_string()).unwrap_or(&Value::Null), now)
 }
 
-/// How often an event was seen.
+/// Number of occurrences of an event; at least 1.
 pub(super) fn count(event: &Value, _now: Timestamp) -> Value {
     let counts = [&event["series"]["count"], &event["count"], &event["deprecatedCount"]];
     let count = counts.into_iter().find_map(Value::as_i64).filter(|count| *count > 0);
     json!(count.unwrap_or(1))
 }
 
-/// `hardware/nuc-1`: what the event is about.
+/// `hardware/nuc-1`: the object of a core event.
 pub(super) fn involved_object(event: &Value, _now: Timestamp) -> Value {
     reference(&event["involvedObject"])
 }
 
-/// The same of an event of `events.k8s.io`.
+/// The object of an event of `events.k8s.io`, in the form of [`involved_object`].
 pub(super) fn regarding(event: &Value, _now: Timestamp) -> Value {
     reference(&event["regarding"])
 }
@@ -82,13 +83,13 @@ fn reference(object: &Value) -> Value {
     }
 }
 
-/// The part of the object an event is about.
+/// The `fieldPath` of the object of an event.
 pub(super) fn subobject(event: &Value, _now: Timestamp) -> Value {
     let about = ["involvedObject", "regarding"].map(|field| &event[field]["fieldPath"]);
     json!(about.into_iter().find_map(Value::as_str).unwrap_or_default())
 }
 
-/// Who reported an event.
+/// The component, and its host, that reported an event.
 pub(super) fn source(event: &Value, _now: Timestamp) -> Value {
     let old =
         if event["source"].is_object() { &event["source"] } else { &event["deprecatedSource"] };
@@ -103,23 +104,23 @@ pub(super) fn source(event: &Value, _now: Timestamp) -> Value {
     json!(parts.join(", "))
 }
 
-/// `ClusterRole/view`: what a binding lets its holders do.
+/// `ClusterRole/view`: the role that a binding grants.
 pub(super) fn role(binding: &Value, _now: Timestamp) -> Value {
     let part = |field: &str| binding["roleRef"][field].as_str().unwrap_or_default();
     json!(format!("{}/{}", part("kind"), part("name")))
 }
 
-/// The users who hold a binding.
+/// Names of the users of a binding.
 pub(super) fn users(binding: &Value, _now: Timestamp) -> Value {
     holders(binding, "User")
 }
 
-/// The groups that hold a binding.
+/// Names of the groups of a binding.
 pub(super) fn groups(binding: &Value, _now: Timestamp) -> Value {
     holders(binding, "Group")
 }
 
-/// The service accounts that hold a binding.
+/// Names of the service accounts of a binding.
 pub(super) fn service_accounts(binding: &Value, _now: Timestamp) -> Value {
     holders(binding, "ServiceAccount")
 }
@@ -136,17 +137,17 @@ fn holders(binding: &Value, kind: &str) -> Value {
     json!(names.collect::<Vec<_>>().join(", "))
 }
 
-/// How a service is reached; inside the cluster where it does not say.
+/// Type of a service; the default is `ClusterIP`.
 pub(super) fn service_type(service: &Value, _now: Timestamp) -> Value {
     json!(service["spec"]["type"].as_str().unwrap_or("ClusterIP"))
 }
 
-/// The address of a service.
+/// Cluster IP of a service; `<none>` if unset.
 pub(super) fn cluster_ip(service: &Value, _now: Timestamp) -> Value {
     json!(service["spec"]["clusterIP"].as_str().unwrap_or(NONE))
 }
 
-/// The addresses of a service outside.
+/// External IPs of a service, joined by commas; `<none>` if empty.
 pub(super) fn external_ip(service: &Value, _now: Timestamp) -> Value {
     let listed = service["spec"]["externalIPs"].as_array().into_iter().flatten();
     let listed: Vec<&str> = listed.filter_map(Value::as_str).collect();
@@ -166,7 +167,7 @@ pub(super) fn ports(service: &Value, _now: Timestamp) -> Value {
     json!(if ports.is_empty() { NONE.to_owned() } else { ports.join(",") })
 }
 
-/// `app=web`: what a service would choose.
+/// `app=web`: the label selector of a service.
 pub(super) fn selector(service: &Value, _now: Timestamp) -> Value {
     let pairs = service["spec"]["selector"].as_object().into_iter().flatten();
     let pairs = pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));

@@ -1,5 +1,5 @@
-//! Kinds that are kept and nothing more: suites of tests create them as plain objects. They are
-//! served only where a test asks for them.
+//! Kinds without behavior: conformance test suites create their objects as plain objects. They are
+//! served only if a test requests them.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::native;
 use crate::definition::{ResourceDefinition, Scale};
 
-/// Group, kind, plural and short names of objects in namespaces; a star says that the kind has a
-/// status, two that it can be scaled too.
+/// Group, kind, plural and short names of namespaced kinds. One star marks a kind with a status;
+/// two stars mark a kind with a status and a scale.
 const NAMESPACED: [(&str, &str, &str, &[&str]); 22] = [
     ("", "Pod*", "pods", &["po"]),
     ("", "PodTemplate", "podtemplates", &[]),
@@ -36,7 +36,7 @@ const NAMESPACED: [(&str, &str, &str, &[&str]); 22] = [
     ("resource.k8s.io", "ResourceClaimTemplate", "resourceclaimtemplates", &[]),
 ];
 
-/// The same of objects that live in none.
+/// Group, kind, plural and short names of cluster-scoped kinds, with stars as in [`NAMESPACED`].
 const GLOBAL: [(&str, &str, &str, &[&str]); 15] = [
     ("", "Node*", "nodes", &["no"]),
     ("", "PersistentVolume*", "persistentvolumes", &["pv"]),
@@ -63,7 +63,7 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
     all.flat_map(|one| second_version(&one).into_iter().chain([one])).collect()
 }
 
-/// The one kind whose other version suites ask for.
+/// Returns version v2 of `autoscaling`, the only second version that test suites request.
 fn second_version(one: &ResourceDefinition) -> Option<ResourceDefinition> {
     let version = "v2".to_owned();
     (one.group == "autoscaling").then(|| ResourceDefinition { version, ..one.clone() })
@@ -88,7 +88,7 @@ fn inert(
     }
 }
 
-/// What Go's encoder writes of a kind with a status: always one.
+/// Adds an empty status to a kind that has one, as Go's encoder always writes a status.
 fn told(object: &mut Value) {
     stdx::json::drop_nulls(object);
     if let Some(map) = object.as_object_mut() {
@@ -96,7 +96,7 @@ fn told(object: &mut Value) {
     }
 }
 
-/// A pod has containers, wherever its specification stands.
+/// Requires containers in the pod specification, which each kind has at a different path.
 fn containers(object: &Value, _old: Option<&Value>) -> Vec<FieldError> {
     let (spec, at) = match object["kind"].as_str() {
         Some("Pod") => (&object["spec"], "spec"),

@@ -1,11 +1,11 @@
-//! Core v1 and leases: the kinds every client expects to find.
+//! Core v1 and leases: the kinds that every client expects.
 
 use std::sync::Arc;
 
 use super::{columns, fields, native, rules};
 use crate::definition::{Column, NameRule, ResourceDefinition};
 
-/// Namespaces that are there from the first start and stay.
+/// Namespaces that exist from the first start and cannot be deleted.
 const PERMANENT: [&str; 5] = ["default", "kube-public", "kube-system", "tinbox", "tinkerbell"];
 
 pub(super) fn definitions() -> Vec<ResourceDefinition> {
@@ -61,7 +61,8 @@ fn service_account() -> ResourceDefinition {
     }
 }
 
-/// Kept because `kubectl cluster-info` asks for it; nothing listens behind one.
+/// Served because `kubectl cluster-info` requests services; no program listens at a service's
+/// address.
 fn service() -> ResourceDefinition {
     ResourceDefinition {
         categories: vec!["all".to_owned()],

@@ -1,5 +1,4 @@
-//! Custom kinds that are compiled in: manifests, and what our own types ask of their objects beyond
-//! the schemas.
+//! Compiled-in custom kinds: manifests, and the checks of our Rust types beyond the schemas.
 
 use std::sync::Arc;
 
@@ -13,8 +12,8 @@ use super::{advice, rules, typed::validated};
 use crate::crds::{lifecycle, read};
 use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate};
 
-/// In the order of discovery: of two kinds of one name clients take the first, and `machines` are
-/// those of a cluster.
+/// Manifests in the order of discovery. Clients take the first of two kinds of one name, so
+/// `machines` means the machines of a cluster.
 const MANIFESTS: [&str; 14] = [
     include_str!("manifests/clusters.json"),
     include_str!("manifests/machines.cluster.json"),
@@ -32,7 +31,7 @@ const MANIFESTS: [&str; 14] = [
     include_str!("manifests/networks.json"),
 ];
 
-/// Every compiled-in CustomResourceDefinition.
+/// Parses every compiled-in CustomResourceDefinition.
 pub(crate) fn manifests() -> Vec<Value> {
     let read = |text: &&str| serde_json::from_str(text).expect("a test reads every manifest");
     MANIFESTS.iter().map(read).collect()
@@ -55,13 +54,13 @@ pub(super) fn definitions() -> Vec<ResourceDefinition> {
     all
 }
 
-/// Values that no two objects may have: a frame of the network leads to one machine.
+/// Values that no two Hardware objects may share, so that a network frame identifies one machine.
 fn unique(definition: &ResourceDefinition) -> Option<UniqueValues> {
     let is_hardware = definition.group == "tinkerbell.org" && definition.plural == "hardware";
     is_hardware.then(|| Arc::new(rules::hardware_values) as UniqueValues)
 }
 
-/// The stored form of a compiled-in kind, which knows the fields of every version of it.
+/// Stored form of a compiled-in kind, which has the fields of every version.
 fn lossless_form(versions: &[ResourceDefinition]) -> Option<StoredForm> {
     let form = versions.first()?.stored_form.clone()?;
     let schemas = versions.iter().filter_map(|one| one.schema.as_ref());
@@ -75,8 +74,8 @@ fn lossless_form(versions: &[ResourceDefinition]) -> Option<StoredForm> {
     Some(StoredForm::new(Arc::new(wide), u64::MAX))
 }
 
-/// Objects that a controller here reads as a Rust type are of that type; the schemas leave more
-/// open in a few places.
+/// Checks that objects which a controller reads as a Rust type have that type. The schemas allow
+/// more in a few places.
 fn readable(definition: &ResourceDefinition) -> Option<Validate> {
     Some(match (definition.group.as_str(), definition.plural.as_str()) {
         ("tinkerbell.org", "hardware") => validated::<HardwareSpec>(rules::nothing),

@@ -1,5 +1,5 @@
-//! Events: one store, two kinds. Core `v1` and `events.k8s.io/v1` differ in the names of fields
-//! (Kubernetes `pkg/apis/events/v1`).
+//! Events: one store, two kinds. Core `v1` and `events.k8s.io/v1` differ in field names (Kubernetes
+//! `pkg/apis/events/v1`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::{MAX_EVENTS, columns, fields, native, rules};
 use crate::definition::{Column, Conversion, ResourceDefinition};
 
-/// How long an event is kept (the default of kube-apiserver's `--event-ttl`).
+/// Lifetime of an event (the default of kube-apiserver's `--event-ttl`).
 const TIME_TO_LIVE: Duration = Duration::from_secs(60 * 60);
 
-/// The fields of a core event, and what `events.k8s.io` calls them.
+/// Fields of a core event, and their names in `events.k8s.io`.
 const NAMES: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -23,7 +23,7 @@ const NAMES: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// The parts of what an event is about that a selector may name.
+/// Fields of an event's object reference that a field selector may name.
 const REFERENCE: [&str; 7] =
     ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"];
 
@@ -78,7 +78,7 @@ fn printed(object: fn(&Value, jiff::Timestamp) -> Value, message: &str) -> Vec<C
 
 fn to_newer(event: &mut Value) {
     rename(event, NAMES);
-    // What has no time of its own says so.
+    // `eventTime` is null if the core event has none.
     if let Some(map) = event.as_object_mut() {
         map.entry("eventTime").or_insert(Value::Null);
     }

@@ -1,4 +1,4 @@
-//! The kind of the objects that define kinds.
+//! The kind of the objects that define kinds: CustomResourceDefinition.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Roles and who holds them, as objects. What they mean is the authorizer's business.
+//! Roles and role bindings as objects. The authorizer evaluates them.
 
 mod rules;
 

@@ -1,6 +1,6 @@
-//! What the compiled-in kinds demand of their objects beyond their schemas: Kubernetes' rules for
-//! its own kinds, two of ours for workflows, one for networks, one for rule sets. That fields are
-//! of the type our controllers read is [`super::typed`]'s to check.
+//! Rules of the compiled-in kinds beyond their schemas: Kubernetes' rules for its own kinds, two of
+//! ours for workflows, one for networks, one for rule sets. [`super::typed`] checks that fields
+//! have the type that our controllers read.
 
 use std::net::IpAddr;
 
@@ -20,25 +20,25 @@ use schema::FieldError;
 
 type Errors = Vec<FieldError>;
 
-/// Longest name of a Workflow in bytes: the names of its boot Jobs and of their Tasks begin with
-/// words of their own, end in a number, and have to fit into a name's 253 bytes.
+/// Longest name of a Workflow in bytes. The names of its boot Jobs and their Tasks add a prefix and
+/// a number, and have to fit into a name's 253 bytes.
 const MAX_WORKFLOW_NAME: usize = 200;
 
-/// What a key of a Secret or ConfigMap may be made of.
+/// Syntax rule of a key in a Secret or ConfigMap, in Kubernetes' words.
 const KEY_RULE: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or \
     '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is \
     '[-._a-zA-Z0-9]+')";
 
-/// All data of one Secret or ConfigMap, in bytes (Kubernetes' limit).
+/// Maximum data of one Secret or ConfigMap, in bytes (Kubernetes' limit).
 const MAX_SECRET_BYTES: usize = 1024 * 1024;
 
-/// No rule beyond the schema.
+/// Accepts every object: the kind has no rule beyond its schema.
 pub(super) fn nothing(_object: &Value, _old: Option<&Value>) -> Errors {
     Vec::new()
 }
 
-/// Hardware: its NICs and addresses are of one machine. A machine that enrolled itself holds
-/// nothing against the Hardware that its owner writes.
+/// Hardware: MAC and IP addresses, each of which may belong to one machine only. Auto-discovered
+/// Hardware claims no values, so the owner's Hardware takes precedence.
 pub(super) fn hardware_values(object: &Value) -> Vec<UniqueValue> {
     if object["metadata"]["labels"][AUTO_DISCOVERED] == "true" {
         return Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn hardware_values(object: &Value) -> Vec<UniqueValue> {
     values
 }
 
-/// Network: every address is one, every range lies in its network. What cannot be read at all is
-/// told by the check of types.
+/// Network: every address is valid, and every range lies in its network. The type check reports
+/// unreadable specs.
 pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
     let Ok(spec) = NetworkSpec::deserialize(&object["spec"]) else { return Vec::new() };
     let told = spec.plan().err().unwrap_or_default().into_iter().map(|problem| {
@@ -71,12 +71,12 @@ pub(super) fn network(object: &Value, _old: Option<&Value>) -> Errors {
     told.collect()
 }
 
-/// WorkflowRuleSet: every rule is a pattern that can be used. One that stands there already is no
-/// reason to refuse an update.
+/// WorkflowRuleSet: every rule is a usable pattern. An invalid rule that is already stored does not
+/// block an update.
 pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
     let rules = |object: &Value| match RuleSetSpec::deserialize(&object["spec"]) {
         Ok(spec) => spec.rules,
-        // What cannot be read is told by the check of types.
+        // The type check reports unreadable specs.
         Err(_) => Vec::new(),
     };
     let (rules, before) = (rules(object), old.map(rules).unwrap_or_default());
@@ -94,8 +94,8 @@ pub(super) fn rule_set(object: &Value, old: Option<&Value>) -> Errors {
     wrong.take(typed::MAX_MISTAKES).collect()
 }
 
-/// Workflow: its name leaves room for those of its Jobs; what a run is made of stays as it is once
-/// the run has begun. Both protect what upstream lets break.
+/// Workflow: the name leaves room for the names of the Jobs, and the inputs of a run are fixed once
+/// the run has begun. Upstream has neither check.
 pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     match old {
@@ -109,8 +109,8 @@ pub(super) fn workflow(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Refuses another machine, template or way to boot for a run that has a state: half of it would
-/// be of one and half of the other. Left out and empty are the same.
+/// Refuses another machine, template or boot mode for a run that has a state: the run would mix old
+/// and new inputs. An omitted field equals an empty field.
 fn begun(old: &Value, new: &Value, errors: &mut Errors) {
     if old["status"]["state"].as_str().is_none_or(str::is_empty) {
         return;
@@ -119,7 +119,7 @@ fn begun(old: &Value, new: &Value, errors: &mut Errors) {
         Value::Null => Ok(WorkflowSpec::default()),
         spec => WorkflowSpec::deserialize(spec),
     };
-    // What cannot be read is refused elsewhere, or runs nowhere.
+    // Another check refuses an unreadable spec; an unreadable stored workflow never runs.
     let (Ok(old), Ok(new)) = (spec(old), spec(new)) else { return };
     for (field, differs) in [
         ("hardwareRef", old.hardware_ref != new.hardware_ref),
@@ -135,12 +135,12 @@ fn begun(old: &Value, new: &Value, errors: &mut Errors) {
     }
 }
 
-/// Event: says what it is about, within its own namespace.
+/// Event: the involved object is in the namespace of the event.
 pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let about = object["involvedObject"]["namespace"].as_str().unwrap_or_default();
     let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default();
-    // An event about an object of the whole box is kept in `default`.
+    // An event about a cluster-scoped object is stored in `default`.
     let fits = about == namespace || (about.is_empty() && namespace == "default");
     if !fits {
         let detail = "does not match event.namespace";
@@ -149,7 +149,7 @@ pub(super) fn event(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Event of `events.k8s.io`: a time of its own, and one of the two types (Kubernetes
+/// Event of `events.k8s.io`: requires `eventTime` and one of the two types (Kubernetes
 /// `pkg/apis/core/validation/events.go`). Older events are core events, which need neither.
 pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
@@ -167,7 +167,7 @@ pub(super) fn newer_event(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Lease: durations and counts make sense (Kubernetes `pkg/apis/coordination/validation`).
+/// Lease: durations and counts are in range (Kubernetes `pkg/apis/coordination/validation`).
 pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let spec = &object["spec"];
@@ -182,7 +182,7 @@ pub(super) fn lease(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// ConfigMap: keys are file names, each of them once, the whole stays small.
+/// ConfigMap: keys are unique file names, and the total size is at most [`MAX_SECRET_BYTES`].
 pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let mut total = 0_usize;
@@ -213,7 +213,7 @@ pub(super) fn config_map(object: &Value, old: Option<&Value>) -> Errors {
     errors
 }
 
-/// ConfigMap: values that are null are empty, as a client in Go means them.
+/// ConfigMap: replaces null values by empty ones, as Go's decoder does.
 pub(super) fn prepare_config_map(object: &mut Value) {
     for field in ["data", "binaryData"] {
         empty_for_null(object, field);
@@ -222,7 +222,7 @@ pub(super) fn prepare_config_map(object: &mut Value) {
     stdx::json::drop_nulls(object);
 }
 
-/// Writes bytes as they are always written; what are none is left for the validation to refuse.
+/// Encodes base64 values in canonical form. Validation later refuses values that are not base64.
 fn one_spelling(object: &mut Value, field: &str) {
     for value in object[field].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
         if let Some(Ok(bytes)) = value.as_str().map(bytes::decode) {
@@ -239,7 +239,8 @@ fn empty_for_null(object: &mut Value, field: &str) {
     }
 }
 
-/// Secret: data is base64 in strings, keys are file names, the whole stays small.
+/// Secret: data is base64 text, keys are file names, and the total size is at most
+/// [`MAX_SECRET_BYTES`].
 pub(super) fn secret(object: &Value, old: Option<&Value>) -> Errors {
     let mut errors = Vec::new();
     let mut total = 0_usize;
@@ -248,7 +249,7 @@ pub(super) fn secret(object: &Value, old: Option<&Value>) -> Errors {
         if !is_key(key) {
             errors.push(FieldError::invalid(field.clone(), &json!(key), KEY_RULE));
         }
-        // The value itself is never quoted: it is a secret.
+        // Messages never quote the value, because it is secret.
         match value.as_str().and_then(|text| bytes::decode(text).ok()) {
             Some(bytes) => total = total.saturating_add(bytes.len()),
             None => {
@@ -264,7 +265,7 @@ pub(super) fn secret(object: &Value, old: Option<&Value>) -> Errors {
     if total > MAX_SECRET_BYTES {
         errors.push(FieldError::too_long("data", MAX_SECRET_BYTES));
     }
-    // An older release let everything in: what was wrong before stays so.
+    // An older release did not check types, so stored mistakes do not block an update.
     let before = old.map(typed_secret::mistakes).unwrap_or_default();
     let fresh = typed_secret::mistakes(object).into_iter();
     errors.extend(fresh.filter(|mistake| !before.contains(mistake)));
@@ -287,7 +288,7 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.len() <= 253 && !dots && key.bytes().all(plain)
 }
 
-/// Secret: `stringData` becomes `data`, the type gets its default.
+/// Secret: moves `stringData` into `data` and sets the default type.
 pub(super) fn prepare_secret(object: &mut Value) {
     empty_for_null(object, "data");
     one_spelling(object, "data");
@@ -302,7 +303,7 @@ pub(super) fn prepare_secret(object: &mut Value) {
             for (key, text) in texts {
                 let encoded = match text {
                     Value::String(text) => json!(STANDARD.encode(text)),
-                    // Left as it is for the validation to refuse.
+                    // Validation refuses this value later.
                     other => other,
                 };
                 data.insert(key, encoded);
@@ -312,12 +313,12 @@ pub(super) fn prepare_secret(object: &mut Value) {
     map.entry("type").or_insert_with(|| json!("Opaque"));
 }
 
-/// Namespace: carries its own name as a label, and a phase.
+/// Namespace: sets the name label and the phase.
 pub(super) fn prepare_namespace(object: &mut Value) {
     stdx::json::drop_nulls(object);
     let deleting = object["metadata"]["deletionTimestamp"].is_string();
     namespace::label(object);
-    // What is no object is refused for its type.
+    // The type check refuses a status that is not an object.
     if object["status"].is_object() || object["status"].is_null() {
         object["status"]["phase"] = json!(if deleting { "Terminating" } else { "Active" });
     }

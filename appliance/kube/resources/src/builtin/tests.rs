@@ -1,4 +1,5 @@
-//! The kinds as a whole: that each can be served, and what their schemas say of objects.
+//! All kinds together: each kind can be served, and its schema accepts and refuses the right
+//! objects.
 
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ fn machines_are_those_of_a_cluster() {
     assert_eq!(machines, expected);
 }
 
-/// What the schema of a kind says of an object.
+/// Mistakes that the schema of a kind reports about an object.
 fn told(address: &str, object: &Value) -> Vec<String> {
     let registry = registry().unwrap();
     let schema = registry.by_id(address).unwrap().schema.clone().unwrap();

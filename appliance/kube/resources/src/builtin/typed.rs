@@ -1,5 +1,5 @@
-//! Objects are of their kind's type: what is stored can be read by every controller. A mistake is
-//! named by its field, and every mistake is named at once.
+//! Type checks of objects, so that every controller can read what is stored. A mistake names its
+//! field, and all mistakes are reported together.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use schema::FieldError;
 
 type Rule = fn(&Value, Option<&Value>) -> Vec<FieldError>;
 
-/// Mistakes of type told at once; an array of a million of them is not worth a longer answer.
+/// Maximum reported type mistakes. An array of a million mistakes does not need a longer response.
 pub(super) const MAX_MISTAKES: usize = 16;
-/// Fields or items of one value that are looked at one by one for a mistake; in a longer one the
-/// mistake is told of the whole.
+/// Maximum fields or items of one value that are checked one by one. For a longer value, the
+/// mistake names the whole value.
 const MAX_PARTS: usize = 1024;
-/// Bytes of a text that are shown in a mistake; of a longer one only that it is a text.
+/// Maximum bytes of a text shown in a mistake. A longer text is shown as its type only.
 const MAX_SHOWN: usize = 64;
 
-/// How serde begins to say that a field must be there.
+/// Prefix of serde's message about a missing required field.
 const MISSING: &str = "missing field `";
 
-/// Checks an object by `rule`, and that all but its status is a `Spec` with metadata.
+/// Checks an object by `rule`, and checks that everything but its status is a `Spec` with metadata.
 ///
-/// What is wrong in the stored object already is no reason to refuse an update: an object from
-/// before a rule must be able to lose its finalizers.
+/// A mistake in the stored object does not block an update: an object from before a rule must be
+/// able to lose its finalizers.
 pub(super) fn validated<Spec>(rule: Rule) -> Validate
 where
     Spec: Default + Serialize + DeserializeOwned + 'static,
@@ -51,7 +51,7 @@ where
     })
 }
 
-/// Everything in `object` that is not of its type, [`MAX_MISTAKES`] at most.
+/// Returns the type mistakes in `object`, [`MAX_MISTAKES`] at most.
 fn mistakes<Spec>(object: &Value) -> Vec<FieldError>
 where
     Spec: Default + Serialize + DeserializeOwned,
@@ -75,15 +75,15 @@ where
     Object::deserialize(object)
 }
 
-/// A way into a JSON value.
+/// One step of a path into a JSON value.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Key(&'a str),
     Item(usize),
 }
 
-/// Finds the smallest parts of `value`, which lies at `path`, that cannot be read even when there
-/// is nothing else in the object. `why` is what reading said about `value`.
+/// Finds the smallest parts of `value` (at `path`) that serde cannot read even as the only content
+/// of the object. `why` is serde's message about `value`.
 fn narrow<'a, Spec>(
     path: &mut Vec<Step<'a>>,
     value: &'a Value,
@@ -101,7 +101,7 @@ fn narrow<'a, Spec>(
         found.push(FieldError::required(field, "must be given"));
         return;
     }
-    // Where not even an empty one can be, no part of it is to blame.
+    // If even an empty value is refused here, the parts are not the cause.
     let parts = if bare.is_some() && lacks.is_none() { Vec::new() } else { parts };
     let before = found.len();
     for (step, part) in parts {
@@ -110,7 +110,7 @@ fn narrow<'a, Spec>(
         }
         path.push(step);
         let wrong = decode::<Spec>(&alone(path, part)).err().map(|error| error.to_string());
-        // A part alone lacks what its neighbour is.
+        // A part on its own lacks its required sibling fields; this is not its mistake.
         if let Some(why) = wrong.filter(|why| lacks.is_none() || lacks != missing(why)) {
             narrow::<Spec>(path, part, &why, found);
         }
@@ -121,7 +121,8 @@ fn narrow<'a, Spec>(
     }
 }
 
-/// An empty value of `value`'s type, and the parts to look at one by one: none of a huge value.
+/// Returns an empty value of `value`'s type, and its parts to check one by one. A value with more
+/// than [`MAX_PARTS`] parts returns no parts.
 fn parts(value: &Value) -> (Value, Vec<(Step<'_>, &Value)>) {
     match value {
         Value::Object(map) if map.len() <= MAX_PARTS => {
@@ -135,7 +136,7 @@ fn parts(value: &Value) -> (Value, Vec<(Step<'_>, &Value)>) {
     }
 }
 
-/// An object with nothing in it but `part` at `path`.
+/// Builds an object that contains only `part` at `path`.
 fn alone(path: &[Step<'_>], part: &Value) -> Value {
     path.iter().rev().fold(part.clone(), |inner, step| match step {
         Step::Key(key) => Value::Object(Map::from_iter([((*key).to_owned(), inner)])),
@@ -143,11 +144,11 @@ fn alone(path: &[Step<'_>], part: &Value) -> Value {
     })
 }
 
-/// Where `given` was read as another type of JSON than it is: a list of values is read as the
-/// fields of a struct, in order, which nobody meant.
+/// Finds values that serde read as another JSON type than they have. Serde reads a list as the
+/// fields of a struct, in order, which no client intends.
 fn compare(path: &str, given: &Value, typed: &Value, found: &mut Vec<FieldError>) {
     match (given, typed) {
-        // Left out, on either side.
+        // The field is absent on either side.
         (Value::Null, _) | (_, Value::Null) => {}
         (Value::Object(given), Value::Object(typed)) => {
             for (key, given) in given {
@@ -183,7 +184,7 @@ fn text(path: &[Step<'_>]) -> String {
     text
 }
 
-/// The rule that was broken, from what serde says was expected.
+/// Extracts the broken rule from serde's text about the expected type.
 fn rule(why: &str) -> String {
     let Some((_, expected)) = why.rsplit_once(", expected ") else { return why.to_owned() };
     let expected = match expected {
@@ -208,7 +209,7 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// The value as a message shows it: what is long is told by its type.
+/// Returns the value as a message shows it; a long value is shown as its type.
 pub(super) fn shown(value: &Value) -> Value {
     match value {
         Value::Array(_) | Value::Object(_) => type_name(value).into(),

@@ -1,4 +1,4 @@
-//! Secrets of a type: the keys that each type has to have (Kubernetes `pkg/apis/core/validation`,
+//! Typed Secrets: the keys that each type requires (Kubernetes `pkg/apis/core/validation`,
 //! `ValidateSecret`).
 
 use serde_json::{Map, Value, json};
@@ -6,12 +6,12 @@ use serde_json::{Map, Value, json};
 use crate::engine::object::bytes;
 use schema::FieldError;
 
-/// The type of a Secret that holds the token of a ServiceAccount.
+/// Type of a Secret that holds the token of a ServiceAccount.
 pub const TOKEN_TYPE: &str = "kubernetes.io/service-account-token";
-/// The annotation that names the ServiceAccount of such a Secret.
+/// Annotation that names the ServiceAccount of a token Secret.
 pub const ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
 
-/// Everything that `secret` lacks for its type.
+/// Returns the keys that `secret` lacks for its type, and keys with invalid values.
 pub fn mistakes(secret: &Value) -> Vec<FieldError> {
     let has = |key: &str| secret["data"].get(key).is_some();
     let required = |key: &str| FieldError::required(format!("data[{key}]"), "");
@@ -41,13 +41,13 @@ pub fn mistakes(secret: &Value) -> Vec<FieldError> {
     }
 }
 
-/// The mistake in a key that holds an object in JSON.
+/// Returns the mistake in a key whose value must be a JSON object.
 fn json_object(secret: &Value, key: &str) -> Vec<FieldError> {
     let field = format!("data[{key}]");
     let Some(text) = secret["data"][key].as_str() else {
         return vec![FieldError::required(field, "")];
     };
-    // Bytes that are no base64 are refused for that.
+    // The base64 check reports invalid base64.
     let Ok(bytes) = bytes::decode(text) else { return Vec::new() };
     match serde_json::from_slice::<Map<String, Value>>(&bytes) {
         Ok(_) => Vec::new(),

@@ -1,4 +1,4 @@
-//! Taking the objects of a deleted definition away, before the definition itself goes
+//! Deletes the objects of a deleted definition before the definition itself is removed
 //! (apiextensions-apiserver `pkg/controller/finalizer/crd_finalizer.go`).
 
 use std::time::Duration;
@@ -13,15 +13,15 @@ use crate::engine::{
 };
 use crate::status_error::{Reason, StatusError};
 
-/// Objects looked at together.
+/// Objects read per page.
 const PAGE: usize = 200;
-/// Deletes under way at one time, so that they share commits.
+/// Maximum concurrent deletes, so that deletes share commits.
 const AT_ONCE: usize = 16;
-/// How soon a definition whose objects still wait for finalizers is looked at again.
+/// Delay before the next check of a definition whose objects still wait for finalizers.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Cleans up behind deleted definitions for as long as it is polled. One task does for an engine;
-/// after a restart it goes on where it was.
+/// Deletes the objects of deleted definitions until the future is dropped. One task serves an
+/// engine; after a restart, the task continues from the stored state.
 pub async fn run(engine: Engine) {
     loop {
         if let Err(error) = follow(&engine).await {
@@ -31,7 +31,8 @@ pub async fn run(engine: Engine) {
     }
 }
 
-/// Looks once at what there is, then whenever a definition that has to go is written.
+/// Processes all deleted definitions once, and again after each write that marks a definition for
+/// deletion.
 async fn follow(engine: &Engine) -> Result<(), StatusError> {
     let mut watch = begin(engine).await?;
     loop {
@@ -41,7 +42,7 @@ async fn follow(engine: &Engine) -> Result<(), StatusError> {
             Ok(())
         };
         if waiting {
-            // Objects that wait for finalizers tell nobody here when they go.
+            // This watch does not report when objects lose their finalizers, so the loop polls.
             tokio::time::timeout(AGAIN, told).await.unwrap_or(Ok(()))?;
         } else {
             told.await?;
@@ -49,18 +50,18 @@ async fn follow(engine: &Engine) -> Result<(), StatusError> {
     }
 }
 
-/// What is written from now on: a first look sees the rest at once.
+/// Watches later writes only: the first sweep reads all existing definitions.
 async fn begin(engine: &Engine) -> Result<ObjectWatch, StatusError> {
     let options = WatchOptions { initial: InitialEvents::Skip, ..WatchOptions::default() };
     engine.watch(RESOURCE, None, options).await
 }
 
-/// Whether the definition is deleted, and its objects are still to be taken away.
+/// Returns true if the definition is deleted and its objects still have to be deleted.
 fn is_ending(crd: &Value) -> bool {
     is_deleting(crd) && finalizers(crd).any(|one| one == FINALIZER)
 }
 
-/// One look at every deleted definition; whether one has to wait.
+/// Checks every deleted definition once. Returns true if one of them has to wait.
 async fn sweep(engine: &Engine) -> Result<bool, StatusError> {
     let mut waiting = false;
     for crd in engine.list(RESOURCE, None, ListOptions::default()).await?.items {
@@ -75,13 +76,13 @@ async fn sweep(engine: &Engine) -> Result<bool, StatusError> {
     Ok(waiting)
 }
 
-/// Deletes what there is of the kind; whether nothing is left.
+/// Deletes the objects of the kind. Returns true if none remain.
 async fn empty(engine: &Engine, crd: &Value) -> Result<bool, StatusError> {
     let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
     let (group, plural) = (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["plural"]));
     let resource = format!("{group}/{plural}");
-    // One that was never served has no objects, and its name may be another's: Kubernetes' own
-    // kinds have no definition that could go.
+    // A definition that was never served has no objects, and its name may belong to another kind.
+    // Kubernetes' own kinds have no definition that could be deleted.
     let registry = engine.registry();
     let served = registry.by_id(&resource).filter(|kind| !kind.native);
     if !super::status::is(crd, "Established") || served.is_none() {
@@ -121,7 +122,7 @@ async fn delete(engine: &Engine, resource: &str, object: &Value) -> Result<(), S
     }
 }
 
-/// Takes the finalizer away, with which the definition goes.
+/// Removes the finalizer, after which the store deletes the definition.
 async fn finish(engine: &Engine, crd: &Value) -> Result<(), StatusError> {
     let mut crd = crd.clone();
     let name = meta(&crd, "name").to_owned();
@@ -129,7 +130,8 @@ async fn finish(engine: &Engine, crd: &Value) -> Result<(), StatusError> {
         finalizers(&crd).filter(|one| *one != FINALIZER).map(|one| json!(one)).collect();
     metadata_mut(&mut crd).insert("finalizers".to_owned(), json!(left));
     match engine.update(RESOURCE, "", &name, crd, WriteOptions::default()).await {
-        // Somebody else wrote it meanwhile: the watch tells, and it is looked at again.
+        // Another client wrote the definition meanwhile: the watch reports the write, and the loop
+        // checks it again.
         Err(error) if !matches!(error.reason, Reason::Conflict | Reason::NotFound) => Err(error),
         _ => Ok(()),
     }

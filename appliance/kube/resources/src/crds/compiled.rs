@@ -1,7 +1,8 @@
-//! The compiled-in kinds as objects: everybody can read them, nobody can change or delete them.
+//! The compiled-in kinds as objects: every authorized client can read them, and no client can
+//! change or delete them.
 //!
-//! Installers write the definitions they bring, which may be of another age. They are answered as
-//! if they had been written, and warned of fields and versions that the box does not have.
+//! Installers write definitions that may be of another release. Such a write succeeds without a
+//! change, and the response warns of fields and versions that the box does not have.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -10,17 +11,17 @@ use serde_json::Value;
 
 use crate::builtin;
 
-/// Deepest level of a schema that is compared.
+/// Maximum schema depth that is compared.
 const MAX_DEPTH: usize = 64;
-/// Most fields and versions that are named as missing.
+/// Maximum fields and versions that are named as missing.
 const MAX_MISSING: usize = 8;
 
-/// The compiled-in definition of that name: `hardware.tinkerbell.org`.
+/// Returns the compiled-in definition of that name, such as `hardware.tinkerbell.org`.
 pub fn manifest(name: &str) -> Option<&'static Value> {
     manifests().get(name)
 }
 
-/// Every compiled-in definition by its name.
+/// Returns every compiled-in definition by its name.
 pub fn manifests() -> &'static BTreeMap<String, Value> {
     static MANIFESTS: OnceLock<BTreeMap<String, Value>> = OnceLock::new();
     MANIFESTS.get_or_init(|| {
@@ -29,14 +30,15 @@ pub fn manifests() -> &'static BTreeMap<String, Value> {
     })
 }
 
-/// The field by which `asked` is a definition of another kind.
+/// Returns the first field that makes `asked` a definition of another kind.
 pub fn contradiction(compiled: &Value, asked: &Value) -> Option<String> {
     let fields = ["group", "scope"].into_iter();
     let mut differ = fields.filter(|field| compiled["spec"][*field] != asked["spec"][*field]);
     differ.next().map(|field| format!("spec.{field} {}", asked["spec"][field]))
 }
 
-/// Parts of `asked` that the compiled-in definition lacks: versions, and fields by their path.
+/// Returns parts of `asked` that the compiled-in definition lacks: versions, and fields by their
+/// path.
 pub fn missing(compiled: &Value, asked: &Value) -> Vec<String> {
     let mut missing = Vec::new();
     for version in versions(asked) {
@@ -62,7 +64,7 @@ fn schema(version: &Value) -> &Value {
     &version["schema"]["openAPIV3Schema"]
 }
 
-/// Finds the paths of fields that only `asked` has.
+/// Collects the paths of fields that only `asked` has.
 fn beyond(known: &Value, asked: &Value, path: &str, levels: usize, found: &mut Vec<String>) {
     let Some(levels) = levels.checked_sub(1) else { return };
     if known["x-kubernetes-preserve-unknown-fields"] == true || found.len() >= MAX_MISSING {
@@ -71,7 +73,7 @@ fn beyond(known: &Value, asked: &Value, path: &str, levels: usize, found: &mut V
     for (name, below) in asked["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{name}");
         match known["properties"].get(name) {
-            // A map with values of one schema knows every name.
+            // A map whose values share one schema accepts every name.
             None if known["additionalProperties"].is_object() => {}
             None => found.push(path),
             Some(known) => beyond(known, below, &path, levels, found),

@@ -1,5 +1,4 @@
-//! The kinds that are served at this moment: the compiled-in ones and those the stored definitions
-//! make.
+//! The kinds that are served now: the compiled-in kinds and the kinds of the stored definitions.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +11,13 @@ use tokio::sync::watch::{Receiver, Sender};
 use super::{RESOURCE, compiled, read, status};
 use crate::definition::{Origin, Registry, ResourceDefinition};
 
-/// What was made of one stored definition.
+/// Definitions made from one stored CustomResourceDefinition.
 struct Made {
     revision: u64,
     definitions: Vec<ResourceDefinition>,
 }
 
-/// The registry, replaced as a whole when a definition was written.
+/// The current registry, replaced as a whole after a definition was written.
 pub struct Kinds {
     base: Registry,
     made: Mutex<BTreeMap<String, Made>>,
@@ -26,23 +25,24 @@ pub struct Kinds {
 }
 
 impl Kinds {
-    /// The kinds of `base` alone.
+    /// Starts with the kinds of `base` alone.
     pub fn new(base: Registry) -> Self {
         let current = Sender::new(Arc::new(base.clone()));
         Self { base, made: Mutex::default(), current }
     }
 
-    /// The registry as it is now.
+    /// Returns the current registry.
     pub fn current(&self) -> Arc<Registry> {
         self.current.borrow().clone()
     }
 
-    /// The registry as it is from now on.
+    /// Returns a receiver of the current and all later registries.
     pub fn subscribe(&self) -> Receiver<Arc<Registry>> {
         self.current.subscribe()
     }
 
-    /// Takes the stored definitions over. Of two calls at one time the one that saw more wins.
+    /// Reads the stored definitions into the registry. Of two concurrent calls, the call with the
+    /// newer revision wins.
     pub fn reload(&self, store: &Store) -> Result<(), store::Error> {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let (revision, stored) = store.list(RESOURCE, None)?;
@@ -71,7 +71,7 @@ impl Kinds {
     }
 }
 
-/// The definitions of a stored object; none while it is not established, or cannot be read.
+/// Makes the definitions of a stored object; none if it is not established or not readable.
 fn make(name: &str, stored: &Stored) -> Made {
     let crd: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
     let definitions = if status::is(&crd, "Established") {

@@ -1,4 +1,4 @@
-//! What happens to a definition inside the transaction that writes or deletes it.
+//! Steps that a definition goes through inside the transaction that writes or deletes it.
 
 use jiff::Timestamp;
 use schema::FieldError;
@@ -11,15 +11,16 @@ use crate::engine::object::{decode, encode_own, meta, metadata_mut};
 use crate::engine::{Warnings, failed};
 use crate::status_error::StatusError;
 
-/// Fills in what a definition may leave out.
+/// Fills in the optional fields of a definition.
 pub fn complete(crd: &mut Value) {
     schema::crd::default(crd);
     schema::crd::remember_storage_version(crd);
 }
 
-/// Everything that is wrong with a completed definition.
+/// Returns all mistakes in a completed definition.
 pub fn check(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    // What is compiled in is replaced by itself, whatever was asked for.
+    // A compiled-in definition is not checked: its stored form always replaces the client's
+    // content.
     if compiled::manifest(meta(crd, "name")).is_some() {
         return Vec::new();
     }
@@ -36,10 +37,10 @@ pub fn check(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     }
 }
 
-/// Settles a definition that is about to be stored.
+/// Admits a definition before it is stored, and sets its status.
 ///
 /// # Errors
-/// 403 for a definition that makes another kind of a compiled-in one, and for one too many.
+/// 403 if the definition contradicts a compiled-in kind or exceeds [`super::MAX_DEFINITIONS`].
 pub fn admit(
     txn: &Txn<'_>,
     definition: &ResourceDefinition,
@@ -72,7 +73,7 @@ pub fn admit(
     Ok(())
 }
 
-/// Marks a definition that is to be deleted: it goes when its objects have gone.
+/// Marks a definition for deletion: it is removed after its objects.
 ///
 /// # Errors
 /// 403 for a compiled-in definition.
@@ -99,17 +100,17 @@ pub fn mark(
     Ok(())
 }
 
-/// Gives names that are free by now to definitions that wait for them.
+/// Assigns names that have become free to definitions that wait for them.
 ///
 /// # Errors
-/// When the store refuses.
+/// Returns store errors unchanged.
 pub fn release(
     txn: &mut Txn<'_>,
     definition: &ResourceDefinition,
     now: Timestamp,
 ) -> Result<(), StatusError> {
     let mut all = others(txn, definition, "")?;
-    // Who came first is served first.
+    // The oldest definition gets a free name first.
     all.sort_by_key(|one| meta(one, "creationTimestamp").to_owned());
     for at in 0..all.len() {
         let before = all[at].clone();
@@ -126,11 +127,11 @@ pub fn release(
     Ok(())
 }
 
-/// Checks that a kind still is what its definition makes of it: an object that was prepared by an
-/// earlier state of the definition would lack what the present one asks for.
+/// Checks that a kind still matches its definition. An object that was prepared by an earlier state
+/// of the definition would lack the requirements of the present one.
 ///
 /// # Errors
-/// 404 when the definition is gone, 429 when it was written.
+/// 404 if the definition is gone, 429 if it changed.
 pub fn check_current(txn: &Txn<'_>, kind: &ResourceDefinition) -> Result<(), StatusError> {
     let Some(origin) = kind.origin else { return Ok(()) };
     let stored = txn.get(&key(&kind.qualified()));

@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition as the definitions the engine works by, one for each version.
+//! Converts a CustomResourceDefinition to the engine's definitions, one for each version.
 
 use schema::crd::{
     CustomResourceDefinition, DefinitionError, PrinterColumn, ScalePaths, Scope, Version,
@@ -10,28 +10,29 @@ use crate::definition::{
 };
 use crate::json_path::{InvalidPath, JsonPath};
 
-/// Why no kind could be made of a definition.
+/// Reason why a CustomResourceDefinition cannot be converted to kinds.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// A field or a schema is not as it must be.
+    /// A field or a schema is invalid.
     #[error("cannot read the definition")]
     Definition(#[from] DefinitionError),
     /// A printer column's path is outside the supported subset.
     #[error("cannot read a printer column")]
     Path(#[from] InvalidPath),
-    /// No version is the stored one.
+    /// No version is marked as the storage version.
     #[error("cannot find the version that is stored")]
     NoStorage,
 }
 
-/// The definitions of every version `crd` names, the stored one among them; `crd` has its defaults.
+/// Returns the definitions of every version that `crd` names, the storage version included. `crd`
+/// must have its defaults.
 ///
 /// # Errors
-/// When it is not one that admission lets in.
+/// Returns an error for a definition that admission would refuse.
 pub fn definitions(crd: &Value) -> Result<Vec<ResourceDefinition>, Unreadable> {
     let parsed = CustomResourceDefinition::parse(crd)?;
     let stored = parsed.storage_version().ok_or(Unreadable::NoStorage)?;
-    // From when on is known to who knows when the definition was stored.
+    // The caller sets the revision, because only the caller knows when the definition was stored.
     let form = stored.schema.as_ref().map(|schema| StoredForm::new(schema.clone(), u64::MAX));
     let terminating = crd["metadata"]["deletionTimestamp"].is_string();
     parsed
@@ -82,8 +83,8 @@ fn deprecation(crd: &CustomResourceDefinition, version: &Version) -> Option<Stri
     Some(version.deprecation_warning.clone().unwrap_or_else(usual))
 }
 
-/// The version to use in the place of another: the preferred one of those that are served and not
-/// deprecated, if it is preferred to the other.
+/// Returns the replacement for a deprecated version: the most preferred version that is served and
+/// not deprecated, if it is preferred to `other`.
 fn successor<'a>(crd: &'a CustomResourceDefinition, other: &str) -> Option<&'a str> {
     let lasting = crd.versions.iter().filter(|one| one.served && !one.deprecated);
     let best = lasting.map(|one| one.name.as_str()).min_by_key(|name| preference(name))?;
@@ -98,7 +99,7 @@ fn scale(paths: &ScalePaths) -> Scale {
     }
 }
 
-/// The name, and the columns the version prints; only the age where it names none.
+/// Returns the name column and the columns of the version; name and age if the version has none.
 fn columns(version: &Version) -> Result<Vec<Column>, Unreadable> {
     let mut columns = vec![Column::name()];
     if version.columns.is_empty() {
@@ -117,7 +118,7 @@ fn columns(version: &Version) -> Result<Vec<Column>, Unreadable> {
     Ok(columns)
 }
 
-/// What a column tells; where nobody says, its path, in Kubernetes' words.
+/// Description of a column; the default is its path in Kubernetes' words.
 fn described(column: &PrinterColumn) -> String {
     match column.description.as_str() {
         "" => {

@@ -1,5 +1,5 @@
-//! What is true of a definition: which of its names are its own, and whether it is served
-//! (apiextensions-apiserver `pkg/controller/status/naming_controller.go`).
+//! Status of a definition: its accepted names, and whether it is served (apiextensions-apiserver
+//! `pkg/controller/status/naming_controller.go`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -11,7 +11,7 @@ use crate::builtin;
 use crate::engine::object::time_text;
 use crate::reviews::REVIEWS;
 
-/// Names that are not to be had any more in a group.
+/// Names of a group that are already taken.
 #[derive(Debug, Clone, Default)]
 pub struct Taken {
     resources: BTreeSet<String>,
@@ -19,7 +19,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// The names of Kubernetes' own kinds in `group`, which no definition is ever given.
+    /// Returns the names of Kubernetes' own kinds in `group`, which no definition can get.
     pub fn natively(group: &str) -> Self {
         static NATIVE: OnceLock<BTreeMap<String, Taken>> = OnceLock::new();
         let native = NATIVE.get_or_init(|| {
@@ -40,7 +40,7 @@ impl Taken {
         native.get(group).cloned().unwrap_or_default()
     }
 
-    /// These, and the names that `others` were given.
+    /// Adds the names that `others` were given.
     #[must_use]
     pub fn and<'a>(mut self, others: impl Iterator<Item = &'a Value>) -> Self {
         for other in others {
@@ -57,7 +57,7 @@ impl Taken {
     }
 }
 
-/// Brings the status of `crd` up to date: stored versions, accepted names and conditions.
+/// Updates the status of `crd`: stored versions, accepted names and conditions.
 pub fn settle(crd: &mut Value, taken: &Taken, now: Timestamp) {
     if !crd["status"].is_object() {
         crd["status"] = json!({ "conditions": [], "acceptedNames": { "plural": "", "kind": "" } });
@@ -68,7 +68,7 @@ pub fn settle(crd: &mut Value, taken: &Taken, now: Timestamp) {
     let (reason, message) =
         conflict.unwrap_or_else(|| ("NoConflicts", "no conflicts found".to_owned()));
     set_condition(crd, "NamesAccepted", accepted, reason, &message, now);
-    // What was served once stays so, even if it asks for names that are taken.
+    // An established kind stays established, even if it later requests names that are taken.
     if accepted {
         let message = "the initial names have been accepted";
         set_condition(crd, "Established", true, "InitialNamesAccepted", message, now);
@@ -82,13 +82,13 @@ pub fn settle(crd: &mut Value, taken: &Taken, now: Timestamp) {
     }
 }
 
-/// Whether a condition of a definition is true.
+/// Returns true if the condition `kind` of a definition is `True`.
 pub fn is(crd: &Value, kind: &str) -> bool {
     let conditions = crd["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().any(|one| one["type"] == kind && one["status"] == "True")
 }
 
-/// Sets a condition; its time changes only when its status does.
+/// Sets a condition; `lastTransitionTime` changes only if the status changes.
 pub fn set_condition(
     crd: &mut Value,
     kind: &str,
@@ -120,7 +120,7 @@ pub fn set_condition(
     }
 }
 
-/// Takes over the names nobody else has; the last conflict, as reason and message.
+/// Accepts the requested names that are free. Returns the last conflict as reason and message.
 fn accept_names(crd: &mut Value, taken: &Taken) -> Option<(&'static str, String)> {
     let asked = crd["spec"]["names"].clone();
     let mut accepted = crd["status"]["acceptedNames"].clone();
@@ -159,7 +159,7 @@ fn copy(from: &Value, to: &mut Value, field: &str) {
     };
 }
 
-/// One word, or the words of a list.
+/// Yields one text, or the texts of a list.
 fn words(value: &Value) -> impl Iterator<Item = &str> {
     value.as_str().into_iter().chain(texts(value))
 }
@@ -187,7 +187,7 @@ mod tests {
         crd
     }
 
-    /// As recorded from kube-apiserver 1.35.
+    /// Expected values recorded from kube-apiserver 1.35.
     #[test]
     fn names_belong_to_the_first() {
         let foos = settled(crd("foos", "Foo", "f"), &[]);
@@ -202,7 +202,7 @@ mod tests {
         let bazs = settled(crd("bazs", "Baz", "f"), &[&foos, &bars]);
         assert_eq!(bazs["status"]["conditions"][0]["reason"], "ShortNamesConflict");
         assert_eq!(bazs["status"]["acceptedNames"]["kind"], "Baz");
-        // With the first one gone the names are free.
+        // After the first definition is removed, its names are free.
         let bars = settled(bars, &[&bazs]);
         assert!(is(&bars, "NamesAccepted") && is(&bars, "Established"));
         assert_eq!(bars["status"]["acceptedNames"]["shortNames"], json!(["f"]));

@@ -1,27 +1,27 @@
-//! Columns of `kubectl get`.
+//! Columns of the Table that `kubectl get` prints.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::json_path::JsonPath;
 
-/// How a Table prints a cell.
+/// Type of a Table cell (`columnDefinitions[].type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
-    /// The printed form, whatever the JSON type.
+    /// Text, converted from any JSON type.
     String,
-    /// A JSON number without fraction.
+    /// JSON number without fraction.
     Integer,
-    /// A JSON number.
+    /// JSON number with or without fraction.
     Number,
-    /// A JSON boolean.
+    /// JSON boolean: `true` or `false`.
     Boolean,
-    /// An RFC 3339 time, shown as the time since.
+    /// RFC 3339 time, shown as the time since then.
     Date,
 }
 
 impl ColumnType {
-    /// The type a CustomResourceDefinition's word names.
+    /// Returns the type for the `type` of a CustomResourceDefinition's printer column.
     pub fn named(word: &str) -> Option<Self> {
         Some(match word {
             "string" => Self::String,
@@ -33,7 +33,7 @@ impl ColumnType {
         })
     }
 
-    /// The word in `columnDefinitions[].type`.
+    /// Returns the text in `columnDefinitions[].type`.
     pub fn word(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -45,37 +45,38 @@ impl ColumnType {
     }
 }
 
-/// Where a cell's value comes from.
+/// Source of a cell's value.
 #[derive(Clone)]
 pub enum Cell {
-    /// The values a path finds.
+    /// The values that a JSON path selects.
     Path(JsonPath),
-    /// Anything a path cannot say; given the object and the time now.
+    /// A function, for values that no path can express; its arguments are the object and the
+    /// present time.
     With(fn(&Value, Timestamp) -> Value),
 }
 
 /// One column of `kubectl get`.
 #[derive(Clone)]
 pub struct Column {
-    /// The heading, as the client shows it in upper case.
+    /// Column heading; kubectl shows it in upper case.
     pub name: String,
-    /// The cell's type.
+    /// Type of the cells in this column.
     pub kind: ColumnType,
     /// `name` marks the column with the object's name.
     pub format: String,
-    /// One sentence for `explain`-like tools.
+    /// One sentence for tools such as `kubectl explain`.
     pub description: String,
-    /// 0 is always shown; more only with `-o wide`.
+    /// 0 is always shown; a higher number only with `-o wide`.
     pub priority: u32,
-    /// Where the value comes from.
+    /// Source of the cells' values.
     pub cell: Cell,
 }
 
 impl Column {
-    /// A column of what `path` finds, as text.
+    /// Makes a text column of the values that `path` selects.
     ///
     /// # Panics
-    /// When the path cannot be read: for paths written in code.
+    /// Panics if the path is invalid: only for paths written in code.
     pub(crate) fn of(name: &str, path: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -87,12 +88,12 @@ impl Column {
         }
     }
 
-    /// A column of what `make` says, as text.
+    /// Makes a text column of the values that `make` returns.
     pub(crate) fn with(name: &str, make: fn(&Value, Timestamp) -> Value) -> Self {
         Self { cell: Cell::With(make), ..Self::of(name, "") }
     }
 
-    /// The object's name.
+    /// Makes the column with `metadata.name`.
     pub fn name() -> Self {
         Self {
             format: "name".to_owned(),
@@ -101,7 +102,7 @@ impl Column {
         }
     }
 
-    /// The time since the object was created, as custom resources show it.
+    /// Makes the column with the creation timestamp, in the form of custom resources.
     pub fn age() -> Self {
         Self {
             kind: ColumnType::Date,
@@ -110,7 +111,7 @@ impl Column {
         }
     }
 
-    /// The same, shown only with `-o wide`.
+    /// Shows the column only with `-o wide`.
     #[must_use]
     pub(crate) fn wide(self) -> Self {
         Self { priority: 1, ..self }

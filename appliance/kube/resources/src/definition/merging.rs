@@ -1,4 +1,4 @@
-//! How the fields of a kind merge, made of its schema when it is first asked for.
+//! Merge rules of the fields of a kind, made from its schema on first use.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::ResourceDefinition;
 use structured_merge::Schema;
 
-/// The merge schema of one definition. A clone begins anew: it may become another definition.
+/// The merge schema of one definition. A clone is empty, because the cloned definition may get
+/// another schema.
 #[derive(Default)]
 pub struct Merging(OnceLock<Arc<Schema>>);
 
@@ -22,8 +23,8 @@ const ROOT: &str = "Object";
 const METADATA: &str = "ObjectMeta";
 
 impl Merging {
-    /// The merge schema of `schema`, made once. A kind without a schema, and one whose schema says
-    /// nothing sensible about merging, merges objects field by field and arrays as a whole.
+    /// Returns the merge schema of `schema`, computed once. A kind without a schema, or with an
+    /// unusable one, merges objects field by field and replaces arrays as a whole.
     pub(super) fn of(&self, schema: Option<&Arc<schema::Schema>>, kind: &str) -> Arc<Schema> {
         let made = self.0.get_or_init(|| {
             let schema = schema.map(|schema| convert(schema.source()));
@@ -38,12 +39,13 @@ impl Merging {
 }
 
 impl ResourceDefinition {
-    /// Merge rules of the fields of this version.
+    /// Returns the merge rules of the fields of this version.
     pub(crate) fn merge_schema(&self) -> Arc<Schema> {
         self.merging.of(self.schema.as_ref(), &self.qualified())
     }
 
-    /// Merge rules of the stored fields: those of all versions are owned in one form.
+    /// Returns the merge rules of the stored fields: field ownership of all versions uses the
+    /// stored form.
     pub(crate) fn stored_merge_schema(&self) -> Arc<Schema> {
         match &self.stored_form {
             Some(form) => form.merge_schema(&self.qualified()),
@@ -63,7 +65,7 @@ fn convert(source: &Value) -> Result<Schema, structured_merge::Unconvertible> {
     Schema::from_openapi(&models, ROOT)
 }
 
-/// Every object has a version, a kind and metadata, those inside of others included (apiextensions
+/// Adds apiVersion, kind and metadata to every object, embedded objects included (apiextensions
 /// `pkg/controller/openapi/builder`).
 fn complete(schema: &mut Value, is_object: bool) {
     let Some(fields) = schema.as_object_mut() else { return };
@@ -91,7 +93,7 @@ fn complete(schema: &mut Value, is_object: bool) {
     }
 }
 
-/// `meta/v1 ObjectMeta`, as far as merging goes.
+/// Merge-relevant part of `meta/v1 ObjectMeta`.
 fn metadata() -> Value {
     let text = || json!({ "type": "string" });
     let number = || json!({ "type": "integer" });
@@ -128,7 +130,7 @@ fn metadata() -> Value {
     })
 }
 
-/// `meta/v1 OwnerReference`, which has one owner as a whole.
+/// `meta/v1 OwnerReference`, which is owned as a whole (atomic).
 fn owner() -> Value {
     json!({
         "type": "object",

@@ -1,17 +1,17 @@
-//! The kinds that are served, all at one moment.
+//! Immutable snapshot of the kinds that are served.
 
 use std::sync::Arc;
 
 use super::ResourceDefinition;
 use super::version::preference;
 
-/// Two definitions claim the same resource or kind.
+/// Error: two definitions claim the same resource or kind.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot register {0}: its plural or kind is already taken in that group")]
 pub struct Duplicate(pub String);
 
-/// The kinds that are served: a snapshot, which [`crate::Engine::registry`] hands out and replaces
-/// as a whole when a kind comes, changes or goes.
+/// Snapshot of the served kinds. [`crate::Engine::registry`] returns it and replaces it as a whole
+/// when a kind is added, changed or removed.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     served: Vec<Arc<ResourceDefinition>>,
@@ -20,11 +20,12 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// A registry of `definitions`, served in this order. The definitions of one resource differ in
-    /// their version, and one of them is its storage version.
+    /// Makes a registry of `definitions`, served in this order. The definitions of one resource
+    /// differ in their version, and one of them is its storage version.
     ///
     /// # Errors
-    /// When two resources of a group share a plural or kind, or two definitions a version.
+    /// Returns an error if two resources of a group share a plural or kind, or two definitions
+    /// share a version.
     pub fn new(definitions: Vec<ResourceDefinition>) -> Result<Self, Duplicate> {
         let (registry, mut refused) = Self::default().with(definitions, 0);
         match refused.pop() {
@@ -33,8 +34,8 @@ impl Registry {
         }
     }
 
-    /// This registry with the definitions of kinds that arrived at run time. One that collides with
-    /// what is there is left out and told of.
+    /// Returns this registry with the definitions of kinds added at run time. A definition that
+    /// collides with an existing one is not added but returned as [`Duplicate`].
     #[must_use]
     pub fn with(&self, more: Vec<ResourceDefinition>, generation: u64) -> (Self, Vec<Duplicate>) {
         let mut refused = Vec::new();
@@ -56,7 +57,7 @@ impl Registry {
         (registry, refused)
     }
 
-    /// This registry with objects in their stored form from the revision on that `since` gives; see
+    /// Sets, for each kind, the revision since which objects have their stored form; see
     /// [`ResourceDefinition::stored_form`].
     #[must_use]
     pub(crate) fn with_forms_since(mut self, since: impl Fn(&ResourceDefinition) -> u64) -> Self {
@@ -76,7 +77,7 @@ impl Registry {
         known.filter(|other| other.group == definition.group).any(|other| {
             let same = (other.plural == definition.plural, other.kind == definition.kind);
             match same {
-                // Kubernetes' own kinds get no further versions.
+                // Kubernetes' own kinds cannot get further versions.
                 (true, true) => {
                     other.version == definition.version || other.native != definition.native
                 }
@@ -85,31 +86,32 @@ impl Registry {
         })
     }
 
-    /// The same kinds as another state of what is served: differs for every change.
+    /// Returns the same kinds with another generation number. Every change needs another number.
     #[must_use]
     pub fn at(mut self, generation: u64) -> Self {
         self.generation = generation;
         self
     }
 
-    /// Counts the changes of what is served; documents made from a registry are as new as this.
+    /// Number that changes with every change of the served kinds; cached documents are compared by
+    /// it.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Every served version of every resource, in order of registration; the versions of a group
-    /// come with the preferred one first.
+    /// Returns every served version of every resource, in order of registration. In each group, the
+    /// preferred version comes first.
     pub fn all(&self) -> &[Arc<ResourceDefinition>] {
         &self.served
     }
 
-    /// Every resource once, by the definition its objects are stored by.
+    /// Returns every resource once, as its storage definition.
     pub fn resources(&self) -> &[Arc<ResourceDefinition>] {
         &self.stored
     }
 
-    /// By store key, `tinkerbell.org/hardware`, which gives the stored version; or by that and a
-    /// version, `tinkerbell.org/hardware@v1alpha1`.
+    /// Finds a definition by store key, such as `tinkerbell.org/hardware`, which means the storage
+    /// version, or by key and version, such as `tinkerbell.org/hardware@v1alpha1`.
     pub fn by_id(&self, id: &str) -> Option<&Arc<ResourceDefinition>> {
         let (group, plural) = id.split_once('/')?;
         match plural.split_once('@') {
@@ -117,13 +119,13 @@ impl Registry {
             None => {
                 let is =
                     |one: &&Arc<ResourceDefinition>| one.group == group && one.plural == plural;
-                // One that is stored as another kind is only served.
+                // A resource that is stored as another kind exists only in the served list.
                 self.stored.iter().find(is).or_else(|| self.served.iter().find(is))
             }
         }
     }
 
-    /// By path segments.
+    /// Finds a definition by the segments of a request path.
     pub fn by_path(
         &self,
         group: &str,
@@ -135,13 +137,14 @@ impl Registry {
             .find(|one| one.group == group && one.version == version && one.plural == plural)
     }
 
-    /// The kind whose objects are the namespaces.
+    /// Returns the kind Namespace, if it is served.
     pub fn namespaces(&self) -> Option<&Arc<ResourceDefinition>> {
         self.stored.iter().find(|one| one.is_namespace)
     }
 }
 
-/// Groups stay in order of registration; inside one the preferred version comes first.
+/// Sorts versions: groups stay in order of registration; inside a group the preferred version comes
+/// first.
 fn sort(definitions: &mut [Arc<ResourceDefinition>]) {
     let mut groups: Vec<String> = Vec::new();
     for definition in definitions.iter() {

@@ -1,27 +1,27 @@
-//! Where a kind keeps its replicas, and that what stands there are numbers
+//! Paths of the replica fields of a kind, and the check that the fields are numbers
 //! (apiextensions-apiserver `pkg/registry/customresource/validator.go`).
 
 use schema::FieldError;
 use serde_json::{Value, json};
 
-/// Where the replicas of a scalable object are, as dotted paths from its root.
+/// Paths of the replica fields of a scalable object, dotted, from its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scale {
-    /// The number asked for, below `.spec`.
+    /// Path of the desired number, below `.spec`.
     pub spec_replicas: String,
-    /// The number there is, below `.status`.
+    /// Path of the observed number, below `.status`.
     pub status_replicas: String,
-    /// The text form of the selector of the replicas, below `.status` or `.spec`.
+    /// Path of the label selector in text form, below `.status` or `.spec`.
     pub label_selector: Option<String>,
 }
 
 impl Scale {
-    /// What is wrong with the replicas asked for.
+    /// Returns mistakes in the desired number of replicas.
     pub fn spec_mistakes(&self, object: &Value) -> Vec<FieldError> {
         number(object, &self.spec_replicas)
     }
 
-    /// What is wrong with the replicas there are, and with their selector.
+    /// Returns mistakes in the observed number of replicas and in the selector.
     pub fn status_mistakes(&self, object: &Value) -> Vec<FieldError> {
         let mut errors = number(object, &self.status_replicas);
         if let Some(path) = &self.label_selector
@@ -47,8 +47,8 @@ fn number(object: &Value, path: &str) -> Vec<FieldError> {
     vec![FieldError::invalid(path, &json!(value), detail)]
 }
 
-/// The value at `path`; the words of `unstructured.NestedInt64` and its like where it, or
-/// something on the way to it, is of another type.
+/// Returns the value at `path`. If the value or a parent has another type, returns the message of
+/// `unstructured.NestedInt64` and similar functions.
 fn at<'a>(
     object: &'a Value,
     path: &str,

@@ -1,4 +1,4 @@
-//! Values that no two objects of a kind may have.
+//! Values that no two objects of a kind may share.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 /// A value of an object that no other object of its kind may have, in any namespace.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UniqueValue {
-    /// Name of the value's sort, such as `MAC address`.
+    /// Name of the value's category, such as `MAC address`.
     pub what: &'static str,
-    /// The value in its canonical spelling.
+    /// The value in canonical form.
     pub value: String,
-    /// The field that has it.
+    /// Path of the field with the value.
     pub field: String,
 }
 
-/// Returns such values of an object.
+/// Function that returns the unique values of an object.
 pub type UniqueValues = Arc<dyn Fn(&Value) -> Vec<UniqueValue> + Send + Sync>;

@@ -2,15 +2,15 @@
 
 use std::cmp::Reverse;
 
-/// A key that sorts versions from the preferred one down: stable ones before beta and alpha, newer
-/// before older, and words that are no versions last, by the alphabet.
+/// Returns a sort key that puts preferred versions first: stable before beta and alpha, newer
+/// before older. Other names come last, in alphabetical order.
 pub fn preference(version: &str) -> impl Ord + use<> {
     let parsed = parse(version);
     let word = if parsed.is_none() { version.to_owned() } else { String::new() };
     (Reverse(parsed), word)
 }
 
-/// Level (2 stable, 1 beta, 0 alpha), major and minor number.
+/// Parses level (2 stable, 1 beta, 0 alpha), major and minor number.
 fn parse(version: &str) -> Option<(u8, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     let digits = |text: &str| text.find(|one: char| !one.is_ascii_digit()).unwrap_or(text.len());

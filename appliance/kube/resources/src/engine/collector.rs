@@ -1,9 +1,9 @@
-//! What a cluster's controller manager does for its API server: deletes objects whose owners are
-//! gone, empties namespaces that end, furnishes those that begin, and drops records that are old.
+//! The controller manager's work for the API server: deletes objects whose owners are gone, empties
+//! terminating namespaces, creates the default objects of new namespaces, and deletes old records.
 //!
-//! One task reads every change and keeps an index of owners; what follows from a change is a piece
-//! of [`Work`], done in small transactions beside others, so no writer waits long. Nothing it knows
-//! has to survive: a new start reads all objects once and comes to the same conclusions.
+//! One task reads every change and keeps an index of owners. A change results in [`Work`] items,
+//! done in small concurrent transactions, so no writer waits long. The index need not survive a
+//! restart: the next start reads all objects once and computes the same work.
 
 mod expiry;
 mod graph;
@@ -31,49 +31,50 @@ use self::sweep::owner_key;
 use super::{Engine, failed};
 use crate::status_error::StatusError;
 
-/// Pieces of work done at the same time, so that they share commits.
+/// Maximum concurrent work items, which can share commits.
 const AT_ONCE: usize = 16;
-/// How long to wait before everything is read anew after a failure.
+/// Delay after a failure before all objects are read again.
 const RETRY: Duration = Duration::from_secs(5);
-/// How often old records are looked for, and what depends on kinds that have come since.
+/// Interval of the checks for expired records and for owned objects of kinds added since.
 const TICK: Duration = Duration::from_secs(30);
 
-/// Something to look at; when it has been seen to, nothing more follows from what was known.
+/// Work item. After it is done, the known changes require no further work on its subject.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Work {
     /// An object whose owners may be gone.
     Dependent(Key),
-    /// An owner that waits for its dependents to be deleted.
+    /// An owner that waits until its dependents are deleted.
     Foreground(Key),
-    /// An owner that waits for its dependents to forget it.
+    /// An owner that waits until its dependents no longer refer to it.
     Orphaning(Key),
-    /// A namespace that ends.
+    /// A namespace that is terminating.
     Ending(String),
-    /// A namespace that lives, and may lack what every namespace has.
+    /// An active namespace that may lack default objects.
     Beginning(String),
 }
 
-/// The task that collects what nobody needs any more.
+/// Task that deletes dependents without owners, contents of terminating namespaces and expired
+/// records.
 pub struct Collector {
     engine: Engine,
-    /// Resource and object, to be in every namespace.
+    /// Default objects of every namespace, each with its resource.
     defaults: Vec<(String, Value)>,
     graph: Graph,
-    /// Revision of the last change that was taken in. What a survey reads may be newer.
+    /// Revision of the last change that was processed. Objects read by a survey may be newer.
     seen: u64,
     expiries: Expiries,
-    /// Namespaces that are ending: what happens in them may let them go.
+    /// Terminating namespaces: a change in one of them may complete its deletion.
     ending: BTreeSet<String>,
-    /// Whether a namespace that begins to end is left alone for a while.
+    /// True if a namespace that starts to terminate is left alone for five seconds.
     hesitates: bool,
     queue: Queue,
-    /// The registry's generation at which the queue was last filled with everything owned.
+    /// Generation of the registry at which all owned objects were last queued.
     generation: u64,
 }
 
 impl Collector {
-    /// A collector over `engine`; `defaults` are objects to be in every namespace, each with its
-    /// resource (`/serviceaccounts`), created where they are missing.
+    /// Makes a collector over `engine`. `defaults` are the default objects of every namespace, each
+    /// with its resource (`/serviceaccounts`); missing ones are created.
     pub fn new(engine: Engine, defaults: Vec<(String, Value)>) -> Self {
         Self {
             engine,
@@ -88,16 +89,17 @@ impl Collector {
         }
     }
 
-    /// Leaves a namespace that begins to end alone for five seconds, as upstream's namespace
-    /// controller does (`namespaceDeletionGracePeriod`). Nobody has to wait for that on a box; but
-    /// clients are written that take away its finalizer themselves, and fail where it is gone.
+    /// Leaves a namespace that starts to terminate alone for five seconds, as upstream's namespace
+    /// controller does (`namespaceDeletionGracePeriod`). The box itself does not need this delay.
+    /// But some clients remove the namespace's finalizer themselves, and fail if it is already
+    /// gone.
     #[must_use]
     pub fn hesitating(mut self) -> Self {
         self.hesitates = true;
         self
     }
 
-    /// Collects until `shutdown` resolves.
+    /// Runs the collector until `shutdown` resolves.
     pub async fn run(mut self, shutdown: impl Future<Output = ()> + Send) {
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -117,13 +119,13 @@ impl Collector {
         }
     }
 
-    /// Reads everything once, then follows the changes; ends with what went wrong.
+    /// Reads all objects once, then follows the changes. Returns the error that ended the loop.
     async fn follow(&mut self) -> Result<(), StatusError> {
         let mut watch = self.survey().await?;
         let mut tick = tokio::time::interval(TICK);
         loop {
             let due = self.queue.due();
-            // Changes may come without a pause: they are last.
+            // Changes may arrive without a pause, so this branch is last.
             tokio::select! {
                 biased;
                 () = tokio::time::sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() =>
@@ -138,7 +140,7 @@ impl Collector {
         }
     }
 
-    /// Reads every object there is; gives the watch of what comes after.
+    /// Reads all existing objects; returns the watch of later changes.
     pub(super) async fn survey(&mut self) -> Result<Watch, StatusError> {
         let engine = self.engine.clone();
         let revision = engine.revision();
@@ -199,7 +201,7 @@ impl Collector {
         let before = self.graph.put(&key, head);
         if before != head.owner_references {
             self.push(Work::Dependent(key.clone()));
-            // Whoever waits for this one may wait no longer.
+            // Owners that wait for this object may now be deletable.
             self.wake_owners(&key.namespace, &before);
         }
         if head.is_deleting() && !head.waits_for_dependents() && !head.orphans_dependents() {
@@ -277,7 +279,7 @@ impl Collector {
         self.queue.push(work, Instant::now());
     }
 
-    /// Does a batch of what there is to do; what fails is tried again later.
+    /// Does a batch of due work; retries failed items later.
     async fn work(&mut self) {
         let batch = self.queue.take(Instant::now());
         let this = &*self;
@@ -300,7 +302,7 @@ impl Collector {
         self.queue.gather(Instant::now());
     }
 
-    /// Does one piece; whether it is to be done again at once.
+    /// Does one work item. Returns true if the item must run again at once.
     pub(super) async fn one(&self, work: &Work) -> Result<bool, StatusError> {
         let engine = &self.engine;
         match work {
@@ -336,14 +338,14 @@ impl Collector {
         }
     }
 
-    /// The uid of an owner whose last change was taken in, so that its dependents are known. Any
-    /// other owner is left: its change is still to come, and brings this work again.
+    /// Returns the uid of an owner whose last change was processed, so its dependents are known.
+    /// Another owner is skipped: its later change queues this work again.
     fn settled(&self, key: &Key) -> Result<Option<String>, StatusError> {
         let found = self.find(key)?.filter(|(revision, _)| *revision <= self.seen);
         Ok(found.map(|(_, uid)| uid))
     }
 
-    /// Revision and uid of an object.
+    /// Returns revision and uid of an object.
     fn find(&self, key: &Key) -> Result<Option<(u64, String)>, StatusError> {
         let stored = self.engine.inner.store.get(key);
         let stored = stored.map_err(|error| failed("read an object", &error))?;

@@ -1,4 +1,5 @@
-//! Objects as JSON: stored bytes to served value and back, and the few fields the engine reads.
+//! Objects as JSON: conversion between stored bytes and served values, and the few fields the
+//! engine reads.
 
 pub(crate) mod bytes;
 pub(crate) mod fields;
@@ -14,19 +15,19 @@ use serde_json::{Map, Value, json};
 use crate::definition::ResourceDefinition;
 use crate::status_error::{Reason, StatusError};
 
-/// Largest object anybody may write, in bytes of compact JSON; also the largest request body. The
-/// box's own marks have room above it: up to [`store::MAX_VALUE_BYTES`].
+/// Maximum size of an object that a client may write, in bytes of compact JSON; also the largest
+/// request body. The box's own additions may exceed it, up to [`store::MAX_VALUE_BYTES`].
 pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
-/// Deepest nesting of a stored object. Readers of JSON, ours too, give up at 128, and a list wraps
-/// its items once more.
+/// Maximum nesting depth of a stored object. JSON readers, ours too, stop at 128, and a list adds
+/// levels around its items.
 pub const MAX_DEPTH: usize = 100;
 
-/// Longest way to a value of an object, in bytes of the names on it. What is looked at below a name
-/// is told with its path, so that a long name over many values would be written as often.
+/// Maximum length of the path to a value in an object, in bytes of its field names. Messages repeat
+/// the path of each value, so a long name above many values would be repeated as often.
 pub const MAX_PATH_BYTES: usize = 4 * 1024;
 
-/// The form `definition` serves: the stored JSON with its revision as `metadata.resourceVersion`.
+/// Returns the served form: the stored JSON with its revision as `metadata.resourceVersion`.
 pub fn decode(
     definition: &ResourceDefinition,
     stored: &store::Stored,
@@ -34,8 +35,8 @@ pub fn decode(
     decode_written(definition, stored, stored.revision)
 }
 
-/// As [`decode`], of an object that was written at another revision than it is shown with: a
-/// deletion's, whose object is the one before.
+/// Works as [`decode`] for an object that was written at another revision than it shows: the last
+/// state of a deleted object.
 pub fn decode_written(
     definition: &ResourceDefinition,
     stored: &store::Stored,
@@ -51,9 +52,9 @@ pub fn decode_written(
     Ok(object)
 }
 
-/// The stored form of an object as `definition` serves it: compact JSON without
-/// `metadata.resourceVersion`, which is the store's. One that is going may be larger than it could
-/// be made: it carries what its deletion added, and finalizers are still to be taken away.
+/// Returns the stored form of a served object: compact JSON without `metadata.resourceVersion`,
+/// which the store provides. An object in deletion may exceed the normal limit: the deletion added
+/// fields, and clients must still be able to remove finalizers.
 pub fn encode(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
     if is_deleting(object) {
         return encode_own(definition, object);
@@ -61,7 +62,7 @@ pub fn encode(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>
     encode_within(MAX_OBJECT_BYTES, definition, object)
 }
 
-/// As [`encode`], for what the box itself writes into an object somebody else has made.
+/// Works as [`encode`], for the box's own additions to an object that a client made.
 pub fn encode_own(definition: &ResourceDefinition, object: &Value) -> Result<Vec<u8>, StatusError> {
     encode_within(store::MAX_VALUE_BYTES, definition, object)
 }
@@ -89,12 +90,12 @@ fn encode_within(
     Ok(bytes)
 }
 
-/// Writes `revision` into the served object.
+/// Sets `metadata.resourceVersion` to `revision` in the served object.
 pub fn set_revision(object: &mut Value, revision: u64) {
     metadata_mut(object).insert("resourceVersion".to_owned(), json!(revision.to_string()));
 }
 
-/// The object's metadata, made empty when it is missing or no object.
+/// Returns the object's metadata, created empty if it is missing or not an object.
 pub fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {
         *object = Value::Object(Map::new());
@@ -106,36 +107,36 @@ pub fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     metadata.as_object_mut().expect("it was just made an object")
 }
 
-/// A text in the metadata; empty when it is missing or no text.
+/// Returns a text field of the metadata; empty if it is missing or not text.
 pub fn meta<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// Whether deletion has been asked for and waits for finalizers.
+/// Returns true if the object has a `deletionTimestamp`.
 pub fn is_deleting(object: &Value) -> bool {
     object["metadata"]["deletionTimestamp"].is_string()
 }
 
-/// The finalizers that hold back deletion.
+/// Returns the finalizers that block deletion.
 pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
     object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Whether finalizers hold the object: a namespace has some of its own beside those of every
-/// object.
+/// Returns true if finalizers block the deletion. A namespace has its own finalizers in `spec`, in
+/// addition to those in `metadata`.
 pub fn is_held(definition: &ResourceDefinition, object: &Value) -> bool {
     let own = || object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     finalizers(object).next().is_some() || (definition.is_namespace && own())
 }
 
-/// Counts the generation up by one.
+/// Increments `metadata.generation` by one.
 pub fn bump_generation(object: &mut Value) {
     let next = object["metadata"]["generation"].as_i64().unwrap_or(0).saturating_add(1);
     metadata_mut(object).insert("generation".to_owned(), json!(next));
 }
 
-/// Whether two forms ask for different things: anything outside `metadata`, and outside `status`
-/// where that has its own subresource.
+/// Returns true if two forms differ in the desired state: anything outside `metadata`, and outside
+/// `status` if that has its own subresource.
 pub fn intent_differs(definition: &ResourceDefinition, one: &Value, other: &Value) -> bool {
     let ignored =
         |key: &str| key == "metadata" || (key == "status" && definition.status_subresource);
@@ -146,7 +147,7 @@ pub fn intent_differs(definition: &ResourceDefinition, one: &Value, other: &Valu
     strip(one) != strip(other)
 }
 
-/// A time as Kubernetes writes it: RFC 3339, whole seconds, Z.
+/// Formats a time as Kubernetes does: RFC 3339, whole seconds, Z.
 pub fn time_text(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

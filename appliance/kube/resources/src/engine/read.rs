@@ -1,4 +1,4 @@
-//! Reading: one object, lists, watches, and their text.
+//! Read operations: single objects, lists, watches, and their JSON text.
 
 pub mod list;
 pub mod selection;

@@ -1,4 +1,4 @@
-//! The engine's rules as tables, on a real store.
+//! Tables of the engine's rules, tested on a real store.
 
 mod applying;
 mod collecting;
@@ -30,7 +30,7 @@ const SECRETS: &str = "/secrets";
 const TEMPLATES: &str = "tinkerbell.org/templates";
 const EVENTS: &str = "/events";
 const NAMESPACES: &str = "/namespaces";
-/// A compiled-in kind but for its limit of three objects.
+/// A kind that behaves like a compiled-in one, but with a limit of three objects.
 const RECORDS: &str = "example.org/records";
 
 struct Bench {

@@ -1,4 +1,4 @@
-//! Writing: each way to change an object, and what may refuse it.
+//! Write operations, and the checks that may refuse them.
 
 pub mod admission;
 pub mod apply;

@@ -7,7 +7,7 @@ use crate::definition::ResourceDefinition;
 use crate::json_path::{JsonPath, printed};
 use crate::status_error::StatusError;
 
-/// A field selector: every requirement must hold. The default selects everything.
+/// A field selector: every requirement must match. The default selects all objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSelector(Vec<FieldRequirement>);
 
@@ -20,11 +20,11 @@ struct FieldRequirement {
 }
 
 impl FieldSelector {
-    /// Reads `metadata.name=x,status.phase!=y`; a comma, equals sign or backslash inside a value is
-    /// written with a backslash before it.
+    /// Parses `metadata.name=x,status.phase!=y`. A comma, equals sign or backslash inside a value
+    /// is escaped with a backslash.
     ///
     /// # Errors
-    /// 400 with the part that cannot be read.
+    /// 400 with the part that cannot be parsed.
     pub fn parse(text: &str) -> Result<Self, StatusError> {
         let parts = split_unescaped(text);
         if parts.len() > MAX_REQUIREMENTS {
@@ -34,17 +34,17 @@ impl FieldSelector {
         parts.map(|part| requirement(text, part)).collect::<Result<Vec<_>, _>>().map(Self)
     }
 
-    /// The selector of one object by name.
+    /// Makes the selector of one object by name.
     pub fn name(name: &str) -> Self {
         let field = "metadata.name".to_owned();
         let path = JsonPath::dotted(&field);
         Self(vec![FieldRequirement { field, path, value: name.to_owned(), equal: true }])
     }
 
-    /// Checks that the kind lets itself be selected by these fields.
+    /// Checks that the kind supports selection by these fields.
     ///
     /// # Errors
-    /// 400 naming the first field that cannot be selected.
+    /// 400 with the first unsupported field.
     pub fn check(&self, definition: &ResourceDefinition) -> Result<(), StatusError> {
         for requirement in &self.0 {
             let field = &requirement.field;
@@ -54,7 +54,7 @@ impl FieldSelector {
             if known {
                 continue;
             }
-            // Kinds with no fields of their own to select by share one check upstream.
+            // Upstream has one common check for kinds without selectable fields of their own.
             let shared = definition.native && definition.selectable_fields.is_empty();
             return Err(StatusError::bad_request(match shared {
                 true => format!(
@@ -68,8 +68,8 @@ impl FieldSelector {
         Ok(())
     }
 
-    /// Decides what name and namespace decide: `None` when they do not match, else whether there
-    /// are requirements on other fields.
+    /// Evaluates the requirements on name and namespace. Returns `None` if they do not match,
+    /// otherwise true if there are requirements on other fields.
     pub(crate) fn beyond_the_key(&self, namespace: &str, name: &str) -> Option<bool> {
         let mut beyond = false;
         for requirement in &self.0 {
@@ -88,13 +88,13 @@ impl FieldSelector {
         Some(beyond)
     }
 
-    /// The only name that can match, where one is asked for.
+    /// Returns the only name that can match, if the selector requires one.
     pub fn only_name(&self) -> Option<&str> {
         let named = self.0.iter().find(|one| one.field == "metadata.name" && one.equal);
         named.map(|one| one.value.as_str())
     }
 
-    /// Whether the object's fields meet every requirement; a field that is missing reads as empty.
+    /// Returns true if the object's fields meet every requirement; a missing field counts as empty.
     pub fn matches(&self, object: &Value) -> bool {
         self.0.iter().all(|requirement| {
             let found = requirement.path.first(object).map(printed).unwrap_or_default();
@@ -102,7 +102,7 @@ impl FieldSelector {
         })
     }
 
-    /// Whether everything matches.
+    /// Returns true if the selector has no requirements.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

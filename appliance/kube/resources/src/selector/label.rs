@@ -1,4 +1,4 @@
-//! Label selectors: the grammar and the words of `k8s.io/apimachinery` `pkg/labels`.
+//! Label selectors: the grammar and the messages of `k8s.io/apimachinery` `pkg/labels`.
 
 use schema::names;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::MAX_REQUIREMENTS;
 use crate::status_error::StatusError;
 
-/// A label selector: every requirement must hold. The default selects everything.
+/// A label selector: every requirement must match. The default selects all objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSelector(Vec<(String, Condition)>);
 
-/// What a requirement says of one label.
+/// Condition of a requirement on one label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Condition {
     Exists,
@@ -28,7 +28,7 @@ impl Condition {
             Self::Exists => value.is_some(),
             Self::Absent => value.is_none(),
             Self::In(values) => value.is_some_and(|value| values.iter().any(|one| one == value)),
-            // An object without the label is not in the set either.
+            // An object without the label is not in the set, so it matches.
             Self::NotIn(values) => value.is_none_or(|value| values.iter().all(|one| one != value)),
             Self::Above(limit) => number().is_some_and(|number| number > *limit),
             Self::Below(limit) => number().is_some_and(|number| number < *limit),
@@ -37,32 +37,32 @@ impl Condition {
 }
 
 impl LabelSelector {
-    /// Reads `a=b, c!=d, e in (f, g), h notin (i), j, !k, l>1`.
+    /// Parses `a=b, c!=d, e in (f, g), h notin (i), j, !k, l>1`.
     ///
     /// # Errors
-    /// 400 with what was found in place of what was expected.
+    /// 400 with the found and the expected token.
     pub fn parse(text: &str) -> Result<Self, StatusError> {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         parser.selector().map(Self).map_err(StatusError::bad_request)
     }
 
-    /// Whether the object's labels meet every requirement.
+    /// Returns true if the object's labels meet every requirement.
     pub fn matches(&self, object: &Value) -> bool {
         self.holds(|key| object["metadata"]["labels"].get(key).and_then(Value::as_str))
     }
 
-    /// Whether labels, given by a look-up, meet every requirement.
+    /// Returns true if the labels that a look-up returns meet every requirement.
     pub(crate) fn holds<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|(key, condition)| condition.holds(label(key)))
     }
 
-    /// Whether everything matches.
+    /// Returns true if the selector has no requirements.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Splits into words and the marks `( ) , ! = == != > <`.
+/// Splits a text into words and the marks `( ) , ! = == != > <`.
 fn tokens(text: &str) -> Vec<&str> {
     let is_mark = |one: char| "=!(),><".contains(one);
     let mut tokens = Vec::new();
@@ -87,7 +87,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// The token ahead; empty at the end.
+    /// Returns the next token without consuming it; empty at the end.
     fn peek(&self) -> &'a str {
         self.tokens.get(self.at).copied().unwrap_or_default()
     }
@@ -179,7 +179,7 @@ impl<'a> Parser<'a> {
         Ok((key.to_owned(), condition))
     }
 
-    /// One value, which may be empty.
+    /// Parses one value, which may be empty.
     fn value(&mut self) -> Result<String, String> {
         match self.peek() {
             "" | "," => Ok(String::new()),
@@ -188,7 +188,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Values in parentheses; between commas there may be nothing, which is the empty value.
+    /// Parses values in parentheses; nothing between two commas is the empty value.
     fn values(&mut self) -> Result<Vec<String>, String> {
         let open = self.take();
         if open != "(" {

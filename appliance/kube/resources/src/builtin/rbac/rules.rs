@@ -1,4 +1,5 @@
-//! What makes a role or binding one (k8s.io/kubernetes, pkg/apis/rbac/validation and v1/defaults).
+//! Validation and defaults of roles and bindings (k8s.io/kubernetes, pkg/apis/rbac/validation and
+//! v1/defaults).
 
 use schema::FieldError;
 use serde_json::{Value, json};
@@ -7,7 +8,7 @@ const GROUP: &str = rbac::RBAC_GROUP;
 
 type Errors = Vec<FieldError>;
 
-/// ClusterRole.
+/// Checks the rules and the aggregation rule of a ClusterRole.
 pub(super) fn cluster_role(object: &Value, _old: Option<&Value>) -> Errors {
     let mut errors = rules(object, false);
     let Some(aggregation) = given(object, "aggregationRule") else { return errors };
@@ -26,7 +27,7 @@ pub(super) fn cluster_role(object: &Value, _old: Option<&Value>) -> Errors {
     errors
 }
 
-/// Role.
+/// Checks the rules of a Role.
 pub(super) fn role(object: &Value, _old: Option<&Value>) -> Errors {
     rules(object, true)
 }
@@ -92,12 +93,12 @@ fn check_selector(at: &str, selector: &Value, errors: &mut Errors) {
     }
 }
 
-/// ClusterRoleBinding.
+/// Checks the subjects and the role reference of a ClusterRoleBinding.
 pub(super) fn cluster_role_binding(object: &Value, old: Option<&Value>) -> Errors {
     binding(object, old, false)
 }
 
-/// RoleBinding.
+/// Checks the subjects and the role reference of a RoleBinding.
 pub(super) fn role_binding(object: &Value, old: Option<&Value>) -> Errors {
     binding(object, old, true)
 }
@@ -127,7 +128,7 @@ fn binding(object: &Value, old: Option<&Value>, namespaced: bool) -> Errors {
         check_subject(&format!("subjects[{at}]"), subject, namespaced, &mut errors);
     }
     if old.is_some_and(|old| old["roleRef"] != *role) {
-        // Upstream shows it as Go names its fields.
+        // Upstream shows the reference with its Go field names.
         let shown = json!({
             "APIGroup": role["apiGroup"],
             "Kind": role["kind"],
@@ -165,8 +166,8 @@ fn check_subject(at: &str, subject: &Value, namespaced: bool, errors: &mut Error
     }
 }
 
-/// Takes out what is null, as the rules of a role without any are when a client in Go writes it,
-/// and fills in what clients may leave out of a binding: the API groups.
+/// Removes null values, which Go clients write for a role without rules. Fills in the API groups
+/// that clients may omit from a binding.
 pub(super) fn prepare(object: &mut Value) {
     stdx::json::drop_nulls(object);
     if object.get("roleRef").is_some_and(Value::is_object)

@@ -1,4 +1,4 @@
-//! One good and several bad objects of each kind.
+//! One valid and several invalid objects of each kind.
 
 use super::{
     config_map, event, lease, prepare_namespace, prepare_secret, rule_set, secret, workflow,
@@ -58,7 +58,7 @@ fn rules_are_patterns_that_can_be_used() {
     let told = rule_set(&set(&[good, unknown, "{", r#"{"a": [{"regexp": "("}]}"#]), None);
     assert_eq!(fields_of(&told), ["spec.rules[1]", "spec.rules[2]", "spec.rules[3]"]);
     assert!(format!("{:?}", told[0]).contains("begins"), "{told:?}");
-    // One from before there was this rule must be able to lose its finalizers.
+    // A rule set stored before this rule existed must be able to lose its finalizers.
     assert_eq!(rule_set(&set(&[good, unknown]), Some(&set(&[unknown]))), []);
     let many = vec![good; api::tinkerbell::RULES_MAX + 1];
     assert_eq!(fields_of(&rule_set(&set(&many), None)), ["spec.rules"]);
@@ -104,7 +104,7 @@ fn a_workflow_that_has_begun_keeps_what_it_is_made_of() {
     }
     let old = run(json!("RUNNING"), &spec);
     assert_eq!(workflow(&run(json!("RUNNING"), &with("disabled", json!(true))), Some(&old)), []);
-    // A field that is left out and one that is empty say the same.
+    // An omitted field equals an empty field.
     let empty = json!({ "hardwareRef": "", "hardwareMap": {}, "bootOptions": { "isoURL": "" } });
     let (bare, full) = (run(json!("RUNNING"), &json!({})), run(json!("RUNNING"), &empty));
     assert_eq!(workflow(&full, Some(&bare)), []);
@@ -116,7 +116,7 @@ fn names_of_workflows_leave_room_for_those_of_their_jobs() {
     let named = |length: usize| json!({ "metadata": { "name": "a".repeat(length) } });
     assert_eq!(fields(workflow, &named(200)), [""; 0]);
     assert_eq!(fields(workflow, &named(201)), ["metadata.name"]);
-    // One that is there already can still be written and deleted.
+    // A stored workflow with a long name can still be written and deleted.
     assert_eq!(workflow(&named(201), Some(&named(201))), []);
 }
 

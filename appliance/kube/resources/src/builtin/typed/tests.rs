@@ -1,4 +1,4 @@
-//! Objects of the wrong type, kind by kind, and what is said about them.
+//! Objects of the wrong type, kind by kind, and the messages about them.
 
 use std::collections::BTreeMap;
 
@@ -63,13 +63,13 @@ fn hardware_of_the_wrong_type_is_told_by_its_field() {
             interface(json!({ "dhcp": { "name_servers": ["1.1.1.1", null] } })),
             "spec.interfaces[1].dhcp.name_servers[1]: Invalid value: null: must be a string",
         ),
-        // Below fields that keep what they do not know.
+        // Fields below a node that preserves unknown fields.
         (
             "Hardware",
             json!({ "spec": { "metadata": { "instance": { "x": 1, "tags": ["a", 1] } } } }),
             "spec.metadata.instance.tags[1]: Invalid value: 1: must be a string",
         ),
-        // What may be private is not repeated.
+        // The message must not repeat a value that may be private.
         (
             "Hardware",
             json!({ "spec": { "userData": { "password": "hunter2" } } }),

@@ -1,4 +1,4 @@
-//! When records have outlived their time, by a clock that nobody can set.
+//! Expiry times of records, measured by the monotonic clock, which cannot be set.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use store::Key;
 
-/// Records whose end is kept in mind; more are found at the next start.
+/// Maximum records with a tracked expiry; the next start finds further ones.
 const MAX_RECORDS: usize = 100_000;
 
-/// Ends of records as moments of the steady clock, the nearest first.
+/// Expiry times of records on the monotonic clock, the earliest first.
 #[derive(Debug, Default)]
 pub(crate) struct Expiries {
     ends: BinaryHeap<Reverse<(Duration, u64, Key)>>,
-    /// Ends that were known before the survey that is under way.
+    /// Expiry times from before the survey that is running.
     known: HashMap<(Key, u64), Duration>,
 }
 
 impl Expiries {
-    /// No ends, for another survey. A record that it finds again keeps its end, whatever the time
-    /// of day is now.
+    /// Starts empty for another survey. A record that the survey finds again keeps its expiry time,
+    /// even if the wall clock was changed.
     pub fn again(self) -> Self {
         let known =
             self.ends.into_iter().map(|Reverse((end, revision, key))| ((key, revision), end));
         Self { ends: BinaryHeap::new(), known: known.collect() }
     }
 
-    /// The survey is over.
+    /// Drops the times from before the survey, which is complete.
     pub fn surveyed(&mut self) {
         self.known = HashMap::new();
     }
 
-    /// A record that was written with `revision` and ends at `end`.
+    /// Adds a record that was written at `revision` and expires at `end`.
     pub fn put(&mut self, key: &Key, revision: u64, end: Duration) {
         if self.ends.len() < MAX_RECORDS {
             let known = self.known.get(&(key.clone(), revision));
@@ -39,8 +39,8 @@ impl Expiries {
         }
     }
 
-    /// The records that have come to their end, with the revision they were written with; those
-    /// written again since are not over.
+    /// Returns the expired records with the revision of their write. The caller must skip a record
+    /// that was written again since.
     pub fn due(&mut self, now: Duration) -> Vec<(Key, u64)> {
         let mut due = Vec::new();
         while let Some(Reverse((end, ..))) = self.ends.peek()
@@ -86,7 +86,7 @@ mod tests {
         ends.put(&key("a"), 1, at(3600));
         ends.put(&key("b"), 2, at(3600));
         let mut ends = ends.again();
-        // By a clock that was set forward meanwhile both would be over.
+        // By a clock that was set forward meanwhile, both would be expired.
         ends.put(&key("a"), 1, at(0));
         ends.put(&key("b"), 3, at(10));
         ends.surveyed();

@@ -1,4 +1,4 @@
-//! Who names whom as its owner: every object that has owners, by their uids.
+//! Graph of owner references: every object that has owners, by their uids.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use store::Key;
 
 use super::head::{Head, Owner};
 
-/// Objects with owners, and owners' dependents. Owners need not exist.
+/// Objects with owners, and the dependents of each owner. An owner need not exist.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     owners: HashMap<Key, Vec<Owner>>,
@@ -17,13 +17,13 @@ pub(crate) struct Graph {
 #[derive(Debug, Default)]
 struct Dependents {
     keys: BTreeSet<Key>,
-    /// Whether the owner was seen to go. Remembered as long as there are dependents: of a kind that
-    /// went with its objects, nothing can be looked up any more.
+    /// True if the owner was seen to be deleted. Kept while there are dependents: if the kind was
+    /// removed with its objects, no lookup can find the owner any more.
     lost: bool,
 }
 
 impl Graph {
-    /// Takes in an object and its owners as they are now; those it had before.
+    /// Records an object with its present owners; returns its previous owners.
     pub fn put(&mut self, key: &Key, head: &Head) -> Vec<Owner> {
         if let Some(dependents) = self.dependents.get_mut(&head.uid) {
             dependents.lost = false;
@@ -44,7 +44,7 @@ impl Graph {
         before
     }
 
-    /// Forgets an object that is gone; the owners it had.
+    /// Removes a deleted object; returns the owners it had.
     pub fn remove(&mut self, key: &Key) -> Vec<Owner> {
         let owners = self.owners.remove(key).unwrap_or_default();
         for owner in &owners {
@@ -62,26 +62,26 @@ impl Graph {
         }
     }
 
-    /// Takes in that the object with this uid is gone.
+    /// Records that the object with this uid was deleted.
     pub fn lose(&mut self, uid: &str) {
         if let Some(dependents) = self.dependents.get_mut(uid) {
             dependents.lost = true;
         }
     }
 
-    /// The uids of an object's owners that were seen to go.
+    /// Returns the uids of an object's owners that were seen to be deleted.
     pub fn lost(&self, key: &Key) -> BTreeSet<String> {
         let lost = |uid: &str| self.dependents.get(uid).is_some_and(|one| one.lost);
         let owners = self.owners.get(key).into_iter().flatten();
         owners.map(|owner| &owner.uid).filter(|uid| lost(uid)).cloned().collect()
     }
 
-    /// The objects that name `uid` as an owner.
+    /// Returns the objects that name `uid` as an owner.
     pub fn dependents(&self, uid: &str) -> impl Iterator<Item = &Key> {
         self.dependents.get(uid).into_iter().flat_map(|one| &one.keys)
     }
 
-    /// Every object that has owners.
+    /// Returns every object that has owners.
     pub fn owned(&self) -> impl Iterator<Item = &Key> {
         self.owners.keys()
     }
@@ -124,10 +124,10 @@ mod tests {
         graph.put(&a, &head(&["1", "2"]));
         assert_eq!(lost(&graph), [] as [&str; 0]);
         graph.lose("1");
-        // Still so when the object is written.
+        // The owner stays lost when the object is written again.
         graph.put(&a, &head(&["2", "1"]));
         assert_eq!(lost(&graph), ["1"]);
-        // One that is there again, from a snapshot, is not lost.
+        // An owner that exists again, from a snapshot, is not lost.
         graph.put(&Key::new("/secrets", "x", "b"), &Head { uid: "1".to_owned(), ..head(&[]) });
         assert_eq!(lost(&graph), [] as [&str; 0]);
         graph.lose("2");

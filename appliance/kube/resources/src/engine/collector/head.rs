@@ -1,11 +1,11 @@
-//! The few fields of an object that decide whether it may stay.
+//! The few fields of an object on which garbage collection depends.
 
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::super::{FOREGROUND, ORPHAN};
 
-/// An object's metadata, as far as the collector reads it.
+/// Metadata of an object, as far as the collector reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Head {
@@ -20,14 +20,14 @@ pub(crate) struct Head {
     pub managed_fields: Vec<Written>,
 }
 
-/// When a manager of fields wrote.
+/// Time of a write, from a `managedFields` entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct Written {
     pub time: Option<String>,
 }
 
-/// A reference to an owner.
+/// Owner reference of an object, as far as the collector reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Owner {
@@ -45,39 +45,39 @@ struct Object {
 }
 
 impl Head {
-    /// Reads stored bytes; `None` when they are no object.
+    /// Reads stored bytes; `None` if they are not a JSON object.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         serde_json::from_slice::<Object>(bytes).ok().map(|object| object.metadata)
     }
 
-    /// When the object was last written, as far as it says so itself.
+    /// Returns the time of the last write that the object's own metadata records.
     pub fn written(&self) -> Option<Timestamp> {
         let managed = self.managed_fields.iter().map(|one| &one.time);
         let times = managed.chain([&self.creation_timestamp]).flatten();
         times.filter_map(|time| time.parse().ok()).max()
     }
 
-    /// Whether deletion has been asked for.
+    /// Returns true if the object has a `deletionTimestamp`.
     pub fn is_deleting(&self) -> bool {
         self.deletion_timestamp.is_some()
     }
 
-    /// Whether it waits for its dependents to be deleted.
+    /// Returns true if the object waits until its dependents are deleted.
     pub fn waits_for_dependents(&self) -> bool {
         self.is_deleting() && self.has(FOREGROUND)
     }
 
-    /// Whether it waits for its dependents to be orphaned.
+    /// Returns true if the object waits until its dependents are orphaned.
     pub fn orphans_dependents(&self) -> bool {
         self.is_deleting() && self.has(ORPHAN)
     }
 
-    /// Whether it has this finalizer.
+    /// Returns true if the object has this finalizer.
     pub fn has(&self, finalizer: &str) -> bool {
         self.finalizers.iter().any(|one| one == finalizer)
     }
 
-    /// Whether it keeps the owner with this uid from going, when that waits for its dependents.
+    /// Returns true if the object blocks the foreground deletion of the owner with this uid.
     pub fn blocks(&self, owner: &str) -> bool {
         let mut owners = self.owner_references.iter();
         owners.any(|one| one.uid == owner && one.block_owner_deletion == Some(true))

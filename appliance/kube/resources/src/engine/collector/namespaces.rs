@@ -1,5 +1,5 @@
-//! The end of a namespace: what it holds is deleted, then it goes. And its beginning: the objects
-//! every namespace has.
+//! Deletion of a namespace: its objects are deleted first, then the namespace. Also creation: the
+//! default objects of every namespace.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::status_error::{Reason, StatusError};
 /// Objects of a namespace deleted in one step.
 const BATCH: usize = 64;
 
-/// What is left in a namespace of one kind.
+/// Remaining objects of one kind in a namespace.
 struct Left {
     definition: Arc<ResourceDefinition>,
     objects: usize,
-    /// Finalizers that hold them, with how many objects each.
+    /// Finalizers that block their deletion, with the number of objects for each.
     finalizers: Vec<(String, usize)>,
 }
 
 impl Engine {
-    /// Deletes the next part of what a terminating namespace holds, or lets it go when it holds
-    /// nothing. Answers whether there is more to do at once: objects that wait for their own
-    /// finalizers are not.
+    /// Deletes the next batch of objects in a terminating namespace, or removes the namespace if it
+    /// is empty. Returns true if there is more to delete at once; objects that wait for their own
+    /// finalizers do not count.
     pub(super) async fn empty_namespace(&self, name: &str) -> Result<bool, StatusError> {
         let registry = self.registry();
         let Some(namespaces) = registry.namespaces().cloned() else { return Ok(false) };
@@ -69,7 +69,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Objects in a namespace that are still to be deleted, a batch of them, and what is there.
+    /// Returns a batch of objects still to be deleted in a namespace, and a summary of all
+    /// remaining objects.
     fn inside(
         &self,
         registry: &Registry,
@@ -106,7 +107,8 @@ impl Engine {
         Ok((batch, left))
     }
 
-    /// Takes the finalizer from a namespace that is empty, or says in it what keeps it.
+    /// Removes the finalizer from an empty namespace, or records in its status what blocks its
+    /// deletion.
     async fn close_namespace(
         &self,
         registry: &Arc<Registry>,
@@ -133,7 +135,7 @@ impl Engine {
             if !is_deleting(&object) {
                 return Ok(());
             }
-            // Nothing can be created in it any more, so empty now is empty for good.
+            // No object can be created in the namespace any more, so it stays empty.
             if empty && is_empty(txn, &registry, &name)? {
                 let listed = object["spec"]["finalizers"].as_array_mut();
                 if let Some(listed) = listed {
@@ -149,7 +151,7 @@ impl Engine {
         .await
     }
 
-    /// Creates what `defaults` lists in a namespace, where it is missing.
+    /// Creates the missing objects of `defaults` in a namespace.
     pub(super) async fn furnish(
         &self,
         namespace: &str,
@@ -162,7 +164,7 @@ impl Engine {
             let made =
                 self.create(resource, namespace, object.clone(), WriteOptions::default()).await;
             match made.map_err(|error| (error.reason, error)) {
-                // It is there, or the namespace is on its way out.
+                // The object exists already, or the namespace is terminating.
                 Ok(_) | Err((Reason::AlreadyExists | Reason::Forbidden | Reason::NotFound, _)) => {}
                 Err((_, error)) => return Err(error),
             }
@@ -181,7 +183,8 @@ fn is_empty(txn: &Txn<'_>, registry: &Registry, namespace: &str) -> Result<bool,
     Ok(true)
 }
 
-/// What keeps a namespace, in the conditions upstream's namespace controller writes.
+/// Returns the conditions that explain what blocks a namespace, as upstream's namespace controller
+/// writes them.
 fn conditions(left: &[Left], now: Timestamp) -> Vec<Value> {
     let at = time_text(now);
     let make = |kind: &str, is: bool, reason: &str, message: String| {
@@ -219,7 +222,7 @@ fn conditions(left: &[Left], now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Puts conditions into a namespace's status; whether that says anything new.
+/// Writes conditions into a namespace's status. Returns true if their content changed.
 fn take_conditions(object: &mut Value, conditions: Vec<Value>) -> bool {
     let says = |condition: &Value| {
         ["type", "status", "reason", "message"].map(|field| condition[field].clone())

@@ -1,4 +1,4 @@
-//! What the collector has to do, and when.
+//! Work queue of the collector, with due times.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -7,26 +7,26 @@ use tokio::time::Instant;
 
 use super::Work;
 
-/// Pieces taken up in one step: between steps new changes are read.
+/// Maximum work items per step; new changes are read between steps.
 const BATCH: usize = 64;
-/// How long changes are gathered before anything is done about them, counted from the first.
+/// Time during which changes are collected before work starts, counted from the first change.
 const DEBOUNCE: Duration = Duration::from_millis(20);
-/// How long a piece that failed is put aside; the others go on meanwhile.
+/// Delay before a failed work item is retried; other items are not delayed.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Pieces of work, each once.
+/// Work items, without duplicates.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     ready: BTreeSet<Work>,
-    /// When the ready ones are due: a deadline, however many more there come.
+    /// Due time of the ready items; later items do not move it.
     due: Option<Instant>,
     aside: BTreeSet<Work>,
-    /// Those put aside, the first to come back first.
+    /// Failed items with their retry time, the earliest first.
     retries: VecDeque<(Instant, Work)>,
 }
 
 impl Queue {
-    /// Puts a piece in; one that was put aside comes back in its own time.
+    /// Adds an item. A failed item waits for its retry time.
     pub fn push(&mut self, work: Work, now: Instant) {
         if !self.aside.contains(&work) {
             self.ready.insert(work);
@@ -34,7 +34,7 @@ impl Queue {
         }
     }
 
-    /// Puts a piece that failed aside.
+    /// Delays a failed item by [`RETRY`].
     pub fn put_aside(&mut self, work: Work, now: Instant) {
         self.ready.remove(&work);
         if self.aside.insert(work.clone()) {
@@ -42,13 +42,13 @@ impl Queue {
         }
     }
 
-    /// When there is something to do; `None` when there is nothing.
+    /// Returns the time of the next due work; `None` if the queue is empty.
     pub fn due(&self) -> Option<Instant> {
         let retry = self.retries.front().map(|(at, _)| *at);
         self.due.into_iter().chain(retry).min()
     }
 
-    /// A batch of what is due. What is left waits until [`Queue::gather`].
+    /// Returns a batch of due items. The remaining items wait until [`Queue::gather`].
     pub fn take(&mut self, now: Instant) -> Vec<Work> {
         while let Some((_, work)) = self.retries.pop_front_if(|(at, _)| *at <= now) {
             self.aside.remove(&work);
@@ -58,7 +58,7 @@ impl Queue {
         std::iter::from_fn(|| self.ready.pop_first()).take(BATCH).collect()
     }
 
-    /// After a batch, lets changes be gathered again before the next one.
+    /// Starts the next collection period after a batch, if items remain.
     pub fn gather(&mut self, now: Instant) {
         self.due = (!self.ready.is_empty()).then(|| now + DEBOUNCE);
     }
@@ -96,7 +96,7 @@ mod tests {
         }
         let now = start + Duration::from_secs(1);
         assert_eq!(queue.take(now).len(), BATCH);
-        // However long the batch took, changes are read before the next one.
+        // Changes are read before the next batch, even after a slow one.
         let now = now + Duration::from_secs(1);
         queue.gather(now);
         assert_eq!(queue.due(), Some(now + DEBOUNCE));

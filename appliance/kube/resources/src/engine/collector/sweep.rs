@@ -1,7 +1,7 @@
-//! What is done about one object: each in a transaction of its own that looks at the owners as they
-//! are at that moment, so that no decision rests on something that has changed since.
+//! Garbage collection of single objects. Each transaction reads the present owners, so no decision
+//! depends on outdated state.
 //!
-//! What is to be done says [`verdict`].
+//! [`verdict`] makes the decision.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::engine::write::delete::Deletion;
 use crate::status_error::{Reason, StatusError};
 
 impl Engine {
-    /// Deletes the object if none of its owners exists any more, or forgets those that do not.
-    /// `dependents` are the objects that name it as theirs, `lost` owners of it that were seen to
-    /// go.
+    /// Deletes the object if none of its owners exists any more. If some exist, removes the
+    /// references to the others. `dependents` are the objects that name it as owner; `lost` are its
+    /// owners that were seen to be deleted.
     pub(super) async fn collect_dependent(
         &self,
         key: Key,
@@ -39,7 +39,7 @@ impl Engine {
                 .collect::<Result<_, _>>()?;
             let below = match owners.contains(&Found::Waiting) {
                 true => look_below(txn, &dependents)?,
-                // Then it makes no difference.
+                // Without an owner that waits, the dependents do not matter.
                 false => Below::Nothing,
             };
             match verdict(&head, &owners, below) {
@@ -59,7 +59,7 @@ impl Engine {
         .await
     }
 
-    /// Lets an owner go that waits for its dependents, once none is left that blocks it.
+    /// Removes an owner that waits for its dependents, after no blocking dependent remains.
     pub(super) async fn release_foreground(
         &self,
         key: Key,
@@ -83,7 +83,7 @@ impl Engine {
         .await
     }
 
-    /// Takes the owner with this uid out of an object's owners.
+    /// Removes the owner with this uid from an object's owner references.
     pub(super) async fn orphan(&self, key: Key, owner: String) -> Result<(), StatusError> {
         let registry = self.registry();
         let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
@@ -95,7 +95,7 @@ impl Engine {
         .await
     }
 
-    /// Lets an owner go whose dependents have been orphaned.
+    /// Removes an owner whose dependents have been orphaned.
     pub(super) async fn release_orphaning(&self, key: Key) -> Result<(), StatusError> {
         let registry = self.registry();
         let Some(definition) = registry.by_id(&key.resource).cloned() else { return Ok(()) };
@@ -110,7 +110,7 @@ impl Engine {
         .await
     }
 
-    /// Deletes a record that has outlived its time, unless it was written since `revision`.
+    /// Deletes an expired record, unless it was written after `revision`.
     pub(super) async fn expire(&self, key: Key, revision: u64) -> Result<(), StatusError> {
         self.commit(move |txn| {
             let stored = txn.get(&key).map_err(|error| failed("read a record", &error))?;
@@ -149,7 +149,7 @@ fn head_of(txn: &Txn<'_>, key: &Key) -> Result<Option<Head>, StatusError> {
     Ok(stored.and_then(|stored| Head::read(&stored.value)))
 }
 
-/// What there is below an object with these dependents.
+/// Classifies the dependents of an object.
 fn look_below(txn: &Txn<'_>, dependents: &[Key]) -> Result<Below, StatusError> {
     let mut below = Below::Nothing;
     for key in dependents {
@@ -167,7 +167,7 @@ fn look_up(
     lost: &BTreeSet<String>,
 ) -> Result<Found, StatusError> {
     let Some(definition) = kind_of(registry, owner) else {
-        // Of one whose kind went with it, nothing can be looked up.
+        // If the owner's kind was removed with the owner, no lookup is possible.
         return Ok(if lost.contains(&owner.uid) { Found::Absent } else { Found::Unknown });
     };
     let Some(key) = key_of(definition, &dependent.namespace, owner) else {
@@ -180,8 +180,8 @@ fn look_up(
     })
 }
 
-/// Where the owner would be: in the dependent's namespace, if its kind has namespaces. `None` when
-/// the kind is not served, and for an object of the whole box whose owner would be in a namespace.
+/// Returns the key of the owner: in the dependent's namespace, if the owner's kind is namespaced.
+/// `None` if the kind is not served, or if a cluster-scoped dependent names a namespaced owner.
 pub(super) fn owner_key(registry: &Registry, namespace: &str, owner: &Owner) -> Option<Key> {
     key_of(kind_of(registry, owner)?, namespace, owner)
 }
@@ -199,7 +199,8 @@ fn key_of(definition: &ResourceDefinition, namespace: &str, owner: &Owner) -> Op
     }
 }
 
-/// Deletes an object nobody owns any more; one that may not be deleted stays without its owners.
+/// Deletes an object without owners; an object that must not be deleted loses its owner references
+/// instead.
 fn delete(
     txn: &mut Txn<'_>,
     deletion: &Deletion<'_>,
@@ -214,7 +215,7 @@ fn delete(
     }
 }
 
-/// Keeps only the owners that `keep` says, by position and uid.
+/// Keeps only the owners for which `keep` returns true, by position and uid.
 fn forget_owners(
     txn: &mut Txn<'_>,
     place: &Place,
@@ -242,7 +243,7 @@ fn forget_owners(
     put(txn, place, &object)
 }
 
-/// Breaks a circle of objects that wait for each other: this one blocks its owners no longer.
+/// Breaks a cycle of objects that wait for each other: this object no longer blocks its owners.
 fn unblock_owners(txn: &mut Txn<'_>, place: &Place, mut object: Value) -> Result<(), Abort<()>> {
     let owners = metadata_mut(&mut object).get_mut("ownerReferences").and_then(Value::as_array_mut);
     for owner in owners.into_iter().flatten() {
@@ -267,7 +268,7 @@ fn drop_finalizer(
     settle(txn, place, &object)
 }
 
-/// Stores an object from which a finalizer was taken, or deletes it when that was the last.
+/// Stores an object after a finalizer was removed, or deletes the object if no finalizer remains.
 pub(super) fn settle(txn: &mut Txn<'_>, place: &Place, object: &Value) -> Result<(), StatusError> {
     let key = place.key(object["metadata"]["name"].as_str().unwrap_or_default());
     if is_deleting(object) && !is_held(&place.definition, object) {

@@ -1,4 +1,4 @@
-//! What becomes of an object that has owners: a decision, made from what was found of them.
+//! Decision about an object that has owners, made from the state of those owners.
 //!
 //! The rules are upstream's (`kube-controller-manager` `pkg/controller/garbagecollector`
 //! `attemptToDeleteItem`).
@@ -6,43 +6,44 @@
 use super::super::{FOREGROUND, ORPHAN, Propagation};
 use super::head::Head;
 
-/// What an owner reference leads to.
+/// State of the owner that an owner reference names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The owner, staying.
+    /// The owner exists and is not in foreground deletion.
     Solid,
-    /// The owner, waiting for its dependents to be deleted.
+    /// The owner waits until its dependents are deleted.
     Waiting,
-    /// Nothing, or another object of that name.
+    /// No object of that name exists, or its uid differs.
     Absent,
-    /// That cannot be told: the kind is not served, or an object of the whole box names one of a
-    /// namespace. Then the dependent is left alone.
+    /// The state cannot be determined: the kind is not served, or a cluster-scoped object names a
+    /// namespaced owner. The dependent is then left alone.
     Unknown,
 }
 
-/// What there is below an object: the objects that name it as their owner.
+/// Dependents of an object: the objects that name it as their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Below {
-    /// Nothing.
+    /// No dependents exist for the object.
     Nothing,
-    /// Dependents.
+    /// Dependents exist, and none waits for its own dependents.
     Dependents,
-    /// Dependents, of which one waits for its own, and so perhaps for this very object: a circle.
+    /// Dependents exist, and one waits for its own dependents, possibly for this object: a cycle.
     Circle,
 }
 
-/// What is to be done about an object.
+/// Action of the collector on an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing.
+    /// The object stays unchanged.
     Keep,
-    /// Of its owners, it forgets those that are not [`Found::Solid`].
+    /// The references to owners that are not [`Found::Solid`] are removed.
     Forget,
-    /// It is deleted; `unblock` says that it may not hold up its owners any longer.
+    /// The object is deleted. If `unblock` is true, the object first stops blocking its owners.
     Delete { policy: Propagation, unblock: bool },
 }
 
-/// Judges the object with this `head`: `owners` are what its references lead to, one by one.
+/// Decides about the object with this `head`; `owners` are the states of its references, one by
+/// one.
 pub(crate) fn verdict(head: &Head, owners: &[Found], below: Below) -> Verdict {
     if head.is_deleting() || owners.is_empty() || owners.contains(&Found::Unknown) {
         return Verdict::Keep;
@@ -58,7 +59,7 @@ pub(crate) fn verdict(head: &Head, owners: &[Found], below: Below) -> Verdict {
     Verdict::Delete { policy, unblock: waited_for && below == Below::Circle }
 }
 
-/// What the object's own finalizers say of its dependents.
+/// Returns the propagation policy that the object's own finalizers request.
 fn wished(head: &Head) -> Propagation {
     match (head.has(ORPHAN), head.has(FOREGROUND)) {
         (true, _) => Propagation::Orphan,
@@ -108,7 +109,7 @@ mod tests {
         for (finalizers, owners, below, expected) in table {
             let judged = verdict(&head(finalizers, false), owners, below);
             assert_eq!(judged, expected, "{finalizers:?} {owners:?} {below:?}");
-            // What is going already goes by itself.
+            // An object already in deletion is left alone.
             let going = verdict(&head(finalizers, true), owners, below);
             assert_eq!(going, Verdict::Keep, "{finalizers:?} {owners:?} {below:?}");
         }

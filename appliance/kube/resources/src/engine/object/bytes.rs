@@ -1,30 +1,31 @@
-//! Bytes in JSON: base64 as Go's `encoding/json` takes it.
+//! Bytes in JSON: base64 as Go's `encoding/json` accepts it.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 
-/// Go does not look at bits that belong to no byte.
+/// Go ignores trailing bits that belong to no byte.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// The bytes of a text.
+/// Decodes a base64 text.
 ///
 /// # Errors
-/// Where Go's decoder gives up on what is no base64.
+/// Returns the offset at which Go's decoder rejects the text.
 pub(crate) fn decode(text: &str) -> Result<Vec<u8>, usize> {
-    // Line breaks are skipped wherever they stand.
+    // Line breaks are skipped at any position.
     let kept = || text.char_indices().filter(|(_, c)| !matches!(c, '\r' | '\n'));
     let plain: String = kept().map(|(_, c)| c).collect();
     LENIENT.decode(&plain).map_err(|_| {
-        // Up to there every character is one byte.
+        // Up to this offset, every character is one byte.
         kept().nth(gives_up(plain.as_bytes())).map_or(text.len(), |(at, _)| at)
     })
 }
 
-/// Where what is no base64 stops being it (Go's `encoding/base64`, `decodeQuantum`).
+/// Returns the offset at which invalid base64 becomes invalid (Go's `encoding/base64`,
+/// `decodeQuantum`).
 fn gives_up(bytes: &[u8]) -> usize {
     for (number, quantum) in bytes.chunks(4).enumerate() {
         let start = number * 4;
@@ -34,7 +35,7 @@ fn gives_up(bytes: &[u8]) -> usize {
             (4, _) => {}
             (_, []) => return start,
             (2, [b'=']) => return bytes.len(),
-            // Whole, so what follows it is at fault.
+            // The quantum is complete, so the error is behind it.
             (2, [b'=', b'=']) | (3, [b'=']) => return start + 4,
             _ => return start + digits,
         }

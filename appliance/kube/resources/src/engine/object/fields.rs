@@ -1,5 +1,5 @@
-//! From what a client sent to what is stored, as the kind's schema says: unknown fields are told
-//! and dropped, defaults filled in, the whole checked.
+//! Conversion of a client's object to the stored object by the kind's schema: unknown fields are
+//! reported and dropped, defaults are filled in, and the whole object is checked.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,27 +11,28 @@ use crate::engine::Part;
 use crate::status_error::{Reason, StatusError};
 use schema::{FieldError, Findings, Mistake};
 
-/// Warnings one answer carries; a body of a million unknown fields is not worth a longer one.
+/// Maximum warnings of one response. A body with a million unknown fields does not need a longer
+/// response.
 pub const MAX_WARNINGS: usize = 64;
 
-/// What happens to a write with fields its kind does not know, or with a field given twice.
+/// Handling of a write with unknown or duplicate fields (`fieldValidation`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strictness {
-    /// They are dropped.
+    /// Drops such fields silently.
     #[default]
     Ignore,
-    /// They are dropped, and the client is told.
+    /// Drops such fields, and warns the client.
     Warn,
-    /// The write is refused.
+    /// Refuses the whole write.
     Strict,
 }
 
-/// Things to tell the client beside the answer; clones share them.
+/// Warnings to the client beside the response; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Warnings(Arc<Mutex<Vec<String>>>);
 
 impl Warnings {
-    /// Adds a warning, unless it is there already or there are too many.
+    /// Adds a warning, unless it is a duplicate or [`MAX_WARNINGS`] is reached.
     pub fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,35 +41,35 @@ impl Warnings {
         }
     }
 
-    /// Everything there is to tell.
+    /// Removes and returns all collected warnings.
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// How the fields of a write are looked at.
+/// Field validation of one write.
 #[derive(Debug, Clone, Default)]
 pub struct FieldValidation {
-    /// What happens to those that are not as they should be.
+    /// Handling of unknown and duplicate fields.
     pub strictness: Strictness,
-    /// What was found when the body was read: `duplicate field "spec.x"`.
+    /// Mistakes found by the body parser, such as `duplicate field "spec.x"`.
     pub found: Vec<String>,
-    /// Where warnings go.
+    /// Collector of the warnings to the client.
     pub warnings: Warnings,
 }
 
-/// How a body came, for the words of a refusal.
+/// Form of a request body, which determines the wording of a refusal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine) enum Body {
-    /// As a whole object.
+    /// Body is a whole object.
     Whole,
-    /// As a patch, which was applied.
+    /// Body is a patch, already applied.
     Patch,
-    /// As a configuration, which was merged.
+    /// Body is an apply configuration, already merged.
     Apply,
 }
 
-/// The fields of `metadata` (apimachinery `meta/v1 ObjectMeta`).
+/// Fields of `metadata` (apimachinery `meta/v1 ObjectMeta`).
 const METADATA: [&str; 15] = [
     "name",
     "generateName",
@@ -87,13 +88,13 @@ const METADATA: [&str; 15] = [
     "managedFields",
 ];
 
-/// Drops what the kind does not know, and treats it as the client asked. What only the stored form
-/// of `old` knows, and not the version of the request, stays as it was there; what only the version
-/// of the request knows is not stored, and the client is warned.
+/// Drops fields that the kind does not have, with the strictness the client requested. A field
+/// known only to the stored form of `old`, not to the request's version, keeps its value. A field
+/// known only to the request's version is not stored, and the client is warned.
 ///
 /// # Errors
-/// 400 (422 for a patch) when metadata has a field of the wrong type, the object's own or that of
-/// an object inside it, or when the client asked for strictness.
+/// 400 (422 for a patch) if metadata has a field of the wrong type, or if strict validation fails.
+/// The check covers embedded objects.
 pub(in crate::engine) fn prune(
     definition: &ResourceDefinition,
     object: &mut Value,
@@ -145,8 +146,8 @@ pub(in crate::engine) fn prune(
     Ok(())
 }
 
-/// Drops fields that the version of the request knows and the stored one does not: they would be
-/// gone when the object is read again. Returns a warning for each.
+/// Drops fields that the request's version has and the stored version lacks: the next read would
+/// lose them. Returns a warning for each.
 pub(in crate::engine) fn prune_unstored(
     definition: &ResourceDefinition,
     object: &mut Value,
@@ -158,7 +159,7 @@ pub(in crate::engine) fn prune_unstored(
     dropped.into_iter().take(MAX_WARNINGS).map(told).collect()
 }
 
-/// What in metadata no decoder of upstream's could read.
+/// Returns the first error for which upstream's decoders would reject the metadata.
 fn malformed(definition: &ResourceDefinition, object: &Value) -> Option<String> {
     let own = object.get("metadata").and_then(schema::metadata_misfit);
     own.or_else(|| {
@@ -179,15 +180,15 @@ fn unknown_metadata(object: &mut Value) -> Vec<String> {
     unknown
 }
 
-/// 400 in the words of a decoder.
+/// Returns 400 in the words of Go's decoder.
 pub(crate) fn undecodable(definition: &ResourceDefinition, why: &str) -> StatusError {
     let (kind, version) = (&definition.kind, &definition.version);
     let message = format!("{kind} in version {version:?} cannot be handled as a {kind}: {why}");
     StatusError::new(Reason::BadRequest, message)
 }
 
-/// Fills in what the client left out, by the schema. What it gave as null counts as left out,
-/// unless it was applied: there a null says that the field is to be null.
+/// Fills in fields that the client omitted, by the schema. A null value counts as omitted, except
+/// in an apply: there, null means that the field is to be null.
 pub(in crate::engine) fn fill_in(definition: &ResourceDefinition, object: &mut Value, body: Body) {
     match definition.schema.as_ref().filter(|_| !definition.native) {
         Some(schema) if body == Body::Apply => schema.fill_in(object),
@@ -196,18 +197,19 @@ pub(in crate::engine) fn fill_in(definition: &ResourceDefinition, object: &mut V
     }
 }
 
-/// Brings an object that is otherwise complete to the form its kind is stored in.
+/// Converts an otherwise complete object to the stored form of its kind.
 pub(in crate::engine) fn prepare(definition: &ResourceDefinition, object: &mut Value) {
     if let Some(prepare) = &definition.prepare {
         prepare(object);
     }
 }
 
-/// Everything that is wrong with a completed object; what was wrong before as well is a warning.
-/// The kind's own rules look at objects whose fields are of the right type only.
+/// Returns all mistakes in a completed object; a mistake that `old` already had becomes a warning.
+/// The kind's own rules run only if all fields have the right type.
 ///
 /// # Errors
-/// 400 for a field of the wrong type in one of Kubernetes' own kinds, which are decoded as types.
+/// 400 for a field of the wrong type in one of Kubernetes' own kinds, which upstream decodes into
+/// Go types.
 pub(in crate::engine) fn check(
     definition: &ResourceDefinition,
     new: &Value,
@@ -250,8 +252,9 @@ fn illegal_base64(at: usize) -> String {
     format!("illegal base64 data at input byte {at}")
 }
 
-/// The mistake in the words of Go's JSON decoder, where a field is of another JSON type than its
-/// kind says. Formats are checked elsewhere: a message about one would show the value.
+/// Returns the mistake in the words of Go's JSON decoder, if a field has another JSON type than its
+/// kind requires. Formats are checked elsewhere, because a message about a format would show the
+/// value.
 fn mismatch(definition: &ResourceDefinition, error: &FieldError) -> Option<String> {
     if error.mistake != Mistake::TypeInvalid {
         return None;

@@ -1,4 +1,4 @@
-//! What clients may and may not say in `metadata`, and its limits.
+//! Rules and limits for the `metadata` that clients send.
 
 use serde_json::{Map, Value, json};
 
@@ -9,12 +9,12 @@ use crate::status_error::StatusError;
 use schema::FieldError;
 use stdx::json::has_paths_within;
 
-/// All annotations of one object together, keys and values, in bytes (Kubernetes' limit).
+/// Maximum total annotations of one object, keys and values, in bytes (Kubernetes' limit).
 pub const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
-/// Finalizers and owners one object may list.
+/// Maximum finalizers, and maximum owners, of one object.
 pub const MAX_LISTED: usize = 64;
 
-/// Fields the engine writes; what a client says there is replaced by the stored value.
+/// Fields that only the engine writes; a client's value is replaced by the stored value.
 const OURS: [&str; 6] = [
     "uid",
     "creationTimestamp",
@@ -24,20 +24,20 @@ const OURS: [&str; 6] = [
     "resourceVersion",
 ];
 
-/// Fields that are not kept: they are history.
+/// Deprecated fields that are not stored.
 const DROPPED: [&str; 1] = ["selfLink"];
 
-/// Fields that are the same empty as left out.
+/// Fields for which an empty value equals an omitted field.
 const OMITTED_EMPTY: [&str; 5] =
     ["annotations", "finalizers", "generateName", "labels", "ownerReferences"];
 
-/// Refuses what is no object, has metadata that is none, or values too far inside.
+/// Refuses an object or metadata that is not a JSON object, and values nested too deep.
 pub fn check_shape(object: &Value) -> Result<(), StatusError> {
     let wrong = |meta: &Value| !meta.is_object() && !meta.is_null();
     if !object.is_object() || object.get("metadata").is_some_and(wrong) {
         return Err(StatusError::bad_request("the object and its metadata must be JSON objects"));
     }
-    // The names in managedFields are values of the object, and have readers of their own.
+    // Field names in managedFields come from the object, and have their own reader.
     let fields = object.as_object().into_iter().flatten();
     let (metadata, others): (Vec<_>, Vec<_>) = fields.partition(|(name, _)| *name == "metadata");
     let below = metadata.into_iter().filter_map(|(_, value)| value.as_object()).flatten();
@@ -53,8 +53,8 @@ pub fn check_shape(object: &Value) -> Result<(), StatusError> {
     Ok(())
 }
 
-/// Checks `apiVersion` and `kind` against the path's and sets them where they are missing; checks
-/// `metadata.namespace` against the path's and sets it. `name` is that of the path, on an update.
+/// Checks `apiVersion` and `kind` against the path, and sets them if missing. Checks
+/// `metadata.namespace` against the path, and sets it. `name` is the name in the path of an update.
 pub fn check_identity(
     definition: &ResourceDefinition,
     namespace: &str,
@@ -72,7 +72,7 @@ pub fn check_identity(
         }
         object[field] = json!(expected);
     }
-    // One of an object that lives in none is overlooked, below.
+    // A namespace in a cluster-scoped object is ignored below.
     if !namespace.is_empty() && !["", namespace].contains(&meta(object, "namespace")) {
         return Err(StatusError::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
@@ -96,7 +96,7 @@ pub fn check_identity(
     Ok(())
 }
 
-/// An object of another version or kind than the path's, in upstream's words (apiserver
+/// Returns the error for another version or kind than the path's, in upstream's words (apiserver
 /// `endpoints/handlers/create.go`, apiextensions `registry/customresource/validator.go`).
 fn wrong_type(
     definition: &ResourceDefinition,
@@ -126,8 +126,8 @@ fn wrong_type(
     }
 }
 
-/// Takes away everything in the metadata that clients cannot set on a new object, and what is null
-/// or empty: clients write it for what they leave out.
+/// Removes metadata that clients cannot set on a new object, and null or empty values, which
+/// clients write for omitted fields.
 pub fn clear(object: &mut Value) {
     let metadata = metadata_mut(object);
     for field in OURS.iter().chain(&DROPPED) {
@@ -142,7 +142,7 @@ pub fn clear(object: &mut Value) {
     });
 }
 
-/// Puts the stored values back into the fields that are the engine's.
+/// Restores the stored values of the fields that only the engine writes.
 pub fn carry_over(old: &Value, new: &mut Value) {
     clear(new);
     let metadata = metadata_mut(new);
@@ -153,10 +153,11 @@ pub fn carry_over(old: &Value, new: &mut Value) {
     }
 }
 
-/// Checks the name's syntax; the base of a generated one may end as no whole name may.
+/// Checks the syntax of a name. The base of a generated name may end with a dash, unlike a whole
+/// name.
 pub fn name_errors(definition: &ResourceDefinition, field: &str, name: &str) -> Vec<FieldError> {
     let base = if field == GENERATE_NAME { name.trim_end_matches('-') } else { name };
-    // A dash at the end is made good by what is appended.
+    // The appended suffix makes a trailing dash valid.
     let whole = if base.len() < name.len() { format!("{base}-a") } else { name.to_owned() };
     let mistakes = match definition.name_rule {
         NameRule::Subdomain => schema::names::subdomain_mistakes(&whole),
@@ -170,11 +171,10 @@ pub fn name_errors(definition: &ResourceDefinition, field: &str, name: &str) -> 
     mistakes.into_iter().map(make).collect()
 }
 
-/// Where the base of a generated name stands.
+/// Path of the base of a generated name.
 pub const GENERATE_NAME: &str = "metadata.generateName";
 
-/// Checks what may be written only once: the values of `old` that `new`, as the client wrote it,
-/// does not leave out.
+/// Checks immutable values: those of `old` that `new`, as the client wrote it, does not omit.
 pub fn check_fixed(old: &Value, new: &Value) -> Vec<FieldError> {
     let deleting = is_deleting(old);
     let fixed =
@@ -293,9 +293,9 @@ fn check_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldE
     }
 }
 
-/// Kubernetes' own kinds take a finalizer without a domain only if it is one of its own
-/// (`pkg/apis/core/validation`, `validateKubeFinalizerName`); definitions of kinds take any. Those
-/// that the object has already stay.
+/// Kubernetes' own kinds accept a finalizer without a domain only if Kubernetes defines it
+/// (`pkg/apis/core/validation`, `validateKubeFinalizerName`). CustomResourceDefinitions accept any.
+/// Finalizers that the object already has stay.
 fn check_native_finalizers(old: Option<&Value>, object: &Value, errors: &mut Vec<FieldError>) {
     if object["kind"] == "CustomResourceDefinition" {
         return;

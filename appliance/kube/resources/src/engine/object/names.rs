@@ -1,4 +1,4 @@
-//! Syntax of names, labels and keys (RFC 1123 as Kubernetes reads it).
+//! Syntax of names, labels and keys (RFC 1123 as Kubernetes applies it).
 
 use uuid::Uuid;
 
@@ -6,12 +6,13 @@ use uuid::Uuid;
 pub const MAX_NAME: usize = 253;
 /// Longest label value, label name and namespace name in bytes.
 pub const MAX_LABEL: usize = 63;
-/// Random characters behind a `generateName` base.
+/// Number of random characters after a `generateName` base.
 pub const SUFFIX: usize = 5;
-/// Longest part of a `generateName` base that is kept, so that a label still fits.
+/// Longest part of a `generateName` base that is kept, so that the whole fits into a label.
 pub const MAX_BASE: usize = MAX_LABEL - SUFFIX;
 
-/// No vowels and nothing that reads as something else, so that no suffix spells a word.
+/// Alphabet of random suffixes. It has no vowels and no ambiguous characters, so that no suffix
+/// forms a word.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// RFC 1123 label: lower-case letters, digits and inner dashes, 1 to 63 bytes.

@@ -1,16 +1,16 @@
-//! What is particular about a namespace as an object: finalizers of its own in `spec`, changed only
-//! through `/finalize`, and a phase that follows from its deletion.
+//! Special rules of Namespace objects: finalizers in `spec`, changed only through `/finalize`, and
+//! a phase derived from the deletion.
 
 use serde_json::{Value, json};
 
 use super::metadata_mut;
 
-/// The finalizer that stands for what a namespace holds.
+/// Finalizer that stays until the namespace is empty.
 pub(crate) const KUBERNETES: &str = "kubernetes";
 
-/// A new namespace: held by what will be in it.
+/// Adds the finalizer to a new namespace, so that its contents are deleted first.
 pub(crate) fn begin(object: &mut Value) {
-    // What is of another type is refused for it.
+    // The type check refuses a `spec` of another type.
     let spec = &object["spec"];
     let takes_them = spec.is_object() || spec.is_null();
     let mut finalizers = match &spec["finalizers"] {
@@ -24,7 +24,7 @@ pub(crate) fn begin(object: &mut Value) {
     object["spec"]["finalizers"] = json!(finalizers);
 }
 
-/// A namespace carries its own name as a label, by which selectors choose it.
+/// Sets the namespace's own name as a label, so that selectors can match it.
 pub(crate) fn label(object: &mut Value) {
     let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
     let labels = metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
@@ -35,7 +35,7 @@ pub(crate) fn label(object: &mut Value) {
     }
 }
 
-/// Takes the namespace's own finalizers from `source`.
+/// Copies the namespace's own finalizers from `source`.
 pub(crate) fn take_finalizers(object: &mut Value, source: &Value) {
     let finalizers = source["spec"]["finalizers"].as_array().filter(|list| !list.is_empty());
     let takes_them = object["spec"].is_object() || object["spec"].is_null();

@@ -1,5 +1,5 @@
 //! Times and integers of Kubernetes' own kinds, as Go's decoder reads them. A typed client decodes
-//! a list as a whole, so that one value which cannot be decoded takes the list away from it.
+//! a list as a whole, so one undecodable value makes the whole list unreadable.
 
 use go_text::quoted;
 use jiff::Timestamp;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::definition::ResourceDefinition;
 
-/// The fields that are `meta/v1 MicroTime`; every other time is `meta/v1 Time`. Their format in
-/// OpenAPI is the same.
+/// Fields of type `meta/v1 MicroTime`; every other time is `meta/v1 Time`. Both have the same
+/// OpenAPI format.
 const MICRO_TIMES: [&str; 4] = ["acquireTime", "eventTime", "lastObservedTime", "renewTime"];
 const TIME_LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 const MICRO_TIME_LAYOUT: &str = "2006-01-02T15:04:05.000000Z07:00";
-/// Digits of a nanosecond; further ones of a fraction do not count.
+/// Digits of a nanosecond; further digits of a fraction are ignored.
 const NANO_DIGITS: usize = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Form {
         }
     }
 
-    /// The value as Go writes it. What is of another JSON type is left to the check of types.
+    /// Returns the value as Go writes it. The type check handles values of another JSON type.
     fn canonical(self, value: &Value) -> Result<Option<Value>, String> {
         match (self, value) {
             (Self::Time | Self::MicroTime, Value::String(text)) => {
@@ -56,17 +56,17 @@ impl Form {
     }
 }
 
-/// True if objects of the kind have times or integers.
+/// Returns true if objects of the kind have times or integers.
 pub(in crate::engine) fn has_forms(node: &Node, name: &str) -> bool {
     let fields = || node.properties().iter().any(|(name, below)| has_forms(below, name));
     let items = || node.items().is_some_and(|items| has_forms(items, ""));
     Form::of(node, name).is_some() || fields() || items()
 }
 
-/// Writes every time as Go writes it: in UTC, and with as many digits as its type has.
+/// Rewrites every time as Go writes it: in UTC, with the number of digits of its type.
 ///
 /// # Errors
-/// The decoder's sentence about the first value that it cannot read.
+/// Returns the decoder's message about the first value that Go cannot read.
 pub(in crate::engine) fn canonical(
     definition: &ResourceDefinition,
     object: &mut Value,
@@ -85,13 +85,13 @@ pub(in crate::engine) fn canonical(
     failed
 }
 
-/// Makes a stored object readable: times are written as Go writes them, values that Go cannot read
-/// go. True if the object changed.
+/// Makes a stored object readable: rewrites times as Go does, and removes values that Go cannot
+/// read. Returns true if the object changed.
 pub(in crate::engine) fn mend(definition: &ResourceDefinition, object: &mut Value) -> bool {
     let Some(schema) = &definition.schema else { return false };
     let mut changed = false;
     walk(schema.root(), "", &mut String::new(), object, &mut |form, _, value| {
-        // A time with another number of digits is still a time.
+        // A time with another number of digits is still readable as a time.
         let read = form.canonical(value).or_else(|why| match (form, value.as_str()) {
             (Form::MicroTime, Some(text)) => {
                 read_time(text, false).map(|time| Some(json!(time_text(time, true))))
@@ -128,8 +128,8 @@ fn told(
     format!("json: cannot unmarshal number {value} into Go struct field {place} of type {why}")
 }
 
-/// Name that Go's JSON decoder gives to a field: through the fields of structs only, not the keys
-/// of maps and the places in lists.
+/// Returns the name that Go's JSON decoder gives to a field: struct fields only, without map keys
+/// and list indexes.
 pub(in crate::engine) fn decoded_field(definition: &ResourceDefinition, path: &str) -> String {
     let mut named = definition.kind.clone();
     let mut node = definition.schema.as_ref().map(|schema| schema.root());
@@ -142,7 +142,8 @@ pub(in crate::engine) fn decoded_field(definition: &ResourceDefinition, path: &s
     named
 }
 
-/// Calls `act` for each time and integer, with its path; a field for which it returns false goes.
+/// Calls `act` for each time and integer, with its path. If `act` returns false, the field is
+/// removed.
 fn walk(
     node: &Node,
     name: &str,
@@ -178,7 +179,7 @@ fn walk(
     true
 }
 
-/// Time as Go writes it: RFC 3339 in UTC, in whole seconds or with six digits behind them.
+/// Formats a time as Go does: RFC 3339 in UTC, in whole seconds or with exactly six decimal digits.
 fn time_text(time: Timestamp, is_micro: bool) -> String {
     let utc = Offset::UTC.to_datetime(time);
     let (year, month, day) = (utc.year(), utc.month(), utc.day());
@@ -190,8 +191,8 @@ fn time_text(time: Timestamp, is_micro: bool) -> String {
     }
 }
 
-/// Reads a time as Go's `time.Parse` does by the layout of `Time` or of `MicroTime`, which has six
-/// digits, neither more nor fewer.
+/// Reads a time as Go's `time.Parse` does, by the layout of `Time` or of `MicroTime`. The latter
+/// requires exactly six decimal digits.
 fn read_time(text: &str, is_micro: bool) -> Result<Timestamp, String> {
     let layout = if is_micro { MICRO_TIME_LAYOUT } else { TIME_LAYOUT };
     let whole = quoted(text);
@@ -238,13 +239,13 @@ fn read_time(text: &str, is_micro: bool) -> Result<Timestamp, String> {
     offset.to_timestamp(civil).map_err(|_| out_of_range("year"))
 }
 
-/// The text of a time from its fraction on.
+/// Returns the text of a time from its fraction on.
 fn behind_seconds(text: &str) -> &str {
     const SECONDS_END: usize = "2006-01-02T15:04:05".len();
     text.get(SECONDS_END..).unwrap_or_default()
 }
 
-/// The rest of a time's text.
+/// Reader of the rest of a time's text.
 struct Reader<'a> {
     rest: &'a str,
 }
@@ -263,7 +264,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// The digits behind a point, and what they are in nanoseconds.
+    /// Reads the digits after a point; returns their count and their value in nanoseconds.
     fn fraction(&mut self) -> Option<(usize, i32)> {
         let behind = self.rest.strip_prefix(['.', ','])?;
         let digits = behind.bytes().take_while(u8::is_ascii_digit).count();

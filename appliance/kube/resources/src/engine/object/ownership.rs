@@ -1,4 +1,4 @@
-//! Who owns which field: `metadata.managedFields` on every write, and what an apply makes of an
+//! Field ownership: updates `metadata.managedFields` on every write, and merges an apply into an
 //! object (`structured-merge` has the rules).
 
 use std::collections::BTreeMap;
@@ -14,21 +14,21 @@ use crate::engine::{Part, Place, WriteOptions};
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;
 
-/// The manager of writes that come from the box itself.
+/// Field manager of the box's own writes.
 pub const BOX_MANAGER: &str = "tinbox";
 /// Longest name of a field manager in bytes (Kubernetes' limit).
 pub const MAX_MANAGER: usize = 128;
 /// Longest name of a subresource in an entry, in bytes (Kubernetes' limit).
 const MAX_SUBRESOURCE: usize = 256;
 
-/// The rules of ownership for one write.
+/// Ownership rules for one write.
 pub(in crate::engine) struct Ownership {
     api_version: String,
     kind: String,
     subresource: &'static str,
-    /// Merge rules of each served version: all of them as the objects are stored.
+    /// Merge rules of each served version; all use the stored form.
     schemas: BTreeMap<String, Arc<Schema>>,
-    /// Merge rules of the request's version, where it has other fields than stored objects.
+    /// Merge rules of the request's version, if its fields differ from those of stored objects.
     request: Option<Arc<Schema>>,
     definition: Arc<ResourceDefinition>,
     reset: Set,
@@ -37,7 +37,7 @@ pub(in crate::engine) struct Ownership {
 }
 
 impl Ownership {
-    /// The rules for a write at `place`. `registry` tells the other versions of the resource.
+    /// Makes the rules for a write at `place`. `registry` lists the other versions of the resource.
     pub(in crate::engine) fn of(
         registry: &Registry,
         place: &Place,
@@ -51,7 +51,7 @@ impl Ownership {
             .filter(|one| (&one.group, &one.plural) == (&definition.group, &definition.plural));
         let mut schemas: BTreeMap<_, _> =
             same.map(|one| (one.api_version(), one.stored_merge_schema())).collect();
-        // A version that is not served can still be the one that is written, by the box itself.
+        // The box itself can write a version that is not served.
         let own = || definition.stored_merge_schema();
         schemas.entry(definition.api_version()).or_insert_with(own);
         let (subresource, reset) = match options.part {
@@ -85,10 +85,11 @@ impl Ownership {
         }
     }
 
-    /// Notes in `new` who owns what after a write that is no apply.
+    /// Updates field ownership in `new` after a write other than an apply.
     pub(in crate::engine) fn track(&self, old: Option<&Value>, new: &mut Value) {
         if let Err(why) = self.rules().update(old, new, &self.manager, self.now) {
-            // The write is good, only its ownership cannot be told; upstream does the same.
+            // The write itself is valid; only its ownership cannot be computed. Upstream does the
+            // same.
             let (kind, why) = (&self.kind, Excerpt(&why));
             tracing::warn!(kind, %why, "an object's field managers are forgotten");
         }
@@ -97,7 +98,7 @@ impl Ownership {
         }
     }
 
-    /// What `config` makes of `old`; `None` creates it.
+    /// Merges `config` into `old`; without `old`, creates the object.
     pub(in crate::engine) fn apply(
         &self,
         old: Option<&Value>,
@@ -117,7 +118,7 @@ impl Ownership {
     }
 }
 
-/// The kind of failure without the values in it, which are nobody's business but the client's.
+/// Kind of failure without its values, which must not reach the log.
 struct Excerpt<'a>(&'a Refused);
 
 impl std::fmt::Display for Excerpt<'_> {
@@ -149,7 +150,7 @@ fn refusal(refused: Refused) -> StatusError {
     }
 }
 
-/// Writes what an apply made of the managed fields.
+/// Replaces the managed fields of `new` by the result of an apply.
 pub(in crate::engine) fn replace(old: &Value, new: &mut Value, managed: Value) {
     let metadata = metadata_mut(new);
     if managed.is_null() {
@@ -160,7 +161,7 @@ pub(in crate::engine) fn replace(old: &Value, new: &mut Value, managed: Value) {
     keep_times(old, new);
 }
 
-/// The managed fields of `new` as they were, when the write changed nothing but their times.
+/// Restores the managed fields of `old` if the write changed only their times.
 fn keep_times(old: &Value, new: &mut Value) {
     let entries = |object: &Value| object["metadata"]["managedFields"].as_array().cloned();
     let (Some(before), Some(after)) = (entries(old), entries(new)) else { return };
@@ -177,7 +178,7 @@ fn keep_times(old: &Value, new: &mut Value) {
     metadata_mut(new).insert("managedFields".to_owned(), Value::Array(before));
 }
 
-/// Whether two objects are the same but for their managed fields.
+/// Returns true if two objects are equal except for their managed fields.
 fn same_beside(one: &Value, other: &Value) -> bool {
     let differs = |one: &Value, other: &Value, skipped: &str| {
         let fields = |value: &Value| value.as_object().map_or(0, serde_json::Map::len);
@@ -189,7 +190,7 @@ fn same_beside(one: &Value, other: &Value) -> bool {
         && !differs(&one["metadata"], &other["metadata"], "managedFields")
 }
 
-/// What a client may not write into the entries itself (apimachinery
+/// Checks the managed fields that a client writes itself (apimachinery
 /// `meta/v1/validation.ValidateManagedFields`).
 pub(in crate::engine) fn check(object: &Value, errors: &mut Vec<FieldError>) {
     let entries = object["metadata"]["managedFields"].as_array();
@@ -211,8 +212,8 @@ pub(in crate::engine) fn check(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The name of a client that gives none: its user agent up to the first slash, as far as it can be
-/// printed (apiserver `pkg/endpoints/handlers/create.go`).
+/// Returns the default field manager of a client: its user agent up to the first slash, printable
+/// characters only (apiserver `pkg/endpoints/handlers/create.go`).
 pub fn manager_of(user_agent: &str) -> String {
     let mut name = String::new();
     let product = user_agent.split('/').next().unwrap_or_default();

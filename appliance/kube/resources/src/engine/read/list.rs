@@ -1,9 +1,10 @@
-//! Listing, whole or in pages.
+//! Lists of objects, whole or in pages.
 //!
-//! Every page of a list shows the state of the first page's revision: what changed since is undone
-//! from the change log. A continue token is upstream's (`storage/continue.go`): the revision and
-//! the key after which to go on; it stays good as long as the log reaches back to that revision.
-//! Then it is answered 410, with a token for the rest as it is by now (revision -1).
+//! Every page of a list shows the state at the first page's revision; the change log is used to
+//! undo later changes. A continue token has upstream's format (`storage/continue.go`): the
+//! revision, and the key after which the next page starts. It is valid while the log reaches back
+//! to that revision. An expired token gets 410, with a token that continues on the newest state
+//! (revision -1).
 
 mod pieces;
 mod token;
@@ -23,84 +24,87 @@ use crate::engine::{Engine, failed};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};
 
-/// How old the answer may be.
+/// Required revision of a list (`resourceVersionMatch`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RevisionMatch {
-    /// The newest state.
+    /// The newest state, the default.
     #[default]
     Newest,
-    /// Any state at or after this revision; the newest is taken, so it must not lie ahead.
+    /// Any state at or after this revision. The newest state is used, so the revision must not be
+    /// in the future.
     NotOlderThan(u64),
-    /// The state of exactly this revision.
+    /// The state at exactly this revision.
     Exact(u64),
 }
 
-/// Which objects to list.
+/// Options of a list request.
 #[derive(Debug, Clone, Default)]
 pub struct ListOptions {
-    /// Only objects with these labels.
+    /// Returns only objects whose labels match.
     pub labels: LabelSelector,
-    /// Only objects with these fields.
+    /// Returns only objects whose fields match.
     pub fields: FieldSelector,
-    /// At most this many; 0 is no limit.
+    /// Maximum number of objects; 0 means unlimited.
     pub limit: usize,
-    /// From where the page before ended.
+    /// Token of the previous page; `None` for the first page.
     pub continue_token: Option<String>,
-    /// How old the answer may be.
+    /// Required revision of the response.
     pub revision: RevisionMatch,
 }
 
-/// A list, or a page of one.
+/// A list, or one page of a list.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObjectList {
-    /// The revision to watch from.
+    /// Revision from which a watch can continue.
     pub revision: u64,
-    /// The objects in order of namespace and name.
+    /// Objects in order of namespace and name.
     pub items: Vec<Value>,
-    /// Continues the list, when there is more.
+    /// Token for the next page; `None` at the end.
     pub continue_token: Option<String>,
-    /// How many are left, when there is more and no selector hides the number.
+    /// Number of remaining objects; `None` on the last page and with selectors, which hide the
+    /// number.
     pub remaining: Option<usize>,
 }
 
-/// A list as the text of its items.
+/// List with its items as JSON text.
 pub struct TextList {
-    /// Revision, token and number left; without items.
+    /// Revision, token and remaining number; without items.
     pub list: ObjectList,
-    /// The items, served, with commas between them.
+    /// Served items as JSON text, separated by commas.
     pub items: Pieces,
-    /// Number of items.
+    /// Number of objects in `items`.
     pub count: usize,
 }
 
-/// Appends what a list shows of an object.
+/// Function that appends an object's list entry.
 pub type WriteItem = Arc<
     dyn Fn(&ResourceDefinition, &Stored, &mut Vec<u8>) -> Result<(), StatusError> + Send + Sync,
 >;
 
-/// Objects of a list as they are stored.
+/// Objects of one page in stored form.
 pub(in crate::engine) struct Page {
-    /// The revision of which they are.
+    /// Revision of the listed state.
     pub revision: u64,
     pub objects: Vec<Stored>,
-    /// Continues the list, when there is more.
+    /// Token for the next page, if there is one.
     pub token: Option<String>,
 }
 
-/// A place in a resource from which a list is read.
+/// Position in a resource at which reading starts.
 struct Start {
     after: Option<Key>,
     at: Option<u64>,
-    /// The token said so: an expired revision is then answered with a way to go on.
+    /// The token that set the position: if its revision expired, the error carries a new token.
     token: Option<Token>,
 }
 
 impl Engine {
-    /// The objects of `resource`, in one namespace or (`None`, or a kind of the whole box) in all.
+    /// Returns the objects of `resource`, in one namespace, or in all namespaces (`None`, or a
+    /// cluster-scoped kind).
     ///
     /// # Errors
-    /// 400 for selectors or tokens that make no sense, 410 for a token or revision that is too old,
-    /// 504 for a revision ahead of the newest.
+    /// 400 for invalid selectors or tokens, 410 for an expired token or revision, 504 for a future
+    /// revision.
     pub async fn list(
         &self,
         resource: &str,
@@ -118,8 +122,8 @@ impl Engine {
         .await
     }
 
-    /// As [`Self::list`], as the text that `write` makes of each object: at most `room` bytes of
-    /// objects, or one. The rest follows from the token.
+    /// Works as [`Self::list`], but returns the text that `write` makes of each object: at most
+    /// `room` bytes of objects, or one object. The continue token gives the rest.
     ///
     /// # Errors
     /// As [`Self::list`].
@@ -155,7 +159,7 @@ impl Engine {
         options.fields.check(&definition)?;
         let engine = self.clone();
         let namespace = namespace.map(str::to_owned);
-        // Thousands of objects are read here: not on a thread that serves sockets.
+        // Reading thousands of objects takes long, so it runs on a blocking thread.
         tokio::task::spawn_blocking(move || {
             let namespace = namespace.as_deref();
             let scan = Scan {
@@ -171,11 +175,11 @@ impl Engine {
         .map_err(|error| StatusError::internal("cannot finish a list", &error))?
     }
 
-    /// A page of the stored objects that `selection` chooses: `room` bytes at most, or one object.
-    /// Blocks.
+    /// Returns a page of stored objects that match `selection`: at most `room` bytes, or one
+    /// object. Blocks the thread.
     ///
     /// # Errors
-    /// 410 for a token that is too old.
+    /// 410 for an expired token.
     pub(in crate::engine) fn page(
         &self,
         definition: &ResourceDefinition,
@@ -195,18 +199,18 @@ impl Engine {
     }
 }
 
-/// One list being read.
+/// State of one list operation.
 struct Scan<'a> {
     engine: &'a Engine,
     definition: &'a ResourceDefinition,
     namespace: Option<&'a str>,
     options: ListOptions,
-    /// The page ends, too, before its objects have more bytes than that, but for the first.
+    /// Maximum bytes of objects in a page. The first object is returned even if it is larger.
     room: usize,
 }
 
 impl Scan<'_> {
-    /// Gives `take` every object of the page.
+    /// Calls `take` for every object of the page.
     fn run(
         self,
         mut take: impl FnMut(&Stored) -> Result<(), StatusError>,
@@ -221,7 +225,7 @@ impl Scan<'_> {
         let walked = self.walk(&start, |key, stored| {
             match selection.chooses(self.definition, &key, &stored) {
                 Ok(false) => return ControlFlow::Continue(()),
-                // One more than fits proves that there is more.
+                // An object beyond the limit proves that there is another page.
                 Ok(true)
                     if (limit > 0 && taken == limit)
                         || (taken > 0 && bytes + stored.value.len() > self.room) =>
@@ -283,7 +287,7 @@ impl Scan<'_> {
     ) -> Result<Walked, StatusError> {
         let store = &self.engine.inner.store;
         let resource = self.definition.id();
-        // A name is looked up, not searched for.
+        // A selector by name becomes a single lookup instead of a scan.
         let alone = self.options.fields.only_name().filter(|_| start.at.is_none());
         let place = if self.definition.namespaced { self.namespace } else { Some("") };
         if let (Some(name), Some(namespace), None) = (alone, place, &start.after) {
@@ -313,7 +317,7 @@ impl Scan<'_> {
     }
 }
 
-/// 410, with a token that goes on from the same place on the newest data.
+/// Returns 410, with a token that continues at the same position in the newest state.
 fn expired_token(token: &Token) -> StatusError {
     let mut error = StatusError::new(
         Reason::Expired,

@@ -1,4 +1,4 @@
-//! Choosing among stored objects, reading no more of them than the selectors need.
+//! Selection of stored objects, which parses only the parts that the selectors need.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::engine::object::decode;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::StatusError;
 
-/// The selectors of a list or watch.
+/// Selectors of a list or watch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
     pub labels: LabelSelector,
@@ -25,12 +25,12 @@ struct Labels {
 }
 
 impl Selection {
-    /// Whether everything is chosen.
+    /// Returns true if all objects match.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether a stored object is chosen.
+    /// Returns true if a stored object matches.
     pub fn chooses(
         &self,
         definition: &ResourceDefinition,
@@ -50,7 +50,7 @@ impl Selection {
         let Some(metadata) = text::metadata(&stored.value) else {
             return Ok(self.labels.matches(&decode(definition, stored)?));
         };
-        // Of the value at the front; what stands behind it is not looked at.
+        // Parses the value at the front; the bytes after it are ignored.
         let labels = Labels::deserialize(&mut serde_json::Deserializer::from_slice(metadata))
             .map_err(|error| StatusError::internal("cannot read a stored object", &error))?;
         let labels = labels.labels.unwrap_or_default();

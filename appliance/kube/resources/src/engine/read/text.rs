@@ -1,8 +1,8 @@
-//! Served objects as text, made from the stored text without reading it into a tree.
+//! Served objects as text, made from the stored text without parsing it into a tree.
 //!
-//! Stored objects are compact JSON that [`crate::engine::object::encode`] wrote: without spaces,
-//! each key once. So the places where a served object differs from its stored form, the revision
-//! and the version, are found by one pass over the bytes.
+//! Stored objects are compact JSON written by [`crate::engine::object::encode`]: without spaces,
+//! each key once. One pass over the bytes therefore finds the places where the served form differs:
+//! the revision and the version.
 
 use serde_json::Value;
 use store::Stored;
@@ -15,11 +15,11 @@ const METADATA: &[u8] = b"\"metadata\":{";
 const API_VERSION: &[u8] = b"\"apiVersion\":\"";
 const KIND: &[u8] = b"\"kind\":\"";
 
-/// Appends the object as `definition` serves it to `out`. It was written at the revision
-/// `written`: an object that is gone is shown with a later one.
+/// Appends the object to `out` as `definition` serves it. `written` is the revision of the write; a
+/// deleted object shows a later revision.
 ///
 /// # Errors
-/// When the stored bytes are not what was once written.
+/// Returns an error if the stored bytes are not what `encode` wrote.
 pub(crate) fn write_served(
     definition: &ResourceDefinition,
     stored: &Stored,
@@ -35,11 +35,11 @@ pub(crate) fn write_served(
     write_value(&decode_written(definition, stored, written)?, out)
 }
 
-/// Appends the object as an item of a list: one of Kubernetes' own kinds does not repeat there what
-/// the list says of all of them, as upstream's typed lists do not.
+/// Appends the object as an item of a list. Kubernetes' own kinds omit apiVersion and kind there,
+/// as upstream's typed lists do.
 ///
 /// # Errors
-/// When the stored bytes are not what was once written.
+/// Returns an error if the stored bytes are not what `encode` wrote.
 pub fn write_item(
     definition: &ResourceDefinition,
     stored: &Stored,
@@ -55,12 +55,13 @@ pub fn write_item(
     Ok(())
 }
 
-/// The stored object's metadata, and what stands behind it.
+/// Returns the stored object's metadata and all bytes after it.
 pub(crate) fn metadata(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(top_level(bytes, METADATA)? + METADATA.len() - 1..)
 }
 
-/// Cuts the text field `key` out of the object that begins at `begun`, where another follows it.
+/// Removes the text field `key` from the object that starts at `begun`, if another field follows
+/// it.
 fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
     let object = out.get(begun..)?;
     let from = top_level(object, key)?;
@@ -75,22 +76,22 @@ fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
 /// Appends a value as compact JSON.
 ///
 /// # Errors
-/// When a key is not text.
+/// Returns an error if a key is not text.
 pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<(), StatusError> {
     serde_json::to_writer(out, value)
         .map_err(|error| StatusError::internal("cannot serialise an object", &error))
 }
 
-/// The stored text with the revision put into its metadata, and the served version in place of the
-/// stored one; `None` when it does not look like an object we wrote.
+/// Inserts the revision into the metadata of the stored text, and replaces the stored version by
+/// the served version. Returns `None` if the bytes are not an object that we wrote.
 fn splice(definition: &ResourceDefinition, stored: &Stored, out: &mut Vec<u8>) -> Option<()> {
     let bytes = &*stored.value;
     let metadata = top_level(bytes, METADATA)? + METADATA.len();
-    // Of a kind whose storage version has changed there are objects in several versions.
+    // After a change of the storage version, stored objects can have different versions.
     let version = top_level(bytes, API_VERSION)? + API_VERSION.len();
     let end = version + bytes.get(version..)?.iter().position(|byte| *byte == b'"')?;
     if end > metadata {
-        // Keys are written in order; anything else is not ours.
+        // Keys are written in order; other bytes are not ours.
         return None;
     }
     out.extend_from_slice(bytes.get(..version)?);
@@ -104,8 +105,8 @@ fn splice(definition: &ResourceDefinition, stored: &Stored, out: &mut Vec<u8>) -
     Some(())
 }
 
-/// Where `key` (with its quotes, colon and what begins its value) stands among the keys of the
-/// outermost object.
+/// Returns the offset of `key` (with its quotes, colon and the start of its value) among the keys
+/// of the outermost object.
 fn top_level(bytes: &[u8], key: &[u8]) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, 0_usize);
     while let Some(byte) = bytes.get(at) {
@@ -128,7 +129,7 @@ fn top_level(bytes: &[u8], key: &[u8]) -> Option<usize> {
     None
 }
 
-/// Bytes of the JSON string at the beginning of `bytes`, quotes included.
+/// Returns the length of the JSON string at the start of `bytes`, quotes included.
 fn text_length(bytes: &[u8]) -> Option<usize> {
     let mut at = 1;
     loop {

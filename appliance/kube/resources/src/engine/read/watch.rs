@@ -1,4 +1,4 @@
-//! Watching: what changed, as the watcher's selectors see it.
+//! Watches: changes of objects, filtered by the selectors of the watch.
 
 mod initial;
 
@@ -18,65 +18,66 @@ use crate::engine::{Engine, failed};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};
 
-/// How often a watch that asked for it is told how far it has come.
+/// Interval of bookmarks in a watch that requested them.
 pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
-/// What the bookmark behind the initial events of a streaming list is annotated with.
+/// Annotation of the bookmark after the initial events of a streaming list.
 pub const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
-/// Whether a watch begins with what there is already.
+/// Initial events of a watch (`sendInitialEvents`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InitialEvents {
-    /// Yes, unless it is to begin after a revision.
+    /// Sends the existing objects first, unless the watch starts after a revision.
     #[default]
     Usual,
-    /// Yes, as of that revision or a later one; then a bookmark tells their end, if bookmarks are
-    /// wanted (a streaming list).
+    /// Sends the existing objects first, as of the given revision or a later one. If bookmarks are
+    /// requested, a bookmark then marks the end (a streaming list).
     Send,
-    /// No: without a revision, only what happens from now on.
+    /// Sends no existing objects; without a revision, only changes from now on.
     Skip,
 }
 
-/// What to watch.
+/// Options of a watch request.
 #[derive(Debug, Clone, Default)]
 pub struct WatchOptions {
-    /// Only objects with these labels.
+    /// Reports only objects whose labels match.
     pub labels: LabelSelector,
-    /// Only objects with these fields.
+    /// Reports only objects whose fields match.
     pub fields: FieldSelector,
-    /// Changes after this revision; `None` first gives every object as added.
+    /// Revision after which changes are reported; `None` first reports every object as added.
     pub after: Option<u64>,
-    /// Whether the objects there are come first.
+    /// Selects whether the existing objects come first.
     pub initial: InitialEvents,
-    /// Whether to send bookmarks.
+    /// Sends a bookmark every [`BOOKMARK_EVERY`] if true.
     pub bookmarks: bool,
 }
 
-/// What happened to an object, seen through the selectors.
+/// Type of a watch event, as seen through the selectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// It is there, or has begun to match.
+    /// The object exists, or has begun to match.
     Added,
-    /// It changed.
+    /// The object changed and still matches.
     Modified,
-    /// It is gone, or no longer matches; the object is its last state, at the new revision.
+    /// The object was deleted, or no longer matches; the event has its last matching state, at the
+    /// new revision.
     Deleted,
-    /// Nothing happened; the object carries only how far the watch has come.
+    /// No object changed; the event carries only the revision that the watch has reached.
     Bookmark,
 }
 
 /// One event of a watch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchEvent {
-    /// What happened.
+    /// Type of the event.
     pub kind: EventKind,
-    /// To which object, in served form.
+    /// Object of the event, in served form.
     pub object: Value,
 }
 
-/// An event before its object is read.
+/// A watch event whose object is not yet parsed.
 pub struct RawEvent {
-    /// What happened.
+    /// Type of the event.
     pub kind: EventKind,
     object: RawObject,
     definition: Arc<ResourceDefinition>,
@@ -89,10 +90,10 @@ enum RawObject {
 }
 
 impl RawEvent {
-    /// The event with its object as a tree.
+    /// Returns the event with its object parsed into a tree.
     ///
     /// # Errors
-    /// When the stored bytes are not what was once written.
+    /// Returns an error if the stored bytes are not what the engine wrote.
     pub fn read(self) -> Result<WatchEvent, StatusError> {
         let object = match self.object {
             RawObject::Stored(stored, written) => {
@@ -103,7 +104,7 @@ impl RawEvent {
         Ok(WatchEvent { kind: self.kind, object })
     }
 
-    /// Bytes of the object, about.
+    /// Approximate size of the object in bytes; 0 for a bookmark.
     pub fn bytes(&self) -> usize {
         match &self.object {
             RawObject::Stored(stored, _) => stored.value.len(),
@@ -114,7 +115,7 @@ impl RawEvent {
     /// Appends the object's text to `out`.
     ///
     /// # Errors
-    /// When the stored bytes are not what was once written.
+    /// Returns an error if the stored bytes are not what the engine wrote.
     pub fn write(&self, out: &mut Vec<u8>) -> Result<(), StatusError> {
         match &self.object {
             RawObject::Stored(stored, written) => {
@@ -125,21 +126,21 @@ impl RawEvent {
     }
 }
 
-/// A running watch.
+/// A running watch on one resource.
 pub struct ObjectWatch {
-    /// The objects to begin with, until they have been given out.
+    /// Initial objects that are not yet reported.
     initial: Option<Initial>,
-    /// Whether the end of the initial events is still to be told.
+    /// True until the end of the initial events has been reported.
     streaming: bool,
     live: store::Watch,
     selection: Selection,
     bookmarks: Option<tokio::time::Interval>,
-    /// What was to be watched, as the caller named it.
+    /// Name of the watched resource, as the caller gave it.
     resource: String,
     definition: Arc<ResourceDefinition>,
-    /// The kinds that are served, to see when this one is another or none.
+    /// Registry of served kinds, to detect that this kind changed or was removed.
     kinds: Receiver<Arc<Registry>>,
-    /// The revision of the list that the initial events are.
+    /// Revision of the state that the initial events show.
     floor: u64,
 }
 
@@ -147,8 +148,8 @@ impl Engine {
     /// Watches `resource` in one namespace or in all.
     ///
     /// # Errors
-    /// 410 when the changes after that revision are no longer kept, 504 when it lies ahead, 400 for
-    /// selectors that make no sense.
+    /// 410 if the changes after that revision are no longer stored, 504 for a future revision, 400
+    /// for invalid selectors.
     pub async fn watch(
         &self,
         resource: &str,
@@ -197,11 +198,11 @@ impl Engine {
 }
 
 impl ObjectWatch {
-    /// The next event; waits for one. Dropping the future loses nothing.
+    /// Waits for the next event and returns it. The future can be dropped without loss of an event.
     ///
     /// # Errors
-    /// 410 when this watch fell too far behind, or the kind is not what it was, and it must be
-    /// begun anew with a list.
+    /// 410 if this watch fell too far behind, or if the kind changed; the client must start again
+    /// with a list.
     pub async fn next(&mut self) -> Result<WatchEvent, StatusError> {
         match self.next_raw().await? {
             Some(event) => event.read(),
@@ -209,10 +210,10 @@ impl ObjectWatch {
         }
     }
 
-    /// As [`Self::next`], with the object unread; `None` when the kind is not what it was.
+    /// Works as [`Self::next`], with the object not parsed; `None` if the kind changed.
     ///
     /// # Errors
-    /// As [`Self::next`].
+    /// As for [`Self::next`].
     pub async fn next_raw(&mut self) -> Result<Option<RawEvent>, StatusError> {
         if let Some(initial) = &mut self.initial {
             if let Some(stored) = initial.next().await? {
@@ -229,7 +230,7 @@ impl ObjectWatch {
         loop {
             let change = tokio::select! {
                 biased;
-                // What happened to objects comes before what happens to their kind.
+                // Changes of objects come before changes of their kind.
                 change = self.live.next() => change,
                 () = changed(&mut self.kinds) => match self.is_defined_as_before() {
                     true => continue,
@@ -250,30 +251,30 @@ impl ObjectWatch {
         registry.by_id(&self.resource).is_some_and(|now| spec(now) == spec(&self.definition))
     }
 
-    /// Lets go of what it has looked at ahead: its reader asks for nothing at the moment.
+    /// Drops events that were read ahead, because the client is not reading at the moment.
     pub fn rest(&mut self) {
         self.live.rest();
     }
 
-    /// Bytes of objects this watch holds before they are asked for.
+    /// Bytes of buffered objects that the client has not yet requested.
     #[cfg(test)]
     pub(in crate::engine) fn held(&self) -> usize {
         self.initial.as_ref().map_or(0, Initial::held) + self.live.held()
     }
 
-    /// How far this watch has come, as an event: everything up to that revision has been given out.
+    /// Returns a bookmark event with the revision up to which all events were reported.
     pub fn bookmark(&self) -> WatchEvent {
         let object = self.progress(self.live.revision().max(self.floor));
         WatchEvent { kind: EventKind::Bookmark, object }
     }
 
-    /// As [`Self::bookmark`], unread.
+    /// Works as [`Self::bookmark`], with the object not parsed.
     pub fn bookmark_raw(&self) -> RawEvent {
         let WatchEvent { kind, object } = self.bookmark();
         self.event(kind, RawObject::Made(object))
     }
 
-    /// Whether a bookmark would be true now: initial objects still waiting come before it.
+    /// Returns true if a bookmark is valid now; pending initial objects must come first.
     pub fn is_caught_up(&self) -> bool {
         self.initial.as_ref().is_none_or(Initial::is_over) && !self.streaming
     }
@@ -294,11 +295,11 @@ impl ObjectWatch {
         self.selection.chooses(&self.definition, key, stored)
     }
 
-    /// What a change is to this watch, if anything.
+    /// Converts a store change to an event of this watch; `None` if the change does not match.
     fn seen(&self, change: Change) -> Result<Option<(EventKind, RawObject)>, StatusError> {
         let Change { revision, key, kind } = change;
         let now = |stored: Stored| RawObject::Stored(stored, revision);
-        // The last state that matched, as of now.
+        // The last matching state, with the revision of the change.
         let gone = |before: Stored| {
             let written = before.revision;
             (EventKind::Deleted, RawObject::Stored(Stored { revision, ..before }, written))
@@ -326,15 +327,15 @@ impl ObjectWatch {
     }
 }
 
-/// Waits until other kinds are served; for ever when nobody serves any more, which the store says
-/// better.
+/// Waits until the registry changes. Never returns after the engine is gone; the store then reports
+/// a better error.
 async fn changed(kinds: &mut Receiver<Arc<Registry>>) {
     if kinds.changed().await.is_err() {
         std::future::pending().await
     }
 }
 
-/// Waits for the time of a bookmark; for ever where none is wanted.
+/// Waits until the next bookmark is due; never returns if no bookmarks were requested.
 async fn due(bookmarks: &mut Option<tokio::time::Interval>) {
     match bookmarks {
         Some(interval) => drop(interval.tick().await),

@@ -1,4 +1,4 @@
-//! Applying, and who owns what after every kind of write.
+//! Server-side apply, and the field ownership after every kind of write.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ async fn every_write_says_who_owns_what() {
     let written = bench.engine.patch(HARDWARE, "default", "a", patch, options).await.unwrap();
     let time = "2026-11-20T10:01:00Z";
     assert!(entries(&written).contains(&["controller", "Update", "status", time]));
-    // Who asks the same again asks nothing, and the revision stays.
+    // A repeated identical write changes nothing, and the revision stays.
     let mut same = written.clone();
     same["metadata"]["managedFields"] = Value::Null;
     let again = bench.engine.update(HARDWARE, "default", "a", same, manager("me")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Owners and dependents, namespaces and what is in them, records and their time.
+//! Owners and dependents, namespaces and their contents, records and their expiry.
 
 mod late;
 
@@ -20,7 +20,7 @@ use super::{Bench, EVENTS, HARDWARE, NAMESPACES, SECRETS, TEMPLATES, bench, reas
 use crate::crds;
 use crate::status_error::{Reason, StatusError};
 
-/// A running collector.
+/// A running collector task with its stop signal.
 struct Collecting {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -42,7 +42,7 @@ impl Collecting {
     }
 }
 
-/// Waits until `condition` holds of what `read` gives.
+/// Waits until `condition` is true for the result of `read`.
 async fn until<T: std::fmt::Debug, F: Future<Output = T>>(
     mut read: impl FnMut() -> F,
     condition: impl Fn(&T) -> bool,
@@ -102,7 +102,7 @@ async fn dependents_follow_their_owner() {
     assert!(matches!(delete(&bench, "root", Propagation::Background).await, Deleted::Gone(_)));
     gone(&bench, TEMPLATES, "default", "child").await;
     gone(&bench, SECRETS, "default", "grandchild").await;
-    // One that has another owner forgets the lost one.
+    // A dependent with another owner loses the reference to the lost one.
     let shared = until(
         || async { bench.engine.get(SECRETS, "default", "shared").await.unwrap() },
         |shared| shared["metadata"]["ownerReferences"].as_array().unwrap().len() == 1,
@@ -139,7 +139,7 @@ async fn dependents_follow_an_owner_that_went_with_its_kind() {
     let widget = json!({ "metadata": { "name": "a" }, "spec": { "size": 1 } });
     let widget = bench.create("example.net/widgets", widget).await.unwrap();
     owned(&bench, SECRETS, "child", json!([owner(&widget, false)])).await;
-    // By the time the owner is looked for, neither it nor its kind is there.
+    // When the collector looks for the owner, both the owner and its kind are gone.
     let written = engine.inner.store.write(|txn| {
         txn.delete(&Key::new("example.net/widgets", "default", "a"))?;
         txn.delete(&Key::new(crds::RESOURCE, "", "widgets.example.net"))
@@ -188,7 +188,7 @@ async fn records_live_from_their_last_write() {
     let options = WriteOptions::default();
     bench.engine.patch(EVENTS, "default", "again", patch, options).await.unwrap();
     minutes(45);
-    // One that starts now knows no more than they say themselves.
+    // A newly started collector knows only the times in the records themselves.
     let collecting = Collecting::start(&bench.engine, Vec::new());
     gone(&bench, EVENTS, "default", "once").await;
     assert_eq!(names(&bench, EVENTS, None).await, ["again"]);
@@ -273,7 +273,7 @@ async fn a_namespace_ends_when_it_is_empty() {
     assert_eq!(created["metadata"]["labels"]["kubernetes.io/metadata.name"], "rack");
     assert_eq!(created["status"]["phase"], "Active");
     assert_eq!(created["spec"]["finalizers"], json!(["kubernetes"]));
-    // What every namespace has comes, and comes back.
+    // Default objects of a namespace are created, and created again after deletion.
     let made = || engine.get(SECRETS, "rack", "made");
     until(made, Result::is_ok).await.unwrap();
     engine.delete(SECRETS, "rack", "made", DeleteOptions::default()).await.unwrap();
@@ -296,7 +296,7 @@ async fn a_namespace_ends_when_it_is_empty() {
         "secrets \"late\" is forbidden: unable to create new content in namespace rack because it \
          is being terminated"
     );
-    // What holds it is said.
+    // The namespace's conditions name what blocks its deletion.
     let namespace = || async { engine.get(NAMESPACES, "", "rack").await.unwrap() };
     let says = |namespace: &Value| namespace["status"]["conditions"].is_array();
     let waiting = until(namespace, says).await;
@@ -323,7 +323,7 @@ async fn a_namespace_ends_when_it_is_empty() {
         let why = "is forbidden: this namespace may not be deleted";
         assert_eq!(message, format!("namespaces \"{name}\" {why}"));
     }
-    // The permanent ones are made once.
+    // Permanent namespaces are created only once.
     let before = engine.revision();
     engine.ensure_permanent().await.unwrap();
     assert_eq!(engine.revision(), before);

@@ -1,4 +1,4 @@
-//! Objects that are much work keep no other write waiting for long.
+//! Heavy objects must not delay other writes for long.
 
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
@@ -10,7 +10,7 @@ use crate::engine::{Configuration, Patch, WriteOptions};
 use crate::status_error::Reason;
 
 const CONFIG_MAPS: &str = "/configmaps";
-/// Heavy objects that are applied at once.
+/// Heavy objects that are applied concurrently.
 const HEAVY: usize = 6;
 
 fn disks(count: usize) -> Value {
@@ -41,7 +41,7 @@ async fn heavy_applies_let_other_writes_go_between() {
     let bench = bench().await;
     let applies = (0..HEAVY).map(|number| bench.apply_heavy(format!("h{number}")).boxed_local());
     let mut writes: FuturesUnordered<_> = applies.collect();
-    // All of them have begun before the light one comes.
+    // All heavy writes have started before the light write starts.
     assert!(writes.next().now_or_never().flatten().is_none());
     writes.push(bench.create_light().boxed_local());
     let order: Vec<bool> = writes.collect().await;

@@ -1,4 +1,4 @@
-//! Kinds that come, change and go at run time, and versions of one kind.
+//! Kinds that are added, changed and removed at run time, and versions of one kind.
 
 mod changing;
 mod lossless;
@@ -75,7 +75,7 @@ async fn a_kind_is_served_as_soon_as_it_is_defined() {
     let refused = bench.widget("b", json!({ "size": 0 })).await.unwrap_err();
     assert_eq!(refused.reason, Reason::Invalid);
     assert_eq!(refused.details.causes[0].field, "spec.size");
-    // An engine that starts on the same state serves the kind too.
+    // An engine that starts on the same store serves the kind too.
     let store = bench.engine.inner.store.clone();
     let clock = Arc::new(bench.clock.clone());
     let again = Engine::new(store, builtin::registry().unwrap(), clock);
@@ -138,7 +138,7 @@ async fn strictness_is_the_clients_choice() {
     let ignored = options(Strictness::Ignore);
     create(ignored.clone()).await.unwrap();
     assert!(ignored.fields.warnings.take().is_empty());
-    // A patch is judged by what it makes.
+    // A patch is validated by its result.
     bench.widget("b", json!({ "size": 1 })).await.unwrap();
     let patch = Patch::merge(json!({ "spec": { "sise": 1 } })).unwrap();
     let mut strict = options(Strictness::Strict);
@@ -165,7 +165,7 @@ async fn a_changed_schema_holds_for_what_is_there() {
     changed["spec"]["versions"].as_array_mut().unwrap().push(older);
     let options = WriteOptions::default();
     bench.engine.update(CRDS, "", "widgets.example.net", changed, options).await.unwrap();
-    // Defaults hold for what was stored before; what is wrong only now does not hold it back.
+    // New defaults apply to stored objects; new validation rules do not block their update.
     let widget = bench.engine.get(WIDGETS, "default", "a").await.unwrap();
     assert_eq!(widget["spec"], json!({ "size": 1, "color": "red", "shape": "round" }));
     let older = format!("{WIDGETS}@v1alpha1");
@@ -234,7 +234,7 @@ async fn a_kind_goes_with_its_objects() {
     };
     tokio::time::timeout(PATIENCE, gone).await.unwrap();
     assert_eq!(reason(bench.engine.get(CRDS, "", "widgets.example.net").await), Reason::NotFound);
-    // The name is free again.
+    // The name is free again after the deletion.
     bench.define(crd("widgets", "Widget", widget_spec())).await.unwrap();
     let list = bench.engine.list(WIDGETS, None, ListOptions::default()).await.unwrap();
     assert_eq!(list.items, [] as [Value; 0]);
@@ -290,7 +290,7 @@ async fn compiled_in_kinds_are_there_to_read() {
     let crd = bench.engine.get(CRDS, "", name).await.unwrap();
     assert_eq!(condition(&crd, "Established")["status"], "True");
     assert_eq!(condition(&crd, "NamesAccepted")["status"], "True");
-    // An installer's own words for the same fields change nothing but the metadata.
+    // An installer's other descriptions of the same fields change only the metadata.
     let patch = |patch: Value| {
         let patch = Patch::merge(patch).unwrap();
         bench.engine.patch(CRDS, "", name, patch, WriteOptions::default())

@@ -1,4 +1,4 @@
-//! Kubernetes' own kinds: values that clients can read back, and what upstream demands.
+//! Kubernetes' own kinds: values that clients can read back, and upstream's requirements.
 
 use serde_json::{Value, json};
 use store::Key;
@@ -16,7 +16,7 @@ impl Bench {
         self.create(LEASES, json!({ "metadata": { "name": name }, "spec": spec })).await
     }
 
-    /// Writes an object as an earlier release let it in.
+    /// Writes an object as an earlier release accepted it.
     async fn put(&self, resource: &str, name: &str, object: &Value) {
         let (key, value) = (Key::new(resource, "default", name), object.to_string().into_bytes());
         let written = self.engine.inner.store.write(move |txn| {
@@ -68,7 +68,7 @@ async fn what_an_earlier_release_let_in_is_mended_at_start() {
     let read = bench.engine.get(EVENTS, "default", "e").await.unwrap();
     assert!(read.get("firstTimestamp").is_none(), "{read}");
     assert_eq!(read["lastTimestamp"], event["lastTimestamp"]);
-    // A second start finds nothing to do.
+    // A second start changes nothing.
     let before = bench.engine.revision();
     bench.engine.ensure_permanent().await.unwrap();
     assert_eq!(bench.engine.revision(), before);
@@ -82,7 +82,7 @@ async fn a_secret_of_a_type_has_its_keys() {
     let refused = bench.create(SECRETS, tls.clone()).await.unwrap_err();
     assert_eq!(refused.reason, Reason::Invalid);
     assert_eq!(refused.details.causes[0].field, "data[tls.key]");
-    // One that an earlier release let in can still be labelled.
+    // A Secret that an earlier release accepted can still be labelled.
     let stored = json!({ "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
         "metadata": { "name": "a", "namespace": "default", "uid": "u" } });
     bench.put(SECRETS, "a", &stored).await;
@@ -127,7 +127,7 @@ async fn a_revision_of_zero_is_none() {
     assert!(refused.message.contains("must be specified for an update"), "{}", refused.message);
 }
 
-/// A definition of another age is what installers and charts bring.
+/// Installers and charts bring definitions of other releases.
 #[tokio::test]
 async fn a_definition_of_another_age_applies_with_a_warning() {
     let bench = bench().await;
@@ -168,7 +168,7 @@ async fn a_finalizer_of_a_native_kind_has_a_domain() {
     let patched = bench.engine.patch(LEASES, "default", "f", add, WriteOptions::default()).await;
     assert_eq!(reason(patched), Reason::Invalid);
 
-    // What an earlier release let in can be changed, and taken away.
+    // An object that an earlier release accepted can be changed and deleted.
     let kept = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
         "metadata": { "name": "g", "namespace": "default", "uid": "g", "finalizers": ["bad"] } });
     bench.put(LEASES, "g", &kept).await;

@@ -1,4 +1,4 @@
-//! List and watch.
+//! Tests of list and watch.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -29,7 +29,7 @@ fn names(list: &ObjectList) -> Vec<String> {
     list.items.iter().map(name).collect()
 }
 
-/// A continue token of any content.
+/// A continue token with arbitrary content.
 struct Token(&'static str);
 
 impl Token {
@@ -100,7 +100,8 @@ async fn pages_add_up_and_miss_nothing() {
         (names(&first), first.remaining),
         (vec!["n0".into(), "n1".into(), "n2".into()], Some(4))
     );
-    // What happens between pages is not in them; it comes by the watch from the list's revision.
+    // Changes between pages do not appear in the pages; a watch from the list's revision reports
+    // them.
     bench.hardware("n0a", json!({})).await;
     bench.engine.delete(HARDWARE, "default", "n5", DeleteOptions::default()).await.unwrap();
     bench.merge("n4", json!({ "spec": { "agentID": "late" } })).await.unwrap();
@@ -118,7 +119,8 @@ async fn pages_add_up_and_miss_nothing() {
     let event = next(&mut watch).await.unwrap();
     assert_eq!((event.kind, &event.object["metadata"]["name"]), (EventKind::Added, &json!("n0a")));
     assert_eq!(next(&mut watch).await.unwrap().kind, EventKind::Deleted);
-    // With a selector the number left is not known; exactly full pages do not promise more.
+    // With a selector, the number of remaining objects is unknown; exactly full pages do not
+    // promise more.
     let odd = |limit| ListOptions { limit, labels: labels("odd=0"), ..ListOptions::default() };
     let page = list(&bench, odd(2)).await.unwrap();
     assert!(page.continue_token.is_some() && page.remaining.is_none());
@@ -185,7 +187,7 @@ async fn a_watch_resumes_after_any_revision() {
             assert_eq!(&(revision(&event.object), event.kind, name), expected);
         }
     }
-    // Without a revision: what is there, then what comes.
+    // Without a revision, the watch reports existing objects first, then changes.
     let mut watch = bench.engine.watch(HARDWARE, None, WatchOptions::default()).await.unwrap();
     for name in ["n0", "n1", "n3", "n4"] {
         let event = next(&mut watch).await.unwrap();
@@ -216,7 +218,7 @@ async fn selectors_turn_changes_into_comings_and_goings() {
     for _ in 0..5 {
         let event = next(&mut watch).await.unwrap();
         if event.kind == EventKind::Deleted && event.object["metadata"]["name"] == "a" {
-            // The last state that matched, at the revision of the change.
+            // The last matching state, at the revision of the change.
             assert_eq!(revision(&event.object), revision(&released));
             assert_eq!(event.object["metadata"]["labels"]["claimed"], "yes");
         }
@@ -242,7 +244,7 @@ async fn what_is_no_longer_kept_is_expired() {
     let paged = ListOptions { limit: 1, ..ListOptions::default() };
     let page = list(&bench, paged).await.unwrap();
     for at in 0..1000 {
-        // All at once: the store makes them durable together.
+        // Concurrent writes: the store commits them together.
         let merge = |name| bench.merge(name, json!({ "spec": { "agentID": at.to_string() } }));
         for merged in join_all(["a", "b0", "b1", "b2"].map(merge)).await {
             merged.unwrap();
@@ -303,7 +305,7 @@ async fn a_streaming_list_ends_with_a_bookmark() {
     assert!(streamed.is_caught_up());
     bench.hardware("d", json!({ "x": "" })).await;
     assert_eq!(next(&mut streamed).await.unwrap().object["metadata"]["name"], "d");
-    // Without bookmarks there is none; nothing at all comes first when that is asked for.
+    // Without bookmarks, no bookmark marks the end; with `Skip`, no initial events are sent.
     let mut plain = watch(options(None, false)).await.unwrap();
     let skip = WatchOptions { initial: InitialEvents::Skip, ..options(None, true) };
     let mut skipped = watch(skip).await.unwrap();
@@ -358,7 +360,7 @@ async fn a_watch_holds_a_part_of_what_was_there_and_tells_it_all() {
     bench.merge("h9", json!({ "spec": { "userData": "y" } })).await.unwrap();
     bench.hardware("new", json!({})).await;
     let expect = async |watch: &mut ObjectWatch, kind, name: &str, text: Option<&str>| {
-        // Whoever stops waiting loses nothing.
+        // Dropping the future loses no event.
         let event = match watch.next_raw().now_or_never() {
             Some(event) => event.unwrap().unwrap().read().unwrap(),
             None => next(watch).await.unwrap(),

@@ -1,4 +1,4 @@
-//! A disk that is nearly full.
+//! Behavior while the disk is nearly full.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::{Bench, HARDWARE, TEMPLATES, bench_with};
 use crate::engine::{DeleteOptions, Patch, WriteOptions};
 use crate::status_error::Reason;
 
-/// A disk with so many bytes free.
+/// A disk with that many free bytes.
 struct Free(AtomicU64);
 
 impl Volume for Free {

@@ -1,4 +1,4 @@
-//! Values that no two objects may have.
+//! Values that no two objects of a kind may share.
 
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ async fn two_machines_with_one_address_are_refused_with_the_name_of_the_other() 
     );
     let message = refusal(&bench, machine("second", MAC, "10.88.0.12")).await;
     assert!(message.contains("is the MAC address of Hardware default/first already"), "{message}");
-    // By an update, too, and in another spelling.
+    // The check covers updates, and other spellings of the same address.
     bench.create(HARDWARE, machine("v6", "52:54:00:77:00:06", "fd77::1:1")).await.unwrap();
     let taken = machine("third", "52:54:00:77:00:03", "fd77:0:0::1:1");
     bench.create(HARDWARE, machine("third", "52:54:00:77:00:03", "10.88.0.13")).await.unwrap();
@@ -67,7 +67,7 @@ async fn a_machine_that_enrolled_itself_holds_nothing_against_its_owner() {
     enrolled["metadata"]["labels"] = json!({ "tinkerbell.org/auto-discovered": "true" });
     bench.create(HARDWARE, enrolled).await.unwrap();
     bench.create(HARDWARE, machine("nuc1", MAC, "10.88.0.11")).await.unwrap();
-    // Accepted by its owner, it would be a second record of the machine.
+    // Without the label, it would be a second record of the machine.
     let unlabeled = json!({ "metadata": { "labels": null } });
     let accepted = bench.merge("discovery-1", unlabeled).await;
     assert_eq!(reason(accepted), Reason::Invalid);

@@ -1,4 +1,4 @@
-//! What clients are told, word for word as a real API server told it of the same requests.
+//! Messages to clients, word for word as a real API server returned them for the same requests.
 
 use serde_json::{Value, json};
 
@@ -121,13 +121,13 @@ async fn of_metadata() {
         let answer = bench.merge("a", json!({ "metadata": metadata })).await;
         assert_eq!(told(answer), (422, format!("{invalid}{expected}")));
     }
-    // What the server knows better is kept without a word.
+    // A client's values for fields that the server sets are ignored silently.
     let kept = json!({ "metadata": {
         "generation": 77, "creationTimestamp": "2020-01-01T00:00:00Z", "selfLink": "x",
     } });
     let before = bench.get("a").await.unwrap();
     assert_eq!(bench.merge("a", kept).await.unwrap(), before);
-    // Once deletion was asked for, nothing may come in its way, and it cannot be taken back.
+    // After the deletion started, no finalizer can be added, and the deletion cannot be undone.
     let held = json!({ "metadata": { "finalizers": ["a/b"] } });
     bench.merge("a", held).await.unwrap();
     let options = super::super::DeleteOptions::default();
@@ -160,7 +160,7 @@ async fn of_revisions_and_dry_runs() {
         (&patched["spec"]["agentID"], &patched["metadata"]["generation"]),
         (&json!("x"), &json!(2))
     );
-    // As upstream, which refuses a revision where it stores.
+    // As upstream, which refuses a resourceVersion only when it stores the object.
     let new = json!({ "metadata": { "name": "b", "resourceVersion": "7" } });
     let refused = bench.create(HARDWARE, new.clone()).await.unwrap_err();
     assert_eq!(refused.message, "resourceVersion should not be set on objects to be created");

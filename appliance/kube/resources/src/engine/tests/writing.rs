@@ -1,4 +1,4 @@
-//! Create, update, patch, delete.
+//! Tests of create, update, patch and delete.
 
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ async fn create_refuses_what_does_not_fit() {
         let text = object.to_string().chars().take(100).collect::<String>();
         assert_eq!(reason(bench.create(HARDWARE, object).await), expected, "{text}");
     }
-    // What can be stored can be read back, in a list too: 128 levels would not be.
+    // A stored object must be readable, also in a list: at 128 levels it would not be.
     let nested = (0..120).fold(json!(1), |inner, _| json!({ "a": inner }));
     let deep = json!({ "metadata": { "name": "deep" }, "spec": nested });
     let open = "cluster.x-k8s.io/machines";
@@ -149,12 +149,13 @@ async fn a_stale_copy_is_refused() {
          modified; please apply your changes to the latest version and try again"
     );
     assert_eq!(reason(bench.update(&two, WriteOptions::status()).await), Reason::Conflict);
-    // The same through a patch that names a revision; one that does not is applied to what is.
+    // A patch that names a stale revision is refused; a patch without a revision is applied to the
+    // present object.
     let stale = json!({ "metadata": { "resourceVersion": revision(&first).to_string() } });
     assert_eq!(reason(bench.merge("a", stale).await), Reason::Conflict);
     let patched = bench.merge("a", json!({ "spec": { "tinkVersion": 1 } })).await.unwrap();
     assert_eq!(patched["spec"], json!({ "agentID": "one", "tinkVersion": 1 }));
-    // No revision at all: custom kinds refuse, core kinds take it as it is.
+    // Update without a revision: custom kinds refuse it, core kinds accept it.
     let mut bare = updated.clone();
     bare["metadata"].as_object_mut().unwrap().remove("resourceVersion");
     assert_eq!(reason(bench.update(&bare, WriteOptions::default()).await), Reason::Invalid);
@@ -164,7 +165,7 @@ async fn a_stale_copy_is_refused() {
     let options = WriteOptions::default();
     let updated = bench.engine.update(SECRETS, "default", "s", secret, options).await.unwrap();
     assert_eq!(updated["data"]["a"], "Yw==");
-    // Another object of the same name is another object.
+    // An object with another uid is another object, despite the same name.
     let uid = json!({ "metadata": { "uid": "00000000-0000-4000-8000-000000000000" } });
     assert_eq!(reason(bench.merge("a", uid.clone()).await), Reason::Invalid);
     let mut other = bench.get("a").await.unwrap();
@@ -211,12 +212,13 @@ async fn spec_and_status_are_written_apart() {
     assert_eq!(main["status"], json!({ "state": "Ready" }));
     assert_eq!(main["spec"], json!({ "agentID": "x" }));
     assert_eq!(main["metadata"]["generation"], 2);
-    // Only metadata: no new generation. What the client says there counts for nothing.
+    // A change of metadata only keeps the generation, and ignores the client's values for server
+    // fields.
     let patch = json!({ "metadata": { "labels": { "l": null }, "generation": 99, "uid": null } });
     let labelled = bench.merge("a", patch).await.unwrap();
     assert_eq!(labelled["metadata"]["generation"], 2);
     assert_eq!(labelled["metadata"]["uid"], first["metadata"]["uid"]);
-    // A kind without the subresource keeps its status with the rest.
+    // A kind without the subresource stores its status with the other fields.
     let record = json!({ "metadata": { "name": "t" }, "reason": "x" });
     let record = bench.create(RECORDS, record).await.unwrap();
     assert_eq!(record["reason"], "x");
@@ -273,7 +275,7 @@ async fn finalizers_hold_an_object_back() {
     bench.clock.advance(SignedDuration::from_secs(5));
     let again = delete(&bench, DeleteOptions::default()).await.unwrap();
     assert_eq!(again, Deleted::Finalizing(marked.clone()));
-    // No new finalizer, no way back.
+    // No finalizer can be added, and the deletion cannot be undone.
     let more = json!({ "metadata": { "finalizers": ["x.org/one", "two", "three"] } });
     assert_eq!(reason(bench.merge("a", more).await), Reason::Invalid);
     let undo = json!({ "metadata": { "deletionTimestamp": null } });
@@ -354,7 +356,7 @@ async fn what_is_stored_is_of_its_kinds_type() {
     let wrong = bench.create(HARDWARE, hardware(json!({ "lease_time": "3600" }))).await;
     let wrong = wrong.unwrap_err();
     assert_eq!((wrong.reason, wrong.reason.code()), (Reason::Invalid, 422));
-    // And that CEL rules could not be run on it.
+    // The second cause reports that CEL rules could not run on the object.
     assert_eq!(wrong.details.causes.len(), 2);
     assert_eq!(wrong.details.causes[0].field, "spec.interfaces[0].dhcp.lease_time");
     let dhcp = json!({ "lease_time": 3600, "hostname": null });

@@ -1,5 +1,5 @@
-//! A last look at an object before it is stored, inside the transaction that stores it: what the
-//! caller may write can depend on what the object says then.
+//! Final check of an object before it is stored, inside the transaction: a client's permission can
+//! depend on the final content of the object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::status_error::StatusError;
 type Look =
     dyn Fn(&ResourceDefinition, &Value, Option<&Value>) -> Result<(), StatusError> + Send + Sync;
 
-/// Says whether the new state of an object (over the old one, on an update) may be stored. Must not
-/// wait for anything: it holds up every other write.
+/// Decides if the new state of an object (over the old state, on an update) may be stored. The
+/// function must not block, because all other writes wait for it.
 #[derive(Clone)]
 pub struct Admission(Arc<Look>);
 
 impl Admission {
-    /// An admission that asks `look`.
+    /// Makes an admission that calls `look`.
     pub fn new(
         look: impl Fn(&ResourceDefinition, &Value, Option<&Value>) -> Result<(), StatusError>
         + Send

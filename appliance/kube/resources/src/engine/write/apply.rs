@@ -1,4 +1,4 @@
-//! Server-side apply: a client says which fields it wants, and they become its own.
+//! Server-side apply: a client sends the fields it wants, and becomes their owner.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -12,22 +12,21 @@ use crate::engine::object::{meta, metadata, metadata_mut, set_revision};
 use crate::engine::{Abort, Engine, Part, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 
-/// What came of an apply.
+/// Result of an apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Applied {
-    /// The object as it is now.
+    /// Object after the apply.
     pub object: Value,
-    /// Whether it was not there before.
+    /// True if the apply created the object.
     pub created: bool,
 }
 
 impl Engine {
-    /// Applies a configuration of the manager of `options`: the fields it named before and does not
-    /// name now go, unless others own them. Creates the object where it is missing.
+    /// Applies a configuration of the manager in `options`. Fields that it owned before and omits
+    /// now are removed, unless others own them too. Creates a missing object.
     ///
-    /// # Errors
-    /// 409 with a cause for every field that others own and the apply would change; else those of a
-    /// create or a patch.
+    /// 409 with a cause for every changed field that others own; otherwise the errors of a create
+    /// or a patch.
     pub async fn apply(
         &self,
         resource: &str,
@@ -85,7 +84,7 @@ impl Apply<'_> {
         } else {
             return Err(StatusError::not_found(&self.place.definition, self.name));
         };
-        // As upstream, which looks at how the configuration was written only when it fits.
+        // As upstream, which reports duplicate fields only if the configuration is valid.
         judge(&options.fields)?;
         Ok(Applied { object, created })
     }
@@ -117,7 +116,7 @@ impl Apply<'_> {
                 self.name
             )));
         }
-        // There is no copy that it could be older than.
+        // A new object has no earlier copy, so the revision has no meaning.
         metadata_mut(&mut object).remove("resourceVersion");
         let namespace = &self.place.namespace;
         metadata::check_identity(definition, namespace, Some(self.name), &mut object)?;
@@ -127,7 +126,7 @@ impl Apply<'_> {
     }
 }
 
-/// Tells of fields that the configuration gives twice.
+/// Warns about or refuses fields that the configuration contains twice.
 fn judge(fields: &FieldValidation) -> Result<(), StatusError> {
     match fields.strictness {
         _ if fields.found.is_empty() => {}

@@ -1,4 +1,4 @@
-//! Creating an object.
+//! Creation of an object, with generated names.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -18,16 +18,16 @@ use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions, f
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;
 
-/// Names tried for one `generateName` before giving up.
+/// Maximum names tried for one `generateName`.
 pub const MAX_GENERATED: usize = 8;
 
 impl Engine {
-    /// Creates `object` in `namespace`; gives it uid, creation time, generation and, when only
-    /// `metadata.generateName` is set, a name.
+    /// Creates `object` in `namespace`. Sets uid, creation time and generation, and a name if only
+    /// `metadata.generateName` is given.
     ///
     /// # Errors
-    /// 409 when the name is taken, 404 when the namespace does not exist, 422 when the object
-    /// breaks a rule, 400 when it contradicts the call.
+    /// 409 if the name is taken, 404 if the namespace does not exist. 422 if the object breaks a
+    /// rule, 400 if the object contradicts the call.
     pub async fn create(
         &self,
         resource: &str,
@@ -42,7 +42,7 @@ impl Engine {
         if options.dry_run
             && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
         {
-            // Upstream looks at it where it stores, which is nowhere.
+            // Upstream checks resourceVersion when it stores, which a dry run does not do.
             metadata.remove("resourceVersion");
         }
         weight::check_items(&place.definition, meta(&object, "name"), &object, None)?;
@@ -61,8 +61,8 @@ impl Engine {
     }
 }
 
-/// Everything that needs no look into the store. Without `ownership` the object says itself who
-/// owns its fields.
+/// Does all preparation that needs no store access. Without `ownership`, the object already has its
+/// managed fields.
 pub(in crate::engine) fn prepare(
     place: &Place,
     mut object: Value,
@@ -84,7 +84,7 @@ pub(in crate::engine) fn prepare(
         ));
     }
     metadata::clear(&mut object);
-    // A namespace's is made below; one of the wrong type is refused for that.
+    // The status of a namespace is set below; the type check refuses one of the wrong type.
     let status = &object["status"];
     if (definition.status_subresource || (definition.is_namespace && status.is_object()))
         && let Some(map) = object.as_object_mut()
@@ -181,7 +181,7 @@ fn check_namespace(txn: &Txn<'_>, place: &Place, object: &Value) -> Result<(), S
     Ok(())
 }
 
-/// The object's key, which is not taken; generates the name where none is given.
+/// Returns the object's key, which must be free; generates a name if none is given.
 fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, StatusError> {
     let taken = |key: &Key| {
         let found = txn.get(key).map_err(|error| failed("look for a name", &error));
@@ -210,7 +210,7 @@ fn free_key(txn: &Txn<'_>, place: &Place, object: &mut Value) -> Result<Key, Sta
     Err(StatusError::already_exists(&place.definition, &base))
 }
 
-/// The object that a record is about, by the record's name: clients name an Event after its object,
+/// Returns the subject of a record by the record's name: clients name an Event after its object,
 /// with a dot and a suffix.
 fn subject(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(subject, _)| subject)

@@ -1,4 +1,4 @@
-//! Deleting an object: at once, or when its last finalizer goes.
+//! Deletion of an object: immediate, or after its last finalizer is removed.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -12,19 +12,19 @@ use crate::engine::object::{
 use crate::engine::{Abort, Engine, Place, failed};
 use crate::status_error::{Reason, StatusError};
 
-/// What becomes of the objects that name the deleted one as their owner.
+/// Handling of the objects that name the deleted object as their owner (`propagationPolicy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// They are deleted after it.
+    /// Dependents are deleted after the owner.
     Background,
-    /// They are deleted before it.
+    /// Dependents are deleted before the owner.
     Foreground,
-    /// They stay, and forget it.
+    /// Dependents stay, and lose the reference to the owner.
     Orphan,
 }
 
 impl Propagation {
-    /// The finalizer that holds the owner until its dependents have been seen to.
+    /// Returns the finalizer that keeps the owner until its dependents have been handled.
     pub fn finalizer(self) -> Option<&'static str> {
         match self {
             Self::Background => None,
@@ -34,36 +34,36 @@ impl Propagation {
     }
 }
 
-/// Finalizer of an owner that waits for its dependents to go.
+/// Finalizer of an owner that waits until its dependents are deleted.
 pub const FOREGROUND: &str = "foregroundDeletion";
-/// Finalizer of an owner that waits for its dependents to forget it.
+/// Finalizer of an owner that waits until its dependents no longer refer to it.
 pub const ORPHAN: &str = "orphan";
 
-/// How a delete is carried out. A grace period is not among it: nothing here has one.
+/// Options of a delete request. There is no grace period, because no kind here has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeleteOptions {
-    /// Only this very object, not a later one of the same name.
+    /// Deletes only the object with this uid, not a later one of the same name.
     pub uid: Option<String>,
-    /// Only the object as of this resourceVersion.
+    /// Deletes only the object at this resourceVersion.
     pub resource_version: Option<String>,
-    /// What becomes of dependents; `None` leaves it to the object's finalizers, and so mostly is
+    /// Handling of dependents; `None` uses the object's finalizers, which usually means
     /// [`Propagation::Background`].
     pub propagation: Option<Propagation>,
-    /// Everything happens but the deleting.
+    /// Runs all checks but deletes nothing.
     pub dry_run: bool,
 }
 
-/// What became of the object; the value is its last state.
+/// Result of a delete; the value is the last state of the object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Deleted {
-    /// It is gone.
+    /// The object is deleted.
     Gone(Value),
-    /// It is marked, and goes when its finalizers have been taken away.
+    /// The object is marked, and is deleted after its finalizers are removed.
     Finalizing(Value),
 }
 
 impl Deleted {
-    /// The object's last state.
+    /// Returns the object's last state.
     pub fn object(&self) -> &Value {
         match self {
             Self::Gone(object) | Self::Finalizing(object) => object,
@@ -72,11 +72,11 @@ impl Deleted {
 }
 
 impl Engine {
-    /// Deletes an object. What becomes of the objects that name it as their owner is seen to by the
-    /// collector (see [`crate::engine::Collector`]).
+    /// Deletes an object. The collector handles the objects that name it as their owner (see
+    /// [`crate::engine::Collector`]).
     ///
     /// # Errors
-    /// 404; 409 for an unmet precondition; 403 for a permanent object.
+    /// 404; 409 for a failed precondition; 403 for a permanent object.
     pub async fn delete(
         &self,
         resource: &str,
@@ -150,7 +150,8 @@ impl Deletion<'_> {
         }
     }
 
-    /// Upstream's words (`apiserver` `pkg/registry/rest/delete.go`), which name the kind.
+    /// Checks uid and resourceVersion. The messages are upstream's (`apiserver`
+    /// `pkg/registry/rest/delete.go`), which name the kind.
     fn check_preconditions(
         &self,
         object: &Value,
@@ -188,8 +189,8 @@ impl Deletion<'_> {
     }
 }
 
-/// Gives the object the finalizer of the policy in place of another policy's; without a policy the
-/// finalizers stay as they are.
+/// Replaces another policy's finalizer by the finalizer of `policy`; without a policy, finalizers
+/// stay unchanged.
 fn propagate(object: &mut Value, policy: Option<Propagation>) {
     let Some(policy) = policy else { return };
     let before: Vec<String> = finalizers(object).map(str::to_owned).collect();

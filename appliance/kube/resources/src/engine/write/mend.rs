@@ -1,5 +1,5 @@
-//! Stored objects that an earlier release let in and that no typed client can read: mended at
-//! start, so that lists of their kind can be decoded again.
+//! Repair at start of stored objects that an earlier release accepted but no typed client can read.
+//! Afterwards, clients can decode lists of these kinds again.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use crate::engine::object::native;
 use crate::engine::{Abort, Engine, failed, object};
 use crate::status_error::StatusError;
 
-/// Most objects mended in one transaction.
+/// Maximum objects repaired in one transaction.
 const BATCH: usize = 500;
 
 impl Engine {
-    /// Mends the stored objects of Kubernetes' own kinds. To be called once at start.
+    /// Repairs the stored objects of Kubernetes' own kinds. Call once at start.
     pub(in crate::engine) async fn mend_natives(&self) -> Result<(), StatusError> {
         let registry = self.registry();
         for definition in registry.resources().iter().filter(|one| one.native) {

@@ -1,4 +1,4 @@
-//! Replacing and patching an object.
+//! Replacement and patching of objects.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -16,18 +16,18 @@ use crate::engine::{Abort, Engine, Part, Patch, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;
 
-/// Fields that a manager wants of an object.
+/// Apply configuration of a field manager.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// The object, with only the fields that are wanted.
+    /// Object with only the fields that the manager wants.
     pub object: Value,
-    /// Takes fields over that others own.
+    /// Takes over fields that others own, instead of a conflict.
     pub force: bool,
-    /// Why the caller may not create the object, where it is missing.
+    /// Error if the object is missing but the caller may not create it.
     pub uncreatable: Option<StatusError>,
 }
 
-/// What the caller wants of the object.
+/// Change that the caller requests.
 pub(in crate::engine) enum Change {
     Replace(Value),
     Patch(Patch),
@@ -35,10 +35,10 @@ pub(in crate::engine) enum Change {
 }
 
 impl Engine {
-    /// Replaces an object. `metadata.resourceVersion` is that of the copy it was made from.
+    /// Replaces an object. `metadata.resourceVersion` is that of the copy the caller changed.
     ///
     /// # Errors
-    /// 409 when that copy is outdated, 404, 422, 400.
+    /// 409 if that copy is outdated, 404, 422, 400.
     pub async fn update(
         &self,
         resource: &str,
@@ -50,11 +50,11 @@ impl Engine {
         self.modify(resource, namespace, name, Change::Replace(object), options).await
     }
 
-    /// Patches an object as it is now. A resourceVersion inside the patch is a precondition;
-    /// without one there is no conflict, because the patch is applied inside the transaction.
+    /// Patches the present object. A resourceVersion inside the patch is a precondition. Without
+    /// one there is no conflict, because the patch is applied inside the transaction.
     ///
     /// # Errors
-    /// 409 for an unmet precondition, 404, 422, 400.
+    /// 409 for a failed precondition, 404, 422, 400.
     pub async fn patch(
         &self,
         resource: &str,
@@ -88,7 +88,7 @@ impl Engine {
             let (mut object, before) =
                 modify(txn, &place, &name, change, (&options, &ownership), now)?;
             if options.dry_run {
-                // Nothing was stored, so the object has no revision but the one it had.
+                // Nothing was stored, so the object keeps its previous revision.
                 set_revision(&mut object, before);
                 return Err(Abort::DryRun(object));
             }
@@ -98,7 +98,7 @@ impl Engine {
     }
 }
 
-/// Whether objects have that part.
+/// Refuses a write of a part that the kind does not have.
 pub(in crate::engine) fn check_part(place: &Place, part: Part) -> Result<(), StatusError> {
     let definition = place.definition.as_ref();
     let there = match part {
@@ -109,12 +109,12 @@ pub(in crate::engine) fn check_part(place: &Place, part: Part) -> Result<(), Sta
     if there { Ok(()) } else { Err(StatusError::no_such_resource()) }
 }
 
-/// How an apply looks at fields: what the kind does not know was refused when it was merged.
+/// Field validation of an apply: the merge has already refused unknown fields.
 pub(in crate::engine) fn lenient(options: &WriteOptions) -> FieldValidation {
     FieldValidation { warnings: options.fields.warnings.clone(), ..FieldValidation::default() }
 }
 
-/// The object as changed, and the revision it had before.
+/// Returns the changed object, and its previous revision.
 pub(in crate::engine) fn modify(
     txn: &mut Txn<'_>,
     place: &Place,
@@ -144,11 +144,11 @@ pub(in crate::engine) fn modify(
     }
     let applied = (body == Body::Apply).then(|| new["metadata"]["managedFields"].clone());
     metadata::check_identity(&place.definition, &place.namespace, Some(name), &mut new)?;
-    // Of a patched object another uid is a change, and refused as one.
+    // For a patched object, another uid is a change, and is refused as one.
     if fixed.is_empty() {
         check_preconditions(place, name, &old, &new)?;
     }
-    // Before the part is taken: a write of the status gives the rest no defaults.
+    // Must precede `take_part`: a write of the status must not add defaults to the other fields.
     fields::fill_in(&place.definition, &mut new, body);
     let mut new = take_part(place, &old, new, part);
     fields::prepare(&place.definition, &mut new);
@@ -177,7 +177,7 @@ pub(in crate::engine) fn modify(
     Ok((new, stored.revision))
 }
 
-/// The object that the caller makes of `old`, unchecked.
+/// Applies the caller's change to `old`, without validation.
 fn changed(
     place: &Place,
     name: &str,
@@ -187,7 +187,7 @@ fn changed(
 ) -> Result<(Value, Body), StatusError> {
     Ok(match change {
         Change::Replace(mut object) => {
-            // Upstream reads the number zero as none.
+            // Upstream treats revision zero as absent.
             if meta(&object, "resourceVersion") == "0" {
                 metadata_mut(&mut object).remove("resourceVersion");
             }
@@ -202,8 +202,8 @@ fn changed(
     })
 }
 
-/// Stores the object as changed, or deletes it when it waited for that; its revision, if it has
-/// another one.
+/// Stores the changed object, or deletes it if only a finalizer blocked its deletion. Returns its
+/// new revision, if it changed.
 fn keep(
     txn: &mut Txn<'_>,
     (place, key): (&Place, Key),
@@ -215,7 +215,7 @@ fn keep(
         let revision = txn.delete(&key).map_err(|error| failed("delete an object", &error))?;
         return Ok(Some(revision.unwrap_or(stored.revision)));
     }
-    // A write that changes nothing is no write: no revision, no event.
+    // A write that changes nothing gets no new revision and no event.
     if new == old {
         return Ok(None);
     }
@@ -257,16 +257,16 @@ fn check_preconditions(
     Ok(())
 }
 
-/// The object's key as upstream's storage has it; it is part of messages.
+/// Key of the object in upstream's storage, which is part of messages.
 fn registry_key(place: &Place, name: &str) -> String {
     let definition = place.definition.as_ref();
-    // Kubernetes' own kinds are kept by resource alone.
+    // Upstream stores Kubernetes' own kinds without the group.
     let group = if definition.native { "" } else { &definition.group };
     let parts = ["/registry", group, &definition.plural, &place.namespace, name];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
 }
 
-/// The stored object with the part that was written taken from `new`.
+/// Returns the stored object with the written part taken from `new`.
 fn take_part(place: &Place, old: &Value, new: Value, part: Part) -> Value {
     let definition = place.definition.as_ref();
     match part {

@@ -10,22 +10,22 @@ use stdx::json::is_within;
 use crate::engine::object::{MAX_DEPTH, MAX_OBJECT_BYTES};
 use crate::status_error::{Reason, StatusError};
 
-/// Operations one JSON patch may hold.
+/// Maximum operations in one JSON patch.
 pub const MAX_OPERATIONS: usize = 10_000;
-/// Values that one JSON patch may copy, move or shift in arrays, all operations together.
+/// Maximum values that one JSON patch may copy, move or shift in arrays, over all operations.
 pub const MAX_WORK: usize = 10_000_000;
 
-/// What is said of every patch that does not fit, as upstream does.
+/// Common part of the message about a patch that cannot be applied, as upstream words it.
 const REJECTED: &str = "the server rejected our request due to an error in our request";
 
-/// A parsed patch.
+/// A parsed patch of one of three formats.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Patch {
     /// RFC 7386: null removes, objects merge, everything else replaces.
     Merge(Value),
     /// RFC 6902: operations in order, all or nothing.
     Json(Vec<Operation>),
-    /// A merge patch that merges some lists of Kubernetes' own kinds by a key.
+    /// Merge patch that merges some lists of Kubernetes' own kinds by a key.
     Strategic(Value),
 }
 
@@ -42,10 +42,11 @@ pub enum Operation {
 }
 
 impl Patch {
-    /// A merge patch; anything but an object is refused, since it could only destroy the object.
+    /// Makes a merge patch. A patch that is not an object is refused, because it could only destroy
+    /// the object.
     ///
     /// # Errors
-    /// 400.
+    /// 400 if the patch is not a JSON object.
     pub fn merge(patch: Value) -> Result<Self, StatusError> {
         match patch.is_object() {
             true => Ok(Self::Merge(patch)),
@@ -56,10 +57,10 @@ impl Patch {
         }
     }
 
-    /// A strategic merge patch.
+    /// Makes a strategic merge patch.
     ///
     /// # Errors
-    /// 400.
+    /// 400 if the patch is not a JSON object.
     pub fn strategic(patch: Value) -> Result<Self, StatusError> {
         match patch.is_object() {
             true => Ok(Self::Strategic(patch)),
@@ -67,10 +68,10 @@ impl Patch {
         }
     }
 
-    /// A JSON patch from its array of operations.
+    /// Makes a JSON patch from its array of operations.
     ///
     /// # Errors
-    /// 400 for what is no array, 422 for an operation that cannot be read, 413 for too many.
+    /// 400 if the body is not an array, 422 for an unreadable operation, 413 for too many.
     pub fn json(patch: &Value) -> Result<Self, StatusError> {
         let Some(operations) = patch.as_array() else {
             let found = json_kind(patch);
@@ -95,10 +96,10 @@ impl Patch {
             .map(Self::Json)
     }
 
-    /// `target` with the patch applied.
+    /// Returns `target` with the patch applied.
     ///
     /// # Errors
-    /// 422 when an operation does not fit the object, 413 when copies would grow it without end.
+    /// 422 if an operation cannot be applied to the object, 413 if copies make it too large.
     pub fn apply(&self, mut target: Value) -> Result<Value, StatusError> {
         match self {
             Self::Merge(patch) => merge(&mut target, patch),
@@ -140,7 +141,8 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// What a JSON patch has used up: a few bytes of operations can ask for a lot of copying.
+/// Resources used by one JSON patch, limited because a few bytes of operations can request a lot of
+/// copying.
 #[derive(Default)]
 struct Costs {
     copied_bytes: usize,
@@ -205,7 +207,7 @@ impl Operation {
         match self {
             Self::Add { path, value } => add(root, path, value.clone(), costs),
             Self::Remove { path } => remove(root, path, costs).map(drop),
-            // Upstream's library sets a field that is not there yet.
+            // Upstream's library adds a field that does not exist yet.
             Self::Replace { path, value } => match find_mut(root, path) {
                 Some(place) => {
                     check_depth(path, value)?;
@@ -218,7 +220,7 @@ impl Operation {
                 },
             },
             Self::Move { from, path } => {
-                // Into its own inside is refused by the RFC; the removal would lose it.
+                // The RFC forbids a move into a child of itself; the removal would lose the value.
                 if path.len() > from.len() && path.starts_with(from) {
                     return Err(Misfit::NoSuchPath);
                 }
@@ -278,7 +280,7 @@ fn check_depth(path: &[String], value: &Value) -> Result<(), Misfit> {
     }
 }
 
-/// How many values a value consists of.
+/// Number of values in a value, nested ones and itself included.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(size).sum::<usize>() + 1,

@@ -1,18 +1,18 @@
-//! Refusals while the disk is nearly full. Deletes and the box's own writes, which do not grow, go
-//! on.
+//! Refusals while the disk is nearly full. Deletes, and the box's own writes that do not grow an
+//! object, are still accepted.
 
 use store::Txn;
 
 use crate::engine::{Place, WriteOptions};
 use crate::status_error::{Reason, StatusError};
 
-/// Bytes by which a client may still make an object larger: enough for a condition or a finalizer.
+/// Bytes by which a client may still enlarge an object: enough for a condition or a finalizer.
 const GROWTH_MAX: usize = 1024;
 
-/// Checks that an object may go from `before` bytes to `after`. Zero `before` is a create.
+/// Checks that an object may grow from `before` bytes to `after`. Zero `before` means a create.
 ///
 /// # Errors
-/// 507.
+/// 507 if the disk is nearly full.
 pub fn check(
     txn: &Txn<'_>,
     (place, name): (&Place, &str),

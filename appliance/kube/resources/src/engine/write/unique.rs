@@ -1,8 +1,8 @@
-//! Refusals of a value that another object of the kind has already.
+//! Refusals of a value that another object of the kind already has.
 //!
-//! An index in memory says which objects may have a value, and the transaction that writes reads
-//! them: an entry that is no longer true refuses nothing. Every write goes through this process, so
-//! no entry is missing.
+//! An index in memory lists the objects that may have a value. The writing transaction reads these
+//! objects, so an outdated entry refuses nothing. Every write goes through this process, so no
+//! entry is missing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,13 +16,13 @@ use crate::engine::{Place, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;
 
-/// Entries of one kind. Beyond, the index is built anew from the store.
+/// Maximum entries of one kind. Above it, the index is rebuilt from the store.
 const ENTRIES_MAX: usize = 1 << 18;
 
-/// Objects by their values.
+/// Keys of the objects that may have a value, by category and value.
 type Holders = HashMap<(&'static str, String), BTreeSet<Key>>;
 
-/// The index of every kind that has such values.
+/// Index of every kind with unique values.
 #[derive(Debug, Default)]
 pub(crate) struct Unique(Mutex<HashMap<String, (Holders, usize)>>);
 
@@ -92,7 +92,7 @@ fn build(
     Ok((holders, count))
 }
 
-/// True if the object has the value now.
+/// Returns true if the stored object has the value now.
 fn has(
     txn: &Txn<'_>,
     place: &Place,

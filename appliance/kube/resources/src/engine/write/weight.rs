@@ -1,6 +1,6 @@
-//! Limits on the size of an object, counted in values. The owners of its fields are computed value
-//! by value on the one thread that writes: an object of a hundred thousand values would delay all
-//! other writes.
+//! Limits on the size of an object, counted in values. Field ownership is computed value by value
+//! on the single writer thread: an object of a hundred thousand values would delay all other
+//! writes.
 
 use schema::FieldError;
 use serde_json::Value;
@@ -10,20 +10,21 @@ use crate::definition::ResourceDefinition;
 use crate::engine::Engine;
 use crate::status_error::{Reason, StatusError};
 
-/// Items of one list in an object of a compiled-in kind. No machine has as many of anything.
+/// Maximum items of one list in an object of a compiled-in kind. No real machine has a longer list.
 pub(crate) const MAX_ITEMS: usize = 4096;
-/// Values, nested ones included, of an object of any kind but the definition of a kind.
+/// Maximum values, nested ones included, of an object of any kind except CustomResourceDefinition.
 pub(crate) const MAX_VALUES: usize = 20_000;
-/// The same, including `managedFields`. Each costs some 2 KiB while fields are merged.
+/// Maximum values including `managedFields`. Each value costs about 2 KiB while fields are merged.
 pub(crate) const MAX_OWNED_VALUES: usize = 50_000;
-/// Values, nested ones included, from which on an object is a heavy one.
+/// Number of values, nested ones included, from which an object counts as heavy.
 const HEAVY_VALUES: usize = 10_000;
-/// Heavy objects that are written at the same time; more wait their turn, and lighter ones go
-/// between.
+/// Maximum concurrent writes of heavy objects; more must wait, and lighter objects can be written
+/// meanwhile.
 pub(in crate::engine) const HEAVY_AT_ONCE: usize = 1;
 
 impl Engine {
-    /// Waits for the turn of an object, where it is a heavy one. To be held until it is written.
+    /// Waits for a permit if the object is heavy. The caller holds the permit until the write is
+    /// done.
     pub(in crate::engine) async fn turn(
         &self,
         object: &Value,
@@ -36,12 +37,12 @@ impl Engine {
     }
 }
 
-/// The turns of an engine.
+/// Makes the semaphore for heavy objects of an engine.
 pub(in crate::engine) fn turns() -> Semaphore {
     Semaphore::new(HEAVY_AT_ONCE)
 }
 
-/// True if `value` and what is in it are more values than `limit`.
+/// Returns true if `value`, nested values included, has more values than `limit`.
 fn has_more_than(value: &Value, limit: usize) -> bool {
     let mut count = 0;
     let mut waiting = vec![value];
@@ -59,11 +60,11 @@ fn has_more_than(value: &Value, limit: usize) -> bool {
     false
 }
 
-/// Refuses an object with more than [`MAX_VALUES`] values, and one of a compiled-in kind with a
-/// list of more than [`MAX_ITEMS`], unless `old` was over the limit already.
+/// Refuses an object with more than [`MAX_VALUES`] values. Refuses an object of a compiled-in kind
+/// with a list longer than [`MAX_ITEMS`]. Each check is skipped if `old` already exceeds its limit.
 ///
 /// # Errors
-/// 413, 422.
+/// 413 for too many values, 422 for a list that is too long.
 pub(in crate::engine) fn check_items(
     definition: &ResourceDefinition,
     name: &str,
@@ -77,7 +78,7 @@ pub(in crate::engine) fn check_items(
         return Err(StatusError::about(reason, definition, name, message));
     }
     if definition.origin.is_some() {
-        // Its own definition says what is too long.
+        // The kind's own definition limits the length of lists.
         return Ok(());
     }
     match too_long(object) {
@@ -90,11 +91,11 @@ pub(in crate::engine) fn check_items(
     }
 }
 
-/// Refuses the object `new` over [`MAX_OWNED_VALUES`] if its `managedFields` differ from those of
+/// Refuses an object `new` above [`MAX_OWNED_VALUES`] if its `managedFields` differ from those of
 /// `old`.
 ///
 /// # Errors
-/// 413.
+/// 413 if the object is too large.
 pub(in crate::engine) fn check_owners(
     definition: &ResourceDefinition,
     name: &str,
@@ -111,7 +112,7 @@ pub(in crate::engine) fn check_owners(
     Err(StatusError::about(Reason::RequestEntityTooLarge, definition, name, message))
 }
 
-/// A list that is too long, as a path of its fields, and its length.
+/// Returns the path and length of a list longer than [`MAX_ITEMS`].
 fn too_long(object: &Value) -> Option<(String, usize)> {
     let mut waiting = vec![(String::new(), object)];
     while let Some((path, value)) = waiting.pop() {

@@ -47,7 +47,7 @@ fn numbers() {
     }
 }
 
-/// What a real API server accepts, and its words for what it does not.
+/// Texts that a real API server accepts, and its messages for those it refuses.
 #[test]
 fn the_grammar_is_upstreams() {
     for good in [

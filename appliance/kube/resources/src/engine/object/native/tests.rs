@@ -31,7 +31,7 @@ fn times_are_read_as_go_reads_them() {
     }
 }
 
-/// As kube-apiserver 1.35 says it.
+/// Expected messages recorded from kube-apiserver 1.35.
 #[test]
 fn what_go_cannot_read_is_told_in_its_words() {
     for (text, is_micro, why) in [
@@ -62,7 +62,7 @@ fn what_go_cannot_read_is_told_in_its_words() {
     }
 }
 
-/// An object with `value` in one field of its kind, for each field of a form that is checked.
+/// Builds an object with `value` in one field of its kind, for each field with a checked form.
 fn rows(node: &Node, name: &str, wrap: &dyn Fn(Value) -> Value, found: &mut Vec<(Form, Value)>) {
     if let Some(form) = Form::of(node, name) {
         let value = match form {

@@ -1,13 +1,13 @@
-//! Text of many megabytes, in pieces that are each let go when they are sent.
+//! Text of many megabytes, split into pieces that are freed one by one as they are sent.
 
 use bytes::Bytes;
 
-/// Room in a piece; what is written to it last may make it longer.
+/// Capacity of a piece in bytes; the last item written to it may exceed this.
 const PIECE_BYTES: usize = 64 * 1024;
-/// Bytes after which a piece is full, so that most of what is written last still fits.
+/// Size in bytes at which a piece counts as full, so that most last items still fit.
 const FULL_BYTES: usize = PIECE_BYTES - 8 * 1024;
 
-/// The pieces of a text that is being written.
+/// Pieces of a text that is being written.
 #[derive(Debug, Default)]
 pub struct Pieces {
     full: Vec<Bytes>,
@@ -15,7 +15,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Where the text goes on.
+    /// Returns the buffer for the next write.
     pub fn room(&mut self) -> &mut Vec<u8> {
         if self.last.len() >= FULL_BYTES {
             let next = Vec::with_capacity(PIECE_BYTES);
@@ -24,7 +24,7 @@ impl Pieces {
         &mut self.last
     }
 
-    /// The whole text.
+    /// Returns all pieces in order.
     pub fn into_vec(mut self) -> Vec<Bytes> {
         self.full.push(self.last.into());
         self.full

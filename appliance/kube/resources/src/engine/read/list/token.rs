@@ -1,4 +1,4 @@
-//! Continue tokens: where a page ended, and which state it showed.
+//! Continue tokens: position of a page's end, and revision of the listed state.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,11 +8,11 @@ use store::Key;
 use crate::definition::ResourceDefinition;
 use crate::status_error::StatusError;
 
-/// Longest continue token that is looked at, in bytes.
+/// Longest accepted continue token, in bytes.
 const MAX_TOKEN: usize = 2048;
 
 const FORM: &str = "meta.k8s.io/v1";
-/// The revision of a token that goes on with whatever there is by then.
+/// Revision number of a token that continues on the newest state.
 const NEWEST: i64 = -1;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Goes on after `key` in the state of `revision`.
+    /// Makes a token that continues after `key` in the state of `revision`.
     pub fn after(key: &Key, revision: u64) -> Self {
         let start = match key.namespace.as_str() {
             "" => format!("{}\0", key.name),
@@ -32,12 +32,12 @@ impl Token {
         Self { v: FORM.to_owned(), rv: i64::try_from(revision).unwrap_or(NEWEST), start }
     }
 
-    /// The same place in the newest state.
+    /// Returns a token for the same position in the newest state.
     pub fn of_the_newest(&self) -> Self {
         Self { rv: NEWEST, ..self.clone() }
     }
 
-    /// Reads a token a client sent back.
+    /// Parses a token from a client.
     pub fn read(text: &str) -> Result<Self, StatusError> {
         let refused = |why: String| {
             let text = format!("invalid continue token: continue key is not valid: {why}");
@@ -58,18 +58,18 @@ impl Token {
         Ok(token)
     }
 
-    /// The token as clients see it.
+    /// Returns the encoded token that clients receive.
     pub fn text(&self) -> String {
         let json = serde_json::to_vec(self).unwrap_or_default();
         URL_SAFE_NO_PAD.encode(json)
     }
 
-    /// The state it belongs to; `None` is the newest.
+    /// Returns the revision of the listed state; `None` means the newest.
     pub fn revision(&self) -> Option<u64> {
         u64::try_from(self.rv).ok()
     }
 
-    /// The key after which it goes on.
+    /// Returns the key after which the next page starts.
     pub fn key(&self, definition: &ResourceDefinition) -> Key {
         let start = self.start.strip_suffix('\0').unwrap_or(&self.start);
         match start.split_once('/').filter(|_| definition.namespaced) {

@@ -1,4 +1,4 @@
-//! Text and tree are the same object.
+//! Tests that text and tree form of an object are equal.
 
 use std::sync::Arc;
 

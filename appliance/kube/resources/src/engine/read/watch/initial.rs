@@ -1,5 +1,4 @@
-//! What there was when a watch began, read a page at a time as its reader comes along, and all of
-//! it as of one revision.
+//! Initial objects of a watch, read page by page at the client's speed, all as of one revision.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,18 +12,20 @@ use crate::definition::ResourceDefinition;
 use crate::engine::Engine;
 use crate::status_error::{Reason, StatusError};
 
-/// Bytes of objects held for one watch, or one object: thousands may stop reading.
+/// Maximum bytes of buffered objects for one watch, or one object if larger. Thousands of clients
+/// may stop reading.
 const PAGE_BYTES: usize = 64 * 1024;
 
-/// The objects a watch begins with.
+/// Objects that a watch reports first.
 pub(super) struct Initial {
     source: Source,
-    /// The revision of which they all are.
+    /// Revision of the state that the objects show.
     pub floor: u64,
     page: VecDeque<Stored>,
-    /// Where the next page begins.
+    /// Continue token of the next page; `None` after the last.
     token: Option<String>,
-    /// The next page on its way, kept so that nobody who stops waiting for it loses it.
+    /// Read of the next page in progress. It is kept here, so dropping the caller's future loses
+    /// nothing.
     reading: Option<JoinHandle<Result<Page, StatusError>>>,
 }
 
@@ -37,7 +38,7 @@ struct Source {
 }
 
 impl Initial {
-    /// Those that `selection` chooses, as of now.
+    /// Starts to read the present objects that `selection` matches.
     pub async fn begin(
         engine: &Engine,
         definition: &Arc<ResourceDefinition>,
@@ -54,10 +55,11 @@ impl Initial {
         Ok(Self { source, floor: revision, page: objects.into(), token, reading: None })
     }
 
-    /// The next object; `None` after the last. Dropping the future loses nothing.
+    /// Returns the next object; `None` after the last. The future can be dropped without loss of an
+    /// object.
     ///
     /// # Errors
-    /// 410 when so much has changed meanwhile that the rest cannot be told any more.
+    /// 410 if the change log no longer reaches back to the watch's revision.
     pub async fn next(&mut self) -> Result<Option<Stored>, StatusError> {
         loop {
             if let Some(stored) = self.page.pop_front() {
@@ -68,7 +70,7 @@ impl Initial {
             let page = finished(reading.await);
             self.reading = None;
             let page = page.map_err(|error| match error.reason {
-                // The token of the rest as it is by now is no help in a watch.
+                // A watch cannot use the token that the list error offers.
                 Reason::Expired => StatusError::expired(self.floor),
                 _ => error,
             })?;
@@ -76,7 +78,7 @@ impl Initial {
         }
     }
 
-    /// Whether all have been given out.
+    /// Returns true if all objects have been returned.
     pub fn is_over(&self) -> bool {
         self.page.is_empty() && self.token.is_none()
     }
@@ -89,7 +91,7 @@ impl Initial {
 }
 
 impl Source {
-    /// Reads a page, not on a thread that serves sockets.
+    /// Reads a page on a blocking thread, so that other connections are not delayed.
     fn read(&self, token: Option<String>) -> JoinHandle<Result<Page, StatusError>> {
         let Self { engine, definition, namespace, selection } = self.clone();
         tokio::task::spawn_blocking(move || {

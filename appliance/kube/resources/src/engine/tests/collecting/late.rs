@@ -1,5 +1,5 @@
-//! An owner that ends before the collector has read the changes of its dependents. A survey reads
-//! one kind after another while objects are written, so it may find such an owner.
+//! An owner that is deleted before the collector has read the changes of its dependents. A survey
+//! reads one kind after another while objects are written, so it may find such an owner.
 
 use serde_json::json;
 use store::{Key, Watch};

@@ -1,4 +1,4 @@
-//! What a kind's end, and a change of its definition, mean to everybody else.
+//! Effects of a kind's removal, and of a changed definition, on clients of the kind.
 
 use serde_json::{Value, json};
 use store::Key;
@@ -14,7 +14,7 @@ use crate::status_error::Reason;
 const CLUSTER_ROLES: &str = "rbac.authorization.k8s.io/clusterroles";
 const NAME: &str = "widgets.example.net";
 
-/// Writes a definition behind the back of everybody who serves it; `None` removes it.
+/// Writes a definition directly to the store, without a reload in the engine; `None` removes it.
 pub(super) async fn store(engine: &Engine, name: &str, crd: Option<&Value>) {
     let key = Key::new(CRDS, "", name);
     let value = crd.map(|crd| crd.to_string().into_bytes());
@@ -43,7 +43,7 @@ async fn nothing_is_written_by_a_definition_that_has_changed() {
     let refused = bench.widget("b", json!({ "size": 1 })).await.unwrap_err();
     assert_eq!((refused.reason, refused.details.retry_after_seconds), (Reason::TooManyRequests, 1));
     assert_eq!(reason(patch().await), Reason::TooManyRequests);
-    // Whoever tries again finds the new one served.
+    // A client that retries finds the new definition served.
     bench.engine.ensure_permanent().await.unwrap();
     assert_eq!(bench.widget("b", json!({ "size": 1 })).await.unwrap()["spec"]["color"], "blue");
     assert_eq!(patch().await.unwrap()["spec"], json!({ "size": 2, "color": "red" }));
@@ -66,7 +66,7 @@ async fn watches_end_with_what_they_watch() {
     let mut other = watch(HARDWARE).await;
     let mut open = watch(WIDGETS).await;
     assert_eq!(told(next(&mut open).await.unwrap()), (EventKind::Added, "a".to_owned()));
-    // What makes no difference to the kind is passed over.
+    // Changes that do not affect the kind are ignored.
     let patch = |patch: Value| {
         engine.patch(CRDS, "", NAME, Patch::merge(patch).unwrap(), WriteOptions::default())
     };
@@ -78,7 +78,7 @@ async fn watches_end_with_what_they_watch() {
         json!([{ "name": "Size", "type": "integer", "jsonPath": ".spec.size" }]);
     patch(json!({ "spec": { "versions": versions } })).await.unwrap();
     assert_eq!(reason(next(&mut open).await), Reason::Expired);
-    // With the kind go its objects, and only then who watches them.
+    // The kind's objects are deleted first; only then do the watches end.
     let mut open = watch(WIDGETS).await;
     let task = tokio::spawn(crds::cleanup::run(engine.clone()));
     forsake(engine, &made).await;
@@ -125,7 +125,8 @@ async fn kubernetes_own_kinds_are_nobody_elses() {
         forsake(engine, &made).await;
         assert!(engine.get(CLUSTER_ROLES, "", "kept").await.is_ok(), "{version}");
     }
-    // One that an earlier release let in takes nothing with it either.
+    // A definition that an earlier release accepted must not delete the objects of another kind
+    // either.
     let mut established = rival("v2");
     schema::crd::default(&mut established);
     established["metadata"]["finalizers"] = json!([crds::FINALIZER]);

@@ -13,11 +13,11 @@ use super::super::{Bench, bench};
 use crate::StatusError;
 use crate::definition::ResourceDefinition;
 
-/// Objects of each pair of versions.
+/// Number of random objects for each pair of versions.
 const SEEDS: u64 = 4;
-/// Fields that one object may lose to rules beyond its schema, before it is written.
+/// Maximum fields that one object may lose to rules beyond its schema, before it is written.
 const MAX_REFUSED: usize = 64;
-/// Texts for fields that do not take any.
+/// Texts for fields that do not accept arbitrary text.
 const SAMPLES: [&str; 9] = [
     "192.168.7.9",
     "192.168.7.0/24",
@@ -33,7 +33,7 @@ const SAMPLES: [&str; 9] = [
 struct Random(u64);
 
 impl Random {
-    /// A number below `end` (xorshift64*).
+    /// Returns a number below `end` (xorshift64*).
     fn below(&mut self, end: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -50,7 +50,7 @@ impl Random {
     }
 }
 
-/// A value of `node`, whose JSON is `source`, with most of its fields.
+/// Makes a value of `node`, whose JSON is `source`, with most of its fields.
 fn value(node: &Node, source: &Value, random: &mut Random) -> Value {
     match node.kind() {
         "string" => text(source, random),
@@ -87,7 +87,7 @@ fn text(source: &Value, random: &mut Random) -> Value {
 fn fields(node: &Node, source: &Value, random: &mut Random) -> Value {
     let mut fields = Map::new();
     for (name, below) in node.properties() {
-        // One version asks for them, and another leaves them open.
+        // One version requires these fields, and another does not.
         let wanted = node.required().contains(name)
             || ["device", "spec", "template"].contains(&name.as_str());
         if wanted || random.below(10) < 8 {
@@ -108,8 +108,8 @@ fn fields(node: &Node, source: &Value, random: &mut Random) -> Value {
     Value::Object(fields)
 }
 
-/// Takes the field at a path of a message out: `spec.interfaces[0].dhcp.mac`. Of an object that
-/// breaks a rule only the last field goes.
+/// Removes the field at the path of a message, such as `spec.interfaces[0].dhcp.mac`. If an object
+/// as a whole breaks a rule, only its last field is removed.
 fn take_out(object: &mut Value, path: &str) -> bool {
     let path = path.replace('[', ".").replace(']', "");
     let (parents, last) = path.rsplit_once('.').unwrap_or(("", &path));
@@ -145,7 +145,7 @@ fn by(manager: &str) -> WriteOptions {
     WriteOptions { manager: Some(manager.to_owned()), fields: strict, ..WriteOptions::default() }
 }
 
-/// Calls `write` until it is not refused, each time without what was refused.
+/// Repeats `write`, each time without the refused fields, until it succeeds.
 async fn settle(
     object: &mut Value,
     write: impl AsyncFn(Value) -> Result<Value, StatusError>,
@@ -157,7 +157,7 @@ async fn settle(
             Err(error) => {
                 let mut gone = 0;
                 for cause in &error.details.causes {
-                    // Of a field that is missing the object goes that lacks it.
+                    // If a required field is missing, the object that lacks it is removed.
                     let parent = cause.field.rsplit_once('.').map_or("", |(parent, _)| parent);
                     let out = take_out(object, &cause.field) || take_out(object, parent);
                     gone += usize::from(out);
@@ -208,7 +208,7 @@ impl Pair<'_> {
         object
     }
 
-    /// Everything a client of the other version does without a word about spec and status.
+    /// Writes all changes a client of the other version makes without fields in spec and status.
     async fn patch(&self, name: &str) {
         let (engine, namespace) = (&self.bench.engine, self.namespace());
         let address = self.patcher.address();
@@ -256,7 +256,7 @@ async fn an_object_written_in_one_version_and_patched_in_another_loses_nothing()
     let bench = bench().await;
     let registry = bench.engine.registry();
     let custom = registry.all().iter().filter(|one| !one.native && one.schema.is_some());
-    // A Network has one version, and addresses that depend on each other.
+    // Network is skipped: it has one version, and its addresses depend on each other.
     let custom: Vec<&Arc<ResourceDefinition>> =
         custom.filter(|one| !["example.org", "tinbox.dev"].contains(&one.group.as_str())).collect();
     let one = std::env::var("LOSSLESS_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());

@@ -1,4 +1,4 @@
-//! Objects of a schema that has lost a field, as kube-apiserver 1.35 treats them.
+//! Objects whose schema has lost a field, handled as in kube-apiserver 1.35.
 
 use std::sync::Arc;
 
@@ -65,14 +65,14 @@ impl Writes<'_> {
         self.engine.patch(self.resource, "default", "a", patch, options).await
     }
 
-    /// An object of `spec` and `status` by two managers.
+    /// Creates an object with `spec` and `status` owned by two managers.
     async fn begin(&self, spec: Value, status: Value) {
         self.apply(json!({ "spec": spec }), Part::Main, by("gitops")).await.unwrap();
         self.apply(json!({ "status": status }), Part::Status, by("ctl")).await.unwrap();
     }
 
-    /// Everything that was refused or forgotten, where `gone` is the field that is no more and
-    /// `kept` one that is left.
+    /// Repeats all writes that used to be refused or to lose fields. `gone` is the field that the
+    /// schema lost, and `kept` is a remaining one.
     async fn go_on(&self, kept: &str, status: Value) {
         let read = self.engine.get(self.resource, "default", "a").await.unwrap();
         assert_eq!(read["spec"], json!({ kept: "x" }));
@@ -91,7 +91,7 @@ impl Writes<'_> {
         let labelled = self.merge(label, strictly("kubectl-label")).await.unwrap();
         assert_eq!(labelled["metadata"]["generation"], 1);
         assert!(managers(&labelled).contains(&"gitops"), "{labelled}");
-        // Owners are still known: one conflicts, the other goes on.
+        // Owners are still known: another manager gets a conflict, the owner can write.
         let other = self.apply(json!({ "spec": { kept: "y" } }), Part::Main, by("other")).await;
         let other = other.unwrap_err();
         assert_eq!(other.reason, Reason::Conflict);
@@ -99,7 +99,7 @@ impl Writes<'_> {
         let spec = json!({ "spec": { kept: "z" } });
         let applied = self.apply(spec, Part::Main, by("gitops")).await.unwrap();
         assert_eq!(applied["spec"], json!({ kept: "z" }));
-        // A field that the request brings is unknown, as ever.
+        // A `gone` field in the request is an unknown field, as usual.
         let strict = self.merge(json!({ "spec": { "gone": "x" } }), strictly("me")).await;
         assert!(strict.unwrap_err().message.contains("unknown field \"spec.gone\""));
     }
@@ -150,7 +150,7 @@ async fn a_deleted_object_is_shown_without_the_field_that_its_kind_has_lost() {
     assert_eq!(text["spec"], json!({ "size": "x" }));
 }
 
-/// Hardware as an older release had it, with a field that this one does not know.
+/// Hardware as in an older release, with a field that this release does not have.
 fn older_hardware() -> Registry {
     let registry = builtin::registry().unwrap();
     let older = registry.all().iter().map(|one| {
@@ -176,7 +176,7 @@ async fn a_release_that_drops_a_field_of_a_compiled_in_kind_breaks_no_write() {
     let kind = ("tinkerbell.org/v1alpha1", "Hardware");
     let hardware = Writes { engine: &older, resource: HARDWARE, kind };
     hardware.begin(json!({ "userData": "x", "gone": "g" }), json!({ "state": "on" })).await;
-    // The newer release finds the older one's definition.
+    // The newer release starts with the older release's definition in the store.
     let name = "hardware.tinkerbell.org";
     let mut published = older.get(CRDS, "", name).await.unwrap();
     published["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] = json!("older");
@@ -204,11 +204,11 @@ async fn an_apply_in_the_smaller_version_of_a_definition_is_no_failure() {
     let applied = small.apply(labels.clone(), Part::Main, by("gitops")).await.unwrap();
     assert_eq!(applied["spec"], json!({ "size": "x", "more": "m" }));
     small.merge(json!({ "metadata": { "labels": { "c": "d" } } }), strictly("me")).await.unwrap();
-    // Fields are those of the version of the request.
+    // The fields are those of the request's version.
     let unknown = small.apply(json!({ "spec": { "more": "n" } }), Part::Main, by("gitops")).await;
     let unknown = unknown.unwrap_err().message;
     assert!(unknown.contains("failed to create typed patch object"), "{unknown}");
-    // What the stored version does not have is not stored, and the client hears of it.
+    // Fields that the stored version lacks are not stored, and the client is warned.
     let options = warned("me");
     let less = json!({ "spec": { "less": "l", "size": "y" } });
     let written = small.merge(less, options.clone()).await.unwrap();

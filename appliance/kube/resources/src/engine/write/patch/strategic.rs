@@ -1,5 +1,5 @@
-//! Strategic merge patch: a merge patch that knows which lists of Kubernetes' own kinds are sets of
-//! objects with a key. The rules are those of `k8s.io/apimachinery` `pkg/util/strategicpatch`.
+//! Strategic merge patch: a merge patch that merges some lists of Kubernetes' own kinds by a key.
+//! The rules are those of `k8s.io/apimachinery` `pkg/util/strategicpatch`.
 
 mod list;
 mod strategy;
@@ -15,23 +15,23 @@ use self::strategy::Strategy;
 use crate::engine::object::MAX_DEPTH;
 use crate::status_error::{Reason, StatusError};
 
-/// `replace` or `delete`, of the object or list element it stands in.
+/// Directive with value `replace` or `delete`, for the object or list element that contains it.
 const DIRECTIVE: &str = "$patch";
-/// The only fields of an object that stay.
+/// Directive that lists the only fields of an object to keep.
 const RETAIN: &str = "$retainKeys";
-/// Before a list's name and a slash: scalars to take out.
+/// Prefix of a directive, followed by a slash and a list's name: scalars to remove.
 const DELETE_FROM: &str = "$deleteFromPrimitiveList";
-/// Before a list's name and a slash: the order its elements shall have.
+/// Prefix of a directive, followed by a slash and a list's name: order of its elements.
 const SET_ORDER: &str = "$setElementOrder";
 
-/// Why a patch does not fit.
+/// Reason why a patch cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
 enum Misfit {
-    /// It is not written as such patches are.
+    /// The format of the patch is invalid.
     Format(&'static str),
-    /// It does not fit what it is applied to.
+    /// The patch does not match the target object.
     Unprocessable,
-    /// It makes the object too deep or would be too much work.
+    /// The result would be nested too deep, or would take too much work.
     TooLarge,
 }
 
@@ -51,10 +51,10 @@ const BAD_LIST: &str = "invalid patch format of primitive list";
 const BAD_ORDER: &str = "invalid patch format of setElementOrder list";
 const BAD_RETAIN: &str = "invalid patch format of retainKeys";
 
-/// `target`, an object of Kubernetes' own `kind`, with `patch` merged into it.
+/// Returns `target`, an object of Kubernetes' own `kind`, with `patch` merged into it.
 ///
 /// # Errors
-/// 400 for a patch that is none, 422 for one that does not fit.
+/// 400 for an invalid patch, 422 for a patch that does not match the object.
 pub(super) fn apply(kind: &str, target: Value, patch: &Value) -> Result<Value, StatusError> {
     let (Value::Object(target), Value::Object(patch)) = (target, patch.clone()) else {
         return Err(StatusError::bad_request("a strategic merge patch must be a JSON object"));
@@ -125,7 +125,7 @@ impl Merge<'_> {
             (Some(Value::Array(old)), Value::Array(new)) => {
                 Some(Value::Array(self.list(old, new, deletes, path)?))
             }
-            // Taking out of what is no list changes nothing.
+            // A deletion from a value that is not a list changes nothing.
             (old, _) if deletes => old,
             (_, mut new) => {
                 drop_nulls(&mut new);
@@ -154,7 +154,7 @@ impl Merge<'_> {
         }
     }
 
-    /// A list with an order for its elements: merged, then brought into that order.
+    /// Merges a list that has a `$setElementOrder`, then sorts it into that order.
     fn ordered(
         &self,
         original: &mut Map<String, Value>,
@@ -195,7 +195,7 @@ impl Merge<'_> {
     }
 }
 
-/// Keeps only the listed fields; the patch may set no others.
+/// Keeps only the listed fields; the patch may set no other fields.
 fn retain(
     original: &mut Map<String, Value>,
     patch: &Map<String, Value>,
@@ -215,7 +215,7 @@ fn retain(
     Ok(())
 }
 
-/// What stands behind a directive's slash.
+/// Returns the list name after a directive's slash.
 fn named<'a>(key: &'a str, directive: &str) -> Option<&'a str> {
     key.strip_prefix(directive)?.strip_prefix('/')
 }
@@ -224,7 +224,8 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// A value without the objects that carry a directive; `None` when it is one itself.
+/// Returns a value without the objects that carry a directive; `None` if the value itself carries
+/// one.
 fn without_directives(value: Value) -> Option<Value> {
     match value {
         Value::Object(map) if map.contains_key(DIRECTIVE) => None,

@@ -1,4 +1,4 @@
-//! The examples of both RFCs' appendices, and the ways in which a patch must not hurt.
+//! The examples in the appendices of both RFCs, and protection against harmful patches.
 
 use super::Patch;
 use crate::status_error::Reason;
@@ -85,7 +85,7 @@ fn json_patch_follows_the_rfcs_examples() {
             Ok(json!({"foo":["bar",["abc"]]})),
         ),
         (json!({"a":1}), json!([{"op":"copy","from":"/a","path":"/b"}]), Ok(json!({"a":1,"b":1}))),
-        // Not the RFC's: upstream's library sets a field that is not there yet.
+        // Not from the RFC: upstream's library adds a field that does not exist yet.
         (json!({"a":1}), json!([{"op":"replace","path":"/b","value":2}]), Ok(json!({"a":1,"b":2}))),
     ] {
         assert_eq!(apply(original, &operations), result, "{operations}");
@@ -118,7 +118,7 @@ fn a_small_patch_cannot_ask_for_much() {
     let mut wide = vec![json!({ "op": "add", "path": "/a", "value": { "x": "y".repeat(100) } })];
     wide.extend((0..200).map(|at| copy(format!("/a/{at}"))));
     assert_eq!(apply(json!({}), &json!(wide)), Err(Reason::RequestEntityTooLarge));
-    // The whole into its own inside, a level deeper each time.
+    // Copies the whole object into itself, one level deeper each time.
     let deep: Vec<Value> =
         (0..200).map(|_| json!({ "op": "copy", "from": "", "path": "/a" })).collect();
     assert_eq!(apply(json!({}), &json!(deep)), Err(Reason::Invalid));

@@ -1,4 +1,4 @@
-//! Lists that are merged, and the order their elements end up in.
+//! Lists that are merged, and the resulting order of their elements.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{BAD_ORDER, DIRECTIVE, Merge, Misfit};
 
-/// An element's identity: the text of its key's value, or its own.
+/// Identity of an element: the text of its key's value, or its own text.
 fn identity(item: &Value, key: &str) -> Result<String, Misfit> {
     if key.is_empty() {
         return Ok(item.to_string());
@@ -23,13 +23,13 @@ fn identities(items: &[Value], key: &str) -> Result<HashMap<String, usize>, Misf
     Ok(found)
 }
 
-/// `original` without the scalars in `gone`.
+/// Returns `original` without the scalars in `gone`.
 pub(super) fn without(original: Vec<Value>, gone: &[Value]) -> Vec<Value> {
     let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
     original.into_iter().filter(|item| !gone.contains(&item.to_string())).collect()
 }
 
-/// Both lists of scalars, each value once.
+/// Returns both lists of scalars, without duplicates.
 pub(super) fn union(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Misfit> {
     if original.iter().chain(&patch).any(|item| item.is_array() || item.is_object()) {
         return Err(Misfit::Unprocessable);
@@ -40,8 +40,8 @@ pub(super) fn union(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value
     in_order(merged, &patch, &original, "")
 }
 
-/// Merges elements with the same key; those of the patch may say that theirs is to go, or that
-/// nothing of the original stays.
+/// Merges elements with the same key. An element of the patch can delete its counterpart, or
+/// request to replace the whole list.
 pub(super) fn merge(
     merge: &Merge<'_>,
     original: Vec<Value>,
@@ -93,7 +93,7 @@ pub(super) fn merge(
     in_order(merged, &order, &before, key)
 }
 
-/// Elements of a patch have to come in the order the patch sets.
+/// Checks that the elements of a patch are in the order that the patch sets.
 pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Misfit> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
@@ -111,8 +111,8 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result
     Ok(())
 }
 
-/// `items` with those that `order` names in its order and the others in the order they had in
-/// `before`, woven together so that both stay near where they were.
+/// Sorts the items that `order` names into its order, and the others into their order in `before`.
+/// The two groups are interleaved, so that items stay near their previous place.
 pub(super) fn in_order(
     items: Vec<Value>,
     order: &[Value],

@@ -1,18 +1,18 @@
-//! How the lists of Kubernetes' own kinds are merged: the `patchStrategy` and `patchMergeKey` tags
-//! of the types of `k8s.io/api` 0.35, as paths. Lists that are not named here are replaced.
+//! Merge strategies of the lists of Kubernetes' own kinds: the `patchStrategy` and `patchMergeKey`
+//! tags of the types of `k8s.io/api` 0.35, as paths. Lists that are not named here are replaced.
 
-/// What happens to a list that is patched.
+/// Merge strategy of a patched list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Strategy {
-    /// The patch's list takes its place.
+    /// The patch's list replaces the old list.
     Replace,
     /// Objects with the same value of this key are merged.
     Merge(&'static str),
-    /// Scalars that are not there yet are added.
+    /// New scalars are added to the list.
     Union,
 }
 
-/// In the specification of a pod, wherever that is.
+/// Lists in a pod specification, at any path, with their merge keys.
 const POD_SPEC: [(&str, &str); 18] = [
     ("containers", "name"),
     ("containers.env", "name"),
@@ -34,10 +34,10 @@ const POD_SPEC: [(&str, &str); 18] = [
     ("volumes", "name"),
 ];
 
-/// Init containers have the lists of containers.
+/// Prefix of init containers, which have the same lists as containers.
 const CONTAINER_LISTS: &str = "initContainers.";
 
-/// Elsewhere, by kind.
+/// Other lists: kind, path and merge key.
 const KINDS: [(&str, &str, &str); 22] = [
     ("APIService", "status.conditions", "type"),
     ("CSINode", "spec.drivers", "name"),
@@ -63,7 +63,7 @@ const KINDS: [(&str, &str, &str); 22] = [
     ("ValidatingWebhookConfiguration", "webhooks", "name"),
 ];
 
-/// The strategy of the list at `path` (names joined by dots, without positions) in a `kind`.
+/// Returns the strategy of the list at `path` (names joined by dots, without indexes) in a `kind`.
 pub(super) fn of_list(kind: &str, path: &str) -> Strategy {
     let inner = path.rsplit_once("metadata.").filter(|(before, _)| is_object(kind, before));
     if let Some((_, field)) = inner {
@@ -92,12 +92,12 @@ pub(super) fn of_list(kind: &str, path: &str) -> Strategy {
     found.filter(|key| !key.is_empty()).map_or(Strategy::Replace, Strategy::Merge)
 }
 
-/// Whether the object at `path` in a `kind` is replaced as a whole.
+/// Returns true if a patch replaces the object at `path` in a `kind` as a whole.
 pub(super) fn replaces_object(kind: &str, path: &str) -> bool {
     (kind, path) == ("PodDisruptionBudget", "spec.selector")
 }
 
-/// Whether what ends in `before` is an object with metadata: the outermost, or a pod template.
+/// Returns true if the object at `before` has metadata: the root object or a pod template.
 fn is_object(kind: &str, before: &str) -> bool {
     before.is_empty()
         || pod_spec(kind).is_some_and(|spec| spec.strip_suffix("spec.") == Some(before))

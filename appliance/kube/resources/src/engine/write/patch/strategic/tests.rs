@@ -1,5 +1,5 @@
-//! The rules as a table; what is expected is what a real API server answers,
-//! but for its internal errors, which are refusals here.
+//! The rules as a table. The expected results are those of a real API server, except for its
+//! internal errors, which are refusals here.
 
 use std::time::Duration;
 
@@ -124,13 +124,14 @@ fn many_keys_are_kept_in_little_time() {
         assert_eq!(patched, object);
         took
     };
-    // Ten times the keys take ten times the time; looked for one by one, a hundred times.
+    // Ten times the keys take ten times the time; with a linear search for each key, a hundred
+    // times.
     let least = |keys| (0..3).map(|_| cost(keys)).min().unwrap();
     let (few, many) = (least(3_000), least(30_000));
     assert!(many < few * 30, "3,000 keys take {few:?}, 30,000 take {many:?}");
 }
 
-/// CPU time of this thread, which does not grow while another one runs.
+/// CPU time of this thread, which does not grow while another thread runs.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
