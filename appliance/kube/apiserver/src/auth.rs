@@ -1,4 +1,4 @@
-//! Who may come in, and how the door is locked: tokens, certificates, the first administrator.
+//! Authentication: tokens, certificates and the first administrator.
 
 mod access;
 mod admin_tokens;
@@ -21,56 +21,56 @@ pub use signing::SigningKey;
 pub use token::Authenticator;
 pub(crate) use token_secrets::TokenSecrets;
 
-/// What can go wrong with keys, certificates, tokens and the listening socket.
+/// Errors about keys, certificates, tokens and the listening socket.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file of the state directory.
+    /// Access to a file of the state directory failed.
     #[error("cannot {attempted} {}", path.display())]
     File {
-        /// `read`, `write`, `create`.
+        /// Attempted operation: `read`, `write`, `create`.
         attempted: &'static str,
-        /// Which file.
+        /// File on which the operation failed.
         path: PathBuf,
-        /// What the system said.
+        /// Error from the operating system.
         #[source]
         source: io::Error,
     },
-    /// A line of the token file.
+    /// A line of the token file is invalid.
     #[error("line {line} of {} is not a token's hash and a user", path.display())]
     TokenLine {
-        /// The file.
+        /// Path of the token file.
         path: PathBuf,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// A key or certificate could not be made.
+    /// A key or certificate could not be created.
     #[error("cannot make the {what}")]
     Certificate {
-        /// Which one.
+        /// Name of the key or certificate.
         what: &'static str,
-        /// Why.
+        /// Error from the certificate library.
         #[source]
         source: rcgen::Error,
     },
-    /// A key or certificate file does not hold what it should.
+    /// A key or certificate file has invalid content.
     #[error("cannot read the key or certificate in {}", path.display())]
     Pem {
-        /// The file.
+        /// Path of the invalid file.
         path: PathBuf,
-        /// Why.
+        /// Error from the PEM parser.
         #[source]
         source: rustls_pki_types::pem::Error,
     },
-    /// TLS cannot be set up with our certificate.
+    /// TLS setup with the box's certificate failed.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
-    /// The check of client certificates cannot be set up.
+    /// Setup of the client certificate verifier failed.
     #[error("cannot set up the check of client certificates")]
     Verifier(#[source] rustls::server::VerifierBuilderError),
-    /// The key of ServiceAccount tokens is none.
+    /// The file for the key of ServiceAccount tokens contains no P-256 key.
     #[error("{} does not hold a P-256 key", path.display())]
     SigningKey {
-        /// The file.
+        /// Path of the key file.
         path: PathBuf,
     },
     /// The listening socket failed.
@@ -83,7 +83,7 @@ impl Error {
         move |source| Self::File { attempted, path: path.to_owned(), source }
     }
 
-    /// True if the disk had no room.
+    /// Returns true if the disk was full.
     fn is_full(&self) -> bool {
         matches!(self, Self::File { source, .. } if stdx::is_full(source))
     }

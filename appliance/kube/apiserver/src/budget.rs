@@ -1,24 +1,24 @@
-//! Limits on the bytes that requests and answers hold in memory, in total and per client. A client
-//! that would exceed its limit gets 429; other clients go on.
+//! Limits on the bytes that requests and responses hold in memory, in total and per client. A
+//! client that would exceed its limit gets 429; other clients are not affected.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes up to which a client may use the reserve: enough for an ordinary answer.
+/// Bytes up to which a client may use the reserve: enough for an ordinary response.
 const RESERVED_EACH: usize = 1024 * 1024;
 
-/// Numbers of bytes.
+/// Limits on bytes held in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ByteLimits {
-    /// For all clients together.
+    /// Maximum for all clients together.
     pub total: usize,
-    /// For one client.
+    /// Maximum for one client.
     pub each: usize,
-    /// Beyond the total, for clients that hold little.
+    /// Additional bytes beyond the total, for clients that hold little.
     pub reserve: usize,
 }
 
-/// Bytes that may be held; clones are the same ones.
+/// Byte budget; clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Budget {
     limits: ByteLimits,
@@ -44,8 +44,7 @@ impl Budget {
         Self { limits, held: Arc::default() }
     }
 
-    /// Begins a request of `client`, which holds nothing yet. `None` if the client's limit is
-    /// reached.
+    /// Starts a request of `client` with zero bytes. `None` if the client's limit is reached.
     pub fn enter(&self, client: &str) -> Option<Held> {
         let client = Arc::from(client);
         let fits = self.fits(&self.table(), &client, 1);
@@ -71,7 +70,7 @@ impl Budget {
 }
 
 impl Held {
-    /// Holds so many bytes more; false if they exceed a limit.
+    /// Adds `bytes`; returns false, without a change, if they exceed a limit.
     pub fn take(&mut self, bytes: usize) -> bool {
         let mut table = self.budget.table();
         let fits = self.budget.fits(&table, &self.client, bytes);
@@ -82,20 +81,20 @@ impl Held {
         fits
     }
 
-    /// Holds so many bytes more even beyond the limits: they are in memory already.
+    /// Adds `bytes` even beyond the limits, because they are already in memory.
     pub fn force(&mut self, bytes: usize) {
         self.budget.table().add(&self.client, bytes);
         self.bytes += bytes;
     }
 
-    /// Releases so many bytes.
+    /// Releases `bytes` of this request.
     pub fn give_back(&mut self, bytes: usize) {
         let bytes = bytes.min(self.bytes);
         self.budget.table().remove(&self.client, bytes);
         self.bytes -= bytes;
     }
 
-    /// Begins another request of the same client.
+    /// Starts another request of the same client.
     pub fn another(&self) -> Self {
         Self { client: Arc::clone(&self.client), bytes: 0, budget: self.budget.clone() }
     }

@@ -1,4 +1,5 @@
-//! HTTP: a request comes in, is known, counted and read; the engine answers; the answer is shaped.
+//! HTTP handlers: a request is authenticated, counted and parsed. The engine processes it, and the
+//! response is formatted.
 
 mod accept;
 pub(crate) mod answer;
@@ -40,10 +41,10 @@ use resources::engine::Engine;
 use resources::reviews::Review;
 use resources::{Reason, StatusError};
 
-/// Longest time for a request that is not a watch, its body included.
+/// Maximum duration of a request that is not a watch, its body included.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What every request can reach.
+/// State that every request handler can use.
 #[derive(Clone)]
 pub(crate) struct App {
     pub engine: Engine,
@@ -51,10 +52,10 @@ pub(crate) struct App {
     specifications: Specifications,
 }
 
-/// The whole API as one service: the paths of Kubernetes and those of `extra`, which must be
-/// absolute (`/apis/tinbox.dev/v1alpha1/…`) and must not have a fallback. Every path but `/version`
-/// and the health checks takes a known caller who may do what they ask for, by the roles in the
-/// store; handlers of `extra` find the [`rbac::User`] in the request's extensions.
+/// Returns the whole API as one service: the paths of Kubernetes and those of `extra`. Paths of
+/// `extra` must be absolute (`/apis/tinbox.dev/v1alpha1/…`) and must not have a fallback. Every
+/// path except `/version` and the health checks requires an authenticated and authorized user, by
+/// the roles in the store. Handlers of `extra` find the [`rbac::User`] in the request's extensions.
 pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
     let door = Arc::new(Door::new(engine.clone(), gate.into()));
     let specifications = Specifications::default();
@@ -68,11 +69,11 @@ pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
         .layer(middleware::map_request(old_watch::rewrite))
 }
 
-/// Answers within the bytes that the client may hold.
+/// Handles a request within the client's byte limits.
 async fn handle(app: &App, request: Request) -> Response {
     let target = path::parse(request.uri().path());
     if matches!(target, Some(Target::Version | Target::Health | Target::Readiness)) {
-        // Who watches over the box is answered whatever others do.
+        // Health checks must get a response even if other clients use up the limits.
         return answer(app, request).await;
     }
     let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
@@ -87,12 +88,12 @@ async fn handle(app: &App, request: Request) -> Response {
     let response = body::in_turn(answer(app, request.map(counted))).await;
     drop(read);
     let Some(bytes) = response.body().size_hint().exact() else {
-        // A watch or a long list counts what it holds by itself.
+        // A watch or a long list counts its own bytes.
         return response;
     };
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     if !reads {
-        // It is done: the answer says so, however many bytes it has.
+        // The write is done, so the response is sent whatever its size.
         held.force(bytes);
     } else if !held.take(bytes) {
         return answer::failure(&StatusError::too_many_requests());
@@ -145,7 +146,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
     Ok(answer::json(StatusCode::OK, &document))
 }
 
-/// In the words of Kubernetes, which keeps the reason from callers without a credential.
+/// Readiness, in Kubernetes' words, which hide the reason from unauthenticated clients.
 fn readiness(engine: &Engine) -> Response {
     match engine.stopped() {
         None => text(StatusCode::OK, "ok"),

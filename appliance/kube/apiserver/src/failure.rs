@@ -1,4 +1,4 @@
-//! Failures of handlers beside the API's own, in the API's format.
+//! Failures of handlers outside the API, in the API's format.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -1,8 +1,9 @@
-//! The way in: every request is known, allowed and counted before anything else sees it, and, when
-//! it writes, reads Secrets or shows a wrong credential, recorded after.
+//! Authentication, authorization and request limits: they apply to every request before its handler
+//! runs. Writes, reads of Secrets and requests with an invalid credential are then recorded in the
+//! audit log.
 //!
-//! Identity is that of the connection's client certificate, or of the bearer token; acting as
-//! somebody else takes permission. `/version` and the health checks answer everybody.
+//! The user is that of the connection's client certificate, or of the bearer token. Impersonation
+//! requires permission. `/version` and the health checks need no authentication.
 
 mod admission;
 mod audit_log;
@@ -36,21 +37,20 @@ pub(crate) use request::Written;
 use resources::engine::Engine;
 use resources::{Reason, StatusError};
 
-/// Reads being answered at one time.
+/// Maximum concurrent reads, in total and per client.
 pub const READS: Limits = Limits { total: 400, each: 200 };
-/// Writes being answered at one time.
+/// Maximum concurrent writes, in total and per client.
 pub const WRITES: Limits = Limits { total: 200, each: 100 };
-/// Watches running at one time.
+/// Maximum concurrent watches, in total and per client.
 pub const WATCHES: Limits = Limits { total: 2500, each: 1500 };
 
 const MIB: usize = 1024 * 1024;
-/// Bytes of requests that are read or carried out at one time. What is made of them takes some ten
-/// times as much.
+/// Maximum bytes of request bodies in memory. Their decoded form takes about ten times as much.
 pub const BODIES: ByteLimits = ByteLimits { total: 16 * MIB, each: 8 * MIB, reserve: 4 * MIB };
-/// Bytes of answers that clients have not taken yet.
+/// Maximum bytes of responses that clients have not read yet.
 pub const ANSWERS: ByteLimits = ByteLimits { total: 48 * MIB, each: 24 * MIB, reserve: 16 * MIB };
 
-/// What is needed to let callers in, beside the engine.
+/// Configuration of authentication and audit log, besides the engine.
 #[derive(Clone, Default)]
 pub struct Gate {
     tokens: Authenticator,
@@ -60,34 +60,34 @@ pub struct Gate {
     owned: Option<Owned>,
 }
 
-/// Whether somebody owns the box.
+/// Function that returns true if the box has an owner.
 type Owned = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// What a stranger is told whose box this may become.
+/// Message to an unauthenticated client while the box has no owner.
 const UNCLAIMED: &str = "this box has no owner yet: claim it at https://<its address>/S with the \
     code that its screen and its serial console show, or by `tinbox box claim <its address>`";
 
 impl From<Authenticator> for Gate {
-    /// Only the tokens of the file: no ServiceAccounts, no record. For tests and tools.
+    /// Accepts only the tokens of the file: no ServiceAccounts, no audit log. For tests and tools.
     fn from(tokens: Authenticator) -> Self {
         Self { tokens, ..Self::default() }
     }
 }
 
 impl Gate {
-    /// What lies in `state_dir`: the token file, the key of ServiceAccount tokens (made where it is
-    /// missing) and the audit log. `url` is the box's own, for those who check its tokens.
+    /// Opens the files in `state_dir`: the token file, the key of ServiceAccount tokens (created if
+    /// missing) and the audit log. `url` is the box's own, for programs that verify its tokens.
     ///
     /// # Errors
-    /// When a file cannot be read or written.
+    /// Returns an error if a file cannot be read or written.
     pub fn open(state_dir: &Path, url: &str) -> Result<Self, Error> {
         Self::with_audit(state_dir, url, AuditLog::open(state_dir)?)
     }
 
-    /// The same with an audit log that is open already.
+    /// Works as [`Self::open`], with an audit log that is already open.
     ///
     /// # Errors
-    /// When a file cannot be read or written.
+    /// Returns an error if a file cannot be read or written.
     pub fn with_audit(state_dir: &Path, url: &str, audit: AuditLog) -> Result<Self, Error> {
         Ok(Self {
             tokens: Authenticator::load(state_dir)?,
@@ -98,13 +98,13 @@ impl Gate {
         })
     }
 
-    /// The tokens that it takes; what is changed of them counts at once.
+    /// Returns the accepted tokens; changes of them take effect at once.
     pub fn tokens(&self) -> Authenticator {
         self.tokens.clone()
     }
 
-    /// Fills the Secrets that hold tokens of ServiceAccounts, for as long as it is polled. Clients
-    /// that follow Cluster API's guides wait for such a Secret. `ca_pem` is the box's authority.
+    /// Fills the Secrets with tokens of ServiceAccounts until the future is dropped. Clients that
+    /// follow Cluster API's guides wait for such a Secret. `ca_pem` is the box's authority.
     pub fn fill_token_secrets(
         &self,
         engine: Engine,
@@ -118,7 +118,8 @@ impl Gate {
         }
     }
 
-    /// Until `owned` says so, strangers are told how to become the owner (FB-3).
+    /// Until `owned` returns true, unauthenticated clients get instructions to claim the box
+    /// (FB-3).
     #[must_use]
     pub fn unclaimed_until(mut self, owned: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.owned = Some(Arc::new(owned));
@@ -126,7 +127,7 @@ impl Gate {
     }
 }
 
-/// The gate at work.
+/// Shared state of the authentication layer.
 pub(crate) struct Door {
     pub engine: Engine,
     pub roles: LiveRoles,
@@ -168,7 +169,7 @@ impl Door {
         &self.url
     }
 
-    /// The answer to who is nobody known.
+    /// Returns the error for an unauthenticated request.
     fn stranger(&self) -> StatusError {
         match &self.owned {
             Some(owned) if !owned() => StatusError::new(Reason::Unclaimed, UNCLAIMED),
@@ -176,7 +177,7 @@ impl Door {
         }
     }
 
-    /// The user behind a bearer token, and for which of `audiences` it is.
+    /// Returns the user of a bearer token, and those of `audiences` for which the token is valid.
     pub(crate) async fn bearer(
         &self,
         token: &str,
@@ -184,7 +185,7 @@ impl Door {
     ) -> Result<(User, Vec<String>), String> {
         let ours = ServiceAccountTokens::audiences();
         if let Some(user) = self.tokens.user(token) {
-            // Made by this box for itself.
+            // Tokens of the file are for this box only.
             let common = audiences.iter().filter(|one| ours.contains(one));
             let common: Vec<String> = common.cloned().collect();
             return match common.is_empty() {
@@ -201,21 +202,21 @@ impl Door {
     }
 }
 
-/// Sender of a request, for the record of the request. Handlers find only the user, in the
-/// request's extensions.
+/// Sender of a request, for the audit record. Handlers use only the user in the request's
+/// extensions.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
-    /// As whom the request acts.
+    /// User as whom the request acts.
     pub user: User,
-    /// Who sent it, where that is another.
+    /// Authenticated user, if another user is impersonated.
     pub really: Option<User>,
 }
 
-/// The client in whose share of places and bytes a request is counted.
+/// Client in whose limits a request is counted.
 #[derive(Debug, Clone)]
 pub(crate) struct Client(pub Arc<str>);
 
-/// Lets known callers do what they may.
+/// Authenticates, authorizes, limits and records requests.
 pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let (mut head, body) = request.into_parts();
     let asked = Asked::read(&head);
@@ -242,23 +243,23 @@ pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next:
     if !writes {
         return answering.await;
     }
-    // A write goes on to its end, and into the record, when its client does not wait for it.
+    // A write continues to its end, and is recorded, even if its client disconnects.
     let answered = tokio::spawn(answering).await;
     answered.unwrap_or_else(|error| answer::failure(&StatusError::internal("end a write", &error)))
 }
 
-/// The handler's answer; 500 where it panics.
+/// Returns the handler's response; 500 if the handler panics.
 async fn run(next: Next, request: Request) -> Response {
     let answered = AssertUnwindSafe(next.run(request)).catch_unwind().await;
     answered.unwrap_or_else(|_| {
-        // The panic itself is in the log already.
+        // The panic itself is already in the log.
         let why = "Internal error occurred: the request could not be answered";
         answer::failure(&StatusError::new(Reason::InternalError, why))
     })
 }
 
-/// Everything between a request and its handler. Sets `known` as soon as the sender is known, also
-/// when the request is then refused; leaves the [`User`] in the request when it is admitted.
+/// Does all steps between a request and its handler. Sets `known` as soon as the sender is
+/// authenticated, even if the request is then refused. Stores the [`User`] in an admitted request.
 async fn admit(
     door: &Door,
     asked: &Asked,

@@ -1,4 +1,5 @@
-//! Bytes of strangers: whatever comes, every reader answers, and what it accepts it can handle.
+//! Tests with untrusted bytes: every parser returns a result or an error, and every accepted value
+//! can be processed.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
@@ -11,7 +12,7 @@ use crate::gate::identity;
 use resources::engine::Patch;
 use resources::{FieldSelector, JsonPath, LabelSelector, Registry, builtin};
 
-/// JSON of every type, nested a few levels, with keys and texts that mean something to us.
+/// JSON of every type, nested a few levels, with keys and texts that have a meaning in the API.
 fn values() -> impl Strategy<Value = Value> {
     let words = prop_oneof![
         Just(String::new()),
@@ -100,7 +101,7 @@ proptest! {
     fn patches_fit_or_are_refused(object in values(), merge in values(), list in operations()) {
         if let Ok(patch) = Patch::merge(merge) {
             let once = patch.apply(object.clone()).expect("a merge always fits");
-            // RFC 7386: applying it again changes nothing.
+            // RFC 7386: a second application changes nothing.
             prop_assert_eq!(patch.apply(once.clone()).expect("a merge always fits"), once);
         }
         if let Ok(patch) = Patch::json(&list) {

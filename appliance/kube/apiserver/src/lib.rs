@@ -1,13 +1,13 @@
 //! The Kubernetes-compatible API: kubectl, controllers and GitOps tools read and write the box's
-//! objects here as they would in a cluster.
+//! objects as in a cluster.
 //!
-//! Never: decides about an object (`resources` has the rules), reads a wall clock of its own,
-//! shows an object to an unauthenticated user, logs a token or a body.
+//! Never: decides about an object (`resources` has the rules), reads a wall clock of its own, shows
+//! an object to an unauthenticated user, logs a token or a body.
 //!
-//! Enter at [`router`]; a request's way is `gate` → `facade` → [`resources::Engine`].
+//! Enter at [`router`]; a request passes `gate` → `facade` → [`resources::Engine`].
 //!
-//! Not served yet: protobuf answers (bodies are read), conversion between versions by webhook,
-//! admission webhooks.
+//! Not served yet: protobuf responses (protobuf request bodies are accepted), conversion between
+//! versions by webhook, admission webhooks.
 
 pub mod auth;
 mod budget;

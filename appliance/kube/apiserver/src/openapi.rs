@@ -1,11 +1,11 @@
-//! What the served kinds look like, in the words of OpenAPI: v3 by group and version, and v2 of
-//! everything, as JSON and as protobuf.
+//! OpenAPI documents of the served kinds: v3 by group and version, and v2 of all kinds, as JSON and
+//! as protobuf.
 //!
-//! Clients refuse to create or apply anything before they have seen that a PATCH takes
-//! `fieldValidation`, and explain kinds by what stands here. Documents are made when they are first
-//! asked for, kept compressed, and forgotten when the kinds change.
+//! Clients refuse to create or apply an object until the documents show that PATCH accepts
+//! `fieldValidation`. Clients also explain kinds by these documents. Documents are made on first
+//! request, cached in compressed form, and dropped when the kinds change.
 //!
-//! Never: decides what is valid. Enter at [`Specifications`].
+//! Never: decides about the validity of an object. Enter at [`Specifications`].
 
 mod gnostic;
 mod kinds;
@@ -23,23 +23,23 @@ use resources::definition::Registry;
 use resources::served::{self, Group, GroupVersion};
 use types::Schemas;
 
-/// Documents kept at one time: every group's and version's, and the few of everything.
+/// Maximum cached documents: one for every group and version, and a few of all kinds.
 const MAX_KEPT: usize = 256;
 
-/// A document, as clients name it.
+/// Name of a document in a request path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
-    /// `/openapi/v3`
+    /// Document `/openapi/v3`: list of all v3 documents.
     Index,
-    /// `/openapi/v3/NAME`: `api/v1`, `apis/GROUP/VERSION`
+    /// Document `/openapi/v3/NAME`: `api/v1`, `apis/GROUP/VERSION`.
     Version(String),
-    /// `/openapi/v2` as JSON.
+    /// Document `/openapi/v2` as JSON.
     Swagger,
-    /// `/openapi/v2` as protobuf.
+    /// Document `/openapi/v2` as protobuf.
     SwaggerProtobuf,
 }
 
-/// The documents; clones share them.
+/// Cache of the documents; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Specifications {
     kept: Arc<Mutex<Kept>>,
@@ -52,10 +52,10 @@ struct Kept {
 }
 
 impl Specifications {
-    /// A document of the kinds in `registry`; `None` for a group or version that is not served.
-    /// Making one takes milliseconds, so not to be called where others wait.
+    /// Returns a document of the kinds in `registry`; `None` for a group or version that is not
+    /// served. Making a document takes milliseconds, so call this on a blocking thread.
     pub(crate) fn document(&self, registry: &Registry, name: &Name) -> Option<Arc<Document>> {
-        // Held while a document is made, so that a thousand clients have it made once.
+        // The lock is held while a document is made, so that concurrent requests make it only once.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.generation != registry.generation() {
             *kept = Kept { generation: registry.generation(), ..Kept::default() };
@@ -83,7 +83,8 @@ impl Kept {
     }
 }
 
-/// Where each version's document is, with its tag: what a client has under that address stays true.
+/// Lists the URL of each version's document, with its hash: a cached document under this URL stays
+/// valid.
 fn index(groups: &[Group<'_>], kept: &mut Kept) -> Value {
     let mut paths = Map::new();
     for (name, group, version) in versions(groups) {
@@ -136,7 +137,7 @@ fn of_version(group: &Group<'_>, version: &GroupVersion<'_>) -> Document {
     Document::new(document.to_string().into_bytes())
 }
 
-/// Everything, as v2.
+/// Makes the v2 document of all kinds.
 fn whole(groups: &[Group<'_>]) -> Value {
     let mut schemas = Schemas::default();
     let mut all_paths = Map::new();

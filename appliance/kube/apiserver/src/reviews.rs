@@ -1,5 +1,5 @@
-//! Questions put as objects: who am I, may I, whose token is this; and the request for a token.
-//! They are created, answered and never stored (k8s.io/kubernetes, pkg/registry/authentication,
+//! Reviews: own identity, permissions, user of a token; and the request for a token. They are
+//! created and answered but never stored (k8s.io/kubernetes, pkg/registry/authentication,
 //! pkg/registry/authorization, pkg/registry/core/serviceaccount).
 
 mod may;
@@ -18,7 +18,7 @@ use rbac::User;
 use resources::reviews::{Question, Review};
 use resources::{Reason, StatusError};
 
-/// Answers a request for one of [`resources::reviews::REVIEWS`].
+/// Handles a request for one of [`resources::reviews::REVIEWS`].
 pub(crate) async fn respond(
     door: &Door,
     review: &Review,
@@ -51,13 +51,13 @@ pub(crate) async fn respond(
     place.answer(&mut object).await?;
     let mut response = answer::json(StatusCode::CREATED, &object);
     if !review.is_question() {
-        // Which account it was is in the path; the token's own uid is nobody's.
+        // The path contains the account's name; the token itself has no uid.
         response.extensions_mut().insert(Written::of(&object));
     }
     Ok(response)
 }
 
-/// Where a question is asked, and by whom.
+/// Target and user of a review.
 struct Place<'a> {
     door: &'a Door,
     review: &'a Review,
@@ -84,7 +84,7 @@ impl Place<'_> {
         }
     }
 
-    /// A part of the object as a type; what is missing is empty.
+    /// Parses a part of the object as a type; a missing part gives the default.
     fn read<T: DeserializeOwned + Default>(&self, part: &Value) -> Result<T, StatusError> {
         if part.is_null() {
             return Ok(T::default());
@@ -96,7 +96,7 @@ impl Place<'_> {
     }
 }
 
-/// `authentication.k8s.io/v1 UserInfo`
+/// Returns `authentication.k8s.io/v1 UserInfo` of a user.
 fn user_info(user: &User) -> Value {
     let mut info = json!({ "username": user.name });
     if !user.uid.is_empty() {
@@ -138,7 +138,7 @@ fn check_kind(object: &mut Value, api_version: &str, kind: &str) -> Result<(), S
     Ok(())
 }
 
-/// `/.well-known/openid-configuration`
+/// Returns the document `/.well-known/openid-configuration`.
 pub(crate) fn issuer(door: &Door) -> Result<Value, StatusError> {
     match door.accounts() {
         Some(_) => Ok(rbac::jwt::configuration(door.url())),
@@ -146,7 +146,7 @@ pub(crate) fn issuer(door: &Door) -> Result<Value, StatusError> {
     }
 }
 
-/// `/openid/v1/jwks`
+/// Returns the document `/openid/v1/jwks`.
 pub(crate) fn keys(door: &Door) -> Result<Value, StatusError> {
     let accounts = door.accounts().ok_or_else(StatusError::no_such_resource)?;
     Ok(accounts.key_set())

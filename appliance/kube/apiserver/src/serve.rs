@@ -1,9 +1,10 @@
-//! The socket: TLS connections, counted and timed, each speaking HTTP/2 or HTTP/1.1.
+//! The server socket: TLS connections with limits on number and time, each with HTTP/2 or HTTP/1.1.
 //!
-//! Whoever has not yet sent a request by somebody known is a stranger: strangers have few places,
-//! one address even fewer, and none for long. When there are none left, the address that has most
-//! gives one up. Addresses that somebody known came from within the hour have places of their own.
-//! So nobody unknown keeps the known out, however slowly they speak and however often they come.
+//! A connection without an authenticated request counts as unauthenticated. Unauthenticated
+//! connections have few slots, one address has even fewer, and their time is limited. If no slot is
+//! free, the address with the most connections loses one. Addresses with an authenticated client
+//! within the last hour have separate slots. Therefore slow or frequent unauthenticated connections
+//! cannot block authenticated clients.
 
 mod regulars;
 
@@ -31,52 +32,55 @@ use self::regulars::Regulars;
 use crate::auth::Error;
 use crate::gate::Peer;
 
-/// Connections open at one time; a further one waits to be accepted.
+/// Maximum open connections; a further one waits to be accepted.
 pub const MAX_CONNECTIONS: usize = 1024;
-/// Connections of known users among them; a further one of a user is answered 429.
+/// Maximum connections of authenticated users among them; a further one of a user gets 429.
 pub const USERS: Limits = Limits { total: 1024, each: 512 };
-/// Connections of strangers among them, and again as many of strangers from addresses that somebody
-/// known came from.
+/// Maximum unauthenticated connections among them. The same limits apply separately to addresses
+/// from which an authenticated client came recently.
 pub const STRANGERS: http_edge::Limits = http_edge::Limits { total: 192, each: 64 };
-/// Longest wait for the first byte of a connection.
+/// Maximum wait for the first byte of a connection.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a stranger may stay one.
+/// Maximum time for which a connection may stay unauthenticated.
 pub const STRANGER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Requests and watches one HTTP/2 connection may have open (a controller's watches share one).
+/// Maximum concurrent requests and watches on one HTTP/2 connection (a controller's watches share
+/// one).
 pub const MAX_STREAMS: u32 = 250;
-/// Header bytes of one request.
+/// Maximum header bytes of one request.
 pub const MAX_HEADER_BYTES: u32 = 32 * 1024;
-/// Longest TLS handshake, the HTTP/2 preface included.
+/// Maximum duration of the TLS handshake, the HTTP/2 preface included.
 pub const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for a request's head on HTTP/1.1, and so for the next one on an idle connection.
+/// Maximum wait for a request's head on HTTP/1.1, which also limits an idle connection.
 pub const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often an HTTP/2 peer is asked whether it is still there.
+/// Interval of HTTP/2 pings to the client.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// How long it may take to say so.
+/// Maximum wait for the response to a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// HTTP/2 streams the peer may reset before we had a look (rapid-reset defence).
+/// Maximum HTTP/2 streams that the client resets before the server has processed them (rapid-reset
+/// defense).
 const MAX_EARLY_RESETS: usize = 20;
-/// HTTP/2 streams reset for the peer's errors before the connection goes.
+/// Maximum HTTP/2 streams reset for the client's errors before the connection is closed.
 const MAX_ERROR_RESETS: usize = 1024;
-/// Bytes in flight towards us per stream and per connection.
+/// HTTP/2 receive windows in bytes, per stream and per connection.
 const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
-/// Bytes buffered per stream towards the client, which thousands may leave unread, and of a
-/// request's head on HTTP/1.1.
+/// Maximum bytes buffered per stream towards the client, because thousands may be unread, and
+/// maximum bytes of a request's head on HTTP/1.1.
 const SEND_BUFFER: usize = 64 * 1024;
 const HEAD_BUFFER: usize = 64 * 1024;
 /// Bytes of the HTTP/2 client preface (RFC 9113 section 3.4).
 const HTTP2_PREFACE: usize = 24;
-/// How long requests may still run once a shutdown was asked for; watches end then too.
+/// Time that running requests have to finish after a shutdown request; watches end then too.
 pub const GRACE: Duration = Duration::from_secs(2);
-/// Pause after a failed accept (out of file descriptors, say), so that it does not spin.
+/// Delay after a failed accept (such as out of file descriptors), to avoid a busy loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves `router` on `listener` until `shutdown` resolves, then lets running requests finish for
-/// [`GRACE`] and cuts what is left.
+/// Serves `router` on `listener` until `shutdown` resolves, then waits up to [`GRACE`] for running
+/// requests and closes the remaining connections.
 ///
 /// # Errors
-/// When the socket is gone for good. A failed connection is not an error of the server.
+/// Returns an error if the listening socket has failed permanently. A failed connection is not an
+/// error of the server.
 pub async fn serve(
     listener: TcpListener,
     tls: Arc<ServerConfig>,
@@ -148,7 +152,7 @@ async fn accept(
     Ok((socket, from.ip().to_canonical(), permit))
 }
 
-/// The listening socket itself is no longer one.
+/// Returns true if the listening socket itself has failed.
 fn is_fatal(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidInput, NotConnected, Unsupported};
     matches!(error.kind(), InvalidInput | NotConnected | Unsupported)
@@ -167,7 +171,7 @@ struct Connection {
 
 impl Connection {
     async fn run(self, socket: TcpStream) {
-        // Small events must not wait for an acknowledgement of the one before.
+        // Small events must not wait for the acknowledgment of the previous one.
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
@@ -206,7 +210,7 @@ impl Connection {
     }
 }
 
-/// Ends when a stranger has been one for too long; never for somebody known.
+/// Ends if a connection stays unauthenticated for too long; never ends for an authenticated client.
 async fn stays_a_stranger(peer: &Peer, regulars: &Regulars) {
     tokio::time::sleep(STRANGER_TIMEOUT).await;
     if !peer.is_stranger() {
@@ -215,13 +219,13 @@ async fn stays_a_stranger(peer: &Peer, regulars: &Regulars) {
     }
 }
 
-/// A connection whose first bytes have been read already.
+/// A connection whose first bytes have already been read.
 type Opened = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
 type Tls = TlsStream<TcpStream>;
 
-/// The TLS handshake, whom the client's certificate names, and the preface where HTTP/2 was agreed
-/// on: the server library waits for that without an end. On HTTP/1.1 its own header timeout takes
-/// over.
+/// Does the TLS handshake. Returns the stream, the protocol builder and the user of the client's
+/// certificate. For HTTP/2, also reads the preface, because the server library waits for it without
+/// a time limit. On HTTP/1.1, the library's header timeout applies.
 async fn open(
     acceptor: &TlsAcceptor,
     socket: TcpStream,
@@ -229,7 +233,7 @@ async fn open(
     tokio::time::timeout(FIRST_BYTE_TIMEOUT, socket.peek(&mut [0])).await??;
     let stream = acceptor.accept(socket).await?;
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
-    // Verified by the handshake, which ends otherwise.
+    // The handshake has verified the certificate; otherwise it would have failed.
     let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
     let user = certificate.and_then(|certificate| rbac::certificate::user(certificate));
     let (mut reader, writer) = tokio::io::split(stream);

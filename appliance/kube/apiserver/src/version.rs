@@ -1,12 +1,13 @@
-//! Version of Kubernetes whose API is followed, and of this server.
+//! Version of this server, and of Kubernetes whose API it follows.
 
 use serde_json::{Value, json};
 
-/// The Kubernetes version whose API behaviour is followed; `+tinbox` says whose server it is.
+/// Kubernetes version whose API behavior this server follows; the suffix `+tinbox` identifies this
+/// server.
 const MAJOR: &str = "1";
 const MINOR: &str = "35";
 
-/// `/version`
+/// Returns the document `/version`.
 pub(crate) fn document() -> Value {
     json!({
         "major": MAJOR,
@@ -21,12 +22,12 @@ pub(crate) fn document() -> Value {
     })
 }
 
-/// The Kubernetes version that is followed, and whose server this is.
+/// Returns the Kubernetes version with the suffix of this server.
 pub(crate) fn text() -> String {
     format!("v{MAJOR}.{MINOR}.0+tinbox.{}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The architecture by the name Go gives it, which is what clients expect here.
+/// Returns the architecture under its Go name, which clients expect.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",

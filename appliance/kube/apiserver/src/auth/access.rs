@@ -1,4 +1,4 @@
-//! The first administrator: made once, handed over as a kubeconfig.
+//! The first administrator: created once, with a kubeconfig for the owner.
 
 use std::path::{Path, PathBuf};
 
@@ -11,22 +11,22 @@ use super::{Error, Pki, private_file, token};
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 
-/// Where the administrator's way in lies.
+/// Location of the administrator's kubeconfig.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdminAccess {
-    /// The kubeconfig, mode 0600.
+    /// Path of the kubeconfig, which has mode 0600.
     pub kubeconfig: PathBuf,
-    /// Whether this call made it.
+    /// True if this call created the kubeconfig.
     pub created: bool,
 }
 
 impl AdminAccess {
-    /// Makes the administrator's token and `STATE/admin.kubeconfig` at the first start; afterwards
-    /// only says where that lies, even when somebody took it away: the token's hash stays known,
-    /// and a new kubeconfig is never made behind the owner's back.
+    /// Creates the administrator's token and `STATE/admin.kubeconfig` at the first start. Later
+    /// calls only return the path, even if the file was removed. The token's hash stays valid, and
+    /// no new kubeconfig is created without the owner's knowledge.
     ///
     /// # Errors
-    /// When a file of the state directory cannot be written.
+    /// Returns an error if a file of the state directory cannot be written.
     pub fn ensure(state_dir: &Path, pki: &Pki, server_url: &str) -> Result<Self, Error> {
         let kubeconfig = path(state_dir);
         let tokens = token::file(state_dir);
@@ -36,23 +36,23 @@ impl AdminAccess {
         private_file::folder(state_dir)?;
         let secret = new_token();
         private_file::write(&kubeconfig, &render(server_url, pki.ca_pem(), &secret))?;
-        // Last, because its presence says that all of this was done.
+        // Written last, because the presence of this file means that all steps are done.
         private_file::write(&tokens, &token::line(secret.expose(), "admin"))?;
         Ok(Self { kubeconfig, created: true })
     }
 }
 
-/// The administrator's kubeconfig in a state directory.
+/// Returns the path of the administrator's kubeconfig in a state directory.
 pub(super) fn path(state_dir: &Path) -> PathBuf {
     state_dir.join("admin.kubeconfig")
 }
 
-/// A new random token.
+/// Makes a new random token.
 pub(super) fn new_token() -> Secret {
     Secret::from(stdx::random_hex(TOKEN_BYTES))
 }
 
-/// A kubeconfig with a token.
+/// Returns the text of a kubeconfig with a token.
 pub(super) fn render(server_url: &str, ca_pem: &str, token: &Secret) -> String {
     let authority = STANDARD.encode(ca_pem);
     format!(

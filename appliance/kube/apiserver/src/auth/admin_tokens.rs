@@ -1,4 +1,4 @@
-//! The tokens of the token file while the box runs: listed, replaced and revoked.
+//! Management of the token file at run time: list, replace and revoke tokens.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -8,42 +8,42 @@ use stdx::Secret;
 
 use super::{Authenticator, Error, Pki, access as kubeconfig, private_file, token};
 
-/// Fewest hexadecimal digits of an id that name a token.
+/// Minimum hexadecimal digits of an id that identify a token.
 const MIN_PREFIX: usize = 8;
-/// Hexadecimal digits of an id that are shown.
+/// Number of hexadecimal digits of an id in listings.
 const SHOWN: usize = 12;
-/// The user whose token is replaced.
+/// Name of the user whose token is replaced.
 const ADMIN: &str = "admin";
 
-/// A token, without what would make it usable.
+/// A token without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TokenInfo {
-    /// The beginning of its hash.
+    /// First hexadecimal digits of the token's hash.
     pub id: String,
-    /// The user's name.
+    /// Name of the token's user.
     pub user: String,
-    /// The user's groups.
+    /// Groups of the token's user.
     pub groups: Vec<String>,
 }
 
-/// Why a token was not revoked or replaced.
+/// Reason why a token was not revoked or replaced.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// No token or several have this id.
+    /// No token, or several tokens, have this id.
     #[error(
         "cannot revoke the token {0}: {1} tokens have an id that begins so; name 8 digits or more \
          of one that is listed"
     )]
     NotOne(String, usize),
-    /// No administrator would be left.
+    /// No administrator would remain.
     #[error("cannot revoke the token {0}: it is the last administrator's; replace it instead")]
     Last(String),
-    /// A file of the state directory.
+    /// Access to a file of the state directory failed.
     #[error(transparent)]
     File(#[from] Error),
 }
 
-/// The token file and what is known of it. One change at a time.
+/// The token file and the tokens in memory. Changes are serialized.
 pub struct AdminTokens {
     state: PathBuf,
     ca_pem: String,
@@ -53,29 +53,29 @@ pub struct AdminTokens {
 }
 
 impl AdminTokens {
-    /// The tokens of `state` that `known` lets in. `url` is the box's own, for kubeconfigs.
+    /// Manages the tokens of `state` that `known` accepts. `url` is the box's own, for kubeconfigs.
     pub fn new(state: PathBuf, pki: &Pki, url: &str, known: Authenticator) -> Self {
         let (ca_pem, changing) = (pki.ca_pem().to_owned(), Mutex::default());
         Self { state, ca_pem, url: url.to_owned(), known, changing }
     }
 
-    /// All of them, in the file's order.
+    /// Returns all tokens, in the order of the file.
     pub fn list(&self) -> Vec<TokenInfo> {
         self.known.all().into_iter().map(|(hash, user)| info(&hash, user)).collect()
     }
 
-    /// Replaces the administrator's token: a new one is in `STATE/admin.kubeconfig` and in the
-    /// answer, and no older one is taken any more. Blocks: it writes to disk.
+    /// Replaces the administrator's token. The new token is written to `STATE/admin.kubeconfig` and
+    /// returned; older ones become invalid. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// When a file cannot be read or written. The old token stays good then.
+    /// Returns an error if a file cannot be read or written. The old token then stays valid.
     pub fn rotate(&self) -> Result<Secret, TokenError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let text = self.text()?;
         let secret = kubeconfig::new_token();
         let line = token::line(secret.expose(), ADMIN);
         let made = kubeconfig::render(&self.url, &self.ca_pem, &secret);
-        // Whenever the power goes, the kubeconfig on disk is one that the box takes.
+        // The kubeconfig on disk is valid at every moment, even after a power failure.
         self.write(&format!("{text}{line}"))?;
         let path = kubeconfig::path(&self.state);
         private_file::write(&path, &made)?;
@@ -85,11 +85,11 @@ impl AdminTokens {
         Ok(Secret::from(made))
     }
 
-    /// Revokes the one token whose id begins with `id`. Blocks: it writes to disk.
+    /// Revokes the token whose id begins with `id`. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// When no token or several are meant, when it is the last administrator's, or when the file
-    /// cannot be written.
+    /// Returns an error if no token or several match, if the token is the last administrator's, or
+    /// if the file cannot be written.
     pub fn revoke(&self, id: &str) -> Result<TokenInfo, TokenError> {
         let _one = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let all = self.known.all();
@@ -161,7 +161,7 @@ mod tests {
         fs::write(&tokens, format!("# by hand\n{text}{jane}")).unwrap();
 
         let known = Authenticator::load(state).unwrap();
-        // A clone, as the API's gate has one.
+        // A clone, such as the one in the API's authentication layer.
         let gate = known.clone();
         let admin = AdminTokens::new(state.to_owned(), &pki, URL, known);
         let names = |admin: &AdminTokens| -> Vec<String> {

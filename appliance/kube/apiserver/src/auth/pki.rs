@@ -7,8 +7,9 @@
 //! STATE/pki/serviceaccount.key       EC P-256, made once: see `signing`
 //! ```
 //!
-//! A box without a battery clock may think it is 1970 when it makes these: both begin at a fixed
-//! day that lies behind every real clock, and end counted from no earlier than that day.
+//! A box without a battery-backed clock may believe that the year is 1970 when it creates the
+//! certificates. Therefore both start on a fixed day before every real clock, and their lifetime is
+//! counted from that day or later.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -31,28 +32,28 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
-/// TLS versions of the box as a server. Its clients all have TLS 1.3; older versions are for
-/// servers that the box fetches from.
+/// TLS versions of the box as a server. All its clients support TLS 1.3; older versions are only
+/// for servers from which the box downloads.
 const SERVED: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13];
 
 /// Every certificate is valid from 1 January of this year.
 const FIRST_YEAR: i16 = 2025;
-/// Years the authority lasts.
+/// Lifetime of the authority's certificate, in years.
 const CA_YEARS: i16 = 30;
-/// Years a server certificate lasts.
+/// Lifetime of a server certificate, in years.
 const SERVER_YEARS: i16 = 10;
-/// A server certificate that ends within this many years is replaced at the next start.
+/// Years before its expiry from which a server certificate is replaced at the next start.
 const RENEW_YEARS: i16 = 2;
 
-/// The authority and a server certificate for the box's names.
+/// The certificate authority and a server certificate for the box's names.
 pub struct Pki {
     folder: PathBuf,
     ca_pem: String,
     shown: Arc<Shown>,
 }
 
-/// The certificate that servers show at this moment: every TLS set-up of a [`Pki`] shares it, so
-/// that a new one is shown from the next handshake on.
+/// The present server certificate. Every TLS configuration of a [`Pki`] shares it, so a new
+/// certificate is used from the next handshake on.
 #[derive(Debug, Default)]
 struct Shown(RwLock<Option<Arc<CertifiedKey>>>);
 
@@ -69,11 +70,11 @@ struct Issued {
 }
 
 impl Pki {
-    /// Reads the authority and the server certificate in `state_dir`, making what is missing or no
-    /// longer fits. `names` are the DNS names and IP addresses clients may use.
+    /// Reads the authority and the server certificate in `state_dir`, and creates missing or
+    /// outdated ones. `names` are the DNS names and IP addresses that clients may use.
     ///
     /// # Errors
-    /// When a file cannot be read or written, or a name is not one.
+    /// Returns an error if a file cannot be read or written, or a name is invalid.
     pub fn ensure(state_dir: &Path, names: &[String], now: Timestamp) -> Result<Self, Error> {
         let folder = state_dir.join("pki");
         private_file::folder(&folder)?;
@@ -92,8 +93,8 @@ impl Pki {
         };
         let pki = Self { folder, ca_pem, shown: Arc::default() };
         let ensured = pki.ensure_server(names, year, &Issuer::new(params, key));
-        // A box whose disk is full starts with the certificate that it has: who frees its disk
-        // comes in by the pin, whatever names it says.
+        // A box with a full disk starts with its present certificate. A client that frees the disk
+        // verifies the pin, whatever names the certificate contains.
         match ensured {
             Err(error) if error.is_full() && pki.server_certificate().is_ok() => {
                 tracing::warn!(%error, "the box's certificate stays as it was");
@@ -104,11 +105,11 @@ impl Pki {
         Ok(pki)
     }
 
-    /// Has the server's certificate say `names`, of the same key, from the next handshake on. The
-    /// box's addresses come and go; its pin does not (TL-1).
+    /// Reissues the server certificate for `names`, with the same key, from the next handshake on.
+    /// The box's addresses change; its pin does not (TL-1).
     ///
     /// # Errors
-    /// As [`Pki::ensure`]; the old certificate is shown then.
+    /// As for [`Pki::ensure`]; the old certificate then stays in use.
     pub fn rename(&self, names: &[String], now: Timestamp) -> Result<(), Error> {
         let year = now.to_zoned(TimeZone::UTC).year().max(FIRST_YEAR);
         let key = ensure_key(&self.folder.join("ca.key"), "authority's key")?;
@@ -127,36 +128,36 @@ impl Pki {
         Ok(())
     }
 
-    /// True if `pem` is a secret key that [`Pki::ensure`] could use.
+    /// Returns true if `pem` is a private key that [`Pki::ensure`] could use.
     pub fn is_key(pem: &str) -> bool {
         KeyPair::from_pem(pem).is_ok()
     }
 
-    /// True if `pem` is a certificate.
+    /// Returns true if `pem` is a valid certificate.
     pub fn is_certificate(pem: &str) -> bool {
         let read = CertificateDer::from_pem_slice(pem.as_bytes());
         read.is_ok_and(|certificate| ParsedCertificate::try_from(&certificate).is_ok())
     }
 
-    /// The authority's certificate, which clients trust.
+    /// Returns the authority's certificate, which clients trust.
     pub fn ca_pem(&self) -> &str {
         &self.ca_pem
     }
 
-    /// The server's certificate. Its key stays the same when it is renewed.
+    /// Returns the server's certificate. Its key stays the same when it is renewed.
     ///
     /// # Errors
-    /// When the file is not what [`Pki::ensure`] wrote.
+    /// Returns an error if the file is not what [`Pki::ensure`] wrote.
     pub fn server_certificate(&self) -> Result<CertificateDer<'static>, Error> {
         let path = self.folder.join("server.crt");
         CertificateDer::from_pem_file(&path).map_err(|source| Error::Pem { path, source })
     }
 
-    /// TLS for a server of this box: TLS 1.3, HTTP/2 preferred. A client may show a certificate,
-    /// which then must be one of this authority for clients.
+    /// TLS configuration of the API server: TLS 1.3, HTTP/2 preferred. A client certificate is
+    /// optional; it must be issued by this authority, for clients.
     ///
     /// # Errors
-    /// When the files are not what [`Pki::ensure`] wrote.
+    /// Returns an error if the files are not what [`Pki::ensure`] wrote.
     pub fn server_config(&self) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let clients = self.client_verifier(provider.clone())?;
@@ -169,11 +170,11 @@ impl Pki {
         Ok(Arc::new(config))
     }
 
-    /// As [`Pki::server_config`], for people: nobody is asked for a certificate, which browsers
-    /// would have to ask their owner about.
+    /// Works as [`Pki::server_config`], for web pages: the server requests no client certificate,
+    /// because browsers would show their user a dialog.
     ///
     /// # Errors
-    /// As [`Pki::server_config`].
+    /// As for [`Pki::server_config`].
     pub fn page_config(&self) -> Result<Arc<ServerConfig>, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
@@ -185,7 +186,7 @@ impl Pki {
         Ok(Arc::new(config))
     }
 
-    /// Knows client certificates; clients without one come in too, as nobody yet.
+    /// Makes the verifier of client certificates; clients without one may connect, unauthenticated.
     fn client_verifier(
         &self,
         provider: Arc<CryptoProvider>,
@@ -234,8 +235,8 @@ impl Pki {
     }
 }
 
-/// What the authority's certificate says, the same for the same key on every start: its issued
-/// certificates must name it letter by letter.
+/// Content of the authority's certificate. It is the same for the same key on every start, because
+/// issued certificates must name their issuer exactly.
 fn authority(key: &KeyPair) -> CertificateParams {
     let print = Sha256::digest(key.der_bytes());
     let print = stdx::hex(print.get(..4).unwrap_or_default());

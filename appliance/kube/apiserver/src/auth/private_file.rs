@@ -1,4 +1,4 @@
-//! Files that only the owner may read.
+//! Files that only their owner may read.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Error;
 
-/// Creates `path` and what leads to it, entered by the owner only.
+/// Creates `path` and its missing parents, with mode 0700.
 pub fn folder(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(Error::file("create", path))
@@ -20,7 +20,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     written.map_err(Error::file("write", path))
 }
 
-/// Reads `path`; `None` when it does not exist.
+/// Reads `path`; `None` if the file does not exist.
 pub fn read(path: &Path) -> Result<Option<String>, Error> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),

@@ -1,4 +1,4 @@
-//! ServiceAccount tokens: made for an account that exists, and good as long as it does.
+//! ServiceAccount tokens, issued for an existing account and valid while it exists.
 
 use std::sync::Arc;
 
@@ -11,38 +11,38 @@ use super::SigningKey;
 use resources::engine::Engine;
 use resources::{Reason, StatusError};
 
-/// How long after the deletion of an account or Secret began its tokens still count: as long as
-/// clocks may differ.
+/// Time for which tokens stay valid after the deletion of their account or Secret began: the
+/// permitted clock difference.
 const DELETION_LEEWAY: SignedDuration = jwt::LEEWAY;
-/// Longest life of a token, seconds.
+/// Maximum lifetime of a token, in seconds.
 pub(crate) const MAX_SECONDS: i64 = 1 << 32;
 
-/// Makes and checks tokens of one box; clones share the key.
+/// Issues and verifies the tokens of one box; clones share the key.
 #[derive(Clone)]
 pub struct ServiceAccountTokens {
     key: Arc<SigningKey>,
 }
 
 impl ServiceAccountTokens {
-    /// Tokens signed by `key`.
+    /// Makes an issuer that signs with `key`.
     pub fn new(key: SigningKey) -> Self {
         Self { key: Arc::new(key) }
     }
 
-    /// Whom tokens are for when nobody says otherwise, and who we are to tokens that come.
+    /// Default audiences of issued tokens, and the box's own audiences for received tokens.
     pub fn audiences() -> Vec<String> {
         vec![ISSUER.to_owned()]
     }
 
-    /// `/openid/v1/jwks`
+    /// Returns the document `/openid/v1/jwks`.
     pub fn key_set(&self) -> Value {
         jwt::key_set(self.key.id(), self.key.public_point())
     }
 
-    /// A new token.
+    /// Issues a new token with these claims.
     ///
     /// # Errors
-    /// 500 when it cannot be signed.
+    /// 500 if the token cannot be signed.
     pub fn issue(&self, claims: &Claims) -> Result<String, StatusError> {
         let input = jwt::signing_input(self.key.id(), claims);
         let signature = self.key.sign(input.as_bytes()).ok_or_else(|| {
@@ -56,16 +56,17 @@ impl ServiceAccountTokens {
             && self.key.verifies(unverified.signing_input.as_bytes(), &unverified.signature)
     }
 
-    /// The object that a token of this key is bound to; `None` for a token of another key.
+    /// Returns the object that a token of this key is bound to; `None` for a token of another key.
     pub(super) fn bound(&self, unverified: Unverified<'_>) -> Option<Bound> {
         self.is_signed(&unverified).then(|| unverified.verified().kubernetes)
     }
 
-    /// The user behind a token, and for which of `audiences` it holds. Its account must still be
-    /// the one it was made for, and so must the Secret it may be bound to.
+    /// Returns the user of a token, and those of `audiences` for which it is valid. The token's
+    /// account, and its Secret if it is bound to one, must still be the same objects.
     ///
     /// # Errors
-    /// Why not, for a TokenReview; whoever shows a token learns only that it is not taken.
+    /// Returns the reason for a TokenReview; the client that sends the token learns only that it is
+    /// invalid.
     pub async fn user(
         &self,
         engine: &Engine,
@@ -108,7 +109,7 @@ async fn check_bound(engine: &Engine, bound: &Bound, now: Timestamp) -> Result<(
             return Err(gone.to_owned());
         }
     }
-    // The box issues none of these, and has neither pods nor nodes to look at.
+    // The box issues no tokens bound to pods or nodes, and has neither.
     if bound.pod.is_some() || bound.node.is_some() {
         return Err(gone.to_owned());
     }
@@ -122,6 +123,6 @@ fn is_the_one(object: &Value, named: &ObjectRef) -> bool {
 fn is_deleted(object: &Value, now: Timestamp) -> bool {
     let at = object["metadata"]["deletionTimestamp"].as_str();
     let Some(at) = at.map(|at| at.parse::<Timestamp>().ok()) else { return false };
-    // A time that cannot be read is a deletion all the same.
+    // An unreadable time also counts as a deletion.
     at.is_none_or(|at| now.duration_since(at) > DELETION_LEEWAY)
 }

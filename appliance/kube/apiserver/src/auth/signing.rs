@@ -1,5 +1,5 @@
-//! The key that signs ServiceAccount tokens: `STATE/pki/serviceaccount.key`, EC P-256, made once.
-//! Whoever takes it away ends every token at once.
+//! Signing key of ServiceAccount tokens: `STATE/pki/serviceaccount.key`, EC P-256, created once.
+//! Removal of the file invalidates all tokens at the next start.
 
 use std::path::Path;
 
@@ -12,17 +12,17 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, pki, private_file};
 
-/// Signs tokens and knows its own signatures.
+/// Signs tokens and verifies its own signatures.
 pub struct SigningKey {
     pair: EcdsaKeyPair,
     id: String,
 }
 
 impl SigningKey {
-    /// Reads the key in `state_dir`, making it where it is missing.
+    /// Reads the key in `state_dir`, and creates a missing one.
     ///
     /// # Errors
-    /// When the file cannot be read or written, or holds something else.
+    /// Returns an error if the file cannot be read or written, or has other content.
     pub fn ensure(state_dir: &Path) -> Result<Self, Error> {
         let folder = state_dir.join("pki");
         private_file::folder(&folder)?;
@@ -34,24 +34,24 @@ impl SigningKey {
         Ok(Self { pair, id })
     }
 
-    /// What the tokens' headers name the key by.
+    /// Returns the key id (`kid`) in the tokens' headers.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// The public key's uncompressed point, 65 bytes.
+    /// Returns the public key's uncompressed point, 65 bytes.
     pub fn public_point(&self) -> &[u8] {
         self.pair.public_key().as_ref()
     }
 
-    /// A signature of 64 bytes, R and S (RFC 7518 section 3.4); `None` when the system has no
-    /// random numbers to give.
+    /// Returns a signature of 64 bytes, R and S (RFC 7518 section 3.4); `None` if the system has no
+    /// random numbers.
     pub fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         let signature = self.pair.sign(&SystemRandom::new(), message).ok()?;
         Some(signature.as_ref().to_vec())
     }
 
-    /// Whether `signature` is this key's over `message`.
+    /// Returns true if `signature` is this key's signature of `message`.
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let key = UnparsedPublicKey::new(&ECDSA_P256_SHA256_FIXED, self.public_point());
         key.verify(message, signature).is_ok()

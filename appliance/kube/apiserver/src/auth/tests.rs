@@ -34,7 +34,7 @@ fn access_is_made_once_and_for_the_owner_only() {
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
     assert!(!fs::read_to_string(state.join("tokens")).unwrap().contains(&token));
-    // A second start changes nothing, even when the kubeconfig was taken away.
+    // A second start changes nothing, even if the kubeconfig was removed.
     let before = fs::read(state.join("tokens")).unwrap();
     fs::remove_file(&access.kubeconfig).unwrap();
     let again = AdminAccess::ensure(&state, &pki, "https://other:1").unwrap();
@@ -90,7 +90,7 @@ fn certificates_stay_until_they_no_longer_fit() {
     let folder = TempDir::new().unwrap();
     let state = folder.path();
     let read = |file: &str| fs::read_to_string(state.join("pki").join(file)).unwrap();
-    // The clock of a box without a battery.
+    // Clock of a box without a battery.
     let epoch = Timestamp::UNIX_EPOCH;
     let first = Pki::ensure(state, &names(), epoch).unwrap().ca_pem().to_owned();
     let server = read("server.crt");
@@ -103,7 +103,7 @@ fn certificates_stay_until_they_no_longer_fit() {
     let renamed = Pki::ensure(state, &more, now).unwrap();
     let second = read("server.crt");
     assert!(renamed.ca_pem() == first && second != server);
-    // Its end comes near.
+    // The certificate is close to its expiry.
     let late = "2034-11-20T00:00:00Z".parse::<Timestamp>().unwrap();
     Pki::ensure(state, &more, late).unwrap();
     assert_ne!(read("server.crt"), second);

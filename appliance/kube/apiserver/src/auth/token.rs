@@ -1,12 +1,12 @@
-//! Bearer tokens. On disk there are only their SHA-256 hashes, one a line with the user's name and,
-//! where they are not an administrator, their groups:
+//! Bearer tokens. The disk has only their SHA-256 hashes, one per line with the user's name and,
+//! for users other than administrators, their groups:
 //!
 //! ```text
 //! 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 admin
 //! 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 jane rack-a,rack-b
 //! ```
 //!
-//! A plain hash is enough: a token is 256 random bits, which no dictionary holds.
+//! A plain hash is sufficient: a token is 256 random bits, which no dictionary contains.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,11 +16,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Error, private_file};
 
-/// Tokens one box knows.
+/// Maximum tokens in the token file.
 pub const MAX_TOKENS: usize = 1024;
 
-/// Knows the tokens of the token file. Clones share what they know: a token that is revoked is
-/// taken by none of them.
+/// Authenticates the tokens of the token file. Clones share the token list, so a revoked token is
+/// invalid in all of them.
 #[derive(Clone, Default)]
 pub struct Authenticator {
     known: Arc<RwLock<Known>>,
@@ -29,10 +29,11 @@ pub struct Authenticator {
 type Known = Vec<([u8; 32], User)>;
 
 impl Authenticator {
-    /// The tokens in `state_dir`; none when the file is missing.
+    /// Loads the tokens in `state_dir`; none if the file is missing.
     ///
     /// # Errors
-    /// When the file cannot be read or a line is neither hash and user, nor comment, nor empty.
+    /// Returns an error if the file cannot be read, or a line is neither hash and user, nor
+    /// comment, nor empty.
     pub fn load(state_dir: &Path) -> Result<Self, Error> {
         let path = file(state_dir);
         let text = private_file::read(&path)?.unwrap_or_default();
@@ -47,7 +48,7 @@ impl Authenticator {
         Ok(Self { known: Arc::new(RwLock::new(known)) })
     }
 
-    /// True if `text` is that of a token file that makes at least one known.
+    /// Returns true if `text` is a valid token file with at least one token.
     pub fn has_tokens(text: &str) -> bool {
         let mut lines = text
             .lines()
@@ -56,33 +57,32 @@ impl Authenticator {
         lines.peek().is_some() && lines.all(|line| read_line(line).is_some())
     }
 
-    /// An authenticator that also knows `token`, as an administrator of the name `user`; for tests
-    /// and tools that keep no state.
+    /// Adds `token` for the administrator `user`; for tests and tools that have no state directory.
     #[must_use]
     pub fn with(self, token: &str, user: &str) -> Self {
         self.with_user(token, User::known(user, [MASTERS.to_owned()]))
     }
 
-    /// An authenticator that also knows `token`, as `user`.
+    /// Adds `token` for `user`.
     #[must_use]
     pub fn with_user(self, token: &str, user: User) -> Self {
         self.known.write().unwrap_or_else(PoisonError::into_inner).push((hash(token), user));
         self
     }
 
-    /// Takes the tokens of another, and no others, from now on.
+    /// Replaces all tokens by those of another authenticator.
     pub(super) fn replace(&self, other: Self) {
         let new = other.all();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = new;
     }
 
-    /// All tokens' hashes and users.
+    /// Returns the hashes and users of all tokens.
     pub(super) fn all(&self) -> Known {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The user behind a bearer token; `None` for an unknown one. Takes the same time for every
-    /// token: each known hash is compared to its last byte.
+    /// Returns the user of a bearer token; `None` for an unknown token. Runs in constant time: the
+    /// token is compared with every known hash up to the last byte.
     pub fn user(&self, token: &str) -> Option<User> {
         let given = hash(token);
         let mut found = None;
@@ -97,17 +97,18 @@ impl Authenticator {
     }
 }
 
-/// The token file of a state directory.
+/// Returns the path of the token file in a state directory.
 pub(super) fn file(state_dir: &Path) -> PathBuf {
     state_dir.join("tokens")
 }
 
-/// The line that makes `token` known.
+/// Returns the line of the token file for `token`.
 pub(super) fn line(token: &str, user: &str) -> String {
     format!("{} {user}\n", stdx::hex(&hash(token)))
 }
 
-/// The text of a token file without the tokens that `is_out` names; all else stays.
+/// Returns the text of a token file without the tokens for which `is_out` returns true; all other
+/// lines stay.
 pub(super) fn without(text: &str, is_out: impl Fn(&[u8; 32], &User) -> bool) -> String {
     let stays = |line: &&str| !read_line(line).is_some_and(|(hash, user)| is_out(&hash, &user));
     text.lines().filter(stays).map(|line| format!("{line}\n")).collect()

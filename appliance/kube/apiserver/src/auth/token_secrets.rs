@@ -1,7 +1,8 @@
-//! Secrets that hold the token of a ServiceAccount: filled as kube-controller-manager does
+//! Secrets with the token of a ServiceAccount: filled as kube-controller-manager does
 //! (`pkg/controller/serviceaccount/tokens_controller.go`), deleted with their account.
 //!
-//! A token is bound to the uids of its account and of its Secret, and ends with either.
+//! A token is bound to the uids of its account and of its Secret, and becomes invalid when either
+//! is deleted.
 
 use std::time::Duration;
 
@@ -22,14 +23,14 @@ use resources::{FieldSelector, Reason, StatusError};
 
 const SECRETS: &str = "/secrets";
 const ACCOUNTS: &str = "/serviceaccounts";
-/// The annotation with the uid of the account whose token a Secret holds.
+/// Annotation with the uid of the account whose token a Secret holds.
 const ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
-/// Secrets looked at together.
+/// Number of Secrets per page.
 const PAGE: usize = 200;
-/// Pause before the Secrets are looked at again after a failure.
+/// Delay after an error before the Secrets are processed again.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The controller that fills the token Secrets of one box.
+/// Controller that fills the token Secrets of one box.
 #[derive(Clone)]
 pub(crate) struct TokenSecrets {
     pub engine: Engine,
@@ -40,16 +41,16 @@ pub(crate) struct TokenSecrets {
 /// Step for one Secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    /// Nothing; a Secret that comes before its account waits for it.
+    /// No change; a Secret without an account waits for its account.
     Keep,
-    /// Its account is gone, or another one of that name.
+    /// Deletion: the account is gone, or another account has its name.
     Delete,
-    /// Something in it is missing or of another box; `token` if that is.
+    /// Update: data is missing or of another box. `token` is true if that includes the token.
     Fill { token: bool },
 }
 
 impl TokenSecrets {
-    /// Fills Secrets for as long as it is polled.
+    /// Fills Secrets until the future is dropped.
     pub async fn run(self) {
         loop {
             if let Err(error) = self.follow().await {
@@ -59,7 +60,7 @@ impl TokenSecrets {
         }
     }
 
-    /// Looks at all once, then again whenever a Secret of the type or an account was written.
+    /// Processes all Secrets once, and again after every write of a token Secret or an account.
     async fn follow(&self) -> Result<(), StatusError> {
         let mut secrets = self.watch(SECRETS, of_type()?).await?;
         let mut accounts = self.watch(ACCOUNTS, FieldSelector::default()).await?;
@@ -82,7 +83,7 @@ impl TokenSecrets {
         self.engine.watch(resource, None, options).await
     }
 
-    /// One look at every Secret of the type.
+    /// Processes every Secret of the type once.
     pub async fn sweep(&self) -> Result<(), StatusError> {
         let mut token = None;
         loop {
@@ -95,7 +96,7 @@ impl TokenSecrets {
             let list = self.engine.list(SECRETS, None, page).await?;
             for secret in &list.items {
                 match self.reconcile(secret).await {
-                    // Somebody else wrote or deleted it meanwhile: a watch says so.
+                    // Another client wrote or deleted the Secret meanwhile; a watch reports this.
                     Err(error) if !matches!(error.reason, Reason::Conflict | Reason::NotFound) => {
                         let (namespace, name) = (meta(secret, "namespace"), meta(secret, "name"));
                         tracing::warn!(namespace, name, %error, "cannot fill a Secret");
@@ -158,7 +159,7 @@ impl TokenSecrets {
         if token || !whole { Step::Fill { token } } else { Step::Keep }
     }
 
-    /// True for a token that this box made for this Secret and account.
+    /// Returns true for a token that this box issued for this Secret and account.
     fn is_own(&self, token: &str, secret: &str, account: &str) -> bool {
         let Ok(unverified) = Unverified::parse(token) else { return false };
         let bound = self.accounts.bound(unverified);
@@ -184,7 +185,7 @@ impl TokenSecrets {
         self.accounts.issue(&Claims::new(bound, audiences, id, now, MAX_SECONDS))
     }
 
-    /// The patch that fills `secret`, if it still is the same one.
+    /// Returns the patch that fills `secret`, with the precondition that the Secret is unchanged.
     fn filled(&self, secret: &Value, account: &Value, token: Option<&str>) -> Value {
         let mut data = json!({
             "ca.crt": STANDARD.encode(&self.ca_pem),

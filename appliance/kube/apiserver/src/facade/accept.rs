@@ -1,25 +1,25 @@
-//! What forms of an answer a client takes.
+//! Response formats that a client accepts (`Accept` and `Accept-Encoding`).
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
 
 use resources::{Reason, StatusError};
 
-/// One clause of an Accept header; what it leaves out is empty.
+/// One clause of an Accept header; absent parameters are empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Clause<'a> {
-    /// The media type.
+    /// Media type without parameters.
     pub media: &'a str,
-    /// `as`: the kind the answer is to be turned into.
+    /// `as`: the kind into which the response is to be converted.
     pub form: &'a str,
-    /// `g`: that kind's group.
+    /// `g`: API group of that kind.
     pub group: &'a str,
-    /// `v`: that kind's version.
+    /// `v`: API version of that kind.
     pub version: &'a str,
 }
 
 impl<'a> Clause<'a> {
-    /// Reads a clause; parameters that mean nothing here are left out.
+    /// Parses a clause; parameters without meaning here are ignored.
     pub fn parse(text: &'a str) -> Self {
         let mut parts = text.split(';').map(str::trim);
         let mut clause = Self { media: parts.next().unwrap_or_default(), ..Self::default() };
@@ -34,23 +34,23 @@ impl<'a> Clause<'a> {
         clause
     }
 
-    /// Whether an answer in JSON, or in YAML, which is made of it, is one the clause takes.
+    /// Returns true if the clause accepts a response in JSON, or in YAML, which is made from JSON.
     pub fn is_served(&self) -> bool {
         self.is_json() || self.is_yaml()
     }
 
-    /// Whether the clause asks for YAML.
+    /// Returns true if the clause requests YAML.
     pub fn is_yaml(&self) -> bool {
         self.media == "application/yaml"
     }
 
-    /// Whether an answer in JSON is one the clause takes.
+    /// Returns true if the clause accepts a response in JSON.
     pub fn is_json(&self) -> bool {
         matches!(self.media, "application/json" | "application/*" | "*/*")
     }
 }
 
-/// Every clause, in order; none means that anything will do.
+/// Returns every clause, in order; no clause means that any format is acceptable.
 pub fn clauses(headers: &HeaderMap) -> impl Iterator<Item = Clause<'_>> {
     headers
         .get_all(ACCEPT)
@@ -61,15 +61,15 @@ pub fn clauses(headers: &HeaderMap) -> impl Iterator<Item = Clause<'_>> {
         .map(Clause::parse)
 }
 
-/// Whether the first clause that can be served asks for YAML.
+/// Returns true if the first clause that can be served requests YAML.
 pub fn prefers_yaml(headers: &HeaderMap) -> bool {
     clauses(headers).find(Clause::is_served).is_some_and(|clause| clause.is_yaml())
 }
 
-/// That the client takes plain JSON or YAML.
+/// Checks that the client accepts plain JSON or YAML.
 ///
 /// # Errors
-/// 406 when no clause does.
+/// 406 if no clause does.
 pub fn takes_plain(headers: &HeaderMap) -> Result<(), StatusError> {
     let mut all = clauses(headers).peekable();
     if all.peek().is_none() || all.any(|clause| clause.is_served() && clause.form.is_empty()) {
@@ -81,7 +81,7 @@ pub fn takes_plain(headers: &HeaderMap) -> Result<(), StatusError> {
     ))
 }
 
-/// Whether the client takes gzip; a quality of nought is a no.
+/// Returns true if the client accepts gzip; a quality of zero means no.
 pub fn takes_gzip(headers: &HeaderMap) -> bool {
     let taken = headers.get_all(ACCEPT_ENCODING).iter();
     taken.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|one| {

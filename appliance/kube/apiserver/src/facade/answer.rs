@@ -1,4 +1,4 @@
-//! Answers: JSON in the shape the client asked for, failures as `Status`.
+//! Responses: JSON in the requested form, failures as `Status`.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -20,7 +20,7 @@ use resources::engine::{Deleted, ObjectList};
 use resources::table::{RowObject, Style, partial, table};
 use resources::{Reason, StatusError};
 
-/// How objects of one kind are put into an answer.
+/// Form in which objects of one kind are sent.
 #[derive(Clone, Copy)]
 pub struct Form<'a> {
     pub definition: &'a ResourceDefinition,
@@ -30,7 +30,7 @@ pub struct Form<'a> {
 }
 
 impl Form<'_> {
-    /// One object.
+    /// Formats one object in the requested form.
     pub fn object(&self, object: Value) -> Value {
         match self.shape {
             Shape::Object => object,
@@ -41,13 +41,13 @@ impl Form<'_> {
         }
     }
 
-    /// An object as a Table of one row; later events of a watch leave the columns out.
+    /// Formats an object as a Table of one row; later events of a watch omit the columns.
     pub fn rows(&self, object: &Value, with_columns: bool, meta: MetaVersion) -> Value {
         let metadata = json!({ "resourceVersion": object["metadata"]["resourceVersion"] });
         self.table(std::slice::from_ref(object), metadata, with_columns, meta)
     }
 
-    /// A bookmark of a watch whose objects are rows: a Table of none.
+    /// Formats a bookmark of a watch with Tables: a Table without rows.
     pub fn progress(&self, bookmark: &Value, meta: MetaVersion) -> Value {
         self.table(&[], bookmark["metadata"].clone(), false, meta)
     }
@@ -64,7 +64,7 @@ impl Form<'_> {
         table(self.definition, objects, metadata, style)
     }
 
-    /// One object as a list shows it.
+    /// Formats one object as a list shows it.
     pub fn item(&self, object: Value) -> Value {
         match self.shape {
             Shape::Object => self.items(vec![object]).pop().unwrap_or_default(),
@@ -78,7 +78,7 @@ impl Form<'_> {
         }
     }
 
-    /// A list.
+    /// Formats a list in the requested form.
     pub fn list(&self, list: ObjectList) -> Value {
         let mut metadata = Map::new();
         metadata.insert("resourceVersion".to_owned(), json!(list.revision.to_string()));
@@ -110,8 +110,8 @@ impl Form<'_> {
         }
     }
 
-    /// As [`resources::engine::text`] writes them: of Kubernetes' own kinds only the list says
-    /// which.
+    /// Formats list items as [`resources::engine::text`] writes them: items of Kubernetes' own
+    /// kinds omit apiVersion and kind.
     fn items(&self, mut items: Vec<Value>) -> Vec<Value> {
         let native = self.definition.native;
         for item in items.iter_mut().filter_map(Value::as_object_mut).filter(|_| native) {
@@ -120,7 +120,8 @@ impl Form<'_> {
         items
     }
 
-    /// What a delete says: a Success when the object is gone, the object while it waits.
+    /// Formats the result of a delete: a Success if the object is gone, the object while it waits
+    /// for finalizers.
     pub fn deleted(&self, deleted: Deleted) -> Value {
         match deleted {
             Deleted::Finalizing(object) => self.object(object),
@@ -146,17 +147,17 @@ impl Form<'_> {
     }
 }
 
-/// A JSON answer.
+/// Returns a JSON response from a value.
 pub fn json(code: StatusCode, value: &Value) -> Response {
     text(code, value.to_string().into_bytes())
 }
 
-/// A JSON answer from its text.
+/// Returns a JSON response from its text.
 pub fn text(code: StatusCode, text: Vec<u8>) -> Response {
     answer(code, Body::from(text))
 }
 
-/// A JSON answer from the pieces of its text.
+/// Returns a JSON response from the pieces of its text.
 pub fn pieces(code: StatusCode, pieces: Vec<Bytes>) -> Response {
     answer(code, Body::new(InPieces(pieces.into())))
 }
@@ -168,7 +169,7 @@ fn answer(code: StatusCode, body: Body) -> Response {
     response
 }
 
-/// A body of known length whose pieces are let go one by one.
+/// Body of known length whose pieces are freed one by one.
 struct InPieces(VecDeque<Bytes>);
 
 impl http_body::Body for InPieces {
@@ -191,14 +192,14 @@ impl http_body::Body for InPieces {
     }
 }
 
-/// The headers every JSON answer has.
+/// Sets the headers of every JSON response.
 pub fn headers(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
 }
 
-/// A failure.
+/// Returns a failure as a `Status` response.
 pub fn failure(error: &StatusError) -> Response {
     let code = StatusCode::from_u16(error.reason.code());
     let code = code.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -209,7 +210,7 @@ pub fn failure(error: &StatusError) -> Response {
     response
 }
 
-/// Adds warnings, as clients show them to people (RFC 7234 section 5.5).
+/// Adds `Warning` headers, which clients show to users (RFC 7234 section 5.5).
 pub fn warn(response: &mut Response, warnings: &[String]) {
     for text in warnings {
         let plain = text.chars().filter(|one| !one.is_control());

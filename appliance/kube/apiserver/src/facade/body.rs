@@ -1,4 +1,4 @@
-//! Request bodies: bounded, and JSON or refused.
+//! Request bodies: limited in size, and parsed as JSON or another supported format.
 
 use std::cell::RefCell;
 
@@ -17,21 +17,21 @@ use super::query::{Query, dry_run_error, refuse};
 use resources::engine::{DeleteOptions, MAX_OBJECT_BYTES, Patch, Propagation};
 use resources::{Reason, StatusError};
 
-/// Largest request body in bytes (Kubernetes' limit too).
+/// Maximum request body in bytes (also Kubernetes' limit).
 pub const MAX_BODY: usize = MAX_OBJECT_BYTES;
 
-/// A body above this size is decoded on a thread of its own, in its turn.
+/// Size above which a body is decoded on a blocking thread, after waiting for a permit.
 const LARGE_BODY: usize = 64 * 1024;
-/// Requests with large bodies that are carried out at the same time: what is made of a body takes
-/// many times its bytes, so the others wait as bytes.
+/// Maximum concurrent requests with large bodies. The decoded form takes many times the bytes of a
+/// body, so other requests wait as undecoded bytes.
 static LARGE: Semaphore = Semaphore::const_new(1);
 
 tokio::task_local! {
-    /// The turn of the request that is carried out, where it has a large body.
+    /// Permit of the running request, if it has a large body.
     static TURN: RefCell<Option<SemaphorePermit<'static>>>;
 }
 
-/// Carries a request out. If it has a large body, that is its turn from where it decodes it.
+/// Runs a request. If its body is large, it holds the permit from decoding until its end.
 pub async fn in_turn<T>(work: impl Future<Output = T>) -> T {
     TURN.scope(RefCell::new(None), work).await
 }
@@ -43,8 +43,8 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 const APPLY: &str = "application/apply-patch+yaml";
 
-/// An object to create or replace; `native` kinds have a protobuf form too. What was wrong with its
-/// fields goes to `found`.
+/// Parses an object to create or replace; `native` kinds also have a protobuf form. Duplicate
+/// fields are added to `found`.
 pub async fn object(
     headers: &HeaderMap,
     body: Body,
@@ -59,15 +59,15 @@ pub async fn object(
     Ok(decoded.value)
 }
 
-/// A patch, of the type its media type says; `native` kinds take strategic merge patches too. What
-/// was wrong with its fields goes to `found`.
+/// Parses a patch, with the type given by its media type; `native` kinds also accept strategic
+/// merge patches. Duplicate fields are added to `found`.
 pub async fn patch(
     headers: &HeaderMap,
     body: Body,
     native: bool,
     found: &mut Vec<String>,
 ) -> Result<Patch, StatusError> {
-    // An apply does not come here; it is told of as something that is taken.
+    // An apply has its own function, but the message lists its media type as supported.
     let known = match native {
         true => &[JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY][..],
         false => &[JSON_PATCH, MERGE_PATCH, APPLY],
@@ -82,12 +82,12 @@ pub async fn patch(
     }
 }
 
-/// Whether the body is what server-side apply takes.
+/// Returns true if the media type is that of server-side apply.
 pub fn is_apply(headers: &HeaderMap) -> bool {
     media_type(headers) == APPLY
 }
 
-/// A configuration to apply: YAML, which clients mostly write as JSON.
+/// Parses an apply configuration: YAML, which clients usually write as JSON.
 pub async fn configuration(body: Body, found: &mut Vec<String>) -> Result<Value, StatusError> {
     let decoded = apart(read(body).await?, |bytes| {
         if let Ok(decoded) = Decoded::json(bytes) {
@@ -103,8 +103,7 @@ pub async fn configuration(body: Body, found: &mut Vec<String>) -> Result<Value,
     Ok(decoded.value)
 }
 
-/// `DeleteOptions`: those of the body, which may leave out what they are; without a body those of
-/// the query.
+/// Parses `DeleteOptions` from the body, which may omit their kind; without a body, from the query.
 pub async fn delete_options(
     headers: &HeaderMap,
     query: &Query,
@@ -119,7 +118,7 @@ pub async fn delete_options(
     let options = apart(bytes, move |bytes| value(&media, bytes, expected)).await?.value;
     let text = |field: &str| options[field].as_str().filter(|text| !text.is_empty());
     if let Some(kind) = text("kind").filter(|kind| *kind != "DeleteOptions") {
-        // The object itself, say, whose uid its sender takes for a precondition.
+        // For example the object itself, whose uid the client wants to use as a precondition.
         let version = text("apiVersion").unwrap_or("v1");
         let why = "a deletion takes DeleteOptions";
         let why = format!("no kind {kind:?} is registered for version {version:?}: {why}");
@@ -128,7 +127,7 @@ pub async fn delete_options(
     read_delete_options(&options)
 }
 
-/// Reads and checks `meta.k8s.io/v1 DeleteOptions`.
+/// Parses and checks `meta.k8s.io/v1 DeleteOptions`.
 pub(crate) fn read_delete_options(options: &Value) -> Result<DeleteOptions, StatusError> {
     let mut errors = Vec::new();
     let dry = options["dryRun"].as_array().into_iter().flatten();
@@ -146,7 +145,7 @@ pub(crate) fn read_delete_options(options: &Value) -> Result<DeleteOptions, Stat
             None
         }
     };
-    // The older way to say it.
+    // `orphanDependents` is the deprecated form of `propagationPolicy`.
     let orphans = options["orphanDependents"].as_bool();
     if orphans.is_some() && !policy.is_null() {
         let why = "orphanDependents and deletionPropagation cannot be both set";
@@ -168,7 +167,7 @@ pub(crate) fn read_delete_options(options: &Value) -> Result<DeleteOptions, Stat
 
 fn expect(headers: &HeaderMap, served: &[&str]) -> Result<(), StatusError> {
     let media = media_type(headers);
-    // A patch without a type would be a guess.
+    // A patch without a media type is ambiguous, so it is refused.
     let known = served.contains(&media.as_str());
     if known {
         return Ok(());
@@ -194,7 +193,7 @@ async fn read(body: Body) -> Result<Bytes, StatusError> {
     }
 }
 
-/// Decodes a large body away from the threads that serve sockets, where it would hold up others.
+/// Decodes a large body on a blocking thread, so that other connections are not delayed.
 async fn apart(
     bytes: Bytes,
     decode: impl FnOnce(&[u8]) -> Result<Decoded, StatusError> + Send + 'static,
@@ -205,14 +204,14 @@ async fn apart(
     let failed =
         |error: &(dyn std::error::Error + 'static)| StatusError::internal("decode a body", error);
     let turn = LARGE.acquire().await.map_err(|error| failed(&error))?;
-    // Without a request around it, it is no turn.
+    // Outside a request there is no task-local, and the permit is released at once.
     let _ = TURN.try_with(|kept| kept.replace(Some(turn)));
     let decoded = tokio::task::spawn_blocking(move || decode(&bytes)).await;
     decoded.map_err(|error| failed(&error))?
 }
 
-/// The value of a body: JSON, YAML, or the protobuf of one of Kubernetes' own kinds, which is of
-/// the `expected` version and kind where it names none.
+/// Decodes a body: JSON, YAML, or the protobuf of one of Kubernetes' own kinds. A protobuf body
+/// without a kind has the `expected` version and kind.
 fn value(media: &str, bytes: &[u8], expected: (&str, &str)) -> Result<Decoded, StatusError> {
     match media {
         YAML => return yaml(bytes),
@@ -229,7 +228,7 @@ fn decoded(bytes: &[u8]) -> Result<Decoded, StatusError> {
         .map_err(|error| StatusError::bad_request(format!("the body is not JSON: {error}")))
 }
 
-/// The first document of a YAML body.
+/// Decodes the first document of a YAML body.
 fn yaml(bytes: &[u8]) -> Result<Decoded, StatusError> {
     let text = std::str::from_utf8(bytes)
         .map_err(|_| StatusError::bad_request("the body is not YAML: it is no UTF-8"))?;

@@ -1,5 +1,5 @@
-//! Bodies whose bytes are counted: of a request until its answer is made, of an answer until the
-//! connection has taken them.
+//! Bodies with counted bytes: those of a request until its response is made, those of a response
+//! until the connection has taken them.
 
 use std::fmt;
 use std::pin::Pin;
@@ -12,18 +12,19 @@ use http_body::{Frame, SizeHint};
 
 use crate::budget::Held;
 
-/// Bytes that the connection is given at a time: what waits in its buffers cannot be taken back.
+/// Maximum bytes passed to the connection at once, because bytes in its buffers cannot be taken
+/// back.
 pub(super) const PIECE_BYTES: usize = 16 * 1024;
-/// A frame up to this size goes to the connection as it is.
+/// Maximum size of a frame that is passed to the connection unchanged.
 const FRAME_BYTES: usize = 64 * 1024;
 
-/// A request's body. What has been read stays counted as long as there is a clone of `held`.
+/// Body of a request. Its bytes stay counted as long as a clone of `held` exists.
 pub(super) struct CountedRequest {
     body: Body,
     held: Arc<Mutex<Held>>,
 }
 
-/// Too many bytes of requests are held.
+/// Error: the requests in memory exceed the byte limit.
 #[derive(Debug)]
 pub(super) struct TooManyBytes;
 
@@ -36,7 +37,7 @@ impl fmt::Display for TooManyBytes {
 impl std::error::Error for TooManyBytes {}
 
 impl TooManyBytes {
-    /// True if it is the cause of `error`.
+    /// Returns true if this error is a cause of `error`.
     pub fn caused(error: &(dyn std::error::Error + 'static)) -> bool {
         let mut causes = std::iter::successors(Some(error), |error| error.source());
         causes.any(|cause| cause.is::<Self>())
@@ -74,18 +75,18 @@ impl HttpBody for CountedRequest {
     }
 }
 
-/// An answer's body, counted whole at first.
+/// Body of a response, counted as a whole at first.
 pub(super) struct CountedAnswer {
     body: Body,
-    /// Rest of a large frame. It is copied out in pieces: the buffers of a connection would hold
-    /// all of it for the sake of its last byte.
+    /// Rest of a large frame. It is copied out in pieces, because a connection's buffers would
+    /// otherwise keep the whole frame until its last byte is sent.
     large: Bytes,
     large_bytes: usize,
     held: Held,
 }
 
 impl CountedAnswer {
-    /// `held` holds as many bytes as `body` has.
+    /// Wraps `body`; `held` must already hold as many bytes as `body` has.
     pub fn new(body: Body, held: Held) -> Self {
         Self { body, large: Bytes::new(), large_bytes: 0, held }
     }

@@ -1,4 +1,4 @@
-//! Bodies as values, with what a plain parser loses: a field that is given twice.
+//! Bodies as values, with a report of duplicate fields, which a plain parser loses.
 
 use std::fmt;
 
@@ -8,26 +8,27 @@ use serde_json::{Map, Number, Value};
 
 use resources::engine::MAX_WARNINGS;
 
-/// Bytes of a path or a key that are told.
+/// Maximum bytes of a path or a key in a message.
 const MAX_SHOWN: usize = 1024;
-/// Values in one body of JSON: two bytes of it can make one that takes a hundred times as many.
+/// Maximum values in one JSON body: two bytes of JSON can make a value that takes a hundred times
+/// as many.
 const MAX_VALUES: usize = 1 << 18;
 
-/// A body as it was read.
+/// Decoded body with its duplicate fields.
 #[derive(Debug, Default, PartialEq)]
 pub struct Decoded {
-    /// The value; of a field that is given twice it is the last.
+    /// The value; for a duplicate field, the last value.
     pub value: Value,
-    /// The fields that are given more than once: `duplicate field "spec.x"` of JSON,
-    /// `line 3: key "x" already set in map` of YAML.
+    /// Duplicate fields: `duplicate field "spec.x"` for JSON, `line 3: key "x" already set in map`
+    /// for YAML.
     pub duplicates: Vec<String>,
 }
 
 impl Decoded {
-    /// Reads JSON with at most 128 levels, the parser's own bound, and [`MAX_VALUES`].
+    /// Decodes JSON with at most 128 levels, the parser's own limit, and [`MAX_VALUES`].
     ///
     /// # Errors
-    /// When it is none. The text names a line and a column, never what stands there.
+    /// Returns an error for invalid JSON. Its text names a line and a column, never the content.
     pub fn json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let mut parser = serde_json::Deserializer::from_slice(bytes);
         let mut reading = Reading { path: String::new(), duplicates: Vec::new(), left: MAX_VALUES };
@@ -36,27 +37,27 @@ impl Decoded {
         Ok(Self { value, duplicates: reading.duplicates })
     }
 
-    /// Reads the first document of YAML.
+    /// Decodes the first document of YAML.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Returns an error for invalid YAML.
     pub fn yaml(text: &str) -> Result<Self, Unreadable> {
         let document = kube_yaml::read(text)?;
         Ok(Self { value: document.value, duplicates: document.duplicates })
     }
 }
 
-/// The beginning of a path or a key, which may be as long as the body.
+/// Returns the beginning of a path or a key, which may be as long as the body.
 fn shown(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_SHOWN)).unwrap_or_default()
 }
 
-/// How far the reading of a body has come.
+/// Progress of decoding a body.
 struct Reading {
-    /// Of the value that is being read.
+    /// Path of the value that is being decoded.
     path: String,
     duplicates: Vec<String>,
-    /// Values that may still come.
+    /// Number of values that are still permitted.
     left: usize,
 }
 

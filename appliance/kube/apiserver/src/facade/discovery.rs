@@ -1,9 +1,9 @@
-//! What is served, in the words of discovery: the legacy documents, which every client reads, and
-//! the aggregated ones, which say all at once.
+//! Discovery: the legacy documents, which every client reads, and the aggregated ones, which list
+//! everything in one document.
 //!
-//! Which of the two an answer is, the Accept header decides (k8s.io/apiserver,
-//! `pkg/endpoints/discovery/aggregated`): a client that asks for one version of the aggregated form
-//! and is given the other sees no resources at all.
+//! The Accept header selects the form (k8s.io/apiserver, `pkg/endpoints/discovery/aggregated`). A
+//! client that requests one version of the aggregated form and gets another sees no resources at
+//! all.
 
 mod aggregated;
 mod legacy;
@@ -20,10 +20,10 @@ use resources::StatusError;
 use resources::definition::Registry;
 use resources::served;
 
-/// The document at a path of discovery.
+/// Returns the document at a path of discovery.
 ///
 /// # Errors
-/// 404 for a group or version that is not served, 406 when the client takes no JSON.
+/// 404 for a group or version that is not served, 406 if the client does not accept JSON.
 pub fn respond(
     registry: &Registry,
     target: &Target,
@@ -60,7 +60,7 @@ pub fn respond(
     Ok(response)
 }
 
-/// The aggregated form the first clause of the Accept header that can be served asks for.
+/// Returns the aggregated form that the first usable clause of the Accept header requests.
 fn aggregated_form(headers: &HeaderMap) -> Option<Version> {
     for clause in accept::clauses(headers).filter(accept::Clause::is_json) {
         match (clause.form, clause.group) {

@@ -1,5 +1,5 @@
-//! Documents that are the same for everybody until the kinds that are served change: each has a
-//! tag made of its bytes, by which a client asks whether what it has is still true.
+//! Documents that are the same for every client until the served kinds change. Each has an ETag
+//! made from its bytes, with which a client checks its cached copy.
 
 use std::io::{Read as _, Write as _};
 
@@ -15,12 +15,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::accept;
 
-/// A document below this is sent as it is: compressing it would gain nothing.
+/// Size in bytes below which a document is not compressed, because compression would gain nothing.
 const WORTH_COMPRESSING: usize = 1024;
-/// Largest document that is unpacked for a client that takes none compressed.
+/// Maximum size of a document, decompressed for a client that does not accept gzip.
 const MAX_DOCUMENT: u64 = 64 << 20;
 
-/// Bytes with their tag, kept compressed where that pays.
+/// Bytes with their ETag, stored compressed if that saves space.
 #[derive(Debug, Clone)]
 pub struct Document {
     tag: String,
@@ -29,7 +29,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document of these bytes.
+    /// Makes a document of these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
         use std::fmt::Write as _;
         let mut tag = String::with_capacity(64);
@@ -42,12 +42,12 @@ impl Document {
         }
     }
 
-    /// The SHA-256 of the bytes, in upper-case hexadecimal.
+    /// Returns the ETag: SHA-256 of the bytes in upper-case hexadecimal.
     pub fn tag(&self) -> &str {
         &self.tag
     }
 
-    /// The bytes as they were.
+    /// Returns the uncompressed bytes.
     pub fn plain(&self) -> Bytes {
         if !self.compressed {
             return self.bytes.clone();
@@ -70,7 +70,7 @@ fn compress(bytes: &[u8]) -> Option<Vec<u8>> {
     packed.finish().ok()
 }
 
-/// The document as JSON, or 304 where the client has it.
+/// Returns the document as JSON, or 304 if the client has it.
 pub fn conditional(document: &Document, request: &HeaderMap) -> Response {
     let mut response = if has(request, &document.tag) {
         let mut response = Response::new(Body::empty());
@@ -94,12 +94,12 @@ pub fn conditional(document: &Document, request: &HeaderMap) -> Response {
     response
 }
 
-/// Says that another Accept header would have had another answer.
+/// Adds a `Vary` header: the response depends on the Accept header.
 pub fn vary(response: &mut Response) {
     response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
 }
 
-/// Whether the request names the tag as one it has.
+/// Returns true if the request's `If-None-Match` contains the tag.
 fn has(request: &HeaderMap, tag: &str) -> bool {
     let known = request.get_all(IF_NONE_MATCH).iter();
     known.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(|one| {

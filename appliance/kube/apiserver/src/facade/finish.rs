@@ -1,4 +1,4 @@
-//! The last touch on every answer: YAML or fewer bytes where that is asked for, no body for HEAD.
+//! Final processing of every response: YAML or compression if requested, no body for HEAD.
 
 use std::io::Write as _;
 
@@ -16,20 +16,21 @@ use super::packing::Packing;
 use super::{accept, answer, yaml};
 use resources::{Reason, StatusError};
 
-/// Answers below this size are sent as they are (upstream's threshold).
+/// Size in bytes below which responses are not compressed (upstream's threshold).
 pub const MIN_COMPRESSED: u64 = 128 * 1024;
-/// The largest answer that is turned into YAML, in bytes of JSON: it is read into a tree for that.
+/// Maximum response that is converted to YAML, in bytes of JSON, because the conversion parses it
+/// into a tree.
 pub const MAX_YAML: u64 = 8 * 1024 * 1024;
-/// Memory of the compressor, beside its input and output (zlib at its fastest level).
+/// Memory of the compressor in bytes, besides its input and output (zlib at its fastest level).
 pub const ENCODER_BYTES: usize = 256 * 1024;
-/// What answers are made as.
+/// Content type of responses before conversion.
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// Marks an answer of unknown length that is worth compressing, as its pages are made.
+/// Marks a response of unknown length that is worth compressing while its pages are made.
 #[derive(Debug, Clone, Copy)]
 pub struct InPages;
 
-/// What of a request decides about the form of its answer.
+/// Parts of a request that determine the form of its response.
 pub struct Wishes {
     gzip: bool,
     head: bool,
@@ -37,7 +38,7 @@ pub struct Wishes {
 }
 
 impl Wishes {
-    /// Reads them.
+    /// Reads method and headers of a request.
     pub fn of(method: &Method, headers: &HeaderMap) -> Self {
         Self {
             gzip: accept::takes_gzip(headers),
@@ -46,7 +47,7 @@ impl Wishes {
         }
     }
 
-    /// The answer as it goes out.
+    /// Converts the response to its final form.
     pub async fn apply(self, response: Response) -> Response {
         let is_json = response.headers().get(CONTENT_TYPE) == Some(&JSON);
         let response = if self.yaml && is_json { in_yaml(response).await } else { response };
@@ -73,7 +74,7 @@ impl Wishes {
         };
         let body = body.to_bytes();
         let plain = body.clone();
-        // Milliseconds of work: not on a thread that serves sockets.
+        // Compression takes milliseconds, so it runs on a blocking thread.
         let packed = tokio::task::spawn_blocking(move || pack(&plain)).await;
         let Ok(Ok(packed)) = packed else { return Response::from_parts(head, Body::from(body)) };
         self::packed(&mut head.headers);
@@ -81,13 +82,13 @@ impl Wishes {
     }
 }
 
-/// Says that the body is compressed.
+/// Sets the headers of a compressed body.
 fn packed(headers: &mut HeaderMap) {
     headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
 }
 
-/// The same answer in YAML; a watch, which has no end, stays as it is.
+/// Converts the response to YAML; a watch, which has no end, stays unchanged.
 async fn in_yaml(response: Response) -> Response {
     let Some(size) = response.body().size_hint().exact() else { return response };
     if size > MAX_YAML {

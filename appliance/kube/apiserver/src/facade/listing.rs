@@ -1,6 +1,6 @@
-//! A list as a body. A short one is made at once. A long one is read from the store page by page,
-//! as its reader comes along, all of it as of the first page's revision: so a reader who stops
-//! holds a page, and not the list.
+//! A list as a response body. A short list is made at once. A long list is read from the store page
+//! by page, at the client's speed, as of the first page's revision. A client that stops reading
+//! therefore holds one page in memory, not the list.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -24,12 +24,12 @@ use resources::engine::{
 use resources::table::RowObject;
 use resources::{Reason, StatusError};
 
-/// Bytes of objects in a page of a list; the whole list where it has no more.
+/// Maximum bytes of objects in a page of a list; a smaller list is sent as a whole.
 const PAGE_BYTES: usize = 256 * 1024;
-/// Bytes that a long list counts as: a page, its copy on the way, and the compressor.
+/// Bytes that a long list counts as: a page, its copy in transit, and the compressor.
 const LONG_LIST_BYTES: usize = 2 * PAGE_BYTES + ENCODER_BYTES;
 
-/// A list to be sent.
+/// A list request to be answered.
 #[derive(Clone)]
 pub(super) struct Listing {
     pub engine: Engine,
@@ -41,10 +41,10 @@ pub(super) struct Listing {
     pub options: ListOptions,
 }
 
-/// A long list on its way.
+/// A long list that is being sent.
 struct Sending {
     listing: Listing,
-    /// Pieces of the text that are made already.
+    /// Pieces of the text that are ready to send.
     ready: VecDeque<Bytes>,
     /// True if there are more pages.
     more: bool,
@@ -54,11 +54,11 @@ struct Sending {
 }
 
 impl Listing {
-    /// The answer. `held` is of the bytes of answers that the client may hold.
+    /// Returns the response. `held` counts against the response bytes of the client.
     ///
     /// # Errors
-    /// As of [`Engine::list`]; 406 when it is too long for YAML, 429 when the client has too many
-    /// long lists going.
+    /// As for [`Engine::list`]; 406 if the list is too long for YAML, 429 if the client has too
+    /// many long lists in progress.
     pub async fn respond(self, in_yaml: bool, mut held: Held) -> Result<Response, StatusError> {
         let room = if in_yaml { usize::try_from(MAX_YAML).unwrap_or(0) } else { PAGE_BYTES };
         let page = self.page(room).await?;
@@ -100,14 +100,14 @@ impl Listing {
         self.engine.list_text(&self.resource, namespace, options, (room, write)).await
     }
 
-    /// True if the list, or the page of it that the client asked for, ends with this one.
+    /// Returns true if the list, or the client's requested page of it, ends with `page`.
     fn is_over(&self, page: &TextList) -> bool {
         let limit = self.options.limit;
         page.list.continue_token.is_none() || (limit > 0 && page.count >= limit)
     }
 
-    /// The text before and after the items. The metadata of a long list are not known when its head
-    /// goes out, and come `late`.
+    /// Returns the text before and after the items. With `late`, the metadata follow the items,
+    /// because they are unknown when the head of a long list is sent.
     fn frame(&self, list: &ObjectList, late: bool) -> (Bytes, Bytes) {
         let form = Form {
             definition: &self.definition,
@@ -139,7 +139,7 @@ impl Listing {
 }
 
 impl Sending {
-    /// The next piece of the text; none after the last.
+    /// Returns the next piece of the text; `None` after the last.
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, StatusError> {
         loop {
             if let Some(piece) = self.ready.pop_front() {
@@ -157,7 +157,7 @@ impl Sending {
         }
     }
 
-    /// Takes a page to send. A large object may be more than the client may hold now.
+    /// Adds a page to send. A large object may exceed the client's present byte limit.
     fn put(&mut self, page: TextList) -> Result<(), StatusError> {
         let is_over = self.listing.is_over(&page);
         let TextList { list, items, count } = page;

@@ -1,4 +1,4 @@
-//! In which form a client wants its answer, and in which it sends its body.
+//! Content negotiation: form of the response, and media type of the request body.
 
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
@@ -6,20 +6,20 @@ use http::header::CONTENT_TYPE;
 use super::accept::{self, Clause};
 use resources::{Reason, StatusError};
 
-/// The form of an answer.
+/// Form of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Objects as they are.
+    /// Objects in their own form.
     Object,
-    /// `Table`.
+    /// Response as a `Table`.
     Table(MetaVersion),
-    /// `PartialObjectMetadata`.
+    /// Response as a `PartialObjectMetadata`.
     Metadata(MetaVersion),
-    /// `PartialObjectMetadataList`.
+    /// Response as a `PartialObjectMetadataList`.
     MetadataList(MetaVersion),
 }
 
-/// A version of `meta.k8s.io`; they differ in nothing but their names.
+/// Version of `meta.k8s.io`; both versions have the same fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MetaVersion {
     V1,
@@ -35,7 +35,7 @@ impl MetaVersion {
         }
     }
 
-    /// `meta.k8s.io/v1`.
+    /// Returns `meta.k8s.io/v1` or `meta.k8s.io/v1beta1`.
     pub fn api_version(self) -> &'static str {
         match self {
             Self::V1 => "meta.k8s.io/v1",
@@ -44,10 +44,10 @@ impl MetaVersion {
     }
 }
 
-/// The first form in the Accept header that can be served; plain JSON without a header.
+/// Returns the first form in the Accept header that can be served; plain JSON without a header.
 ///
 /// # Errors
-/// 406 when there is none.
+/// 406 if no form can be served.
 pub fn accepted(headers: &HeaderMap) -> Result<Shape, StatusError> {
     let mut all = accept::clauses(headers).peekable();
     if all.peek().is_none() {
@@ -77,7 +77,7 @@ fn served(clause: &Clause<'_>) -> Option<Shape> {
     }
 }
 
-/// The media type of a body, without parameters, in lower case; missing means JSON.
+/// Returns the media type of a body, without parameters, in lower case; the default is JSON.
 pub fn media_type(headers: &HeaderMap) -> String {
     let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match text.split(';').next().map(str::trim).unwrap_or_default() {

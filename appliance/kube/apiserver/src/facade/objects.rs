@@ -1,4 +1,4 @@
-//! The verbs on objects.
+//! Verbs on objects: get, list, watch, create, update, patch, delete.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ use resources::engine::{
 use resources::table::RowObject;
 use resources::{Reason, StatusError};
 
-/// Objects of a collection deleted at the same time, so that they share commits.
+/// Maximum concurrent deletes of a collection, so that they share commits.
 const DELETES_AT_ONCE: usize = 16;
 
-/// A call: which objects, and how to answer.
+/// A call: its target objects and the form of its response.
 struct Call {
-    /// With the admission that the caller's writes need.
+    /// Engine with the admission check for the caller's writes.
     engine: Engine,
     definition: Arc<ResourceDefinition>,
     resource: String,
@@ -38,15 +38,15 @@ struct Call {
     query: Query,
     part: Part,
     shape: Shape,
-    /// Whether the answer is asked for in YAML.
+    /// True if the client requests YAML.
     in_yaml: bool,
     row: RowObject,
     warnings: Warnings,
-    /// Who owns what is written.
+    /// Field manager that owns the written fields.
     manager: String,
     door: Arc<Door>,
     user: Option<User>,
-    /// In whose share the call is counted.
+    /// Client in whose limits the call is counted.
     client: Arc<str>,
 }
 
@@ -91,8 +91,8 @@ impl Call {
         };
         let placed = match (definition.namespaced, path.namespace.is_some()) {
             (false, named) => !named,
-            // All namespaces together can be read, not written; of Kubernetes' own kinds the
-            // methods are told to be wrong.
+            // All namespaces together can be read, not written. For Kubernetes' own kinds, other
+            // methods get 405.
             (true, false) => {
                 path.name.is_none() && (definition.native || request.method() == Method::GET)
             }
@@ -167,7 +167,8 @@ impl Call {
         }
     }
 
-    /// How to write, with this call's warnings; `kind` is what the options of the verb are called.
+    /// Returns the write options with this call's warnings; `kind` is the options kind of the verb,
+    /// such as `CreateOptions`.
     fn write_options(&self, kind: &str) -> Result<WriteOptions, StatusError> {
         let mut options = self.query.write(self.part, kind)?;
         options.fields.warnings = self.warnings.clone();
@@ -215,7 +216,7 @@ impl Call {
         }
     }
 
-    /// The answer to a write.
+    /// Returns the response to a write.
     fn written(&self, code: StatusCode, object: Value) -> Response {
         let written = Written::of(&object);
         let mut response = answer::json(code, &self.form().object(object));
@@ -232,7 +233,7 @@ impl Call {
         Ok(answer::json(StatusCode::OK, &self.form().object(object)))
     }
 
-    /// Whether the answer can have the form that was asked for.
+    /// Checks that the response can have the requested form.
     fn negotiable(&self, method: &Method) -> Result<(), StatusError> {
         let is_list = self.path.name.is_none() && matches!(*method, Method::GET | Method::DELETE);
         let (asked, is) = match (self.shape, is_list) {
@@ -245,7 +246,7 @@ impl Call {
         Err(StatusError::new(Reason::NotAcceptable, why))
     }
 
-    /// A watch of the collection.
+    /// Watches the collection in the path.
     async fn watch(&self, handshake: Option<watching::Handshake>) -> Result<Response, StatusError> {
         if self.in_yaml {
             let why = "only the following media types are accepted: application/json;stream=watch";
@@ -255,7 +256,7 @@ impl Call {
         let ends = self.query.timeout()?;
         let namespace = self.path.namespace.as_deref();
         let watch = match self.engine.watch(&self.resource, namespace, options).await {
-            // Told inside the stream, where clients look for it.
+            // Sent inside the stream, where clients expect it.
             Err(error) if error.reason != Reason::Expired => return Err(error),
             watch => watch,
         };
@@ -281,7 +282,7 @@ impl Call {
         listing.respond(self.in_yaml, self.held()?).await
     }
 
-    /// Of the bytes of answers that the caller may hold.
+    /// Starts counting response bytes of the caller.
     fn held(&self) -> Result<Held, StatusError> {
         self.door.answers.enter(&self.client).ok_or_else(StatusError::too_many_requests)
     }
@@ -336,7 +337,8 @@ impl Call {
         Ok(self.written(code, applied.object))
     }
 
-    /// Why the caller may not create the object, which takes more than to patch it.
+    /// Returns the reason why the caller may not create the object; an apply needs this permission
+    /// in addition to `patch`.
     async fn uncreatable(&self, name: &str) -> Result<Option<StatusError>, StatusError> {
         let Some(user) = &self.user else { return Ok(None) };
         let target = Target::Resource {
@@ -363,9 +365,10 @@ impl Call {
         Ok(response)
     }
 
-    /// Deletes what a list with the same selectors gives; one that went meanwhile is no failure.
+    /// Deletes the objects that a list with the same selectors returns. An object that was deleted
+    /// meanwhile is not a failure.
     async fn delete_all(&self, request: Request) -> Result<Response, StatusError> {
-        // Namespaces go one by one, as upstream has it.
+        // Namespaces can only be deleted one by one, as upstream.
         let everywhere = self.definition.namespaced && self.path.namespace.is_none();
         if everywhere || self.definition.is_namespace {
             return Err(not_allowed());

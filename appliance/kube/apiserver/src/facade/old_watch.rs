@@ -1,11 +1,11 @@
-//! Paths of watches as they were before `?watch=1` (deprecated since Kubernetes 1.11), which old
-//! clients still use: `/api/v1/watch/…` and `/apis/GROUP/VERSION/watch/…`.
+//! Paths of watches from before `?watch=1` (deprecated since Kubernetes 1.11), which old clients
+//! still use: `/api/v1/watch/…` and `/apis/GROUP/VERSION/watch/…`.
 
 use axum::extract::Request;
 use http::Uri;
 use http::uri::PathAndQuery;
 
-/// Rewrites such a request to the one of today, before anything else looks at its path.
+/// Rewrites such a request to the present form, before other code reads its path.
 pub(super) async fn rewrite(mut request: Request) -> Request {
     if let Some(uri) = of_today(request.uri()) {
         *request.uri_mut() = uri;
@@ -13,7 +13,7 @@ pub(super) async fn rewrite(mut request: Request) -> Request {
     request
 }
 
-/// The URI of today; `None` for any other path.
+/// Returns the URI in the present form; `None` for any other path.
 fn of_today(uri: &Uri) -> Option<Uri> {
     let parts: Vec<&str> = uri.path().trim_end_matches('/').split('/').skip(1).collect();
     let (version, rest) = match parts.as_slice() {

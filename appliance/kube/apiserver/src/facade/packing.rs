@@ -1,4 +1,4 @@
-//! A body that is compressed as it is taken, a frame at a time.
+//! Body that is compressed while it is sent, a frame at a time.
 
 use std::io::Write as _;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http_body::Frame;
 
-/// The body, and what makes it smaller until the last byte has gone in.
+/// Body with its compressor; the compressor is dropped after the last byte.
 pub(super) struct Packing {
     body: Body,
     encoder: Option<GzEncoder<Vec<u8>>>,

@@ -1,38 +1,38 @@
-//! What a path asks for. Kinds come and go at run time, so paths are read, not routed.
+//! Request paths. They are parsed, not routed, because kinds are added and removed at run time.
 
 use percent_encoding::percent_decode_str;
 
 use crate::openapi::Name;
 
-/// What a path names.
+/// Target of a request path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// `/version`
+    /// Path `/version`: version of the server.
     Version,
-    /// `/healthz`, `/livez` and what lies below them.
+    /// `/healthz`, `/livez` and the paths below them.
     Health,
-    /// `/readyz` and what lies below it.
+    /// `/readyz` and the paths below it.
     Readiness,
-    /// `/.well-known/openid-configuration`
+    /// Path `/.well-known/openid-configuration`: issuer of ServiceAccount tokens.
     TokenIssuer,
-    /// `/openid/v1/jwks`
+    /// Path `/openid/v1/jwks`: public keys of ServiceAccount tokens.
     TokenKeys,
-    /// `/openapi/v2`, `/openapi/v3`, `/openapi/v3/apis/GROUP/VERSION`
+    /// `/openapi/v2`, `/openapi/v3`, `/openapi/v3/apis/GROUP/VERSION`.
     OpenApi(Name),
-    /// `/api`
+    /// Path `/api`: versions of the core group.
     CoreVersions,
-    /// `/apis`
+    /// Path `/apis`: all groups except core.
     Groups,
-    /// `/apis/GROUP`
+    /// Path `/apis/GROUP`: versions of one group.
     Group(String),
     /// `/apis/GROUP/VERSION`, or `/api/v1` with an empty group.
     Resources {
-        /// API group.
+        /// API group; empty for core.
         group: String,
-        /// API version.
+        /// API version, such as `v1alpha1`.
         version: String,
     },
-    /// Objects.
+    /// Path of objects or a subresource.
     Resource(ResourcePath),
 }
 
@@ -41,20 +41,20 @@ pub enum Target {
 pub struct ResourcePath {
     /// API group, empty for core.
     pub group: String,
-    /// API version.
+    /// API version, such as `v1alpha1`.
     pub version: String,
-    /// The namespace, where the path names one.
+    /// Namespace, if the path contains one.
     pub namespace: Option<String>,
-    /// The kind's plural.
+    /// Plural of the kind, such as `hardware`.
     pub plural: String,
-    /// The object's name, where the path names one.
+    /// Object name, if the path contains one.
     pub name: Option<String>,
-    /// What of the object.
+    /// Subresource, such as `status`, if the path contains one.
     pub subresource: Option<String>,
 }
 
 impl ResourcePath {
-    /// `PLURAL` or `PLURAL/SUBRESOURCE`.
+    /// Returns `PLURAL` or `PLURAL/SUBRESOURCE`.
     pub fn resource(&self) -> String {
         match &self.subresource {
             Some(part) => format!("{}/{part}", self.plural),
@@ -63,10 +63,11 @@ impl ResourcePath {
     }
 }
 
-/// Parts of a namespace itself; any other word behind its name is a plural of objects in it.
+/// Subresources of a namespace itself; any other segment after its name is a plural of namespaced
+/// objects.
 const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 
-/// Reads a path; `None` when it is none of ours.
+/// Parses a path; `None` if the API does not serve it.
 pub fn parse(path: &str) -> Option<Target> {
     let mut parts = Vec::new();
     for part in path.strip_prefix('/')?.trim_end_matches('/').split('/') {

@@ -12,15 +12,15 @@ use resources::engine::{
 };
 use resources::{FieldSelector, LabelSelector, StatusError};
 
-/// Parameters one query may hold.
+/// Maximum parameters in one query.
 pub const MAX_PARAMETERS: usize = 128;
 
-/// A parsed query.
+/// A parsed query string.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query string without its question mark.
+    /// Parses a query string without its question mark.
     pub fn parse(text: &str) -> Result<Self, StatusError> {
         let mut pairs = Vec::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
@@ -33,24 +33,24 @@ impl Query {
         Ok(Self(pairs))
     }
 
-    /// The first value of `key` that is not empty.
+    /// Returns the first value of `key` that is not empty.
     pub fn get(&self, key: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(name, value)| name == key && !value.is_empty());
         found.next().map(|(_, value)| value.as_str())
     }
 
-    /// Whether `key` is set to something that means yes; `?watch` alone does too.
+    /// Returns true if `key` is set and neither `0` nor `false`; `?watch` alone counts as true.
     pub fn flag(&self, key: &str) -> bool {
         let mut found = self.0.iter().filter(|(name, _)| name == key);
         found.next().is_some_and(|(_, value)| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    /// Every value of `key`, empty ones included.
+    /// Returns every value of `key`, empty ones included.
     pub fn all<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    /// The value of `key` as a whole number; negative ones count as not set.
+    /// Returns the value of `key` as an integer; a negative value counts as unset.
     fn number(&self, key: &str) -> Result<Option<u64>, StatusError> {
         let Some(text) = self.get(key) else { return Ok(None) };
         let number: i64 = text.parse().map_err(|_| {
@@ -78,8 +78,8 @@ impl Query {
         FieldSelector::parse(self.get("fieldSelector").unwrap_or_default())
     }
 
-    /// After how long a watch shall end: `timeoutSeconds`, or else `timeout` as clients set it on
-    /// every request, in Go's syntax.
+    /// Returns the duration of a watch: `timeoutSeconds`, otherwise `timeout` in Go's syntax, which
+    /// clients set on every request.
     pub fn timeout(&self) -> Result<Option<Duration>, StatusError> {
         if let Some(seconds) = self.number("timeoutSeconds")?.filter(|seconds| *seconds > 0) {
             return Ok(Some(Duration::from_secs(seconds)));
@@ -93,7 +93,7 @@ impl Query {
         Ok(Some(length).filter(|length| !length.is_zero()))
     }
 
-    /// What to list.
+    /// Parses the options of a list.
     pub fn list(&self) -> Result<ListOptions, StatusError> {
         let (labels, fields) = (self.labels()?, self.fields()?);
         let limit = usize::try_from(self.number("limit")?.unwrap_or(0)).unwrap_or(usize::MAX);
@@ -120,19 +120,19 @@ impl Query {
             errors.push(FieldError::forbidden("sendInitialEvents", why));
         }
         refuse("ListOptions", &errors)?;
-        // A token says itself of which revision it is.
+        // A token contains its own revision.
         let asked = if continue_token.is_some() { None } else { self.revision()? };
         let revision = match (matching, asked) {
             (_, None | Some(0)) => RevisionMatch::Newest,
             (Some("Exact"), Some(revision)) => RevisionMatch::Exact(revision),
-            // Pages of a revision have always been of exactly that one.
+            // Pages of a revision are always of exactly that revision.
             (None, Some(revision)) if limit > 0 => RevisionMatch::Exact(revision),
             (_, Some(revision)) => RevisionMatch::NotOlderThan(revision),
         };
         Ok(ListOptions { labels, fields, limit, continue_token, revision })
     }
 
-    /// What to watch.
+    /// Parses the options of a watch.
     pub fn watch(&self) -> Result<WatchOptions, StatusError> {
         let (labels, fields) = (self.labels()?, self.fields()?);
         let matching = self.get("resourceVersionMatch");
@@ -169,7 +169,8 @@ impl Query {
         })
     }
 
-    /// How to write; `kind` is what the options of the verb are called (`CreateOptions`).
+    /// Parses the options of a write; `kind` is the options kind of the verb, such as
+    /// `CreateOptions`.
     pub fn write(&self, part: Part, kind: &str) -> Result<WriteOptions, StatusError> {
         let values: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
         let mut errors: Vec<FieldError> = dry_run_error(&values).into_iter().collect();
@@ -191,8 +192,8 @@ impl Query {
         Ok(WriteOptions { part, dry_run, fields, ..WriteOptions::default() })
     }
 
-    /// Whether an apply takes over what others own; other patches may not say so, and only an apply
-    /// needs to say who it is.
+    /// Returns true if an apply takes over fields of other managers. Other patches must not set
+    /// `force`, and an apply must set `fieldManager`.
     pub fn force(&self, is_apply: bool) -> Result<bool, StatusError> {
         let error = match is_apply {
             true if self.get("fieldManager").is_none() => {
@@ -206,7 +207,7 @@ impl Query {
         Err(StatusError::invalid_options("PatchOptions", &[error]))
     }
 
-    /// The options of a DELETE as its body would say them; the body, where there is one, counts.
+    /// Returns the options of a DELETE in the form of its body; a body takes precedence.
     pub fn delete(&self) -> Result<Value, StatusError> {
         let mut options = Map::new();
         let dry: Vec<&str> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
@@ -234,18 +235,18 @@ fn match_error(why: &str) -> FieldError {
     FieldError::forbidden("resourceVersionMatch", format!("resourceVersionMatch {why}"))
 }
 
-/// 422 for options of the kind `kind`, when there are mistakes in them.
+/// Returns 422 for options of the kind `kind`, if they have mistakes.
 pub fn refuse(kind: &str, errors: &[FieldError]) -> Result<(), StatusError> {
     if errors.is_empty() { Ok(()) } else { Err(StatusError::invalid_options(kind, errors)) }
 }
 
-/// What is wrong with the values of `dryRun`, of which `All` is the only one.
+/// Returns the mistake in the values of `dryRun`; only `All` is valid.
 pub fn dry_run_error(values: &[&str]) -> Option<FieldError> {
     let known = values.iter().all(|value| *value == "All");
     (!known).then(|| FieldError::not_supported("dryRun", &json!(values), &["All"]))
 }
 
-/// The rules of a field manager's name.
+/// Checks the name of a field manager.
 fn check_manager(manager: &str, errors: &mut Vec<FieldError>) {
     if manager.len() > MAX_MANAGER {
         errors.push(FieldError::too_long("fieldManager", MAX_MANAGER));
@@ -261,7 +262,8 @@ fn is_printable(character: char) -> bool {
     character == ' ' || !(character.is_control() || character.is_whitespace())
 }
 
-/// A duration as Go writes it: `1h30m`, `1.5s`, `300ms`, `0`; negative ones count as none.
+/// Parses a duration in Go's format: `1h30m`, `1.5s`, `300ms`, `0`; a negative duration counts as
+/// unset.
 fn go_duration(text: &str) -> Option<Duration> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

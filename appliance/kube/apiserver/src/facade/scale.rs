@@ -1,5 +1,5 @@
-//! `/scale`: the replicas of an object as `autoscaling/v1 Scale`, wherever its kind keeps them
-//! (apiextensions-apiserver `pkg/registry/customresource/etcd.go`).
+//! `/scale`: the replicas of an object as `autoscaling/v1 Scale`, from the fields that its kind
+//! defines (apiextensions-apiserver `pkg/registry/customresource/etcd.go`).
 
 use serde_json::{Map, Value, json};
 
@@ -7,14 +7,15 @@ use resources::definition::{ResourceDefinition, Scale};
 use resources::engine::{Configuration, Engine, Patch, WriteOptions};
 use resources::{JsonPath, Reason, StatusError};
 
-/// How often a patch is applied anew when others write the same object meanwhile (upstream's
+/// Maximum attempts of a patch when other clients write the same object meanwhile (upstream's
 /// limit).
 const MAX_ATTEMPTS: usize = 5;
 
-/// The Scale of an object.
+/// Returns the Scale of an object.
 ///
 /// # Errors
-/// 500 for an object that has no replicas where its kind says, or something that is no number.
+/// 500 if the object lacks the replica field that its kind defines, or if the field is not a
+/// number.
 pub fn read(scale: &Scale, object: &Value) -> Result<Value, StatusError> {
     let asked = number(object, &scale.spec_replicas)?.ok_or_else(|| {
         let path = &scale.spec_replicas;
@@ -53,20 +54,20 @@ fn number(object: &Value, path: &str) -> Result<Option<i64>, StatusError> {
     }
 }
 
-/// What a client does to a Scale.
+/// Change of a Scale that a client requests.
 pub enum Change {
-    /// PUT.
+    /// PUT with a Scale.
     Replace(Value),
-    /// PATCH.
+    /// PATCH in one of the patch formats.
     Patch(Patch),
-    /// PATCH with a configuration, by force or not.
+    /// Server-side apply with a configuration; true means `force`.
     Apply(Value, bool),
 }
 
-/// Writes a Scale; gives it as it is afterwards.
+/// Writes a Scale and returns its new state.
 ///
 /// # Errors
-/// Those of a patch of the object; 422 for a number below zero; 400 for what is no Scale.
+/// As for a patch of the object; 422 for a number below zero; 400 if the body is not a Scale.
 pub async fn write(
     engine: &Engine,
     definition: &ResourceDefinition,
@@ -87,7 +88,7 @@ pub async fn write(
     };
     for _ in 1..MAX_ATTEMPTS {
         let wanted = patch.apply(read(scale, &engine.get(&resource, namespace, name).await?)?)?;
-        // What the patch was made from is a precondition, so that no other write is undone.
+        // The revision on which the patch is based is a precondition, so no other write is undone.
         match put(engine, scale, place, &wanted, options.clone()).await {
             Err(error) if error.reason == Reason::Conflict => {}
             done => return done,
@@ -110,7 +111,7 @@ async fn put(
     read(scale, &written)
 }
 
-/// Applies a Scale: its manager then owns the replicas of the object, and nothing else of it.
+/// Applies a Scale: its manager then owns the replicas of the object, and no other field.
 async fn apply(
     engine: &Engine,
     definition: &ResourceDefinition,
@@ -120,7 +121,7 @@ async fn apply(
     options: WriteOptions,
 ) -> Result<Value, StatusError> {
     let asked = replicas(&wanted, name)?;
-    // A number that is not named is nobody's.
+    // An omitted number gets no owner.
     let mut object = match wanted["spec"]["replicas"] {
         Value::Null => json!({}),
         _ => nested(&scale.spec_replicas, json!(asked)),
@@ -135,7 +136,7 @@ async fn apply(
     read(scale, &applied.object)
 }
 
-/// Asks of the object what a Scale asks of itself: to be the one it was made from.
+/// Copies the preconditions of a Scale (resourceVersion, uid) into the change of the object.
 fn demand(change: &mut Value, wanted: &Value) {
     for field in ["resourceVersion", "uid"] {
         if let Some(value) = wanted["metadata"][field].as_str().filter(|text| !text.is_empty()) {
@@ -144,7 +145,7 @@ fn demand(change: &mut Value, wanted: &Value) {
     }
 }
 
-/// The number a Scale asks for.
+/// Returns the number of replicas that a Scale requests.
 fn replicas(wanted: &Value, name: &str) -> Result<i64, StatusError> {
     let kind = (wanted["apiVersion"].as_str(), wanted["kind"].as_str());
     if !matches!(kind, (Some("autoscaling/v1") | None, Some("Scale") | None)) {
@@ -165,7 +166,7 @@ fn replicas(wanted: &Value, name: &str) -> Result<i64, StatusError> {
     Ok(replicas)
 }
 
-/// An object with nothing in it but `value` at a dotted path.
+/// Builds an object that contains only `value` at a dotted path.
 fn nested(path: &str, value: Value) -> Value {
     let steps: Vec<&str> = path.split('.').filter(|step| !step.is_empty()).collect();
     steps

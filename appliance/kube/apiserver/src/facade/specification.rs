@@ -1,5 +1,5 @@
-//! OpenAPI documents over HTTP (kube-openapi, `pkg/handler3`, `pkg/handler`): each under a tag, v3
-//! also under an address that holds its tag and may therefore be kept for ever.
+//! OpenAPI documents over HTTP (kube-openapi, `pkg/handler3`, `pkg/handler`). Each has an ETag. A
+//! v3 document is also served under a URL with its hash, which clients may cache forever.
 
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
@@ -10,16 +10,16 @@ use super::{App, accept};
 use crate::openapi::Name;
 use resources::{Reason, StatusError};
 
-/// What clients call the protobuf form of v2; the second is how it was spelled first.
+/// Media types of the protobuf form of v2; the second is the original spelling.
 const PROTOBUF: [&str; 2] = [
     "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf",
 ];
 
-/// `/openapi/v2`, `/openapi/v3` and what lies below that.
+/// Serves `/openapi/v2`, `/openapi/v3` and the paths below it.
 ///
 /// # Errors
-/// 404 for a group or version that is not served, 406 for a form that there is none of.
+/// 404 for a group or version that is not served, 406 for an unsupported format.
 pub(super) async fn respond(
     app: &App,
     mut name: Name,
@@ -33,7 +33,7 @@ pub(super) async fn respond(
     }
     let (specifications, registry) = (app.specifications.clone(), app.engine.registry());
     let asked = name.clone();
-    // Made off the threads that serve: the first of each kind takes a while.
+    // The first document of each kind takes a while, so it is made on a blocking thread.
     let made = tokio::task::spawn_blocking(move || specifications.document(&registry, &asked));
     let document =
         made.await.map_err(|error| StatusError::internal("make the OpenAPI document", &error))?;
@@ -62,7 +62,7 @@ fn whole(name: &Name, document: &Document, headers: &HeaderMap) -> Response {
     response
 }
 
-/// The form of v2 the first clause that can be served asks for.
+/// Returns the form of v2 that the first usable clause of the Accept header requests.
 fn swagger_form(headers: &HeaderMap) -> Result<Name, StatusError> {
     let mut clauses = accept::clauses(headers).peekable();
     if clauses.peek().is_none() {
@@ -87,7 +87,7 @@ fn hash(query: &str) -> Option<&str> {
     query.split('&').find_map(|pair| pair.strip_prefix("hash="))
 }
 
-/// To the address of the document as it is now.
+/// Redirects to the URL of the present document.
 fn moved(version: &str, document: &Document) -> Result<Response, StatusError> {
     let address = format!("/openapi/v3/{version}?hash={}", document.tag());
     let address = HeaderValue::from_str(&address).map_err(|_| StatusError::no_such_resource())?;

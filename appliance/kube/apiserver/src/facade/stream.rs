@@ -1,10 +1,10 @@
-//! A watch as a body: one JSON event a line, sent as it happens; or as a WebSocket, one event a
-//! frame.
+//! A watch as a response body: one JSON event per line, sent as it happens; or as a WebSocket, one
+//! event per frame.
 //!
-//! A task of its own fetches an event when the connection wants one, not before: a client that
-//! reads slowly costs the box a revision and one line, and a large line counts among the bytes of
-//! answers that the client may hold. One that falls behind what the store keeps is told 410. The
-//! task ends with the watch's time, even when nothing is read at all, and when the client goes.
+//! A separate task fetches an event only if the connection can take one. A slow client therefore
+//! costs the box a revision and one line. A large line counts against the client's response bytes.
+//! A client that falls behind the store's change log gets 410. The task ends with the watch's
+//! timeout, even if the client reads nothing, and when the client disconnects.
 
 mod frame;
 mod line;
@@ -28,31 +28,31 @@ use resources::definition::ResourceDefinition;
 use resources::engine::{Engine, EventKind, ObjectWatch, RawEvent};
 use resources::table::RowObject;
 
-/// A watch that says no end of its own ends after this long, and up to as much again.
+/// Minimum duration of a watch without a timeout of its own; the maximum is twice as long.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// Longest watch.
+/// Maximum duration of a watch.
 const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a client may take to read what is left at the end.
+/// Time that a client has to read the last data at the end of a watch.
 const LAST_CALL: Duration = Duration::from_secs(5);
-/// Longest time in which a client takes no piece of a large line.
+/// Maximum time for which a client may leave a piece of a large line unread.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Lines up to this size are not counted: all watches together may hold so many of them.
+/// Size in bytes up to which lines are not counted. All watches together may hold many such lines.
 const SMALL_LINE_BYTES: usize = 16 * 1024;
 
-/// A watch on its way to a client.
+/// A watch that is sent to a client.
 pub struct Feed {
-    /// The watch, or why it cannot begin.
+    /// The watch, or the reason why it cannot start.
     watch: Result<ObjectWatch, StatusError>,
     engine: Engine,
     definition: Arc<ResourceDefinition>,
     shape: Shape,
-    /// Of the bytes of answers that the client may hold.
+    /// Counted response bytes of the client.
     held: Held,
     row: RowObject,
     ends: Instant,
     bookmarks: bool,
-    /// Whether the client has been sent the columns of its Table.
+    /// True if the client already has the columns of its Table.
     headed: bool,
     over: bool,
 }
@@ -78,20 +78,20 @@ impl Feed {
         }
     }
 
-    /// What the rows of a Table carry.
+    /// Sets the object part that each row of a Table carries.
     pub fn with_rows(mut self, row: RowObject) -> Self {
         self.row = row;
         self
     }
 
-    /// Whether a last bookmark goes out before the end.
+    /// Enables a last bookmark before the end, if the query allows bookmarks.
     pub fn bookmarks(mut self, query: &Query) -> Self {
         self.bookmarks = query.flag("allowWatchBookmarks");
         self
     }
 
-    /// Ends after `length`; without one at a time that differs from watch to watch, so that clients
-    /// that began together do not all come back together.
+    /// Sets the duration. Without `length`, the duration is random, so that clients that started
+    /// together do not all reconnect together.
     pub fn until(mut self, length: Option<Duration>) -> Self {
         let length = match length {
             Some(length) => length.min(MAX_TIMEOUT),
@@ -104,7 +104,7 @@ impl Feed {
         self
     }
 
-    /// The answer: headers now, events as they come.
+    /// Returns the response: headers at once, events as they occur.
     pub fn respond(self) -> Response {
         let (writer, body) = line::pair(STALL_TIMEOUT);
         tokio::spawn(self.send(writer));
@@ -113,19 +113,19 @@ impl Feed {
         response
     }
 
-    /// The answer as a WebSocket.
+    /// Returns the response that switches to a WebSocket.
     pub fn respond_to(self, handshake: Handshake) -> Response {
         handshake.respond(self)
     }
 
-    /// Lets go of what the watch has looked at ahead.
+    /// Drops events that the watch has read ahead.
     fn rest(&mut self) {
         if let Ok(watch) = &mut self.watch {
             watch.rest();
         }
     }
 
-    /// Fetches and sends events until the watch is over, or nobody takes them any more.
+    /// Fetches and sends events until the watch ends or the client disconnects.
     async fn send(mut self, mut writer: Writer) {
         loop {
             if !writer.is_wanted() {
@@ -157,7 +157,7 @@ impl Feed {
             }
         };
         let event = match tokio::time::timeout_at(self.ends, watch.next_raw()).await {
-            // A kind that has changed is watched anew.
+            // If the kind changed, the client must start a new watch.
             Ok(event) => event.transpose()?,
             Err(_) => {
                 self.over = true;
@@ -174,8 +174,8 @@ impl Feed {
         }))
     }
 
-    /// The event's line. Where its object is larger than what the client may hold now, the watch
-    /// ends; clients go on from the revision they have.
+    /// Returns the line of an event. If its object exceeds the client's present byte limit, the
+    /// watch ends; the client can continue from its last revision.
     fn line(&mut self, event: RawEvent) -> Result<Line, StatusError> {
         let bytes = event.bytes();
         let held = match bytes > SMALL_LINE_BYTES {
@@ -218,12 +218,12 @@ impl Feed {
     }
 }
 
-/// The line that ends a watch.
+/// Returns the line that ends a watch with an error.
 fn failed(error: &StatusError) -> Line {
     Line::new(line("ERROR", error.to_value().to_string().as_bytes()), None)
 }
 
-/// One event: `{"type":KIND,"object":OBJECT}` and a line's end.
+/// Formats one event: `{"type":KIND,"object":OBJECT}` and a line feed.
 fn line(kind: &str, object: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(object.len() + 40);
     text.extend_from_slice(b"{\"type\":\"");

@@ -1,5 +1,5 @@
-//! Nobody grants what they do not hold: the check that goes with a write of roles and bindings, or
-//! of a Secret that is filled with a token, into its transaction.
+//! Privilege escalation check: a user can grant only permissions that the user has. The check runs
+//! in the transaction that writes a role, a binding, or a Secret that the box fills with a token.
 
 use rbac::{Action, MASTERS, RBAC_GROUP, Refusal, Target, User};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use resources::StatusError;
 use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
 use resources::engine::Admission;
 
-/// The check for what `user` is about to write; `None` where none is needed.
+/// Returns the check for the write that `user` requests; `None` if no check is needed.
 pub(super) async fn of(
     door: &Door,
     user: &User,
@@ -25,7 +25,7 @@ pub(super) async fn of(
     if group != RBAC_GROUP || !writes || user.is_in(MASTERS) {
         return Ok(None);
     }
-    // As of now; the transaction cannot wait for newer ones.
+    // The present roles: the transaction cannot wait for newer ones.
     let roles = door.roles.now().await?;
     let (user, resource) = (user.clone(), resource.clone());
     let (namespace, name) = (namespace.clone(), name.clone());
@@ -43,8 +43,8 @@ pub(super) async fn of(
     })))
 }
 
-/// The check for a Secret: the box fills one of the token type, so that its writer must be one who
-/// may ask for a token of that account.
+/// Returns the check for a Secret: the box fills a Secret of the token type, so its writer needs
+/// permission to request a token of that account.
 async fn token_secret(door: &Door, user: &User, namespace: &str) -> Result<Admission, StatusError> {
     let roles = door.roles.now().await?;
     let (user, namespace) = (user.clone(), namespace.to_owned());

@@ -1,13 +1,12 @@
-//! Audit records on disk, one JSON object a line, never more than a few files of a few
-//! megabytes:
+//! Audit records on disk, one JSON object per line, limited to a few files of a few megabytes:
 //!
 //! ```text
 //! STATE/audit/audit.log      the newest
 //! STATE/audit/audit.1.log    … audit.4.log, the oldest
 //! ```
 //!
-//! A thread writes them: a slow disk must not hold up requests. What it cannot keep up with is
-//! counted, and the count is written instead.
+//! A separate thread writes the records, because a slow disk must not delay requests. Records that
+//! do not fit into the queue are counted, and the count is written instead.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -24,14 +23,14 @@ use rbac::{AuditRecord, RefusedRecords};
 use crate::auth::Error;
 use crate::auth::private_file;
 
-/// Largest file, in bytes.
+/// Maximum size of one file in bytes.
 pub const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// Files beside the one that is written.
+/// Number of older files besides the current one.
 pub const MAX_OLD_FILES: usize = 4;
-/// Records waiting for the disk.
+/// Maximum records in the queue to the writer thread.
 const MAX_WAITING: usize = 1024;
 
-/// The audit log; clones share it. Dropping the last one writes what is waiting.
+/// The audit log; clones share it. Dropping the last clone writes all queued records.
 #[derive(Clone)]
 pub struct AuditLog {
     inner: Arc<Inner>,
@@ -48,7 +47,7 @@ impl AuditLog {
     /// Opens the log in `state_dir`.
     ///
     /// # Errors
-    /// When the folder cannot be made or the file not be opened.
+    /// Returns an error if the folder cannot be created or the file cannot be opened.
     pub fn open(state_dir: &Path) -> Result<Self, Error> {
         Self::with_limit(state_dir, MAX_FILE_BYTES)
     }
@@ -69,7 +68,7 @@ impl AuditLog {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Keeps a record. Never waits.
+    /// Queues a record. Never blocks.
     pub fn record(&self, record: &AuditRecord) {
         let lines = self.inner.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let sent = lines.as_ref().is_some_and(|lines| lines.try_send(record.line()).is_ok());
@@ -80,8 +79,8 @@ impl AuditLog {
 }
 
 impl AuditLog {
-    /// Keeps the record of a request whose credential was refused, at the time `now`; so many a
-    /// minute, the others are counted.
+    /// Queues the record of a request with an invalid credential, at the time `now`. Their number
+    /// per minute is limited; omitted records are counted.
     pub fn refused(&self, mut record: AuditRecord, now: Duration) {
         let refused = self.inner.refused.lock();
         let Some(omitted) = refused.unwrap_or_else(PoisonError::into_inner).admit(now) else {
@@ -130,7 +129,7 @@ impl Writer {
                 Ok(()) => self.failing = false,
                 Err(error) => {
                     self.lost.fetch_add(lost + 1, Ordering::Relaxed);
-                    // Said once, not for every record.
+                    // Logged once, not for every record.
                     if !self.failing {
                         tracing::error!(%error, "cannot write the audit log");
                     }
@@ -150,7 +149,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a new file; the oldest one goes.
+    /// Starts a new file and deletes the oldest one.
     fn turn(&mut self) -> std::io::Result<()> {
         let path = |at: usize| match at {
             0 => self.folder.join("audit.log"),
@@ -200,7 +199,7 @@ mod tests {
         }
         let newest = fs::read_to_string(folder.join("audit.log")).unwrap();
         assert!(newest.trim_end().lines().last().unwrap().contains("\"n199\""), "{newest}");
-        // A restart goes on where it was.
+        // A restart appends to the same file.
         drop(AuditLog::with_limit(state.path(), limit).unwrap());
         assert_eq!(fs::read_to_string(folder.join("audit.log")).unwrap(), newest);
     }

@@ -1,4 +1,4 @@
-//! An answer that keeps its place among the requests until its last byte is on its way.
+//! Response that occupies its request slot until its last byte is sent.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,12 @@ struct Held {
     _share: Share,
 }
 
-/// The place of a request that goes on after its answer, as a WebSocket does; kept as long as a
-/// clone of it is.
+/// Slot of a request that continues after its response, as a WebSocket does; released with the last
+/// clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Seat(Arc<Mutex<Option<Share>>>);
 
-/// Binds `share` to the life of the answer's body, or of what goes on after it.
+/// Ties `share` to the lifetime of the response body, or of the connection after it.
 pub(super) fn hold(response: Response, share: Option<Share>) -> Response {
     if let Some(Seat(seat)) = response.extensions().get::<Seat>().cloned() {
         *seat.lock().unwrap_or_else(PoisonError::into_inner) = share;

@@ -1,4 +1,4 @@
-//! Who sent a request, and as whom it acts.
+//! Authentication and impersonation: sender of a request, and user as whom it acts.
 
 use std::sync::Arc;
 
@@ -11,13 +11,14 @@ use super::{Caller, Door, Peer};
 use crate::auth::ServiceAccountTokens;
 use resources::StatusError;
 
-/// Longest `Authorization` header that is looked at, in bytes.
+/// Maximum length of an `Authorization` header in bytes; a longer header is ignored.
 const MAX_HEADER: usize = 16 * 1024;
 
-/// The user of the connection's certificate, else of the bearer token; `None` for nobody known.
+/// Returns the user of the connection's certificate, otherwise of the bearer token; `None` if
+/// neither is known.
 ///
 /// # Errors
-/// 429 when the user has too many connections.
+/// 429 if the user has too many connections.
 pub(super) async fn authenticate(door: &Door, head: &Parts) -> Result<Option<User>, StatusError> {
     let peer = head.extensions.get::<Arc<Peer>>();
     let user = match peer.and_then(|peer| peer.user()) {
@@ -44,21 +45,21 @@ pub(super) async fn authenticate(door: &Door, head: &Parts) -> Result<Option<Use
     Ok(user)
 }
 
-/// The token of a `Bearer` header.
+/// Returns the token of a `Bearer` header.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION).filter(|header| header.len() <= MAX_HEADER)?;
     let (scheme, token) = header.to_str().ok()?.split_at_checked("Bearer ".len())?;
     scheme.eq_ignore_ascii_case("Bearer ").then(|| token.trim()).filter(|token| !token.is_empty())
 }
 
-/// Turns the caller into whom the impersonation headers name, given that the caller may.
+/// Replaces the caller by the user in the impersonation headers, if the caller has permission.
 pub(super) async fn impersonate(
     door: &Door,
     caller: Caller,
     head: &Parts,
 ) -> Result<Caller, StatusError> {
     let headers = head.headers.iter();
-    // A value that is no text must not make the header go unseen.
+    // A value that is not text must not hide the header.
     let headers =
         headers.map(|(name, value)| (name.as_str(), value.to_str().unwrap_or("\u{fffd}")));
     let asked = impersonation::read(headers).map_err(StatusError::bad_request)?;

@@ -1,5 +1,4 @@
-//! The roles as the store has them at this moment: what was written before a question counts in its
-//! answer.
+//! Roles as of now: a decision includes every role that was written before the request.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,21 +8,21 @@ use tokio::sync::Mutex;
 use resources::StatusError;
 use resources::engine::{Engine, EventKind, ObjectWatch, WatchEvent, WatchOptions};
 
-/// The kinds roles are made of.
+/// Kinds of objects from which roles are computed.
 const KINDS: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
-/// How often everything is read anew before giving up, when watches keep falling behind.
+/// Maximum full reads for one decision, if watches keep falling behind.
 const MAX_ATTEMPTS: usize = 3;
 
-/// An index of roles that follows the store.
+/// Index of roles that follows the store.
 pub(crate) struct LiveRoles {
     engine: Engine,
-    /// What is known so far; replaced as a whole.
+    /// Roles known so far; replaced as a whole.
     roles: RwLock<Arc<Roles>>,
     feed: Mutex<Option<Feed>>,
 }
 
-/// How far the index has come. Whoever follows it may be gone before the end, so what was taken in
-/// is kept here until it is published.
+/// Progress of the index. The future that updates the index may be dropped early, so processed
+/// changes are stored here until they are published.
 struct Feed {
     revision: u64,
     changed: Option<Roles>,
@@ -35,20 +34,20 @@ impl LiveRoles {
         Self { engine, roles: RwLock::default(), feed: Mutex::new(None) }
     }
 
-    /// Whether `user` may do `action` now.
+    /// Decides if `user` may do `action` now.
     pub(crate) async fn authorize(
         &self,
         user: &User,
         action: &Action,
     ) -> Result<Decision, StatusError> {
-        // Members of this group need no roles, and must not be locked out with them.
+        // Members of this group need no roles, and invalid roles must not lock them out.
         if user.is_in(rbac::MASTERS) {
             return Ok(Roles::default().authorize(user, action));
         }
         Ok(self.now().await?.authorize(user, action))
     }
 
-    /// Every role and binding written so far.
+    /// Returns every role and binding written so far.
     pub(crate) async fn now(&self) -> Result<Arc<Roles>, StatusError> {
         let mut feed = self.feed.lock().await;
         for _ in 0..MAX_ATTEMPTS {
@@ -92,7 +91,7 @@ impl LiveRoles {
         *self.roles.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(roles);
     }
 
-    /// Takes in every change up to `target`.
+    /// Processes every change up to `target`.
     async fn follow(&self, feed: &mut Feed, target: u64) -> Result<(), StatusError> {
         if feed.revision >= target && target > 0 {
             return Ok(());
@@ -100,8 +99,8 @@ impl LiveRoles {
         let changed = &mut feed.changed;
         for (plural, watch) in &mut feed.watches {
             while !(watch.is_caught_up() && reached(watch) >= target) {
-                // The watch looks at what is there each time it is polled; when that was nothing
-                // for us, it has still come further.
+                // Each poll reads pending changes. The watch's revision advances even if no change
+                // matches.
                 let event = tokio::select! {
                     biased;
                     event = watch.next() => event?,

@@ -1,4 +1,4 @@
-//! The other end of a connection, as far as it is known before its first request.
+//! The client of a connection, as known before its first request.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,20 +8,20 @@ use futures_util::future::BoxFuture;
 use http_edge::Place as StrangersPlace;
 use rbac::{Share, Shares, User};
 
-/// One connection's other end. A connection takes one of the few places for strangers until a
-/// request on it is by somebody known; then one of that user's.
+/// Client of one connection. A connection occupies one of the few slots for unauthenticated clients
+/// until a request on it is authenticated. It then occupies one of that user's slots.
 #[derive(Debug)]
 pub struct Peer {
     address: IpAddr,
     user: Option<User>,
-    /// The places of known users.
+    /// Slots of authenticated users.
     users: Shares,
     place: Mutex<Place>,
-    /// Stream of the connection after HTTP.
+    /// Task that uses the connection after HTTP ends.
     next: Mutex<Option<Next>>,
 }
 
-/// A WebSocket, say.
+/// Future that runs after HTTP, such as a WebSocket.
 struct Next(BoxFuture<'static, ()>);
 
 impl fmt::Debug for Next {
@@ -37,14 +37,14 @@ enum Place {
 }
 
 impl Peer {
-    /// A connection from `address` holding `place` among the strangers, which may go on to hold one
-    /// of `users`.
+    /// Makes the state of a connection from `address`. `place` is its slot as an unauthenticated
+    /// client, which can be exchanged for a slot of `users`.
     pub fn new(address: IpAddr, place: StrangersPlace, users: Shares) -> Self {
         let place = Mutex::new(Place::Stranger(place));
         Self { address, user: None, users, place, next: Mutex::default() }
     }
 
-    /// Says whom the client's certificate names, which was verified.
+    /// Sets the user of the client's certificate, which was verified.
     #[must_use]
     pub fn certified(mut self, user: Option<User>) -> Self {
         if let Some(user) = &user {
@@ -54,18 +54,18 @@ impl Peer {
         self
     }
 
-    /// Where the connection comes from.
+    /// Returns the client's IP address.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// Whom the client's certificate names.
+    /// Returns the user of the client's certificate.
     pub fn user(&self) -> Option<&User> {
         self.user.as_ref()
     }
 
-    /// Notes that the client is `user`; false when that user has all the connections they may, and
-    /// this one stays a stranger's.
+    /// Records that the client is `user`. Returns false if that user has the maximum number of
+    /// connections; this connection then keeps its slot for unauthenticated clients.
     pub fn is_known(&self, user: &User) -> bool {
         let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         if let Place::Stranger(_) = *place {
@@ -75,19 +75,19 @@ impl Peer {
         true
     }
 
-    /// Says what the connection goes on as when HTTP has ended on it.
+    /// Sets the task that uses the connection after HTTP ends.
     pub fn go_on_as(&self, next: impl Future<Output = ()> + Send + 'static) {
         let mut place = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         *place = Some(Next(Box::pin(next)));
     }
 
-    /// Takes what the connection goes on as.
+    /// Takes the task that uses the connection after HTTP ends.
     pub fn next(&self) -> Option<BoxFuture<'static, ()>> {
         let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
         next.map(|next| next.0)
     }
 
-    /// Whether the client still is nobody known.
+    /// Returns true if no request on the connection is authenticated yet.
     pub fn is_stranger(&self) -> bool {
         let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(*place, Place::Stranger(_))

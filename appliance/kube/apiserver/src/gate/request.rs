@@ -1,4 +1,4 @@
-//! What a request asks for, as far as its head tells, and what is told of it afterwards.
+//! Head of a request: its action for authorization, and its log and audit record.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use crate::facade::query::Query;
 use resources::reviews::Review;
 use resources::{FieldSelector, StatusError};
 
-/// Kinds whose writes are no decisions: renewals and records come by the second, and would push out
-/// of the log what it is kept for.
+/// Kinds whose writes are not recorded: lease renewals and events arrive every second, and would
+/// displace the important records.
 const QUIET: [(&str, &str); 3] =
     [("coordination.k8s.io", "leases"), ("", "events"), ("events.k8s.io", "events")];
-/// Longest id a client may give a request.
+/// Maximum length of a client's request id in bytes.
 const MAX_ID: usize = 64;
 
-/// What was written, told by handlers in the answer's extensions: the name may have been made by
-/// the box, and only the box knows the uid.
+/// Written object, which handlers store in the response's extensions. The box may have generated
+/// the name, and only the box knows the uid.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Written {
     pub name: String,
     pub uid: String,
-    /// Whether nothing was stored, where only the body said so.
+    /// True if nothing was stored and only the request body said so.
     pub dry_run: bool,
 }
 
@@ -41,15 +41,15 @@ impl Written {
     }
 }
 
-/// A request's head.
+/// Parsed head of a request.
 pub(super) struct Asked {
     pub action: Action,
-    /// Whether everybody may.
+    /// True if the path needs no authentication.
     pub open: bool,
     dry_run: bool,
-    /// A credential was shown.
+    /// True if the request contains a credential.
     has_credential: bool,
-    /// Another user was to act.
+    /// True if the request impersonates another user.
     impersonates: bool,
     method: String,
     path: String,
@@ -63,14 +63,15 @@ impl Asked {
         let method = head.method.as_str();
         let uri = &head.uri;
         let target = path::parse(uri.path());
-        // What cannot be read is refused by the handler.
+        // The handler refuses an unreadable query.
         let query = Query::parse(uri.query().unwrap_or_default()).unwrap_or_default();
         let open = matches!(target, Some(Target::Version | Target::Health | Target::Readiness));
         let action = match target {
             Some(Target::Resource(path)) => {
                 let named = path.name.is_some();
                 let verb = verb(method, named, query.flag("watch"));
-                // Nothing else is limited by a selector: a create has no name before it is read.
+                // A selector limits only list and watch: the name of a new object is unknown before
+                // the body is read.
                 let reads = ["list", "watch"].contains(&verb);
                 let selected = || reads.then(|| selected(&query)).flatten();
                 let target = Of::Resource {
@@ -99,12 +100,12 @@ impl Asked {
         }
     }
 
-    /// The request's id: the client's own, else a new one.
+    /// Returns the request's id: the client's own, otherwise a new one.
     pub(super) fn audit_id(&self) -> String {
         self.id.clone().unwrap_or_else(|| Uuid::new_v4().to_string())
     }
 
-    /// Whose share the request is counted in.
+    /// Returns the client in whose limits the request is counted.
     pub(super) fn client(&self, user: &User, head: &Parts) -> String {
         let stranger = user.name == rbac::ANONYMOUS;
         match head.extensions.get::<Arc<Peer>>().filter(|_| stranger) {
@@ -113,7 +114,7 @@ impl Asked {
         }
     }
 
-    /// The places the request takes one of.
+    /// Returns the slots for this type of request.
     pub(super) fn lane<'a>(&self, door: &'a Door) -> &'a Shares {
         match self.action.verb.as_str() {
             "watch" => &door.watches,
@@ -122,24 +123,24 @@ impl Asked {
         }
     }
 
-    /// Whether the request may change something.
+    /// Returns true if the request may change data.
     pub(super) fn writes(&self) -> bool {
         !["get", "list", "watch", "head", "options"].contains(&self.action.verb.as_str())
             && !self.is_question()
     }
 
-    /// Whether the request asks about access, and changes nothing.
+    /// Returns true if the request is an access review, which changes nothing.
     fn is_question(&self) -> bool {
         let Of::Resource { group, resource, .. } = &self.action.target else { return false };
         Review::find(group, resource).is_some_and(Review::is_question)
     }
 
-    /// 403 in the words of Kubernetes.
+    /// Returns 403 in Kubernetes' words.
     pub(super) fn forbidden(&self, user: &User, reason: &str) -> StatusError {
         StatusError::denied(user, &self.action, reason)
     }
 
-    /// Logs the request, and records it when that is kept.
+    /// Logs the request, and adds an audit record if its type is recorded.
     pub(super) fn tell(
         &self,
         door: &Door,
@@ -170,7 +171,7 @@ impl Asked {
             tracing::debug!(user = name, method, path, code, id, "API request");
         }
         match &door.audit {
-            // Every client reaches what is open.
+            // Unauthenticated clients can reach the open paths, so their records are limited.
             Some(log) if name == rbac::ANONYMOUS => {
                 log.refused(record, door.engine.clock().steady());
             }
@@ -195,14 +196,14 @@ impl Asked {
         log.refused(record.by(&User::anonymous(), None), door.engine.clock().steady());
     }
 
-    /// The beginning of the record of a request that is kept, given its status.
+    /// Starts the audit record of a request that is recorded, given its status code.
     fn record(&self, code: u16) -> Option<AuditRecord> {
         let refused_other = self.impersonates && code == StatusCode::FORBIDDEN.as_u16();
         (self.is_deed() || self.reads_secrets() || refused_other).then(|| self.begun())
     }
 
-    /// True for each write of an object that is a decision, and for each method but the reading
-    /// ones on other paths, such as a backup's.
+    /// Returns true for each write of an object that needs a record, and for each method except
+    /// reads on other paths, such as a backup's.
     fn is_deed(&self) -> bool {
         let Of::Resource { group, resource, .. } = &self.action.target else {
             return self.writes();
@@ -218,7 +219,7 @@ impl Asked {
             if group.is_empty() && resource == "secrets")
     }
 
-    /// A record with what the head tells.
+    /// Makes a record from the head.
     fn begun(&self) -> AuditRecord {
         let record = AuditRecord {
             verb: self.action.verb.clone(),
@@ -243,7 +244,7 @@ impl Asked {
     }
 }
 
-/// The record with how the request ended.
+/// Completes the record with the result of the request.
 fn ended(
     door: &Door,
     record: AuditRecord,
@@ -255,14 +256,14 @@ fn ended(
     AuditRecord { at: began.to_string(), id: id.to_owned(), code, millis, ..record }
 }
 
-/// The namespace an action is in: a namespace itself is in itself, so that a role in it may speak
-/// of it.
+/// Returns the namespace of an action. A namespace object is in itself, so that a role in the
+/// namespace can apply to it.
 fn namespace(plural: &str, given: Option<String>, name: Option<&str>) -> String {
     let itself = || name.filter(|_| plural == "namespaces").map(str::to_owned);
     given.or_else(itself).unwrap_or_default()
 }
 
-/// The one name a list or watch is limited to.
+/// Returns the only name to which a list or watch is limited.
 fn selected(query: &Query) -> Option<String> {
     let selector = FieldSelector::parse(query.get("fieldSelector")?).ok()?;
     let name = selector.only_name()?;

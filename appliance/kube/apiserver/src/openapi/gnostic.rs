@@ -1,13 +1,13 @@
 //! OpenAPI v2 as protobuf: the messages of `openapi.v2` (google/gnostic-models,
-//! `openapiv2/OpenAPIv2.proto`), which kubectl of before 1.29 and Argo CD read.
+//! `openapiv2/OpenAPIv2.proto`), which kubectl before 1.29 and Argo CD read.
 
 use kube_protobuf::{put_bytes, put_fixed, put_number};
 use serde_json::{Map, Value};
 
-/// Levels of a schema that are written; conversion made no more.
+/// Maximum depth of a schema that is written; the conversion produces no deeper schema.
 const MAX_LEVELS: usize = 64;
 
-/// The bytes of a v2 document.
+/// Encodes a v2 document.
 pub(super) fn document(document: &Value) -> Vec<u8> {
     let mut out = Vec::new();
     text(&mut out, 1, &document["swagger"]);
@@ -20,7 +20,7 @@ pub(super) fn document(document: &Value) -> Vec<u8> {
     out
 }
 
-/// A message of named values: each an entry `number` of a name and a value.
+/// Encodes a map: each entry is field `number`, with a name and a value.
 fn named(all: &Value, number: u32, write: impl Fn(&Value) -> Vec<u8>) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in all.as_object().into_iter().flatten() {
@@ -50,16 +50,16 @@ fn flag(out: &mut Vec<u8>, number: u32, value: &Value) {
     }
 }
 
-/// Any value, which readers parse from its text.
+/// Encodes any value as text, which readers parse.
 fn any(value: &Value) -> Vec<u8> {
     let mut out = Vec::new();
-    // JSON is YAML, for what has no other form.
+    // JSON is valid YAML, if a value has no other form.
     let text = serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string());
     put_bytes(&mut out, 2, text.as_bytes());
     out
 }
 
-/// What a message's fields do not cover: everything whose name begins with `x-`.
+/// Encodes the fields that the message does not define: all names that start with `x-`.
 fn extensions(out: &mut Vec<u8>, number: u32, of: &Value) {
     let all = of.as_object().into_iter().flatten();
     for (name, value) in all.filter(|(name, _)| name.starts_with("x-")) {
@@ -129,7 +129,7 @@ fn body_parameter(parameter: &Value) -> Vec<u8> {
     out
 }
 
-/// A parameter of the query or of the path; the two messages number the type differently.
+/// Encodes a query or path parameter; the two messages use different numbers for the type.
 fn other_parameter(parameter: &Value) -> Vec<u8> {
     let (place, form, unique) = if parameter["in"] == "path" { (4, 5, 19) } else { (3, 6, 20) };
     let mut inner = Vec::new();
@@ -188,7 +188,7 @@ fn schema(schema: &Value, level: usize) -> Vec<u8> {
     out
 }
 
-/// The limits of a value.
+/// Encodes the limits of a value.
 fn bounds(out: &mut Vec<u8>, fields: &Map<String, Value>) {
     for (name, number) in [("multipleOf", 6), ("maximum", 7), ("minimum", 9)] {
         if let Some(value) = fields.get(name).and_then(Value::as_f64) {

@@ -1,4 +1,4 @@
-//! The schemas of the kinds that are served, their lists and what every kind needs.
+//! Schemas of the served kinds and their lists, and schemas that every kind needs.
 
 use kube_protobuf::{Type, catalogue};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ const GROUP_VERSION_KIND: &str = "x-kubernetes-group-version-kind";
 const SELECTABLE_FIELDS: &str = "x-kubernetes-selectable-fields";
 const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// The type of one of Kubernetes' own kinds.
+/// Returns the type of one of Kubernetes' own kinds.
 fn native(kind: Kind<'_>) -> Option<&'static Type> {
     match kind.group {
         "" => catalogue().kind(kind.version, kind.name),
@@ -25,7 +25,7 @@ fn native(kind: Kind<'_>) -> Option<&'static Type> {
     }
 }
 
-/// The name of a kind's schema: Kubernetes' own, or the group turned round, version and kind.
+/// Returns the name of a kind's schema: Kubernetes' own, or the reversed group, version and kind.
 pub(super) fn name(kind: Kind<'_>) -> String {
     match native(kind) {
         Some(of) => of.open_api_name(),
@@ -36,12 +36,12 @@ pub(super) fn name(kind: Kind<'_>) -> String {
     }
 }
 
-/// What an operation's extension says of a kind.
+/// Returns the value of `x-kubernetes-group-version-kind` for a kind.
 pub(super) fn identity(kind: Kind<'_>) -> Value {
     json!({ "group": kind.group, "version": kind.version, "kind": kind.name })
 }
 
-/// Puts in the schemas of every kind whose objects are kept.
+/// Adds the schemas that every stored kind needs.
 pub(super) fn add_common(schemas: &mut Schemas) {
     for (name, kind) in [("meta.v1.Status", "Status"), ("meta.v1.DeleteOptions", "DeleteOptions")] {
         if let Some(of) = catalogue().named(name) {
@@ -54,7 +54,7 @@ pub(super) fn add_common(schemas: &mut Schemas) {
     schemas.all.insert(PATCH.to_owned(), patch);
 }
 
-/// Puts in the schema of a resource, of its list, and of the kinds its parts are of.
+/// Adds the schemas of a resource, of its list, and of the kinds of its subresources.
 pub(super) fn add(schemas: &mut Schemas, resource: &Resource<'_>) {
     add_kind(schemas, resource.kind, resource.definition);
     for part in resource.parts.iter().filter(|part| part.kind.name != resource.kind.name) {
@@ -78,7 +78,7 @@ pub(super) fn add(schemas: &mut Schemas, resource: &Resource<'_>) {
     schemas.all.insert(list_name(resource.kind, definition), schema);
 }
 
-/// The name of the schema of a kind's lists.
+/// Returns the name of the schema of a kind's lists.
 pub(super) fn list_name(kind: Kind<'_>, definition: &ResourceDefinition) -> String {
     let name = name(kind);
     let package = name.strip_suffix(kind.name).unwrap_or_default();
@@ -97,7 +97,7 @@ fn add_kind(schemas: &mut Schemas, kind: Kind<'_>, definition: Option<&ResourceD
     }
     let mut schema = match fields {
         Some(fields) => custom(schemas, fields.source()),
-        // Properties would tell kubectl that there are no others.
+        // An empty list of properties would tell kubectl that the kind has no fields.
         None => json!({ "type": "object" }),
     };
     schema[GROUP_VERSION_KIND] = json!([identity(kind)]);
@@ -107,8 +107,7 @@ fn add_kind(schemas: &mut Schemas, kind: Kind<'_>, definition: Option<&ResourceD
     schemas.all.insert(name(kind), schema);
 }
 
-/// What a field selector may name, of a custom kind (apiextensions
-/// `pkg/controller/openapi/builder`).
+/// Adds the selectable fields of a custom kind (apiextensions `pkg/controller/openapi/builder`).
 fn say_selectable(schema: &mut Value, definition: &ResourceDefinition) {
     let fields = definition.selectable_fields.iter().filter(|_| !definition.native);
     let fields: Vec<Value> = fields.map(|path| json!({ "fieldPath": path })).collect();
@@ -117,7 +116,7 @@ fn say_selectable(schema: &mut Value, definition: &ResourceDefinition) {
     }
 }
 
-/// The schema as the kind's author wrote it, with what the server knows of every object.
+/// Returns the schema as the kind's author wrote it, with the common fields of every object.
 fn custom(schemas: &mut Schemas, source: &Value) -> Value {
     let mut schema = source.clone();
     if !schema.is_object() {
@@ -128,10 +127,10 @@ fn custom(schemas: &mut Schemas, source: &Value) -> Value {
     schema
 }
 
-/// Levels of a schema that are looked into for objects within objects; parsing allows no more.
+/// Maximum depth at which embedded objects are searched; the parser accepts no deeper schema.
 const MAX_LEVELS: usize = 64;
 
-/// Completes objects that stand within an object.
+/// Completes the schemas of embedded objects.
 fn embed(schemas: &mut Schemas, schema: &mut Value, level: usize) {
     if level > MAX_LEVELS {
         return;
@@ -176,7 +175,7 @@ fn meta(schemas: &mut Schemas, name: &str, of: &str) -> Value {
     json!({ "allOf": [reference(&schemas.add(meta))], "description": shared(of, "metadata") })
 }
 
-/// Says of a schema that it is that of a kind.
+/// Marks a schema as that of a kind.
 fn complete(schema: &mut Value, kind: Kind<'_>) {
     if !schema.is_object() {
         *schema = json!({ "type": "object" });
@@ -199,7 +198,7 @@ fn complete(schema: &mut Value, kind: Kind<'_>) {
     schema[GROUP_VERSION_KIND] = json!([identity(kind)]);
 }
 
-/// Whether a schema takes fields it does not name.
+/// Returns true if a schema accepts fields that it does not name.
 pub(super) fn preserves(schema: &Value) -> bool {
     schema.get(PRESERVES) == Some(&Value::Bool(true))
 }

@@ -1,4 +1,4 @@
-//! The paths of a group and version, and what can be asked of each, as OpenAPI v3.
+//! Paths of a group and version, and the operations on each, as OpenAPI v3.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ const PATCHES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
-/// A parameter of the query: its name, its type, what it does.
+/// Query parameter: name, type and description.
 type Parameter = (&'static str, &'static str, &'static str);
 
 const DRY_RUN: Parameter = ("dryRun", "string", "With All everything happens but the storing.");
@@ -44,21 +44,22 @@ const DELETES: [Parameter; 4] = [
     ("propagationPolicy", "string", "What happens to objects that belong to this one."),
 ];
 
-/// Everything the operations of one resource, or of one part, have in common.
+/// Common data of the operations on one resource or subresource.
 struct About<'a> {
     resource: &'a Resource<'a>,
-    /// The kind operations are on: the resource's, also where a part's answers are of another.
+    /// Kind of the operations: that of the resource, even if a subresource responds with another
+    /// kind.
     kind: Kind<'a>,
-    /// `CoreV1`
+    /// Prefix of operation ids, such as `CoreV1`.
     version: String,
-    /// `core_v1`
+    /// Tag of operations, such as `core_v1`.
     tag: String,
-    /// The part, beginning with a capital.
+    /// Subresource, starting with a capital letter.
     part: String,
     lists: Option<String>,
 }
 
-/// The paths of one group and version.
+/// Returns the paths of one group and version.
 pub(super) fn of(group: &str, version: &GroupVersion<'_>) -> Map<String, Value> {
     let root = match group {
         "" => format!("/api/{}", version.name),
@@ -108,18 +109,18 @@ pub(super) fn of(group: &str, version: &GroupVersion<'_>) -> Map<String, Value> 
     paths
 }
 
-/// The words of a group's name, as operations are named by.
+/// Splits a group's name into the words used in names of operations.
 fn words(group: &str) -> impl Iterator<Item = &str> {
     let group = if group.is_empty() { "core" } else { group };
     group.strip_suffix(".k8s.io").unwrap_or(group).split(['.', '-'])
 }
 
-/// `CoreV1`, `RbacAuthorizationV1`
+/// Joins group and version: `CoreV1`, `RbacAuthorizationV1`.
 fn camel(group: &str, version: &str) -> String {
     words(group).chain([version]).map(capital).collect()
 }
 
-/// `core_v1`, `rbacAuthorization_v1`
+/// Joins group and version: `core_v1`, `rbacAuthorization_v1`.
 fn tag(group: &str, version: &str) -> String {
     let mut words = words(group);
     let first = words.next().unwrap_or_default().to_owned();
@@ -133,7 +134,7 @@ fn capital(word: &str) -> String {
 }
 
 impl About<'_> {
-    /// Whether this is one of Kubernetes' own kinds, or a part of one.
+    /// Returns true for one of Kubernetes' own kinds or its subresource.
     fn of_native(&self) -> bool {
         !self.kind.qualified
     }
@@ -142,7 +143,7 @@ impl About<'_> {
         self.resource.verbs.contains(&verb)
     }
 
-    /// What can be asked of all objects together.
+    /// Returns the operations on a collection of objects.
     fn collection(&self) -> Value {
         let mut item = Map::new();
         if self.can("list") {
@@ -173,7 +174,7 @@ impl About<'_> {
         list
     }
 
-    /// What can be asked of one object, or of a part of it.
+    /// Returns the operations on one object, or on its subresource.
     fn one(&self) -> Value {
         let of = kinds::name(self.resource.kind);
         let mut item = Map::new();
@@ -213,7 +214,7 @@ impl About<'_> {
         let scope = if self.resource.namespaced { "Namespaced" } else { "" };
         let (kind, part) = (self.kind.name, &self.part);
         let many = if action == "deletecollection" { "Collection" } else { "" };
-        // What is answered where an object came into being, or is yet to go.
+        // Further status codes: object created, or deletion accepted but not finished.
         let also: &[&str] = match (action, self.resource.definition) {
             ("post", _) => &["201", "202"],
             ("put", _) => &["201"],

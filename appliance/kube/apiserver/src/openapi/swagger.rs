@@ -1,5 +1,5 @@
-//! OpenAPI v2 out of v3: the older form says less, and kubectl of before 1.29 reads some of it so
-//! strictly that what it would misread is left out (apiextensions-apiserver,
+//! Converts OpenAPI v3 to v2. The older form is less expressive, and kubectl before 1.29 reads some
+//! of it very strictly. Parts that it would misread are omitted (apiextensions-apiserver,
 //! `pkg/controller/openapi/v2/conversion.go`).
 
 use serde_json::{Map, Value, json};
@@ -8,14 +8,14 @@ use super::kinds::preserves;
 use super::types::REFERENCE;
 
 const DEFINITION: &str = "#/definitions/";
-/// Levels of a schema that are converted; parsing allows no more.
+/// Maximum depth of a schema that is converted; the parser accepts no deeper schema.
 const MAX_LEVELS: usize = 64;
 const JSON: &str = "application/json";
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 
-/// The v2 schema of a kind, or of a type.
+/// Returns the v2 schema of a kind, or of a type.
 pub(super) fn definition(schema: &Value) -> Value {
-    // More properties cannot be told apart from no others.
+    // Such clients read listed properties as a complete list, so the schema lists none.
     if preserves(schema) {
         let mut open = json!({ "type": "object" });
         for kept in ["x-kubernetes-group-version-kind", "description"] {
@@ -70,7 +70,7 @@ fn convert(schema: &Value, level: usize) -> Value {
     if out.get("required").is_some_and(|required| required == &json!([])) {
         out.remove("required");
     }
-    // The two of Kubernetes' own types that are one thing or another.
+    // The two types of Kubernetes with alternative forms: integer or text, and Quantity.
     if let Some(first) = schema.get("oneOf").and_then(|choices| choices.get(1)) {
         let text = first["type"] == "string" || first["type"] == "number";
         if text && !out.contains_key("type") && schema.get("properties").is_none() {
@@ -85,7 +85,7 @@ fn properties(value: &Value, level: usize) -> Value {
     all.map(|(name, schema)| (name.clone(), convert(schema, level + 1))).collect()
 }
 
-/// What must be there; what may be null need not.
+/// Returns the required fields, without nullable ones.
 fn required(value: &Value, schema: &Map<String, Value>) -> Value {
     let nullable = |name: &Value| {
         let property = name.as_str().and_then(|name| schema.get("properties")?.get(name));
@@ -94,7 +94,7 @@ fn required(value: &Value, schema: &Map<String, Value>) -> Value {
     value.as_array().into_iter().flatten().filter(|name| !nullable(name)).cloned().collect()
 }
 
-/// The schema a schema stands for, where it is nothing but a reference.
+/// Returns the name of the referenced schema, if the schema is only a reference.
 fn referred(schema: &Map<String, Value>) -> Option<&str> {
     let one = match schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
         Some([one]) if !schema.contains_key("type") => one.get("$ref"),
@@ -103,7 +103,7 @@ fn referred(schema: &Map<String, Value>) -> Option<&str> {
     one?.as_str()?.strip_prefix(REFERENCE)
 }
 
-/// The v2 form of what can be asked of a path.
+/// Returns the v2 form of the operations on a path.
 pub(super) fn path_item(item: &Value) -> Value {
     let mut out = Map::new();
     for method in METHODS {

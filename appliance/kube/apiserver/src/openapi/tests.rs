@@ -1,4 +1,5 @@
-//! What clients look for in the documents. That they understand them is shown with kubectl.
+//! Parts of the documents that clients depend on. The tests with kubectl show that clients
+//! understand them.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Kubernetes' own types as OpenAPI v3 schemas, made from the tables they are encoded by.
+//! Kubernetes' own types as OpenAPI v3 schemas, made from the tables used for their encoding.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,20 +6,21 @@ use kube_protobuf::{Field, Kind, Shape, Type, catalogue};
 use schema::Node;
 use serde_json::{Map, Value, json};
 
-/// What stands before the name of a schema in a reference.
+/// Prefix of a schema's name in a reference.
 pub(super) const REFERENCE: &str = "#/components/schemas/";
 
-/// Our own words about the types that every kind shares, `TYPE.FIELD<TAB>TEXT` by line.
+/// Descriptions of the types that all kinds share, in our own words; one `TYPE.FIELD<TAB>TEXT` per
+/// line.
 const SHARED: &str = include_str!("descriptions.tsv");
 
-/// Schemas by name, and what is said of fields.
+/// Schemas by name, and descriptions of fields.
 #[derive(Default)]
 pub(super) struct Schemas {
     pub all: BTreeMap<String, Value>,
     said: HashMap<(&'static str, &'static str), String>,
 }
 
-/// The name of a type that is no message.
+/// Returns name and schema of a type that is not a message.
 fn special(kind: Kind) -> Option<(&'static str, Value)> {
     let any = json!({});
     Some(match kind {
@@ -66,13 +67,13 @@ const SCHEMA_OR_ARRAY: &str =
 const SCHEMA_OR_STRINGS: &str =
     "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray";
 
-/// A reference to a schema.
+/// Returns a reference to a schema.
 pub(super) fn reference(name: &str) -> Value {
     json!({ "$ref": format!("{REFERENCE}{name}") })
 }
 
 impl Schemas {
-    /// Remembers what a kind's own schema says of the fields of its type.
+    /// Stores the descriptions in a kind's own schema for the fields of its type.
     pub(super) fn say(&mut self, of: &'static Type, node: &Node) {
         if !node.description().is_empty() {
             self.said.entry((of.name, "")).or_insert_with(|| node.description().to_owned());
@@ -109,13 +110,13 @@ impl Schemas {
         said.or_else(|| shared(of.name, field)).map(str::to_owned)
     }
 
-    /// Puts in the schemas of a type and of all it consists of; gives the name.
+    /// Adds the schemas of a type and of all types it contains; returns the type's name.
     pub(super) fn add(&mut self, of: &'static Type) -> String {
         let name = of.open_api_name();
         if self.all.contains_key(&name) {
             return name;
         }
-        // Types that contain themselves end here.
+        // The placeholder ends the recursion of types that contain themselves.
         self.all.insert(name.clone(), Value::Null);
         let (mut properties, mut required) = (Map::new(), Vec::new());
         self.fields(of, &mut properties, &mut required);
@@ -164,7 +165,7 @@ impl Schemas {
         let mut property = match field.shape {
             Shape::List => json!({ "type": "array", "items": value }),
             Shape::Map => json!({ "type": "object", "additionalProperties": value }),
-            // A reference can have nothing beside it.
+            // A `$ref` must be the only key of its object.
             Shape::One if value.get("$ref").is_some() && text.is_some() => {
                 json!({ "allOf": [value] })
             }
@@ -200,7 +201,7 @@ impl Schemas {
         property
     }
 
-    /// The schema of one value.
+    /// Returns the schema of one value.
     fn value(&mut self, kind: Kind) -> Value {
         if let Some((name, schema)) = special(kind) {
             self.all.entry(name.to_owned()).or_insert(schema);
@@ -232,7 +233,7 @@ impl Schemas {
     }
 }
 
-/// What is said of a type (`field` empty) or one of its fields.
+/// Returns the description of a type (empty `field`) or one of its fields.
 pub(super) fn shared(name: &str, field: &str) -> Option<&'static str> {
     SHARED.lines().find_map(|line| {
         let (about, text) = line.split_once('\t')?;

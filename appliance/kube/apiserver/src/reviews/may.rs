@@ -1,4 +1,4 @@
-//! May somebody do something; what may I do.
+//! Access reviews: permission of a user for an action, and all permissions of the caller.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ struct SelectorAttributes {
     requirements: Vec<Value>,
 }
 
-/// `SelfSubjectAccessReview`, `SubjectAccessReview`, `LocalSubjectAccessReview`
+/// Answers `SelfSubjectAccessReview`, `SubjectAccessReview` and `LocalSubjectAccessReview`.
 pub(super) async fn access(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
     let spec: Spec = place.read(&object["spec"])?;
     let question = place.review.question;
@@ -169,8 +169,8 @@ fn check_place(place: &Place<'_>, spec: &Spec, object: &mut Value) -> Vec<FieldE
     errors
 }
 
-/// What to say of selectors that cannot be read. Roles do not look at selectors, so that leaving
-/// one out asks for more, never for less.
+/// Returns messages about unreadable selectors. Roles ignore selectors, so an omitted selector
+/// requests more permissions, never fewer.
 fn unparsed_selectors(spec: &Spec) -> Vec<String> {
     let Some(of) = &spec.resource_attributes else { return Vec::new() };
     let raw = |selector: &Option<SelectorAttributes>| {
@@ -186,7 +186,7 @@ fn unparsed_selectors(spec: &Spec) -> Vec<String> {
     unparsed.into_iter().map(str::to_owned).collect()
 }
 
-/// `SelfSubjectRulesReview`
+/// Answers a `SelfSubjectRulesReview` for one namespace.
 pub(super) async fn rules(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
     let namespace = object["spec"]["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {

@@ -1,4 +1,4 @@
-//! Tokens: whose is this one, and a new one for a ServiceAccount.
+//! Token reviews, and requests for a new ServiceAccount token.
 
 use rbac::jwt::{Bound, Claims, MAX_AUDIENCES, ObjectRef};
 use serde::Deserialize;
@@ -11,9 +11,9 @@ use resources::engine::object::{meta, time_text};
 use resources::{Reason, StatusError};
 use schema::FieldError;
 
-/// Shortest life of a token, seconds; [`MAX_SECONDS`] is the longest.
+/// Minimum lifetime of a token, in seconds; [`MAX_SECONDS`] is the maximum.
 const MIN_SECONDS: i64 = 10 * 60;
-/// Where nothing is asked for.
+/// Default lifetime of a token, in seconds.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 
 #[derive(Default, Deserialize)]
@@ -23,7 +23,7 @@ struct ReviewSpec {
     audiences: Vec<String>,
 }
 
-/// `TokenReview`
+/// Answers a `TokenReview` with the token's user.
 pub(super) async fn review(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
     let spec: ReviewSpec = place.read(&object["spec"])?;
     if spec.token.is_empty() {
@@ -63,7 +63,7 @@ struct BoundRef {
     uid: String,
 }
 
-/// `TokenRequest`
+/// Answers a `TokenRequest` with a new token.
 pub(super) async fn request(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
     let accounts = place.door.accounts().ok_or_else(StatusError::no_such_resource)?;
     let engine = &place.door.engine;
@@ -148,7 +148,7 @@ fn check_spec(place: &Place<'_>, spec: &RequestSpec, seconds: i64) -> Result<(),
     if errors.is_empty() { Ok(()) } else { Err(place.review.invalid("", &errors)) }
 }
 
-/// The Secret a token is to live and die with.
+/// Returns the Secret to which a token is bound; the token becomes invalid with the Secret.
 async fn bound_secret(
     place: &Place<'_>,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! Addresses that somebody known came from lately.
+//! Addresses from which an authenticated client came recently.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use http_edge::Network;
 use tokio::time::Instant;
 
-/// Time for which an address is one.
+/// Time for which an address counts as recent.
 const LATELY: Duration = Duration::from_secs(3600);
-/// Addresses that are remembered.
+/// Maximum addresses that are stored.
 const REGULARS_MAX: usize = 1024;
 
-/// The addresses; clones are the same ones.
+/// The recent addresses; clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Regulars(Arc<Mutex<HashMap<Network, Instant>>>);
 
@@ -22,7 +22,7 @@ impl Regulars {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Somebody known came from this address.
+    /// Records an authenticated client from this address.
     pub fn add(&self, address: IpAddr) {
         let mut seen = self.seen();
         if seen.len() >= REGULARS_MAX {
@@ -35,7 +35,7 @@ impl Regulars {
         seen.insert(Network::of(address), Instant::now());
     }
 
-    /// True if somebody known came from this address lately.
+    /// Returns true if an authenticated client came from this address recently.
     pub fn has(&self, address: IpAddr) -> bool {
         let seen = self.seen();
         seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < LATELY)

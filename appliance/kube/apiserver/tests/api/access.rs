@@ -1,4 +1,4 @@
-//! Who gets in as whom, and what they may do there.
+//! Authentication and authorization of clients.
 
 use std::fs;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ impl Client {
         (code.as_u16(), answer)
     }
 
-    /// Makes a ServiceAccount bound to a ClusterRole everywhere, and gives a token of it.
+    /// Creates a ServiceAccount with a cluster-wide binding to a ClusterRole, and returns its
+    /// token.
     pub async fn account(&mut self, name: &str, role: &str) -> String {
         let account = json!({ "metadata": { "name": name } });
         assert_eq!(self.post(ACCOUNTS, &[], account).await.0, 201);
@@ -105,7 +106,7 @@ async fn an_account_is_who_its_token_says_until_it_is_gone() {
     let (code, _) = admin.json("DELETE", &format!("{ACCOUNTS}/robot"), &[], "").await;
     assert_eq!(code, 200);
     assert_eq!(robot.post(WHOAMI, &[], json!({})).await.0, 401);
-    // Another account of the same name is another account.
+    // Another account with the same name is a different account.
     admin.post(ACCOUNTS, &[], json!({ "metadata": { "name": "robot" } })).await;
     assert_eq!(robot.post(WHOAMI, &[], json!({})).await.0, 401);
     let (_, answer) = admin.post(reviews, &[], review).await;
@@ -181,7 +182,7 @@ async fn roles_decide_and_say_why_not() {
     let (code, _) = viewer.json("GET", "/apis", &[], "").await;
     assert_eq!(code, 200, "discovery is everybody's");
 
-    // What is granted counts at once, and so does what is taken away.
+    // Granted permissions take effect at once, and so do revoked ones.
     let rules = json!([{ "verbs": ["create"], "apiGroups": ["tinkerbell.org"],
         "resources": ["hardware"] }]);
     let role = json!({ "metadata": { "name": "maker" }, "rules": rules });
@@ -213,7 +214,7 @@ async fn nobody_grants_what_they_do_not_hold() {
         { "verbs": ["get"], "apiGroups": ["tinkerbell.org"], "resources": ["hardware"] },
     ]);
     let role = json!({ "metadata": { "name": "granter" }, "rules": rules });
-    // `escalate` and `bind` come with `*`: left out here.
+    // `*` would include `escalate` and `bind`, so it is left out here.
     let mut role = role;
     role["rules"][0]["verbs"] = json!(["create", "update", "patch", "get"]);
     let (code, answer) = admin.post(&format!("{RBAC}/clusterroles"), &[], role).await;
@@ -233,7 +234,7 @@ async fn nobody_grants_what_they_do_not_hold() {
         Resources:[\"hardware\"], Verbs:[\"delete\"]}";
     assert_eq!((code, answer["message"].as_str()), (403, Some(message)));
     assert_eq!(granter.post(&roles, &[], role("get")).await.0, 201);
-    // Not by a patch either.
+    // A patch cannot escalate either.
     let merge = [(http::header::CONTENT_TYPE, "application/merge-patch+json")];
     let patch = json!({ "rules": role("*")["rules"] }).to_string();
     let (code, _) = granter.json("PATCH", &format!("{roles}/new"), &merge, patch).await;
@@ -279,7 +280,7 @@ async fn certificates_of_the_box_name_their_owner() {
     let server = Server::start().await;
     let read = |file: &str| fs::read_to_string(server.state().join("pki").join(file)).unwrap();
     let authority = rcgen::KeyPair::from_pem(&read("ca.key")).unwrap();
-    // The authority's own name, made of its key.
+    // The authority's own name, derived from its key.
     let print = stdx::hex(&Sha256::digest(authority.der_bytes())[..4]);
     let mut ours = rcgen::CertificateParams::default();
     ours.distinguished_name = rcgen::DistinguishedName::new();
@@ -361,7 +362,7 @@ async fn writes_leave_a_record_and_no_secret_in_it() {
     let path = server.state().join("audit/audit.log");
     let uid = made["metadata"]["uid"].clone();
     let _state = server.stop().await;
-    // The log is whole once its last user is gone.
+    // The log is complete after its last user is dropped.
     let deadline = std::time::Instant::now() + crate::server::PATIENCE;
     let log = loop {
         let log = fs::read_to_string(&path).unwrap();

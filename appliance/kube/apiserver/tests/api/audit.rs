@@ -22,7 +22,7 @@ async fn what_reveals_secrets_is_refused_or_has_a_path_of_its_own_leaves_a_recor
         ("POST", "/backup", &[], 404),
         ("DELETE", "/backup/kept/a", &[], 404),
         ("GET", "/api/v1/namespaces/default/configmaps", &wrong, 401),
-        // These leave none.
+        // These requests leave no record.
         ("GET", "/api/v1/namespaces/default/configmaps", &[], 200),
         ("GET", "/api", &[], 200),
     ] {

@@ -1,5 +1,5 @@
-//! Ways around the gate that are closed: names that are not those of what is written, clients that
-//! leave before the answer, bodies of another shape.
+//! Ways to bypass authorization, all of which must fail: generated or other names than the checked
+//! one, clients that disconnect before the response, bodies of another form.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -85,13 +85,13 @@ async fn bodies_of_another_shape_are_refused_in_words() {
         let (code, answer) = admin.json("PATCH", &path, &merge, patch).await;
         assert!((400..500).contains(&code.as_u16()), "{patch}: {answer}");
     }
-    // What a client sends as the state of things is not.
+    // The server ignores the status that a client sends.
     let conditions = json!({ "status": { "conditions": [{ "type": "X", "status": "True" }] } });
     let generated = json!({ "metadata": { "generateName": "made-" }, "status": conditions });
     let (_, made) = post(&mut admin, namespaces, generated).await;
     assert_eq!(made["status"], json!({ "phase": "Active" }));
     assert_eq!(made["metadata"]["labels"]["kubernetes.io/metadata.name"], made["metadata"]["name"]);
-    // As clients in Go write a role without rules.
+    // A role without rules in the form that Go clients write.
     let role = json!({ "metadata": { "name": "none" }, "rules": null });
     let (code, answer) = post(&mut admin, &format!("{RBAC}/clusterroles"), role).await;
     assert_eq!(code, 201, "{answer}");
@@ -107,7 +107,7 @@ async fn a_write_is_recorded_though_its_client_has_left() {
         http2::handshake::<_, _, Full<Bytes>>(TokioExecutor::new(), stream).await.unwrap();
     tokio::spawn(connection);
     let deadline = Instant::now() + PATIENCE;
-    // Somewhere between arriving and being stored the client resets its request.
+    // The client resets its request at some point between arrival and storage.
     let mut names =
         (0_u64..).map(|at| (format!("left-{at}"), Duration::from_micros(at * 97 % 5000)));
     let name = loop {

@@ -1,4 +1,4 @@
-//! Lists, watches and deletes in every form a client may ask for.
+//! Lists, watches and deletes in every form that a client may request.
 
 use std::io::Read as _;
 
@@ -29,7 +29,7 @@ async fn a_streaming_list_is_told_where_it_ends() {
     let mut watching = Client::connect(&server).await;
     client.create("a").await;
     client.create("b").await;
-    // As client-go's reflector asks.
+    // The request that client-go's reflector sends.
     let path = format!(
         "{HARDWARE}?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
          &sendInitialEvents=true&timeoutSeconds=300&watch=true"
@@ -64,7 +64,7 @@ async fn a_streaming_list_is_told_where_it_ends() {
     assert!(!first["object"]["columnDefinitions"].as_array().unwrap().is_empty());
     let second = event(&mut body).await.unwrap();
     assert_eq!(second["object"]["rows"][0]["object"]["metadata"]["name"], "b");
-    // The path of one object is only read, whatever the query says.
+    // The path of one object only supports reads, whatever the query contains.
     let (_, object) = client.json("GET", &format!("{HARDWARE}/b?watch=true"), &[], "").await;
     assert_eq!(object["metadata"]["name"], "b");
     server.stop().await;
@@ -95,7 +95,7 @@ async fn answers_carry_an_id_and_shrink_when_asked() {
     let mut unpacked = Vec::new();
     flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).unwrap();
     assert_eq!(unpacked, plain);
-    // A small answer is not worth it, a refusal of it counts, and HEAD has none.
+    // Small responses are not compressed, `gzip;q=0` is respected, and HEAD has no body.
     let small = client.send("GET", &format!("{HARDWARE}/none"), &asks, "").await;
     assert_eq!((header(&small, CONTENT_ENCODING).as_str(), small.status().as_u16()), ("", 404));
     small.into_body().collect().await.unwrap();
@@ -128,7 +128,7 @@ async fn what_cannot_be_shaped_so_is_not_acceptable() {
         let accept = format!("application/json;as={kind};g=meta.k8s.io;v=v1");
         let (given, answer) = client.json("GET", path, &[(ACCEPT, &accept)], "").await;
         assert_eq!(given.as_u16(), code, "{path} {kind}: {answer}");
-        // With another clause behind it that is no obstacle: the first servable one counts.
+        // A further acceptable clause makes the request valid: the first usable clause counts.
         let both = format!("application/vnd.kubernetes.protobuf,{accept}");
         let (given, _) = client.json("GET", path, &[(ACCEPT, &both)], "").await;
         assert_eq!(given.as_u16(), code);
@@ -148,7 +148,7 @@ async fn delete_options_that_make_no_sense_are_refused() {
     let kind = "no kind \"Hardware\" is registered for version \"tinkerbell.org/v1alpha1\": a \
                 deletion takes DeleteOptions";
     for (query, body, code, why) in [
-        // The object itself is no precondition.
+        // The object itself is not accepted as a precondition.
         ("", r#"{"kind":"Hardware","apiVersion":"tinkerbell.org/v1alpha1"}"#, 400, kind.to_owned()),
         (
             "?dryRun=Some",
@@ -226,7 +226,7 @@ async fn deletes_say_how_in_the_body_or_in_the_query() {
     assert_eq!(list["items"].as_array().unwrap().len(), 1);
     let (_, left) = client.json("GET", HARDWARE, &[], "").await;
     let names = left["items"].as_array().unwrap().iter().map(|one| &one["metadata"]["name"]);
-    // The first goes when the collector has come to it, which may be now.
+    // The first object is deleted when the collector processes it, which may be now.
     assert_eq!(names.filter(|name| **name != "a").collect::<Vec<_>>(), ["d"]);
     server.stop().await;
 }

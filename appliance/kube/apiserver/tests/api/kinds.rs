@@ -1,5 +1,4 @@
-//! Kinds at run time, versions, and what clients say of fields, as kubectl and a bare request see
-//! it.
+//! Kinds at run time, versions, and field validation, as seen by kubectl and by a bare request.
 
 use http::header::{CONTENT_TYPE, WARNING};
 use serde_json::{Value, json};
@@ -133,7 +132,7 @@ async fn clients_are_told_of_fields_and_versions() {
     server.stop().await;
 }
 
-/// Who applies a Scale owns the replicas and nothing else.
+/// A manager that applies a Scale owns the replicas and no other field.
 async fn applied_scales(client: &mut Client) {
     let apply = [(CONTENT_TYPE, "application/apply-patch+yaml")];
     let scale = |manager: &str, more: &str| format!("{CREWS}/a/scale?fieldManager={manager}{more}");
@@ -154,7 +153,7 @@ async fn applied_scales(client: &mut Client) {
     assert_eq!(code, 404);
 }
 
-/// What the guide for a cluster of NUCs has people type.
+/// Manifest from the guide for a cluster of NUCs.
 const GUIDE: &str = r#"
 apiVersion: infrastructure.cluster.x-k8s.io/v1alpha4
 kind: TinkerbellCluster
@@ -233,7 +232,7 @@ async fn the_guides_commands_work() {
     }
     let out = server.kubectl(&["get", "machines", "-A"], "").await;
     assert!(out.contains("my-nuc-cluster") && out.contains("v1.21.1"), "{out}");
-    // Not one field of them is unknown.
+    // All of its fields are known.
     let mut client = Client::connect(&server).await;
     let path = "/apis/infrastructure.cluster.x-k8s.io/v1alpha4/namespaces/default/\
                 tinkerbellmachines/nuc-control-plane-1";

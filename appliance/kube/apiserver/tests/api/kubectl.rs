@@ -1,4 +1,4 @@
-//! What a person types.
+//! Commands that a user types, with real kubectl.
 
 use std::process::Stdio;
 
@@ -81,7 +81,7 @@ impl Server {
         )
     }
 
-    /// Runs kubectl to its end: whether it succeeded, and what it printed on both channels.
+    /// Runs kubectl to its end. Returns true on success, with the output of stdout and stderr.
     pub async fn run(&self, arguments: &[&str], input: &str) -> (bool, String, String) {
         let mut child = self.spawn(arguments);
         child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
@@ -91,7 +91,7 @@ impl Server {
         (output.status.success(), text(output.stdout), text(output.stderr))
     }
 
-    /// Runs kubectl, which must succeed and have nothing to complain about.
+    /// Runs kubectl, which must succeed without output on stderr.
     pub async fn kubectl(&self, arguments: &[&str], input: &str) -> String {
         let (success, out, err) = self.run(arguments, input).await;
         assert!(success && err.is_empty(), "kubectl {arguments:?}: {out}{err}");
@@ -118,7 +118,7 @@ impl Server {
     }
 }
 
-/// A table's cells, for comparison without counting spaces.
+/// Cells of a table, for comparison independent of spaces.
 fn cells(table: &str) -> Vec<Vec<&str>> {
     table.lines().map(|line| line.split_whitespace().collect()).collect()
 }
@@ -191,10 +191,10 @@ async fn objects_are_changed() {
                 {.status.state} {.metadata.generation}";
     let out = ok(&["get", "hw", "nuc-1", "-o", path]).await;
     assert_eq!(out, "{\"shelf\":\"2\"} {\"note\":\"fine\",\"seen\":\"yes\"} hello Ready 2");
-    // The default patch type is not defined for custom kinds, as in a cluster.
+    // Custom kinds do not support the default patch type, as in a cluster.
     let (success, _, err) = server.run(&["patch", "hw", "nuc-1", "-p", merge], "").await;
     assert!(!success && err.contains("application/merge-patch+json"), "{err}");
-    // Apply: create, change, nothing to do; dry run and diff leave no trace.
+    // Apply: create, change, no change; dry run and diff leave no trace.
     let apply = ["apply", "-f", "-"];
     let machine = "apiVersion: bmc.tinkerbell.org/v1alpha1\nkind: Machine\n\
                    metadata: { name: m }\n\
@@ -209,7 +209,7 @@ async fn objects_are_changed() {
     assert_eq!(out, "machine.bmc.tinkerbell.org/m unchanged\n");
     let out = server.kubectl(&apply, &two).await;
     assert_eq!(out, "machine.bmc.tinkerbell.org/m configured\n");
-    // A mistake comes back as a sentence about the field.
+    // A mistake is reported as a message about the field.
     let (success, _, err) = server.run(&apply, &machine.replace("HOST", "''")).await;
     let wanted = "The Machine \"m\" is invalid: spec.connection.host: Invalid value: \"\": \
                   spec.connection.host in body should be at least 1 chars long";
@@ -257,7 +257,7 @@ async fn fields_are_applied_and_argued_about() {
     server.kubectl(&forced, &machine("10.0.0.8")).await;
     let (success, _, err) = server.run(&apply, &machine("10.0.0.7")).await;
     assert!(!success && err.contains("conflict with \"other\": .spec.connection.host"), "{err}");
-    // A plain patch owns what it changes, under the name that kubectl gives it.
+    // A plain patch owns its changed fields, under the manager name that kubectl sets.
     let patch = r#"{"spec":{"connection":{"port":1623}}}"#;
     server.kubectl(&["patch", MACHINES, "m", "--type=merge", "-p", patch], "").await;
     let with_port = machine("10.0.0.8").replace("insecureTLS", "port: 624, insecureTLS");
@@ -275,7 +275,7 @@ async fn fields_are_applied_and_argued_about() {
     server.stop().await;
 }
 
-/// Lines of a running kubectl up to the first with all of `words` in it.
+/// Reads lines of a running kubectl up to the first that contains all of `words`.
 async fn until(lines: &mut Lines<BufReader<ChildStdout>>, words: &[&str]) -> Vec<String> {
     let mut seen = Vec::new();
     let reading = async {
@@ -297,7 +297,7 @@ async fn until(lines: &mut Lines<BufReader<ChildStdout>>, words: &[&str]) -> Vec
 async fn changes_are_watched_and_waited_for() {
     let server = Server::start().await;
     server.fill().await;
-    // The header and the first row say that the watch stands.
+    // The header and the first row prove that the watch is running.
     let mut watch = server.spawn(&["get", "wf", "-w"]);
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
     let seen = until(&mut lines, &["nuc-1"]).await;
@@ -318,7 +318,7 @@ async fn changes_are_watched_and_waited_for() {
     assert_eq!(waited, "workflow.tinkerbell.org/nuc-1 condition met\n");
     let rows = until(&mut lines, &["nuc-1", "SUCCESS"]).await;
     assert!(!rows.iter().any(|row| row.starts_with("NAME")), "{rows:?}");
-    // Deletion waits for the finalizer, and kubectl for the deletion.
+    // Deletion waits for the finalizer, and kubectl waits for the deletion.
     let delete = server.kubectl(&["delete", "wf", "nuc-1"], "");
     let release = async {
         let deadline = tokio::time::Instant::now() + PATIENCE;
@@ -342,7 +342,7 @@ async fn changes_are_watched_and_waited_for() {
     server.kubectl(&["delete", "templates", "--all"], "").await;
     let (_, out, err) = server.run(&["get", "hw,templates,workflows"], "").await;
     assert_eq!((out.as_str(), err.as_str()), ("", "No resources found in default namespace.\n"));
-    // A namespace takes what is in it along, and kubectl waits for that.
+    // Deletion of a namespace deletes its objects, and kubectl waits for that.
     let gone = server.kubectl(&["delete", "ns", "rack"], "").await;
     assert!(gone.starts_with("namespace \"rack\" deleted"), "{gone}");
     let (_, out, err) = server.run(&["get", "jobs.bmc.tinkerbell.org", "-A"], "").await;
@@ -353,7 +353,7 @@ async fn changes_are_watched_and_waited_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_server_says_what_it_is() {
     let server = Server::start().await;
-    // kubectl warns when its own version is far from the server's: that is no mistake of ours.
+    // kubectl warns if its own version is far from the server's, which is expected here.
     let (success, out, _) = server.run(&["version", "-o", "json"], "").await;
     assert!(success && out.contains("+tinbox."), "{out}");
     let out = server.kubectl(&["api-resources", "--no-headers", "-o", "name"], "").await;
@@ -372,7 +372,7 @@ async fn the_server_says_what_it_is() {
     assert_eq!(out, "hello");
     let (success, _, err) = server.run(&["--token=wrong", "get", "hw"], "").await;
     assert!(!success && err.contains("Unauthorized"), "{err}");
-    // Kinds are explained, and what a kind does not have is refused before it is sent.
+    // `kubectl explain` works, and unknown fields are refused before they are sent.
     let out = server.kubectl(&["explain", "secret.metadata.ownerReferences"], "").await;
     assert!(out.contains("uid\t<string> -required-"), "{out}");
     let out = server.kubectl(&["explain", "secret.data"], "").await;

@@ -1,4 +1,4 @@
-//! One client, however greedy or slow, does not keep the others out.
+//! One client, greedy or slow, must not block the others.
 
 use std::convert::Infallible;
 use std::io::ErrorKind;
@@ -22,9 +22,9 @@ use crate::requests::{Client, secure};
 use crate::server::{PATIENCE, Server};
 
 pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
-/// Connections of strangers, of four addresses.
+/// Number of unauthenticated connections, from four addresses.
 const STRANGERS_MANY: usize = 560;
-/// Watches on one connection.
+/// Number of watches on one connection.
 const EACH: usize = 100;
 
 pub type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, Infallible>;
@@ -81,7 +81,7 @@ async fn a_client_with_its_share_taken_is_told_to_wait_and_others_are_not() {
     let server = Server::start().await;
     let greedy = account(&server, "greedy").await;
     let modest = account(&server, "modest").await;
-    // Two connections: a client's library may open no more than 100 requests on one.
+    // Two connections, because a client library may open at most 100 requests on one.
     let connections = [connect(&server).await, connect(&server).await];
     let mut stalled = JoinSet::new();
     for (_, connection) in
@@ -115,7 +115,7 @@ async fn a_client_with_its_share_taken_is_told_to_wait_and_others_are_not() {
 /// Watches, each with the connection that it needs.
 type Watches = Vec<(Incoming, SendRequest<Body>)>;
 
-/// Opens as many watches as one connection has.
+/// Opens as many watches as one connection may have.
 async fn watch(server: &Server, token: &str, watches: &mut Watches) {
     let connection = connect(server).await;
     let (_, list) = Client::connect(server).await.json("GET", HARDWARE, &[], "").await;
@@ -128,7 +128,7 @@ async fn watch(server: &Server, token: &str, watches: &mut Watches) {
     }
 }
 
-/// CPU time of this process for a write, a read beside it, and every watch's event.
+/// CPU time of this process for a write, a concurrent read, and the event in every watch.
 async fn cost_of_a_write(server: &Server, name: &str, watches: &mut Watches) -> Duration {
     let cpu_time = || Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap();
     let mut client = Client::connect(server).await;
@@ -189,14 +189,14 @@ async fn a_watch_nobody_reads_ends_in_its_time() {
     server.stop().await;
 }
 
-/// A connection from another address than this test's clients have.
+/// Opens a connection from an address that this test's clients do not use.
 async fn stranger(server: &Server) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
     socket.connect(server.address().parse().unwrap()).await.unwrap()
 }
 
-/// They open every connection anew as soon as it is closed, and say nothing.
+/// The clients reopen every connection as soon as it is closed, and send nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_who_come_again_and_again_keep_no_newcomer_out() {
     let server = Server::start().await;
@@ -212,7 +212,7 @@ async fn strangers_who_come_again_and_again_keep_no_newcomer_out() {
                 socket.bind(from).unwrap();
                 if let Ok(mut socket) = socket.connect(address).await {
                     opened.fetch_add(1, Ordering::Relaxed);
-                    // It ends when the server closes it.
+                    // The read ends when the server closes the connection.
                     let _ = socket.read(&mut [0]).await;
                 }
             }
@@ -239,7 +239,7 @@ async fn strangers_who_say_nothing_are_sent_away() {
     for _ in 0..apiserver::STRANGERS.each + 50 {
         silent.push(stranger(&server).await);
     }
-    // The places of that address are taken; those of others are not.
+    // The slots of that address are in use; those of other addresses are free.
     let mut client = Client::connect(&server).await;
     let (code, _) = client.json("GET", HARDWARE, &[], "").await;
     assert_eq!(code, 200);
@@ -255,7 +255,7 @@ async fn strangers_who_say_nothing_are_sent_away() {
         let ended = tokio::time::timeout_at(deadline, socket.read(&mut byte)).await;
         assert!(matches!(ended.expect("it is closed in time"), Ok(0) | Err(_)));
     }
-    // And the address is welcome again.
+    // The address can connect again.
     let mut again = stranger(&server).await;
     let mut byte = [0];
     let open = tokio::time::timeout(Duration::from_millis(200), again.read(&mut byte)).await;

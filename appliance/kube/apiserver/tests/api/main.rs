@@ -1,4 +1,4 @@
-//! The API as clients meet it: real TLS on the loopback, real kubectl.
+//! The API as clients use it: real TLS on the loopback, real kubectl.
 
 #![allow(clippy::unwrap_used)] // the helpers beside the tests are test code too
 

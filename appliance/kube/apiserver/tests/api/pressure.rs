@@ -1,5 +1,5 @@
-//! Answers left unread and requests left unfinished take bytes that are counted, and no more than
-//! there are; others are served meanwhile.
+//! Unread responses and unfinished requests are counted by bytes and limited; other clients are
+//! served meanwhile.
 
 use std::convert::Infallible;
 use std::io::Read as _;
@@ -20,13 +20,13 @@ use crate::requests::Client;
 use crate::server::{PATIENCE, Server};
 
 const MIB: usize = 1024 * 1024;
-/// Objects of a long list, and bytes of each.
+/// Number of objects in a long list, and bytes of each.
 const MANY: usize = 200;
 const LARGE: usize = 100 * 1024;
-/// Memory of this process may grow by so much, clients included.
+/// Maximum memory growth of this process, clients included.
 const GROWTH_MAX: usize = 160 * MIB;
 
-/// Bytes of memory that this process has: each test has one of its own.
+/// Resident memory of this process in bytes; each test has its own process.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -79,7 +79,7 @@ async fn lists_that_nobody_reads_are_not_in_memory() {
     assert!(growth < GROWTH_MAX, "{} MiB for {} lists", growth / MIB, unread.len());
     let (code, list) = Client::connect(&server).await.json("GET", HARDWARE, &[], "").await;
     assert_eq!((code, names(&list, "items").len()), (StatusCode::OK, MANY), "others are served");
-    // What was begun is whole when it is read after all.
+    // A started response is complete if it is read later.
     let begun = unread.pop().unwrap();
     drop(unread);
     let whole = tokio::time::timeout(PATIENCE, begun.into_body().collect()).await;
@@ -165,7 +165,7 @@ async fn watches_that_nobody_reads_hold_no_events() {
     }
     let growth = resident().saturating_sub(before);
     assert!(growth < GROWTH_MAX, "{} MiB for {} watches", growth / MIB, unread.len());
-    // One that reads has all of them.
+    // A client that reads gets all events.
     let reading = send(&connect(&server).await, ("GET", &path, &server.token), empty()).await;
     let (mut body, mut text, mut lines) = (reading.into_body(), Vec::new(), 0);
     while lines < WRITES {

@@ -1,4 +1,4 @@
-//! What goes over the wire, byte by byte where kubectl does not show it.
+//! Requests and responses on the wire, byte by byte where kubectl does not show them.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/har
 /// One HTTP/1.1 connection that trusts only the server's own authority.
 pub struct Client {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// Sent with every request that brings no credentials of its own.
+    /// Token for every request without its own credentials.
     pub token: String,
 }
 
@@ -32,7 +32,7 @@ impl Client {
         Self::connect_as(server, None).await
     }
 
-    /// Shows a client certificate.
+    /// Connects with a client certificate.
     pub async fn connect_as(
         server: &Server,
         certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
@@ -84,7 +84,7 @@ impl Client {
     }
 }
 
-/// A TLS connection that trusts only the server's own authority.
+/// Opens a TLS connection that trusts only the server's own authority.
 pub async fn secure(
     server: &Server,
     certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
@@ -166,7 +166,7 @@ async fn refusals_have_the_right_codes() {
             assert_eq!(status["code"], expected);
         }
     }
-    // Last, since the server need not read the rest of such a body.
+    // Last, because the server need not read the rest of such a body.
     let large = Bytes::from(vec![b' '; 3 * 1024 * 1024 + 1]);
     let (code, _) = client.json("POST", HARDWARE, &[], large).await;
     assert_eq!(code, 413);
@@ -206,7 +206,7 @@ async fn answers_come_in_the_form_asked_for() {
     server.stop().await;
 }
 
-/// The next line of a watch.
+/// Reads the next line of a watch.
 pub async fn event(body: &mut Incoming) -> Option<Value> {
     let frame = tokio::time::timeout(PATIENCE, body.frame()).await.expect("an event in time");
     let data = frame?.unwrap().into_data().unwrap();
@@ -224,7 +224,7 @@ async fn a_watch_streams_ends_and_resumes() {
     let mut body = watching.send("GET", &path, &[], "").await.into_body();
     let first = event(&mut body).await.unwrap();
     assert_eq!((&first["type"], &first["object"]["kind"]), (&json!("ADDED"), &json!("Hardware")));
-    // Its end is announced with how far it came, then clean.
+    // A bookmark with the last revision comes before the end, which is clean.
     let mut last = event(&mut body).await.unwrap();
     assert_eq!(last["type"], "BOOKMARK");
     assert!(event(&mut body).await.is_none());
@@ -235,7 +235,7 @@ async fn a_watch_streams_ends_and_resumes() {
     let mut body = watching.send("GET", &path, &[], "").await.into_body();
     let resumed = event(&mut body).await.unwrap();
     assert_eq!(resumed, json!({ "type": "ADDED", "object": second }));
-    // Changes come while the stream stands.
+    // Changes arrive while the stream is open.
     let (code, _) = client.json("DELETE", &format!("{HARDWARE}/a"), &[], "").await;
     assert_eq!(code, 200);
     let deleted = event(&mut body).await.unwrap();

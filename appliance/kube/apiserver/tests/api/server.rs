@@ -1,4 +1,4 @@
-//! A server of its own for each test.
+//! A separate server for each test.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Server {
         Self::start_with(|gate| gate).await
     }
 
-    /// The same with another way in.
+    /// Works as [`Self::start`], with a changed `Gate`.
     pub async fn start_with(change: impl FnOnce(Gate) -> Gate) -> Self {
         let folder = TempDir::new().unwrap();
         let state = folder.path().join("state");
@@ -77,23 +77,23 @@ impl Server {
         }
     }
 
-    /// A folder for the test's own files.
+    /// Folder for the test's own files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Host and port.
+    /// Host and port of the server.
     pub fn address(&self) -> &str {
         self.url.strip_prefix("https://").unwrap()
     }
 
-    /// The server's own state.
+    /// State directory of the server.
     pub fn state(&self) -> PathBuf {
         self.folder().join("state")
     }
 
-    /// Stops the server; fails when it does not within its own grace. Its state stays as long as
-    /// the folder that this gives back.
+    /// Stops the server; fails if it does not stop within its own grace period. The state remains
+    /// until the returned folder is dropped.
     pub async fn stop(self) -> TempDir {
         self.collector.abort();
         self.cleanup.abort();

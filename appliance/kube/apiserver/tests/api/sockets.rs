@@ -1,4 +1,4 @@
-//! Watches as WebSockets, which clients on fabric8 ask for first.
+//! Watches as WebSockets, which clients based on fabric8 request first.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -13,7 +13,7 @@ const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
 struct Socket(TlsStream<TcpStream>);
 
 impl Socket {
-    /// Asks for a watch as a WebSocket; also gives the head of the answer.
+    /// Requests a watch as a WebSocket; also returns the head of the response.
     async fn open(server: &Server, query: &str, more: &str) -> (Self, String) {
         let mut stream = secure(server, None, &[]).await;
         let token = &server.token;
@@ -33,7 +33,7 @@ impl Socket {
         (Self(stream), String::from_utf8(head).unwrap())
     }
 
-    /// The next frame: its first byte and what is in it.
+    /// Returns the next frame: its first byte and its payload.
     async fn frame(&mut self) -> (u8, Vec<u8>) {
         let read = async {
             let first = self.0.read_u8().await.unwrap();
@@ -69,14 +69,14 @@ async fn a_watch_as_a_websocket_sends_one_event_a_frame() {
     let accept = "sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo=\r\n";
     assert!(head.contains(accept), "{head}");
     assert_eq!(socket.event().await, json!({ "type": "ADDED", "object": first }));
-    // Changes come while it stands, and pings are answered.
+    // Changes arrive while the WebSocket is open, and pings are answered.
     let second = client.create("b").await;
     assert_eq!(socket.event().await, json!({ "type": "ADDED", "object": second }));
     socket.0.write_all(&[0x89, 0x82, 0, 0, 0, 0, b'h', b'i']).await.unwrap();
     assert_eq!(socket.frame().await, (0x8a, b"hi".to_vec()));
     socket.0.write_all(&[0x88, 0x80, 0, 0, 0, 0]).await.unwrap();
     assert_eq!(socket.frame().await, (0x88, 1000_u16.to_be_bytes().to_vec()));
-    // One that has a time ends with it.
+    // A watch with a timeout ends at that time.
     let (mut socket, _) = Socket::open(&server, "&timeoutSeconds=1", "").await;
     socket.event().await;
     socket.event().await;

@@ -42,7 +42,7 @@ impl Bench {
         self.create(SECRETS, json!({ "metadata": metadata, "type": TOKEN_TYPE })).await;
     }
 
-    /// The Secret after a look at it.
+    /// Returns the Secret after one pass of the controller.
     async fn swept(&self) -> Result<Value, resources::StatusError> {
         self.secrets.sweep().await.unwrap();
         self.secrets.engine.get(SECRETS, "default", "t").await
@@ -66,18 +66,18 @@ impl Bench {
 async fn a_token_secret_is_filled_and_ends_with_its_account() {
     let made = Bench::new().await;
     made.secret().await;
-    // It may come before its account.
+    // The Secret may be created before its account.
     assert!(made.swept().await.unwrap()["data"]["token"].is_null());
     made.account().await;
     let filled = made.swept().await.unwrap();
     assert_eq!(filled["data"]["ca.crt"], STANDARD.encode("CA"));
     assert_eq!(filled["data"]["namespace"], STANDARD.encode("default"));
     assert_eq!(made.user(&filled).await.unwrap(), "system:serviceaccount:default:capt");
-    // It stays as it is.
+    // A filled Secret stays unchanged.
     assert_eq!(made.swept().await.unwrap(), filled);
     made.delete(ACCOUNTS, "capt").await;
     assert!(made.user(&filled).await.is_err());
-    // A new account of the name has nothing of the old one's.
+    // A new account with the same name does not get the old account's Secret.
     made.account().await;
     assert_eq!(made.swept().await.unwrap_err().reason, Reason::NotFound);
 }

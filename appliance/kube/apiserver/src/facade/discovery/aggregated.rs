@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use resources::served::{Group, GroupVersion, Kind, Resource};
 
-/// The version of the document itself; the two have the same fields.
+/// Version of the document itself; both have the same fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     V2,
@@ -12,7 +12,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// By the word of the Accept header.
+    /// Parses the version in the Accept header.
     pub(super) fn named(word: &str) -> Option<Self> {
         match word {
             "v2" => Some(Self::V2),
@@ -21,7 +21,7 @@ impl Version {
         }
     }
 
-    /// What the answer says it is.
+    /// Returns the `Content-Type` of the document.
     pub(super) fn content_type(self) -> &'static str {
         match self {
             Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
@@ -39,7 +39,7 @@ impl Version {
     }
 }
 
-/// `/api` (`core`) or `/apis`.
+/// Makes the document for `/api` (`core`) or `/apis`.
 pub(super) fn document(groups: &[Group<'_>], core: bool, version: Version) -> Value {
     let items = groups.iter().filter(|group| group.name.is_empty() == core).map(item);
     json!({

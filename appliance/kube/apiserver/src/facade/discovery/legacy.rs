@@ -1,10 +1,11 @@
-//! The documents every client reads: `/api`, `/apis`, and one for each group and version.
+//! The legacy documents, which every client reads: `/api`, `/apis`, and one for each group and
+//! version.
 
 use serde_json::{Value, json};
 
 use resources::served::{Group, Resource};
 
-/// `/api`
+/// Makes the document for `/api`.
 pub(super) fn core_versions(groups: &[Group<'_>]) -> Value {
     let core = groups.iter().find(|group| group.name.is_empty());
     let versions = core.into_iter().flat_map(|group| &group.versions);
@@ -15,14 +16,14 @@ pub(super) fn core_versions(groups: &[Group<'_>]) -> Value {
     })
 }
 
-/// `/apis`
+/// Makes the document for `/apis`.
 pub(super) fn group_list(groups: &[Group<'_>]) -> Value {
     let named = groups.iter().filter(|group| !group.name.is_empty());
     let groups: Vec<Value> = named.map(entry).collect();
     json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
 }
 
-/// `/apis/GROUP`
+/// Makes the document for `/apis/GROUP`.
 pub(super) fn group(groups: &[Group<'_>], name: &str) -> Option<Value> {
     let group = groups.iter().find(|group| group.name == name && !name.is_empty())?;
     let mut entry = entry(group);
@@ -40,7 +41,7 @@ fn entry(group: &Group<'_>) -> Value {
     json!({ "name": group.name, "versions": versions, "preferredVersion": versions.first() })
 }
 
-/// `/apis/GROUP/VERSION`, `/api/v1`
+/// Makes the document for `/apis/GROUP/VERSION` or `/api/v1`.
 pub(super) fn resources(groups: &[Group<'_>], group: &str, version: &str) -> Option<Value> {
     let group = groups.iter().find(|one| one.name == group)?;
     let version = group.versions.iter().find(|one| one.name == version)?;

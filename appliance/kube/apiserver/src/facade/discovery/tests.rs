@@ -1,4 +1,4 @@
-//! Both forms, and which of them a header asks for.
+//! Both forms, and their selection by the Accept header.
 
 use axum::response::Response;
 use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
@@ -98,7 +98,7 @@ async fn both_forms_tell_the_same() {
     );
     let core = Target::Resources { group: String::new(), version: "v1".to_owned() };
     let core = document(ask(&core, &[])).await;
-    // As a real server tells it, so that clients see no migration where there is none.
+    // Values of a real API server, so that clients do not see a migration.
     assert_eq!(
         find(&core["resources"], "name", "namespaces")["storageVersionHash"],
         "Q3oi5N2YM8M="

@@ -1,4 +1,4 @@
-//! Queries as clients write them.
+//! Queries in the forms that clients send.
 
 use std::time::Duration;
 

@@ -1,27 +1,27 @@
-//! WebSocket (RFC 6455) as far as a server that only sends needs it: the handshake's answer, frames
-//! to a client, and what a client may send meanwhile. No I/O.
+//! The part of WebSocket (RFC 6455) that a send-only server needs: the handshake response, frames
+//! to a client, and parsing of the client's frames. No I/O.
 
 use aws_lc_rs::digest;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Largest data frame of a client; what is in it is not read.
+/// Maximum data frame of a client, in bytes; its payload is ignored.
 pub const MAX_DATA_BYTES: usize = 4 * 1024;
-/// Largest control frame (section 5.5).
+/// Maximum control frame in bytes (section 5.5).
 const MAX_CONTROL_BYTES: usize = 125;
-/// Text that the key of a handshake is hashed with (section 1.3).
+/// Text that is hashed together with the key of a handshake (section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// Bytes of a handshake's key.
 const KEY_BYTES: usize = 16;
 
-/// Close code of a watch that is over (section 7.4.1).
+/// Close code of a watch that has ended (section 7.4.1).
 pub const NORMAL: u16 = 1000;
-/// Close code for a frame that the protocol does not have.
+/// Close code for a frame that violates the protocol.
 pub const PROTOCOL_ERROR: u16 = 1002;
-/// Close code for a frame over its limit.
+/// Close code for a frame above its size limit.
 pub const TOO_LARGE: u16 = 1009;
 
-/// Kinds of frames (section 5.2).
+/// Frame types that the server sends (section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
@@ -30,22 +30,22 @@ pub enum Opcode {
     Pong = 10,
 }
 
-/// A frame that a client sent.
+/// A frame from a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
-    /// To be answered with the same bytes.
+    /// Ping; the response must contain the same bytes.
     Ping(Vec<u8>),
-    /// The end.
+    /// Close frame; the connection ends.
     Close,
-    /// Data, or the answer to a ping: of no interest.
+    /// Data or a pong, which the server ignores.
     Other,
 }
 
-/// A frame that no client may send, by the code to close with.
+/// Invalid frame from a client, with the close code for the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Violation(pub u16);
 
-/// The value of `Sec-WebSocket-Accept` for a client's key; `None` if it is not a valid key.
+/// Returns the value of `Sec-WebSocket-Accept` for a client's key; `None` if the key is invalid.
 pub fn accept(key: &str) -> Option<String> {
     let bytes = STANDARD.decode(key).ok()?;
     let whole = (bytes.len() == KEY_BYTES).then(|| format!("{key}{GUID}"))?;
@@ -53,7 +53,7 @@ pub fn accept(key: &str) -> Option<String> {
     Some(STANDARD.encode(hash))
 }
 
-/// A whole frame to the client; a server does not mask.
+/// Returns a whole frame to the client; a server does not mask.
 pub fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(payload.len() + 10);
     frame.push(0x80 | opcode as u8);
@@ -72,7 +72,7 @@ pub fn frame(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The frame at the beginning of `bytes` and its length; `None` while it is not whole.
+/// Returns the frame at the start of `bytes` and its length; `None` if it is incomplete.
 pub fn parse(bytes: &[u8]) -> Result<Option<(Received, usize)>, Violation> {
     let [first, second, rest @ ..] = bytes else { return Ok(None) };
     let (opcode, is_control) = (first & 0x0f, first & 0x08 != 0);
@@ -116,7 +116,7 @@ mod tests {
         parse,
     };
 
-    /// The example of RFC 6455, section 1.3.
+    /// Example of RFC 6455, section 1.3.
     #[test]
     fn a_key_is_answered_as_the_rfc_says() {
         let answer = accept("dGhlIHNhbXBsZSBub25jZQ==");
@@ -158,7 +158,7 @@ mod tests {
         for (bytes, code) in [
             (masked(0x82, &[&[0xff], &large[..]].concat(), 0), TOO_LARGE),
             (masked(0x89, &[0xfe, 0, 126], 126), PROTOCOL_ERROR),
-            // Not masked, reserved bits, an unknown opcode, a control frame in pieces.
+            // Not masked, reserved bits, an unknown opcode, a fragmented control frame.
             (vec![0x89, 0], PROTOCOL_ERROR),
             (masked(0xc1, &[0x80], 0), PROTOCOL_ERROR),
             (masked(0x83, &[0x80], 0), PROTOCOL_ERROR),

@@ -1,5 +1,5 @@
-//! One line between the task of a watch and the connection that takes it: made when the connection
-//! wants it, and given out in pieces.
+//! One line between the task of a watch and its connection: made when the connection can take it,
+//! and sent in pieces.
 
 use std::fmt;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::super::counted::PIECE_BYTES;
 use crate::budget::Held;
 
-/// A line, and the bytes that it is counted as.
+/// A line, and the bytes counted for it.
 pub(super) struct Line {
     pub text: Vec<u8>,
     taken: usize,
@@ -28,19 +28,19 @@ impl Line {
     }
 }
 
-/// Writes lines.
+/// Sending half, used by the task of a watch.
 pub(super) struct Writer {
     shared: Arc<Shared>,
     stall: Duration,
 }
 
-/// The lines as a body.
+/// Receiving half: the lines as a response body.
 pub(super) struct Lines(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    /// Rung when a piece is taken, a line is wanted, or the reader has gone.
+    /// Notified when a piece is taken, a line is requested, or the reader is dropped.
     changed: Notify,
 }
 
@@ -49,22 +49,22 @@ struct State {
     line: Option<Line>,
     reader: Option<Waker>,
     is_wanted: bool,
-    /// Pieces that were taken.
+    /// Number of pieces taken so far.
     pieces: u64,
     end: Option<End>,
     reader_has_gone: bool,
 }
 
-/// End of the body.
+/// End of the response body.
 #[derive(Debug, Clone, Copy)]
 enum End {
-    /// After the last line.
+    /// The body ended after a complete line.
     Whole,
-    /// Within a line.
+    /// The body was cut inside a line.
     Cut,
 }
 
-/// Why a body ends within a line.
+/// Error that ends a body inside a line: the client read nothing for too long.
 #[derive(Debug)]
 struct Stalled;
 
@@ -76,8 +76,8 @@ impl fmt::Display for Stalled {
 
 impl std::error::Error for Stalled {}
 
-/// A writer and what reads it. A counted line of which nothing is taken for the time of `stall`
-/// ends both.
+/// Returns a writer and its reader. If no piece of a counted line is read for the time `stall`,
+/// both end.
 pub(super) fn pair(stall: Duration) -> (Writer, Lines) {
     let shared = Arc::<Shared>::default();
     (Writer { shared: Arc::clone(&shared), stall }, Lines(shared))
@@ -90,13 +90,13 @@ impl Shared {
 }
 
 impl Writer {
-    /// True if a line is wanted now.
+    /// Returns true if the reader requests a line now.
     pub fn is_wanted(&self) -> bool {
         self.shared.state().is_wanted
     }
 
-    /// Waits until a line is wanted; false if none will be: the client has gone, or left a line
-    /// unread for too long.
+    /// Waits until the reader requests a line. Returns false if it will request none: the client
+    /// disconnected, or left a line unread for too long.
     pub async fn wanted(&mut self) -> bool {
         loop {
             let (before, counted) = {
@@ -124,14 +124,14 @@ impl Writer {
         }
     }
 
-    /// Waits until the reader has gone.
+    /// Waits until the reader is dropped.
     pub async fn closed(&self) {
         while !self.shared.state().reader_has_gone {
             self.shared.changed.notified().await;
         }
     }
 
-    /// Gives the line that was wanted.
+    /// Passes the requested line to the reader.
     pub fn write(&mut self, line: Line) {
         let mut state = self.shared.state();
         state.line = Some(line);

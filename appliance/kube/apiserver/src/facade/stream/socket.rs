@@ -1,5 +1,5 @@
-//! A watch as a WebSocket: one text frame an event (apiserver `pkg/endpoints/handlers/watch.go`,
-//! `HandleWS`). Clients on fabric8 ask for one first, and wait for it.
+//! A watch as a WebSocket: one text frame per event (apiserver `pkg/endpoints/handlers/watch.go`,
+//! `HandleWS`). Clients based on fabric8 try a WebSocket first, and wait for its response.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +22,14 @@ use super::{Feed, LAST_CALL, STALL_TIMEOUT};
 use crate::gate::{Peer, Seat};
 use resources::{Reason, StatusError};
 
-/// Longest wait for the connection to become a WebSocket.
+/// Maximum wait for the upgrade of the connection to a WebSocket.
 const UPGRADE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A client that takes nothing for this long lets the watch forget what it has looked at ahead.
+/// Time without progress of the client after which the watch drops events it has read ahead.
 const REST_AFTER: Duration = Duration::from_secs(1);
-/// Bytes read from a client at once.
+/// Maximum bytes of one read from a client.
 const READ_BYTES: usize = 1024;
 
-/// A client's request to go on as a WebSocket.
+/// A client's request to switch to a WebSocket.
 pub struct Handshake {
     connection: OnUpgrade,
     peer: Arc<Peer>,
@@ -38,11 +38,11 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// The handshake of a request; `None` for one that wants an ordinary answer.
+    /// Returns the handshake of a request; `None` for a request without an upgrade.
     ///
     /// # Errors
-    /// 400 for a handshake that is not that of RFC 6455, 403 for one of a page of another server: a
-    /// browser sends the certificate of its user along, whatever page asks.
+    /// 400 for a handshake that violates RFC 6455. 403 for a handshake from a web page of another
+    /// server: a browser sends its user's certificate for every page.
     pub fn of(request: &mut Request) -> Result<Option<Self>, StatusError> {
         let headers = request.headers();
         if !has_word(headers, UPGRADE, "websocket") || !has_word(headers, CONNECTION, "upgrade") {
@@ -66,7 +66,8 @@ impl Handshake {
             let why = format!("origin {origin:?} is not this server");
             return Err(StatusError::new(Reason::Forbidden, format!("WebSocket refused: {why}")));
         }
-        // A client that offers one protocol expects to have it; the box has none of its own.
+        // A client that offers one protocol expects it in the response; the box defines no
+        // protocol.
         let protocol = headers.get(SEC_WEBSOCKET_PROTOCOL).cloned();
         let protocol = protocol.filter(|one| !one.as_bytes().contains(&b','));
         let extensions = request.extensions_mut();
@@ -76,7 +77,7 @@ impl Handshake {
         Ok(Some(Self { connection, peer, accept, protocol }))
     }
 
-    /// The answer, after which the connection belongs to `feed`.
+    /// Returns the response; afterwards, `feed` uses the connection.
     pub(super) fn respond(self, feed: Feed) -> Response {
         let seat = Seat::default();
         let (connection, held) = (self.connection, seat.clone());
@@ -101,13 +102,13 @@ impl Handshake {
     }
 }
 
-/// True if a header that lists words has this one.
+/// Returns true if a header with a list of words contains `word`.
 fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
 }
 
-/// True if a page of `origin` is served by `host`, as the client names this server.
+/// Returns true if `origin` is the server `host`, as the client names this server.
 fn is_same_server(origin: &str, host: &str) -> bool {
     let without_port = |of: &str| of.strip_suffix(":443").unwrap_or(of).to_ascii_lowercase();
     origin.strip_prefix("https://").is_some_and(|from| without_port(from) == without_port(host))
@@ -119,12 +120,12 @@ struct Socket {
     feed: Feed,
     reader: ReadHalf<Io>,
     writer: WriteHalf<Io>,
-    /// Bytes of the client that are less than a frame so far.
+    /// Bytes from the client that do not yet form a complete frame.
     received: Vec<u8>,
 }
 
 impl Socket {
-    /// Sends events until the watch is over, or the client is gone or closes.
+    /// Sends events until the watch ends, or the client closes or disconnects.
     async fn run(mut self) {
         let code = self.events().await;
         if let Some(code) = code {
@@ -134,7 +135,7 @@ impl Socket {
         }
     }
 
-    /// The code to close with; `None` if the client does not read it.
+    /// Sends the events; returns the close code, or `None` if the client does not read.
     async fn events(&mut self) -> Option<u16> {
         loop {
             let mut bytes = [0; READ_BYTES];
@@ -160,7 +161,7 @@ impl Socket {
         }
     }
 
-    /// Takes the client's frames; fails with the code to close with.
+    /// Responds to the client's frames; the error is the close code.
     async fn answer(&mut self) -> Result<(), Option<u16>> {
         loop {
             match frame::parse(&self.received) {
@@ -182,8 +183,8 @@ impl Socket {
         }
     }
 
-    /// Writes a frame; false if the client has gone, or takes nothing of a `counted` one for too
-    /// long, or of any past the watch's end.
+    /// Writes a frame. Returns false if the client disconnected or reads nothing for too long: of a
+    /// `counted` frame, or of any frame after the watch's end.
     async fn send(&mut self, frame: &[u8], counted: bool) -> bool {
         let (mut rest, mut waited) = (frame, Duration::ZERO);
         while !rest.is_empty() {

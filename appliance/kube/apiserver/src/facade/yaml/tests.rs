@@ -1,4 +1,4 @@
-//! What is written is read back.
+//! Values survive a conversion to YAML and back.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -32,7 +32,7 @@ pub enum Strictness {
 pub struct Warnings(Arc<Mutex<Vec<String>>>);
 
 impl Warnings {
-    /// Adds a warning, unless it is a duplicate or [`MAX_WARNINGS`] is reached.
+    /// Adds a warning, unless it is a duplicate or `MAX_WARNINGS` is reached.
     pub fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

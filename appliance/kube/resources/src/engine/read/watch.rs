@@ -48,7 +48,7 @@ pub struct WatchOptions {
     pub after: Option<u64>,
     /// Selects whether the existing objects come first.
     pub initial: InitialEvents,
-    /// Sends a bookmark every [`BOOKMARK_EVERY`] if true.
+    /// Sends a bookmark every `BOOKMARK_EVERY` if true.
     pub bookmarks: bool,
 }
 
