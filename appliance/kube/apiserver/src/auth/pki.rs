@@ -1,10 +1,10 @@
 //! The box's own certificate authority and the server certificate it issues.
 //!
 //! ```text
-//! STATE/pki/ca.key      ca.crt       EC P-256, made once
-//! STATE/pki/server.key  server.crt   EC P-256, made anew when names change or its end comes near
-//! STATE/pki/server.json              the names and the end of server.crt
-//! STATE/pki/serviceaccount.key       EC P-256, made once: see `signing`
+//! STATE/pki/ca.key      ca.crt       EC P-256, created once
+//! STATE/pki/server.key  server.crt   EC P-256, replaced when names change or expiry is near
+//! STATE/pki/server.json              names and expiry of server.crt
+//! STATE/pki/serviceaccount.key       EC P-256, created once: see `signing`
 //! ```
 //!
 //! A box without a battery-backed clock may believe that the year is 1970 when it creates the

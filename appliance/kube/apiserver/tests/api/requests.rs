@@ -224,7 +224,7 @@ async fn a_watch_streams_ends_and_resumes() {
     let mut body = watching.send("GET", &path, &[], "").await.into_body();
     let first = event(&mut body).await.unwrap();
     assert_eq!((&first["type"], &first["object"]["kind"]), (&json!("ADDED"), &json!("Hardware")));
-    // A bookmark with the last revision comes before the end, which is clean.
+    // The last event is a bookmark with the revision; then the body ends without an error.
     let mut last = event(&mut body).await.unwrap();
     assert_eq!(last["type"], "BOOKMARK");
     assert!(event(&mut body).await.is_none());

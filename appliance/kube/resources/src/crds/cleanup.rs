@@ -122,7 +122,7 @@ async fn delete(engine: &Engine, resource: &str, object: &Value) -> Result<(), S
     }
 }
 
-/// Removes the finalizer, after which the store deletes the definition.
+/// Removes the finalizer, which completes the deletion of the definition.
 async fn finish(engine: &Engine, crd: &Value) -> Result<(), StatusError> {
     let mut crd = crd.clone();
     let name = meta(&crd, "name").to_owned();
