@@ -1,9 +1,10 @@
 //! Update bundles: one signed file that holds a kernel and a root, read as it streams in.
 //!
-//! [`Reader`] takes bytes and gives [`Event`]s; it opens no file and no connection. Nothing in a
-//! bundle is believed before the signature over its manifest is, and every chunk is held against
-//! its sum in the manifest before it is unpacked: bytes of a stranger reach neither the
-//! decompressor nor the disk. The format is drawn in `image`'s `bundle` module, which writes it.
+//! [`Reader`] takes bytes and gives [`Event`]s; it opens no file and no connection. The reader
+//! verifies the signature over the manifest before it trusts any byte of the bundle. It compares
+//! every chunk with its SHA-256 in the manifest before it unpacks the chunk. Unsigned bytes
+//! therefore reach neither the decompressor nor the disk. The `bundle` module of `image` writes the
+//! format and describes it.
 
 mod boot;
 mod manifest;
@@ -14,95 +15,97 @@ pub use manifest::{Arch, Chunk, Content, Manifest, Part};
 pub use reader::{Event, Reader};
 pub use release::{KEY_ID_BYTES, PublicKey};
 
-/// What every bundle begins with.
+/// Magic bytes at the start of every bundle.
 pub const MAGIC: [u8; 8] = *b"TINBOXUP";
-/// The one format there is.
+/// Only supported format version of a bundle.
 pub const FORMAT: u32 = 1;
 /// Bytes before the manifest: magic, format, the manifest's length, key and signature.
 pub const HEADER_BYTES: usize = 88;
-/// Of these, the ones that are signed together with the manifest.
+/// Leading bytes of the header that are signed together with the manifest.
 pub const HEADER_SIGNED_BYTES: usize = 24;
-/// Signed before the header, so that a signature for another purpose is none for this one.
+/// Signed prefix before the header. A signature made for another purpose is therefore invalid here.
 pub const CONTEXT: &[u8] = b"tinbox update bundle 1\n";
 
-/// Most bytes of a manifest: enough for 7,000 chunks.
+/// Maximum size of a manifest in bytes, enough for 7,000 chunks.
 pub const MANIFEST_MAX: usize = 256 << 10;
-/// Bytes of a part that are compressed together; only a part's last chunk is shorter.
+/// Bytes of a part that are compressed together. Only the last chunk of a part is shorter.
 pub const CHUNK_BYTES: usize = 1 << 20;
-/// Most bytes that a chunk takes in the bundle: zstd's worst case for [`CHUNK_BYTES`].
+/// Maximum size in bytes of a stored chunk: the worst case of zstd for [`CHUNK_BYTES`].
 pub const STORED_MAX: usize = CHUNK_BYTES + (CHUNK_BYTES >> 7);
-/// Most bytes of a part, unpacked.
+/// Maximum unpacked size of a part in bytes.
 pub const PART_MAX: u64 = 1 << 30;
-/// Longest version, in bytes.
+/// Maximum length of a version in bytes.
 pub const VERSION_MAX: usize = 64;
 
-/// Why a bundle is not taken.
+/// Reason why the reader rejects a bundle.
 #[derive(Debug, Clone, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The file is something else.
+    /// The file does not begin with [`MAGIC`].
     #[error("this is no update bundle of Tinbox")]
     NotABundle,
-    /// Made for a later box.
+    /// The bundle has a newer format than this release can read.
     #[error(
         "the bundle has format {0}, and this box knows only format {FORMAT}\n\
          hint: update to a release in between first"
     )]
     Format(u32),
-    /// Nobody whose key the box has signed it.
+    /// The signing key is not in the box's list of trusted keys.
     #[error(
         "the bundle is signed with key {id}, which this box does not trust\n\
          hint: take the bundle from the place where the box's image came from"
     )]
     UnknownKey {
-        /// As minisign prints it.
+        /// Key ID in hexadecimal, as minisign prints it.
         id: String,
     },
-    /// The signature is not over these bytes.
+    /// The signature does not match the header and the manifest.
     #[error(
         "the bundle's signature is wrong: it was changed or damaged on its way\n\
          hint: fetch it again and compare it with SHA256SUMS"
     )]
     Signature,
-    /// The signer's program and this one disagree.
+    /// The manifest is malformed, although its signature is valid.
     #[error("the bundle's manifest is wrong at byte {at}: {why}")]
     Manifest {
-        /// The place in the manifest.
+        /// Byte offset in the manifest.
         at: usize,
-        /// What is wrong there.
+        /// Description of the error at this offset.
         why: &'static str,
     },
-    /// A chunk has not the sum that the manifest says.
+    /// The SHA-256 of a chunk differs from its value in the manifest.
     #[error(
         "chunk {chunk} of the {content} is damaged\n\
          hint: nothing of it was used; fetch the bundle again"
     )]
     Damaged {
-        /// The part.
+        /// Part that contains the chunk.
         content: Content,
-        /// Counted from 0.
+        /// Index of the chunk, counted from 0.
         chunk: usize,
     },
-    /// A chunk with the right sum does not unpack to its size: the signer's mistake.
+    /// A chunk matches its SHA-256 but does not unpack to the expected size, which is an error of
+    /// the signer.
     #[error("chunk {chunk} of the {content} does not unpack to {expected} bytes")]
     Unpack {
-        /// The part.
+        /// Part that contains the chunk.
         content: Content,
-        /// Counted from 0.
+        /// Index of the chunk, counted from 0.
         chunk: usize,
-        /// What the manifest says.
+        /// Unpacked size in bytes, computed from the manifest.
         expected: usize,
     },
-    /// All chunks are right and the whole is not: the signer's mistake.
+    /// All chunks are valid but the SHA-256 of the whole part differs, which is an error of the
+    /// signer.
     #[error("the {0} has not the sum that the manifest says")]
     Sum(Content),
-    /// The stream ended early.
+    /// The stream ended before the bundle was complete.
     #[error("the bundle ends early: {missing} more bytes were due at least\nhint: fetch it again")]
     Truncated {
-        /// Of the piece being read.
+        /// Bytes missing from the current header, manifest or chunk.
         missing: usize,
     },
-    /// The stream goes on after the last chunk.
+    /// The stream continues after the last chunk.
     #[error("something follows the bundle's end")]
     Trailing,
 }

@@ -1,5 +1,5 @@
-//! The clock of a machine whose battery may be dead: never earlier than the system was made or
-//! than the box remembers (TM-1).
+//! System clock of a machine whose clock battery may be empty. The clock is never earlier than the
+//! build time of the system or the last saved time (TM-1).
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -9,17 +9,18 @@ use rustix::time::{ClockId, Timespec, clock_settime};
 
 use crate::{Error, sys};
 
-/// Its time of change is the last time that was known.
+/// File on the state volume. Its modification time is the last known time.
 const SAVED: &str = "clock";
-/// What the system's making wrote; it is as old as the sources.
+/// File from the build of the system. Its modification time is that of the sources.
 const BUILT: &str = "/etc/os-release";
-/// A box that was off for longer has its time from its battery.
+/// Maximum lead of a saved time over a working clock, two years. A box that was off for longer
+/// takes its time from the clock battery.
 const AHEAD_MAX: Duration = Duration::from_hours(2 * 366 * 24);
 
-/// Sets the clock forward where it is behind, which says that no battery kept it. A box without a
-/// clock works all the same.
+/// Sets the clock forward if it is earlier than the known time, which means that no battery kept
+/// it. A failure is printed only, because the box works without a correct clock.
 ///
-/// Returns whether the time is a guess.
+/// Returns true if the time is a guess.
 pub fn begin(state: &Path) -> bool {
     let saved = modified(&state.join(SAVED));
     let Some(time) = earliest(SystemTime::now(), saved, built()) else { return false };
@@ -33,7 +34,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|data| data.modified()).ok()
 }
 
-/// When the system was made.
+/// Returns the build time of the system.
 pub fn built() -> Option<SystemTime> {
     modified(Path::new(BUILT))
 }
@@ -59,8 +60,9 @@ pub fn slew(micros: i64) -> Result<(), Error> {
     sys::slew(micros).map_err(Error::io::<std::io::Error>("let the clock run at another pace"))
 }
 
-/// What the clock must be set to, if it is behind what is known. A battery that is alive wins over
-/// a saved time from far ahead of it, which a wrong server may have told once.
+/// Returns the earliest plausible time if the clock is earlier, or `None`. A clock that is later
+/// than the build time works. A saved time more than [`AHEAD_MAX`] ahead of it may come from a
+/// wrong NTP server and is ignored.
 fn earliest(
     now: SystemTime,
     saved: Option<SystemTime>,
@@ -71,7 +73,7 @@ fn earliest(
     saved.into_iter().chain(built).max().filter(|known| *known > now)
 }
 
-/// Remembers the time.
+/// Saves the current time as the modification time of a file on the state volume.
 pub fn keep(state: &Path) {
     let written = File::create(state.join(SAVED)).and_then(|file| {
         file.set_modified(SystemTime::now())?;

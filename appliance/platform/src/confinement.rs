@@ -1,9 +1,9 @@
 //! Rights that a process gives up at its start and never gets back: capabilities, system calls,
-//! folders to write to, core dumps. A fault in a parser of unauthenticated input then reaches no
-//! further than the rest.
+//! writable folders, core dumps. A fault in a parser of unauthenticated input then cannot use these
+//! rights.
 //!
-//! Enter at [`enter`], before the first thread: capabilities and Landlock are a thread's own, and
-//! later threads inherit them. [`State::read`] says what holds.
+//! Enter at [`enter`], before the first thread: capabilities and Landlock apply to one thread, and
+//! later threads inherit them. [`State::read`] returns the restrictions in force.
 
 mod landlock;
 mod seccomp;
@@ -18,32 +18,34 @@ use rustix::thread::{self, CapabilitySet, CapabilitySets};
 use crate::Error;
 pub use state::State;
 
-/// Rights that stay.
+/// Rights that a process keeps after [`enter`].
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Capabilities, as far as the process has them.
+    /// Capabilities to keep. A capability that the process does not have is ignored.
     pub capabilities: CapabilitySet,
-    /// Folders below which files are made, written and removed. One that is not there is left out.
+    /// Folders below which the process may create, write and remove files. A missing folder is
+    /// ignored.
     pub writable: Vec<PathBuf>,
-    /// Folders and files below which files are written, and device controls are allowed.
+    /// Folders and files below which the process may write files and use device ioctls.
     pub devices: Vec<PathBuf>,
-    /// Programs that may be started, in this process too; empty denies `execve`.
+    /// Programs that may be executed, including a restart of this process. An empty list denies
+    /// `execve`.
     pub programs: Vec<PathBuf>,
 }
 
-/// Capabilities of a box that is firmware: its ports and raw sockets, its network, its clock.
+/// Capabilities of a box that runs as firmware: low ports, raw sockets, network setup and clock.
 pub const FIRMWARE: CapabilitySet = CapabilitySet::NET_BIND_SERVICE
     .union(CapabilitySet::NET_RAW)
     .union(CapabilitySet::NET_ADMIN)
     .union(CapabilitySet::SYS_TIME);
-/// Capabilities of a box on another system: its ports and raw sockets.
+/// Capabilities of a box that runs on another Linux system: low ports and raw sockets.
 pub const GUEST: CapabilitySet = CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::NET_RAW);
 
-/// Version of Landlock that holds this process; 0 when none does.
+/// Landlock version in force for this process, or 0 without Landlock.
 static LANDLOCK: OnceLock<u32> = OnceLock::new();
 
-/// Gives up everything that is not in `limits`, in this thread and all that it starts. Returns the
-/// steps that the kernel refused: the others hold all the same.
+/// Gives up all rights that are not in `limits`, for this thread and all threads that it starts
+/// later. Returns the steps that the kernel refused. The remaining steps are in force.
 pub fn enter(limits: &Limits) -> Vec<Error> {
     let mut refused = Vec::new();
     let mut attempt = |result: Result<(), Error>| refused.extend(result.err());
@@ -51,14 +53,14 @@ pub fn enter(limits: &Limits) -> Vec<Error> {
     attempt(keep(limits.capabilities));
     attempt(thread::set_no_new_privs(true).map_err(Error::io("refuse new privileges")));
     attempt(landlock::enter(limits).map(|version| {
-        // A second call adds rules, and the version stays.
+        // A second call only adds rules, so the version stays.
         let _ = LANDLOCK.set(version);
     }));
     attempt(seccomp::enter(!limits.programs.is_empty()));
     refused
 }
 
-/// No core dump, and no look into the memory by other processes of this user.
+/// Disables core dumps and access to the memory by other processes of this user.
 fn no_dumps() -> Result<(), Error> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(Error::io("hide the memory from other processes"))?;
@@ -68,10 +70,11 @@ fn no_dumps() -> Result<(), Error> {
 
 fn keep(wanted: CapabilitySet) -> Result<(), Error> {
     let own = thread::capabilities(None).map_err(Error::io("read the capabilities"))?;
-    // The bounding set takes CAP_SETPCAP. Without it the process is no root that could win others.
+    // Dropping from the bounding set needs CAP_SETPCAP. A process without it is not root and cannot
+    // gain other capabilities.
     if own.effective.contains(CapabilitySet::SETPCAP) {
         for one in CapabilitySet::all().difference(wanted) {
-            // A kernel that is older than the capability says that there is none of its number.
+            // A kernel that is older than the capability returns an error for its number.
             if thread::capability_is_in_bounding_set(one) == Ok(true) {
                 let what = format!("give up {} for programs", state::names(one));
                 thread::remove_capability_from_bounding_set(one).map_err(Error::io(what))?;

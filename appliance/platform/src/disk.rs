@@ -1,5 +1,5 @@
-//! The disk that this system was started from, and its partitions by name. Another disk may carry
-//! the same names: the stick that the box was flashed from.
+//! Partitions, by name, of the disk that this system was started from. Another disk, such as the
+//! USB stick that the box was flashed from, may have partitions of equal names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +11,14 @@ use rustix::fs::{major, minor};
 
 use crate::Error;
 
-/// Devices under devices: verity on a partition is one.
+/// Maximum number of stacked block devices below the root, such as dm-verity on a partition.
 const DEPTH_MAX: usize = 4;
 
-/// The partitions beside the root, by name (GPT's `PARTLABEL`): `/dev/nvme0n1p4` of `state`.
+/// Returns the device of each partition on the disk of the root, by name (GPT's `PARTLABEL`):
+/// `state` is `/dev/nvme0n1p4`.
 ///
 /// # Errors
-/// When the root lies on no disk, or the kernel does not say on which.
+/// The root is not on a partition of a disk, or sysfs cannot be read.
 pub fn partitions() -> Result<BTreeMap<String, PathBuf>, Error> {
     let attempt = || {
         let root = fs::metadata("/")?.dev();
@@ -26,7 +27,7 @@ pub fn partitions() -> Result<BTreeMap<String, PathBuf>, Error> {
     attempt().map_err(Error::io("find the disk that this system lies on"))
 }
 
-/// `devices` is `/sys/dev/block`.
+/// Finds the partitions below `devices`, which is `/sys/dev/block` or a copy for tests.
 fn partitions_beside(
     devices: &Path,
     (major, minor): (u32, u32),
@@ -48,7 +49,7 @@ fn partitions_beside(
     Ok(found.collect())
 }
 
-/// The name of a partition, and its device.
+/// Returns the name of a partition and its device, from `uevent`.
 fn named(folder: &Path) -> Option<(String, PathBuf)> {
     let text = fs::read_to_string(folder.join("uevent")).ok()?;
     let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
@@ -63,7 +64,7 @@ mod tests {
 
     use super::partitions_beside;
 
-    /// A verity root on the second partition of a disk, as sysfs shows it.
+    /// Builds a copy of sysfs with a dm-verity root on the second partition of a disk.
     fn sysfs(root: &Path) {
         for (at, name) in [(1, "TINBOX"), (2, "root-a"), (4, "state")] {
             let folder = root.join(format!("devices/nvme0n1/nvme0n1p{at}"));

@@ -1,64 +1,64 @@
-//! What the host refused, as a sentence for an owner.
+//! Errors of the host, worded for the owner of the box.
 
 use std::io;
 
-/// A step that failed.
+/// Error of one operation on the host system.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused.
+    /// The kernel returned an error.
     #[error("cannot {doing}")]
     Io {
-        /// The step.
+        /// Operation that failed, as a verb phrase.
         doing: String,
-        /// Its reason.
+        /// Error that the kernel returned.
         #[source]
         source: io::Error,
     },
-    /// The kernel refused a change of the network.
+    /// The kernel refused a change of the network configuration.
     #[error("cannot {doing}")]
     Netlink {
-        /// The change.
+        /// Change that failed, as a verb phrase.
         doing: String,
-        /// Its reason.
+        /// Error that netlink returned.
         #[source]
         source: Box<rtnetlink::Error>,
     },
-    /// The disk has no partition of this name.
+    /// The disk has no partition with this name.
     #[error("cannot find the partition {name:?} on the disk that this system lies on")]
     NoPartition {
-        /// Its name, as flashed.
+        /// Name of the partition as the image defines it.
         name: String,
     },
-    /// A part of an update is larger than its place.
+    /// A part of an update is larger than its partition or reserved space.
     #[error(
         "the release's {content} has {}, and this box's disk has room for {}\n\
          hint: flash the box anew with that release, from a backup",
         stdx::bytes(*size), stdx::bytes(*room)
     )]
     NoRoom {
-        /// The part.
+        /// Part of the bundle that does not fit.
         content: crate::bundle::Content,
-        /// Its bytes.
+        /// Size of the part in bytes.
         size: u64,
-        /// Bytes of the place.
+        /// Bytes available for the part.
         room: u64,
     },
-    /// No interface, no link, or no answer.
+    /// No interface exists, no link is up, or no DHCP server answered.
     #[error("no network address: {reason}")]
     NoAddress {
-        /// What was tried.
+        /// Reason, with the interface that was tried.
         reason: String,
     },
 }
 
 impl Error {
-    /// Says what was attempted of an I/O error.
+    /// Adds the failed operation to an I/O error.
     pub(crate) fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source: source.into() }
     }
 
-    /// Says what was attempted of a refusal by netlink.
+    /// Adds the failed operation to an error of netlink.
     pub(crate) fn netlink(doing: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Netlink { doing, source: Box::new(source) }

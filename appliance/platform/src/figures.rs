@@ -1,5 +1,5 @@
-//! Figures of the machine: memory, work, room, warmth, wear. Each is `None` where the kernel does
-//! not say.
+//! Metrics of the machine: memory, CPU load, disk space, temperature and flash wear. Each is `None`
+//! if the kernel does not report it.
 
 use std::fs;
 use std::path::Path;
@@ -8,23 +8,23 @@ use rustix::fs::statvfs;
 
 use crate::sys;
 
-/// Where sensors are, each a folder `thermal_zone*`.
+/// Folder of the sensors, one `thermal_zone*` folder for each.
 const SENSORS: &str = "/sys/class/thermal";
-/// Where disks are.
+/// Folder of the block devices.
 const DISKS: &str = "/sys/block";
-/// What a sensor that is broken or not there says is outside of this, in degrees Celsius.
+/// Plausible range in degrees Celsius. A broken or missing sensor reports a value outside of it.
 const SENSIBLE: std::ops::RangeInclusive<i16> = -40..=150;
 
-/// So much of so much, in bytes.
+/// Used part of a total, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// What is in use.
+    /// Bytes that are in use.
     pub used: u64,
-    /// All of it.
+    /// Total number of bytes.
     pub total: u64,
 }
 
-/// The work of all cores since the machine started, in ticks.
+/// CPU time of all cores since the machine started, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work {
     busy: u64,
@@ -32,8 +32,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// The share of time that the cores worked since `before`, in per cent; `None` when no time has
-    /// passed.
+    /// Returns the busy time of all cores since `before`, in percent of the elapsed time. Returns
+    /// `None` if no time has passed.
     pub fn percent_since(self, before: Work) -> Option<u8> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
         let busy = self.busy.saturating_sub(before.busy).min(all);
@@ -41,17 +41,18 @@ impl Work {
     }
 }
 
-/// Memory that programs have, and all of it; what only caches files counts as free.
+/// Returns the used and the total memory. Memory that only caches files counts as free.
 pub fn memory() -> Option<Share> {
     read_memory(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// The cores' work so far.
+/// Returns the CPU time of all cores since boot.
 pub fn work() -> Option<Work> {
     read_work(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// The volume that a folder lies on. What is kept for the administrator counts as used (df(1)).
+/// Returns the usage of the volume that contains `folder`. Blocks reserved for root count as used,
+/// as in df(1).
 pub fn volume(folder: &Path) -> Option<Share> {
     let stat = statvfs(folder).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
@@ -59,12 +60,12 @@ pub fn volume(folder: &Path) -> Option<Share> {
     Some(Share { used: total.saturating_sub(bytes(stat.f_bavail)), total })
 }
 
-/// The warmest sensor, in degrees Celsius.
+/// Returns the highest sensor temperature in degrees Celsius.
 pub fn temperature() -> Option<i16> {
     warmest(Path::new(SENSORS))
 }
 
-/// The share of its life that the most worn eMMC has behind it, in per cent, to the next ten.
+/// Returns the used lifetime of the most worn eMMC in percent, rounded up to the next ten.
 pub fn flash_life() -> Option<u8> {
     let disks = fs::read_dir(DISKS).ok()?.flatten();
     let said = disks.filter_map(|disk| {
@@ -74,12 +75,13 @@ pub fn flash_life() -> Option<u8> {
     said.max()
 }
 
-/// Whether somebody keeps the kernel's clock right, as it says itself (adjtimex(2)).
+/// Returns true if a time service keeps the kernel's clock synchronized, as reported by
+/// adjtimex(2).
 pub fn clock_is_kept() -> Option<bool> {
     sys::clock_is_kept().ok()
 }
 
-/// Bytes that an interface has sent since it appeared.
+/// Returns the bytes that an interface has sent since it was created.
 pub fn sent(interface: &str) -> Option<u64> {
     let file = Path::new("/sys/class/net").join(interface).join("statistics/tx_bytes");
     fs::read_to_string(file).ok()?.trim().parse().ok()
@@ -95,7 +97,8 @@ fn read_memory(table: &str) -> Option<Share> {
     Some(Share { used: total.saturating_sub(figure("MemAvailable")?), total })
 }
 
-/// User, nice, system, idle, iowait, irq, softirq, steal; guests' time is in user's already.
+/// Reads the fields user, nice, system, idle, iowait, irq, softirq and steal. Time of guests is
+/// already part of user.
 fn read_work(table: &str) -> Option<Work> {
     let line = table.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks = line.split_ascii_whitespace().take(8).map(str::parse);
@@ -111,12 +114,12 @@ fn warmest(sensors: &Path) -> Option<i16> {
         let thousandths: i32 = text.trim().parse().ok()?;
         i16::try_from(thousandths / 1000).ok().filter(|degrees| SENSIBLE.contains(degrees))
     });
-    // A sensor that was never read says 0.
+    // A sensor without a measurement reports 0.
     said.filter(|degrees| *degrees != 0).max()
 }
 
-/// `0x01 0x02`: tenths of the life of either kind of memory; 0x0b is past it (JEDEC 84-B51,
-/// `DEVICE_LIFE_TIME_EST_TYP_A`).
+/// Reads a text such as `0x01 0x02`: used tenths of the lifetime, one value for each of the two
+/// memory types. 0x0b is beyond the lifetime (JEDEC 84-B51, `DEVICE_LIFE_TIME_EST_TYP_A`).
 fn read_life(text: &str) -> Option<u8> {
     let tenths = text.split_ascii_whitespace().filter_map(|word| {
         let tenths = u8::from_str_radix(word.trim_start_matches("0x"), 16).ok()?;

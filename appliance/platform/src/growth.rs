@@ -1,9 +1,9 @@
-//! The last partition of the box's disk, up to the disk's end: the image is made for the smallest
-//! disk, and grows on the first start in its own.
+//! Growth of the last partition to the end of the box's disk. The image is made for the smallest
+//! disk, and grows at the first start on a larger one.
 //!
-//! The table at the disk's end is whole and written before the first byte of the other changes, so
-//! that at every moment one of the two is right; the kernel is told to look at both (`gpt` on its
-//! command line), as firmware does.
+//! The backup GPT at the end of the disk is written completely before the first byte of the primary
+//! GPT changes. One of the two tables is therefore valid at any time. The option `gpt` on the
+//! kernel's command line makes the kernel use both tables, as firmware does.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,28 +16,28 @@ use gpt::{GptConfig, GptDisk};
 
 use crate::{Error, sys};
 
-/// Bytes of a sector, as the table counts; images are made for disks that count so.
+/// Bytes of a logical sector in the GPT. Images use only this size.
 const SECTOR: u64 = 512;
-/// Partitions end at multiples of so many sectors, as they begin (1 MiB).
+/// Alignment of partitions in sectors (1 MiB), used for the end as for the start.
 const ALIGNED: u64 = 2048;
 
-/// A partition that ends where its disk does.
+/// Result of growing the last partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grown {
-    /// The partition's number.
+    /// Number of the partition in the GPT.
     number: u32,
-    /// Its first byte.
+    /// Offset of its first byte on the disk.
     start: u64,
-    /// Its bytes, before and now.
+    /// Sizes in bytes before and after the growth.
     from: u64,
     to: u64,
 }
 
-/// Grows the partition of the device `part`, if it is the last one and there is room behind it.
-/// Returns its bytes before and after, or `None` when nothing was to be done.
+/// Grows the partition of the device `part` if it is the last one and free space follows it.
+/// Returns its size in bytes before and after, or `None` if the partition cannot grow.
 ///
 /// # Errors
-/// The disk cannot be read or written, or its table is none.
+/// The disk cannot be read or written, or it has no valid GPT.
 pub fn partition(part: &Path) -> Result<Option<(u64, u64)>, Error> {
     let attempt = || {
         let (disk, number) = whole(part)?;
@@ -49,8 +49,8 @@ pub fn partition(part: &Path) -> Result<Option<(u64, u64)>, Error> {
     attempt().map_err(Error::io::<io::Error>(format!("grow {}", part.display())))
 }
 
-/// Grows the ext4 that is mounted at `place` to its partition's size; one that has it stays as it
-/// is.
+/// Grows the ext4 file system mounted at `place` to the size of its partition. A file system of
+/// that size stays unchanged.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -66,7 +66,7 @@ pub fn file_system(place: &str, part: &Path) -> Result<(), Error> {
     attempt().map_err(Error::io::<io::Error>(format!("grow the file system of {place}")))
 }
 
-/// The disk that a partition lies on, and its number there.
+/// Returns the disk of a partition, and the number of the partition on it.
 fn whole(part: &Path) -> io::Result<(PathBuf, u32)> {
     let name = part.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = Path::new("/sys/class/block").join(name).canonicalize()?;
@@ -76,10 +76,10 @@ fn whole(part: &Path) -> io::Result<(PathBuf, u32)> {
     Ok((Path::new("/dev").join(disk), number))
 }
 
-/// Writes the tables in which the partition is as large as can be.
+/// Writes both tables with the partition at its maximum size.
 fn grow(file: &File, number: u32) -> io::Result<Option<Grown>> {
     let Some((grown, changes)) = plan(file, number)? else { return Ok(None) };
-    // Everything of the copy first, and on the disk, before anything of the original.
+    // The backup table must be on the disk before the primary table changes.
     for pass in changes {
         for (sector, bytes) in pass {
             let mut file = file;
@@ -93,8 +93,8 @@ fn grow(file: &File, number: u32) -> io::Result<Option<Grown>> {
 
 type Sectors = BTreeMap<u64, [u8; SECTOR as usize]>;
 
-/// What is to be written: the copy at the disk's end, then the original with the record that names
-/// the whole disk.
+/// Returns the sectors to write: first the backup table at the end of the disk, then the primary
+/// table. The protective MBR covers the whole disk.
 fn plan<D>(mut disk: D, number: u32) -> io::Result<Option<(Grown, [Sectors; 2])>>
 where
     D: Read + Seek + std::fmt::Debug,
@@ -105,7 +105,7 @@ where
     let behind = parts.values().map(|part| part.last_lba).max();
     let Some(part) = parts.get_mut(&number) else { return Ok(None) };
     let (first, last) = (part.first_lba, part.last_lba);
-    // The copy takes 33 sectors.
+    // The backup table takes 33 sectors.
     let end = sectors.saturating_sub(34) / ALIGNED * ALIGNED;
     if behind != Some(last) || end <= last + 1 {
         return Ok(None);
@@ -122,7 +122,7 @@ where
     Ok(Some((grown, [copy, staged.changed])))
 }
 
-/// The table: the first, or that at the disk's end where a cut has left the first half-written.
+/// Opens the primary table, or the backup table if an interrupted write damaged the primary one.
 fn open<D>(disk: &mut D) -> io::Result<GptDisk<Staged<&mut D>>>
 where
     D: Read + Seek + std::fmt::Debug,
@@ -133,12 +133,12 @@ where
         let first = Staged { disk, at: 0, changed: Sectors::new() };
         return config().open_from_device(first).map_err(io::Error::other);
     }
-    // With no header to be found at its place.
+    // An empty sector instead of the primary header makes the crate use the backup table.
     let changed = Sectors::from([(1, [0; SECTOR as usize])]);
     config().open_from_device(Staged { disk, at: 0, changed }).map_err(io::Error::other)
 }
 
-/// A disk whose changes are only noted.
+/// Disk that keeps its changes in memory.
 #[derive(Debug)]
 struct Staged<D> {
     disk: D,
@@ -157,7 +157,7 @@ impl<D: Read + Seek> Staged<D> {
         Ok(bytes)
     }
 
-    /// The sector of the place, and the part of it from there on that `wanted` bytes reach.
+    /// Returns the current sector, and the range in it that `wanted` bytes cover.
     fn here(&self, wanted: usize) -> (u64, std::ops::Range<usize>) {
         let within = usize::try_from(self.at % SECTOR).unwrap_or_default();
         let end = within.saturating_add(wanted).min(SECTOR as usize);

@@ -1,7 +1,7 @@
-//! How process 1 knows that the supervisor lives: words on a pipe that the supervisor inherits.
+//! Heartbeat of the supervisor to process 1, sent over a pipe that the supervisor inherits.
 //!
-//! A line is `beat`, or `stuck SECONDS NAME` where something that must go on does not. Process 1
-//! decides what a silence means (`init`).
+//! Each line is `beat`, or `stuck SECONDS NAME` if a monitored loop has stopped. Process 1 decides
+//! how long a silence may last (`init`).
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -14,23 +14,23 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
-/// Between two heartbeats.
+/// Interval between two heartbeats.
 pub const EVERY: Duration = Duration::from_secs(5);
-/// The variable with the number of the pipe's writing end.
+/// Environment variable with the descriptor number of the pipe's writing end.
 pub(crate) const PIPE: &str = "TINBOX_HEARTBEAT";
-/// Bytes of a line; what is longer is not one of these words.
+/// Maximum length of a line in bytes. Longer input is dropped.
 const LINE_MAX: usize = 128;
 
-/// What the supervisor says of itself.
+/// Message of the supervisor about its own state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Word {
-    /// Everything goes on.
+    /// All monitored loops are running.
     Beat,
-    /// Something does not.
+    /// A monitored loop has stopped.
     Stuck {
-        /// What, as an owner reads it.
+        /// Name of the loop, worded for an owner.
         what: String,
-        /// Since when.
+        /// Seconds since its last turn.
         seconds: u64,
     },
 }
@@ -55,31 +55,31 @@ impl fmt::Display for Word {
     }
 }
 
-/// The supervisor's end of the pipe.
+/// Writing end of the pipe, held by the supervisor.
 #[derive(Debug)]
 pub struct Heartbeat(File);
 
 impl Heartbeat {
-    /// What process 1 gave to this process; `None` for a process that is no child of it.
+    /// Opens the pipe from process 1. Returns `None` for a process that process 1 did not start.
     pub fn inherited() -> Option<Self> {
         let number: u32 = std::env::var(PIPE).ok()?.parse().ok()?;
         Self::open(number).ok()
     }
 
     fn open(number: u32) -> io::Result<Self> {
-        // Opened anew: it is not passed on to programs, and never waits for process 1.
+        // A new descriptor for the pipe is not inherited by other programs, and never blocks.
         let mut options = OpenOptions::new();
         options.write(true).custom_flags(libc::O_NONBLOCK);
         options.open(format!("/proc/self/fd/{number}")).map(Self)
     }
 
-    /// Says `word`. One that cannot be said is lost: process 1 hears the silence.
+    /// Sends `word`. A failed write is ignored, because process 1 detects the missing heartbeat.
     pub fn say(&mut self, word: &Word) {
         let _ = self.0.write_all(format!("{word}\n").as_bytes());
     }
 }
 
-/// Process 1's end.
+/// Reading end of the pipe, held by process 1.
 #[derive(Debug)]
 pub(crate) struct Listener {
     pipe: pipe::Receiver,
@@ -87,7 +87,7 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// The ends of a new pipe; the other one is passed on to the next program that is started.
+    /// Creates a pipe. The returned descriptor is inherited by the next program that is started.
     pub(crate) fn new() -> io::Result<(Self, OwnedFd)> {
         let (sender, pipe) = pipe::pipe()?;
         let given = sender.into_blocking_fd()?;
@@ -95,12 +95,13 @@ impl Listener {
         Ok((Self { pipe, rest: Vec::new() }, given))
     }
 
-    /// The number of `given`, for [`PIPE`].
+    /// Returns the descriptor number of `given`, as the value of [`PIPE`].
     pub(crate) fn number(given: &OwnedFd) -> String {
         given.as_raw_fd().to_string()
     }
 
-    /// The next word; never, once nobody is there to say one. Cancel safe.
+    /// Returns the next message. Waits forever after the supervisor has closed the pipe. Cancel
+    /// safe.
     pub(crate) async fn next(&mut self) -> Word {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
@@ -154,7 +155,7 @@ mod tests {
         assert!(program.args(["-c", &script]).env(PIPE, &number).status().unwrap().success());
         assert_eq!(heard.next().await, Word::Beat);
         assert_eq!(heard.next().await, stuck("the API", 21));
-        // As the supervisor opens it, with nobody reading: it never waits.
+        // Opened as the supervisor does, but without a reader: a write must never block.
         let mut own = Heartbeat::open(number.parse().unwrap()).unwrap();
         for _ in 0..100_000 {
             own.say(&Word::Beat);

@@ -1,9 +1,9 @@
-//! Process 1 of the box: mounts, starts the supervisor, starts it again when it ends, collects
-//! orphans, and takes the machine down in order.
+//! Process 1 of the box. Process 1 mounts the volumes, starts and restarts the supervisor, collects
+//! orphans, and shuts the machine down in order.
 //!
-//! Nothing that can fail for a reason an owner could mend stops it: a box whose state cannot be
-//! mounted starts its supervisor all the same, in safe mode and without an owner to become, and
-//! tells it why, so that panel and web page can say so.
+//! A failure that an owner could repair never stops process 1. If the state volume cannot be
+//! mounted, the supervisor still starts, in safe mode and without an owner. The supervisor receives
+//! the reason, and shows it on the panel and the web page.
 
 mod back;
 mod falls;
@@ -39,50 +39,51 @@ use volumes::Found;
 pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
 use watchdog::Watchdog;
 
-/// The variable that tells the supervisor what process 1 could not do, for the owner to read.
+/// Environment variable for the supervisor: operations of process 1 that failed, worded for the
+/// owner.
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
-/// The variable that tells it that this start is in safe mode, and why.
+/// Environment variable for the supervisor: reason why this start is in safe mode.
 const SAFE_MODE: &str = "TINBOX_SAFE_MODE";
-/// The variable that tells it that the state volume cannot be used, and why.
+/// Environment variable for the supervisor: the state volume cannot be used.
 const WITHOUT_STATE: &str = "TINBOX_WITHOUT_STATE";
-/// The variable that tells it that nobody kept the time while the box was off.
+/// Environment variable for the supervisor: no battery kept the time while the box was off.
 pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
-/// How long the supervisor may take to end what it does.
+/// Maximum time that the supervisor may take to stop.
 const STOP: Duration = Duration::from_secs(15);
-/// How long the reason of a failed start stands on the console before the machine restarts.
+/// Time for which the console shows the reason of a failed start before the machine restarts.
 const READ_THE_REASON: Duration = Duration::from_secs(10);
 
-/// Whether this process is the first.
+/// Returns true if this process has the process ID 1.
 pub fn is_first_process() -> bool {
     std::process::id() == 1
 }
 
-/// How the machine is left.
+/// Action at the end of process 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// It starts again.
+    /// The machine starts again.
     Restart,
-    /// It switches itself off.
+    /// The machine powers off.
     PowerOff,
 }
 
-/// Why this start is in safe mode (FR-1), as a phrase; `None` when it is not. The same for as long
-/// as the machine runs.
+/// Reason why this start is in safe mode (FR-1), as a phrase, or `None` in normal mode. The value
+/// stays the same until the machine restarts.
 pub fn safe_mode() -> Option<String> {
     std::env::var(SAFE_MODE).ok()
 }
 
-/// True if this start is without its state volume, which does not mount: the box knows nothing of
-/// its owner, and [`safe_mode`] says why. The same for as long as the machine runs.
+/// True if the state volume could not be mounted at this start. The box then knows nothing of its
+/// owner, and [`safe_mode`] returns the reason. The value stays the same until the machine
+/// restarts.
 pub fn without_state() -> bool {
     std::env::var_os(WITHOUT_STATE).is_some()
 }
 
-/// Asks process 1 to take the machine down: by the signals that other first processes take too
-/// (busybox init).
+/// Requests a shutdown from process 1, by the signals that busybox init uses too.
 ///
 /// # Errors
-/// When this process may not.
+/// The process may not send signals to process 1.
 pub fn ask(leave: Leave) -> Result<(), Error> {
     let signal = match leave {
         Leave::Restart => Signal::TERM,
@@ -91,9 +92,10 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
     kill_process(Pid::INIT, signal).map_err(Error::io("ask process 1 to take the machine down"))
 }
 
-/// Be process 1, with `program` and its arguments as the supervisor. Never returns: the kernel
-/// panics when process 1 ends. `keys` are the box's, in its folder of the state volume, the one
-/// that opens the most first: a factory reset destroys them before anything else.
+/// Runs as process 1, with `program` and its arguments as the supervisor. Never returns, because
+/// the kernel panics when process 1 ends. `keys` are file names in the box's folder of the state
+/// volume. The first key protects the most data, and a factory reset destroys the keys before
+/// anything else.
 pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     volumes::console();
     let Found { mut trouble, time_is_a_guess, safe, lost } = volumes::mount(keys);
@@ -106,7 +108,8 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
         eprintln!("tinbox: {problem}");
     }
     let mut command = Command::new(program);
-    // A group of its own: what it leaves behind is found again.
+    // A process group of its own, so that the programs which the supervisor leaves behind can be
+    // killed.
     command.args(arguments).process_group(0);
     last.tell(&mut command);
     if !trouble.is_empty() {
@@ -140,7 +143,7 @@ fn give_up(reason: &str) -> Leave {
     Leave::Restart
 }
 
-/// Keeps the supervisor running until somebody asks for the machine's end.
+/// Keeps the supervisor running until a shutdown is requested.
 async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     let take = |kind| signal(kind).map_err(Error::io("take signals"));
     let mut children = take(SignalKind::child())?;
@@ -150,7 +153,8 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
         power_off: take(SignalKind::user_defined2())?,
     };
     let mut restarts = Restarts::default();
-    // Ends with the runtime: a machine that does not go down in order is restarted by it.
+    // The task stops with the runtime. The watchdog then restarts a machine that does not shut
+    // down.
     tokio::spawn(feed());
     tokio::spawn(async {
         tokio::time::sleep(falls::STEADY).await;
@@ -191,7 +195,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     }
 }
 
-/// The supervisor, and what it says of itself.
+/// Starts the supervisor, and returns it with the receiver of its heartbeats.
 fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
     let (heard, given) = Listener::new().map_err(Error::io("make a pipe"))?;
     command.env(PIPE, Listener::number(&given));
@@ -201,7 +205,7 @@ fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
     Ok((child, heard))
 }
 
-/// Returns once the supervisor was silent for too long: why.
+/// Returns the reason once the supervisor was silent for too long.
 async fn hangs(heard: &mut Listener) -> String {
     let mut vigil = Vigil::new(Instant::now());
     loop {
@@ -212,7 +216,7 @@ async fn hangs(heard: &mut Listener) -> String {
     }
 }
 
-/// Keeps the machine's watchdog quiet, where there is one.
+/// Resets the watchdog timer of the machine regularly, if it has a watchdog.
 async fn feed() {
     let mut watchdog = match Watchdog::start() {
         Ok(Some(watchdog)) => watchdog,
@@ -225,7 +229,7 @@ async fn feed() {
     }
 }
 
-/// Those who may ask for the machine's end.
+/// Signals that request a shutdown.
 struct Asked {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
@@ -236,14 +240,14 @@ impl Asked {
     async fn leave(&mut self) -> Leave {
         tokio::select! {
             _ = self.terminate.recv() => Leave::Restart,
-            // Control, Alt and Delete.
+            // The kernel sends SIGINT for Control-Alt-Delete.
             _ = self.interrupt.recv() => Leave::Restart,
             _ = self.power_off.recv() => Leave::PowerOff,
         }
     }
 }
 
-/// Collects every child that ends, until it is this one.
+/// Collects every child that ends, until the supervisor ends. Returns the status of the supervisor.
 async fn ended(child: &Child, children: &mut tokio::signal::unix::Signal) -> String {
     let ours = Pid::from_child(child);
     loop {
@@ -262,7 +266,7 @@ async fn ended(child: &Child, children: &mut tokio::signal::unix::Signal) -> Str
 }
 
 async fn stop(child: &Child, children: &mut tokio::signal::unix::Signal) {
-    // It may have ended just now.
+    // The signal fails if the supervisor has just ended.
     let _ = kill_process(Pid::from_child(child), Signal::TERM);
     if timeout(STOP, ended(child, children)).await.is_err() {
         eprintln!("tinbox: the supervisor did not stop in {} s", STOP.as_secs());
@@ -270,9 +274,9 @@ async fn stop(child: &Child, children: &mut tokio::signal::unix::Signal) {
     kill_rest(child);
 }
 
-/// Programs that the supervisor started and left behind.
+/// Kills the programs that the supervisor started and left behind.
 fn kill_rest(child: &Child) {
-    // Usually there is none.
+    // The group is usually empty, and the signal fails then.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
 }
 

@@ -1,10 +1,10 @@
-//! The host's edges: what the box and the agent ask of the Linux that they are the whole userland
-//! of. Process 1, its volumes, the network, update bundles.
+//! Access to the Linux host: process 1, volumes, network and update bundles. The box and the agent
+//! use this crate, as the only userland of their system.
 //!
-//! Never: a word of provisioning (machine, workflow, lease of somebody else), a decision that could
-//! be made without the host. What decides is pure and has tables for tests; what touches the kernel
-//! is thin.
-//! Enter at [`init::run`] (process 1), [`net::configure`] and [`bundle::Reader`].
+//! This crate must never handle provisioning (machines, workflows, leases of other machines), and
+//! never take a decision that does not need the host. Decisions are pure functions with table
+//! tests, and the code that calls the kernel is thin. Enter at [`init::run`] (process 1),
+//! [`net::configure`] and [`bundle::Reader`].
 
 pub mod bundle;
 pub mod clock;

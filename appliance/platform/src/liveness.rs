@@ -1,7 +1,8 @@
-//! Whether the box goes on: loops that must turn say so, and process 1 is told, who restarts a box
-//! that hangs (WD-2).
+//! Liveness of the box. Monitored loops report each turn, and process 1 receives the result and
+//! restarts a box that hangs (WD-2).
 //!
-//! A thread of its own tells: a runtime that hangs stops the loops, and is heard of all the same.
+//! A separate thread sends the heartbeats. If the async runtime hangs, the loops stop, and the
+//! thread still reports them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use crate::heartbeat::{EVERY, Heartbeat, Word};
 
-/// Every loop turns at least so often.
+/// Maximum time between two turns of a loop.
 const TURN: Duration = Duration::from_secs(20);
 
-/// The loops.
+/// Monitor of all loops that must keep running.
 pub struct LivenessMonitor {
     began: Instant,
     loops: Mutex<Vec<Arc<Turns>>>,
@@ -20,11 +21,12 @@ pub struct LivenessMonitor {
 
 struct Turns {
     name: &'static str,
-    /// Of the last one, since the heart began.
+    /// Time of the last turn, in milliseconds since the monitor was created.
     millis: AtomicU64,
 }
 
-/// A loop's own sign of life. A loop that ends drops it, and is not missed.
+/// Handle with which a loop reports its turns. A loop that ends drops the handle and is no longer
+/// monitored.
 #[derive(Clone)]
 pub struct LoopSignal {
     began: Instant,
@@ -32,7 +34,7 @@ pub struct LoopSignal {
 }
 
 impl LoopSignal {
-    /// The loop turned.
+    /// Records a turn of the loop.
     pub fn tick(&self) {
         self.turns.millis.store(millis(self.began.elapsed()), Ordering::Relaxed);
     }
@@ -45,7 +47,7 @@ impl Default for LivenessMonitor {
 }
 
 impl LivenessMonitor {
-    /// The sign of life of one more loop, called `name` where an owner reads it; it turned now.
+    /// Adds a loop and counts its first turn now. `name` is shown to the owner.
     pub fn pulse(&self, name: &'static str) -> LoopSignal {
         let turns = Arc::new(Turns { name, millis: AtomicU64::new(0) });
         let pulse = LoopSignal { began: self.began, turns: Arc::clone(&turns) };
@@ -54,7 +56,7 @@ impl LivenessMonitor {
         pulse
     }
 
-    /// Tells process 1 for as long as this process lives.
+    /// Starts the thread that sends heartbeats to process 1 until this process ends.
     pub fn beat(self: Arc<Self>, mut heartbeat: Heartbeat) {
         std::thread::spawn(move || {
             let mut told = false;
@@ -73,7 +75,7 @@ impl LivenessMonitor {
         });
     }
 
-    /// What there is to tell when the heart is `age` old.
+    /// Returns the message to send when the monitor is `age` old.
     fn word(&self, age: Duration) -> Word {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.retain(|turns| Arc::strong_count(turns) > 1);

@@ -1,5 +1,5 @@
-//! An interface up, with an address of its own and a default route: by DHCP or as somebody wrote
-//! it, on the wire itself or in a VLAN.
+//! Configuration of a network interface: its link, its IP address and a default route. The address
+//! comes from DHCP or from the settings, on the untagged network or in a VLAN.
 
 mod arp;
 mod bond;
@@ -23,27 +23,27 @@ pub use link::{Link, links, loopback_up};
 pub use link_local::{leave as leave_link_local, stand_in};
 pub use seen::{Seen, look};
 
-/// Bytes of an interface's name (IFNAMSIZ, less the zero at its end).
+/// Maximum length of an interface name in bytes (IFNAMSIZ without the terminating zero).
 pub const NAME_MAX: usize = 15;
 
-/// VLANs that a frame can be in (IEEE 802.1Q; 0 is none, 4095 is reserved).
+/// Valid VLAN IDs of a frame (IEEE 802.1Q; 0 means untagged, 4095 is reserved).
 pub const VLANS: RangeInclusive<u16> = 1..=4094;
 
-/// What an interface is to be.
+/// Requested configuration of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// Which one.
+    /// Selector of the interface to configure.
     pub interface: Which,
-    /// In this VLAN; otherwise on the wire itself.
+    /// VLAN ID, or `None` for the untagged network.
     pub vlan: Option<u16>,
-    /// Its address.
+    /// Source of the IP address.
     pub addressing: Addressing,
-    /// Who asks for it.
+    /// Identification that is sent to DHCP servers.
     pub caller: Caller,
 }
 
 impl Wanted {
-    /// The name of the interface that has the address in the end, as far as it is known.
+    /// Returns the name of the interface that gets the address, or `None` if it is not known yet.
     pub fn name(&self) -> Option<String> {
         match (&self.interface, self.vlan) {
             (Which::Name(name), None) => Some(name.clone()),
@@ -53,24 +53,23 @@ impl Wanted {
     }
 }
 
-/// What DHCP servers are told of this machine.
+/// Identification of this machine in DHCP requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Caller {
-    /// The vendor class (RFC 2132 section 9.13), at most 255 bytes.
+    /// Vendor class (RFC 2132 section 9.13), at most 255 bytes.
     pub class: &'static str,
-    /// The name that it would like to have (RFC 2132 section 3.14), at most 255 bytes; empty when
-    /// it has none.
+    /// Requested host name (RFC 2132 section 3.14), at most 255 bytes. Empty if none is requested.
     pub name: String,
 }
 
-/// An interface by what is known of it.
+/// Selector of a network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
-    /// The first with a link.
+    /// First interface with a link.
     Any,
-    /// The one with this hardware address.
+    /// Interface with this hardware address.
     Mac(MacAddr),
-    /// The one with this name.
+    /// Interface with this name.
     Name(String),
 }
 
@@ -94,34 +93,34 @@ impl fmt::Display for Which {
     }
 }
 
-/// Where an address comes from.
+/// Source of an IP address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Addressing {
-    /// A DHCP server's.
+    /// Lease of a DHCP server.
     Dhcp,
-    /// Written down.
+    /// Fixed address from the settings.
     Fixed(Address),
 }
 
-/// An address with what belongs to it.
+/// IPv4 address with its network parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
-    /// Ours.
+    /// Address of this machine.
     pub address: Ipv4Addr,
-    /// Bits of the network.
+    /// Prefix length of the network.
     pub prefix: u8,
-    /// The default route's gateway.
+    /// Gateway of the default route.
     pub router: Option<Ipv4Addr>,
     /// Name servers, at most [`NAME_SERVERS`].
     pub name_servers: Vec<Ipv4Addr>,
 }
 
-/// Name servers kept: as many as a resolver uses.
+/// Maximum number of name servers, equal to the limit of the resolver.
 pub const NAME_SERVERS: usize = 3;
-/// Time servers kept: enough for one of them to be wrong.
+/// Maximum number of time servers: enough to detect one wrong server.
 pub const TIME_SERVERS: usize = 4;
 
-/// The length of a netmask; `None` for one with a gap, which is none.
+/// Returns the prefix length of a netmask, or `None` for an invalid netmask with a gap.
 pub fn prefix_of(mask: Ipv4Addr) -> Option<u8> {
     let mask = mask.to_bits();
     let prefix = mask.leading_ones();

@@ -1,43 +1,44 @@
-//! What the kernel kept of its own end: the last lines before a panic, in the firmware's variables
-//! or in memory that a restart leaves alone.
+//! Last kernel messages before a panic, kept by the firmware or in memory that a restart does not
+//! clear (pstore).
 //!
-//! One panic is several records, each with a first line such as `Panic#1 Part2`; part 1 is the
-//! end. What a record holds is the kernel's, but its lines may say what a stranger's packet said.
+//! One panic gives several records, each with a first line such as `Panic#1 Part2`. Part 1 contains
+//! the newest lines. The kernel writes the records, but its lines may contain text from
+//! unauthenticated packets.
 
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The kept lines, on the state volume.
+/// File with the kept lines, on the state volume.
 const KEPT: &str = "last-panic";
-/// Bytes of them; the last ones say why.
+/// Maximum size in bytes. The last lines are kept, because they contain the reason.
 const KEPT_MAX: usize = 64 * 1024;
-/// Records that are looked at, and bytes of each.
+/// Maximum number of records to read, and maximum bytes of each.
 const RECORDS_MAX: usize = 256;
 const RECORD_MAX: u64 = 64 * 1024;
-/// Records of one panic are written within this time.
+/// Maximum time between the records of one panic.
 const TOGETHER: Duration = Duration::from_secs(60);
-/// Characters of a reason.
+/// Maximum length of a reason in characters.
 const REASON_MAX: usize = 200;
-/// What the kernel says last.
+/// Beginning of the kernel's last line at a panic.
 const PANIC: &str = "Kernel panic - not syncing: ";
-/// And what it says when it goes on, or is told to panic because of it.
+/// Beginnings of lines for a fault after which the kernel continues or panics.
 const FAULTS: [&str; 5] =
     ["BUG: ", "Oops: ", "kernel BUG at ", "general protection fault", "INFO: "];
 
-/// A kernel's end.
+/// Panic or fault of the previous kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panic {
-    /// The line that says why, without what every such line begins with.
+    /// Line with the reason, without the fixed beginning of such lines.
     pub reason: String,
-    /// When, as the machine's clock had it.
+    /// Time of the record by the clock of the machine.
     pub at: SystemTime,
 }
 
-/// Takes what `folder` (`/sys/fs/pstore`) holds: keeps the newest in `keep_in/last-panic` and
-/// removes the records, for the firmware has little room for them; they go also where the disk has
-/// no room. `None` when no kernel ended badly.
+/// Reads the records in `folder` (`/sys/fs/pstore`), keeps the newest text in `keep_in/last-panic`
+/// and removes the records. The firmware has little space, so the records are also removed when the
+/// disk is full. Returns `None` if no kernel panicked.
 pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
     let (records, paths) = records(folder);
     let found = newest(records);
@@ -45,8 +46,8 @@ pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
         && let Err(error) = durable_file::replace(keep_in, KEPT, text.as_bytes())
     {
         eprintln!("tinbox: cannot keep what the kernel said ({}): {error}", panic.reason);
-        // The next start tries again. A full disk stays full: then the same end would count as
-        // another one at each start, and the box be in safe mode for good.
+        // The next start tries again. On a full disk, the records must go: otherwise every start
+        // would count the same panic again, and the box would stay in safe mode.
         if !stdx::is_full(&error) {
             return found.map(|(panic, _)| panic);
         }
@@ -59,7 +60,7 @@ pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
     found.map(|(panic, _)| panic)
 }
 
-/// A record: its part of an end, which end, when, and its text.
+/// Record of pstore: first line, part number, time and text.
 #[derive(Debug, Clone)]
 struct Record {
     head: String,
@@ -68,7 +69,7 @@ struct Record {
     text: String,
 }
 
-/// The records of kernels' ends, and the files of all.
+/// Returns the records of kernel messages, and the paths of all files.
 fn records(folder: &Path) -> (Vec<Record>, Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return Default::default() };
     let paths: Vec<PathBuf> =
@@ -94,15 +95,15 @@ fn record(text: &str, at: SystemTime) -> Record {
     }
 }
 
-/// The last end: of a panic, and of the fault that came before it where both were written, the
-/// panic.
+/// Returns the newest panic with its text. If the kernel recorded both a fault and the panic that
+/// followed, the panic is returned.
 fn newest(mut records: Vec<Record>) -> Option<(Panic, String)> {
     let last = records.iter().map(|record| record.at).max()?;
     records.retain(|record| last.duration_since(record.at).is_ok_and(|gap| gap <= TOGETHER));
     let rank = |record: &Record| (record.head.starts_with("Panic"), record.head.clone());
     let head = records.iter().max_by_key(|record| rank(record))?.head.clone();
     records.retain(|record| record.head == head);
-    // The highest part is the oldest.
+    // The highest part number is the oldest.
     records.sort_by_key(|record| std::cmp::Reverse(record.part));
     let text: String = records.iter().map(|record| record.text.as_str()).collect();
     let from = text.ceil_char_boundary(text.len().saturating_sub(KEPT_MAX));
@@ -110,7 +111,7 @@ fn newest(mut records: Vec<Record>) -> Option<(Panic, String)> {
     Some((Panic { reason: reason(&text), at: last }, text))
 }
 
-/// Why, in the kernel's words.
+/// Returns the reason as the kernel wrote it.
 fn reason(text: &str) -> String {
     let after = |mark: &str| {
         let line = text.lines().rev().find(|line| line.contains(mark))?;

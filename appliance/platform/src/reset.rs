@@ -1,14 +1,15 @@
-//! How the box goes back: for one start without its settings (*safe*), or to what it was when it
-//! was flashed (*factory*) (FR-1). Here is who may ask for it at a start, and in which order a
-//! factory reset erases; `init` looks and does.
+//! Reset of the box: one start without its settings (*safe*), or back to the state in which it was
+//! flashed (*factory*) (FR-1). This module defines the sources of a request, and the order in which
+//! a factory reset erases. `init` looks for requests and carries them out.
 //!
-//! A factory reset is written down before anything of it is done, and the note goes last: whatever
-//! cuts it, the next start goes on. What asked for it is taken away second, so that it ends. The
-//! keys go before all that they open (FR-4), so no cut leaves secrets that somebody could read.
+//! A factory reset writes a note before its first change, and removes the note last. After an
+//! interruption, the next start continues. The request is removed second, so that the reset does
+//! not repeat forever. The keys are destroyed before the data that they encrypt (FR-4), so an
+//! interruption leaves no readable secrets.
 //!
-//! A state volume that takes no note stops no reset. The running box then writes the wish on the
-//! boot volume, over bytes that are there. At the start, what asked stays until the note finds the
-//! room that the erasing has made.
+//! A state volume that cannot take the note does not prevent the reset. The running box then writes
+//! the request to the boot volume, over existing bytes. At the start, the request stays until the
+//! erasing has freed space for the note.
 
 mod disk;
 
@@ -19,32 +20,32 @@ use crate::Error;
 use crate::slots::{BootVolume, Slot};
 pub use disk::{Disk, Host};
 
-/// On the state volume: which level was asked for, or has begun.
+/// File on the state volume with the level that was requested or has begun.
 pub const NOTE: &str = "reset";
-/// On the boot volume, for who has the disk in another machine; the second is what an editor of
-/// Windows makes of the first.
+/// Files on the boot volume, for an owner who has the disk in another machine. Windows editors add
+/// the suffix of the second name.
 pub const FILES: [&str; 2] = ["reset", "reset.txt"];
-/// The box's own folder of the state volume.
+/// Folder of the box on the state volume.
 const OWN: &str = "tinbox";
-/// What stays on the state volume: the note, up to the end; the time, which is nobody's secret; and
-/// what belongs to the file system.
+/// Names that stay on the state volume: the note until the end, the time, which is not secret, and
+/// the folder of the file system.
 const STAYS: [&str; 3] = [NOTE, "clock", "lost+found"];
-/// Bytes of a note or of a file that asks.
+/// Maximum size in bytes of a note or of a request file.
 pub const ASKING_MAX: u64 = 256;
-/// Folders in folders that are followed.
+/// Maximum depth of nested folders that are emptied.
 const DEPTH_MAX: usize = 64;
 
-/// A level of going back.
+/// Level of a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// One start without settings, which serves no machine and keeps everything.
+    /// One start without settings. The box serves no machine and keeps all data.
     Safe,
-    /// Everything but the systems in both slots is erased.
+    /// Erases everything except the systems in both slots.
     Factory,
 }
 
 impl Level {
-    /// In files, variables and on command lines.
+    /// Returns the name used in files, environment variables and on command lines.
     pub fn word(self) -> &'static str {
         match self {
             Self::Safe => "safe",
@@ -52,15 +53,15 @@ impl Level {
         }
     }
 
-    /// The level of this word.
+    /// Returns the level with this name.
     pub fn of(word: &str) -> Option<Self> {
         [Self::Safe, Self::Factory].into_iter().find(|level| level.word() == word)
     }
 
-    /// What a file says, as any editor leaves it.
+    /// Reads a request file. A byte order mark, surrounding white space and case are ignored.
     ///
     /// # Errors
-    /// It says something else; the sentence for whoever wrote it.
+    /// The text is not the name of a level. The error is worded for the owner.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         let text = String::from_utf8_lossy(text);
         let word = text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_ascii_lowercase();
@@ -70,20 +71,20 @@ impl Level {
     }
 }
 
-/// What was asked for at a start, by whom.
+/// Reset requests found at a start, by source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// The note of the state volume, or of the boot volume where that took none: the API, a page,
-    /// the panel, or a reset that was cut.
+    /// Note on the state volume, or on the boot volume if the state volume was full. The API, the
+    /// web page, the panel or an interrupted reset wrote it.
     pub note: Option<Level>,
-    /// The boot loader's menu.
+    /// Choice in the menu of the boot loader.
     pub menu: Option<Level>,
-    /// A file on the boot volume.
+    /// Request file on the boot volume.
     pub file: Option<Level>,
 }
 
 impl Asked {
-    /// The level that is meant, the one that goes further, and why, as a phrase.
+    /// Returns the requested level with its reason as a phrase. Factory wins over safe.
     pub fn level(&self) -> Option<(Level, &'static str)> {
         let all = [
             (self.note, "somebody asked for it at the box or over its API"),
@@ -98,37 +99,38 @@ impl Asked {
     }
 }
 
-/// Where everything lies.
+/// Folders and keys that a factory reset erases.
 #[derive(Debug, Clone, Copy)]
 pub struct Places<'a> {
-    /// The state volume.
+    /// Mount point of the state volume.
     pub state: &'a Path,
-    /// The cache's.
+    /// Mount point of the cache volume.
     pub cache: &'a Path,
-    /// Keys in the box's folder of the state volume, the one that opens the most first.
+    /// Names of keys in the box's folder of the state volume. The key that protects the most data
+    /// is first.
     pub keys: &'a [&'a str],
 }
 
-/// A step of a factory reset.
+/// Step of a factory reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Write down that it has begun.
+    /// Writes the note that the reset has begun.
     Note,
-    /// Take away what asked for it.
+    /// Removes the request of the reset.
     Answer,
-    /// Overwrite a file, then remove it.
+    /// Overwrites a file, then removes it.
     Shred(PathBuf),
-    /// Erase the owner's settings from the boot volume.
+    /// Erases the owner's settings from the boot volume.
     Unset,
-    /// Remove everything in a folder but what is named.
+    /// Removes everything in a folder except the listed names.
     Empty(PathBuf, &'static [&'static str]),
-    /// Tell the disk that it may forget what is free.
+    /// Tells the disk which blocks of the volume are free.
     Trim(PathBuf),
-    /// It is over.
+    /// Removes the note at the end of the reset.
     Close,
 }
 
-/// A factory reset, in its order.
+/// Returns the steps of a factory reset in order.
 pub fn plan(places: &Places<'_>) -> Vec<Step> {
     let own = places.state.join(OWN);
     let mut steps = vec![Step::Note, Step::Answer];
@@ -144,8 +146,8 @@ pub fn plan(places: &Places<'_>) -> Vec<Step> {
     steps
 }
 
-/// The same where the state volume has no room for the note: what asked for the reset stands in for
-/// it until the keys and all else are gone from there.
+/// Returns the steps if the state volume has no space for the note. The request then stays until
+/// the keys and all other data on the state volume are erased.
 fn plan_without_room(places: &Places<'_>) -> Vec<Step> {
     let mut steps = plan(places);
     let empty = Step::Empty(places.state.to_owned(), &STAYS);
@@ -155,10 +157,10 @@ fn plan_without_room(places: &Places<'_>) -> Vec<Step> {
     steps
 }
 
-/// Carries a factory reset out, from its note to its end; it can be carried out again.
+/// Runs a factory reset from its note to its end. The reset can be repeated.
 ///
 /// # Errors
-/// The first step that fails; the next start begins anew.
+/// Returns the error of the first step that fails. The next start begins again.
 pub fn erase(places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
     match carry_out(&plan(places), places, disk) {
         Err(Error::Io { source, .. }) if stdx::is_full(&source) => {
@@ -168,10 +170,11 @@ pub fn erase(places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
     }
 }
 
-/// Takes the steps. Each can be taken again.
+/// Runs the steps. Each step can be repeated.
 ///
 /// # Errors
-/// The first that fails; those behind it are not taken, and the next start begins anew.
+/// Returns the error of the first step that fails. Later steps do not run, and the next start
+/// begins again.
 pub fn carry_out(steps: &[Step], places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
     let note = places.state.join(NOTE);
     for step in steps {
@@ -197,7 +200,7 @@ pub fn carry_out(steps: &[Step], places: &Places<'_>, disk: &mut impl Disk) -> R
     Ok(())
 }
 
-/// Destroys a file: what lay in it is overwritten, on disk, before its name goes.
+/// Destroys a file: its contents are overwritten on the disk before its name is removed.
 fn shred(disk: &mut impl Disk, file: &Path) -> io::Result<()> {
     match disk.overwrite(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -226,7 +229,7 @@ fn empty(disk: &mut impl Disk, folder: &Path, stays: &[&str], depth: usize) -> i
     Ok(())
 }
 
-/// Asks for `level` at the next start, durably when this returns.
+/// Requests `level` for the next start. The request is durable when this function returns.
 ///
 /// # Errors
 /// Neither the state volume nor the boot volume can be written.
@@ -235,7 +238,7 @@ pub fn ask(level: Level) -> Result<(), Error> {
     ask_at(state, &BootVolume::own(), crate::init::running(), level)
 }
 
-/// The same; `state` is the folder of the state volume, where there is one.
+/// Requests `level` at `state`, the folder of the state volume, or else on the boot volume.
 fn ask_at(
     state: Option<&Path>,
     volume: &BootVolume,
@@ -251,7 +254,7 @@ fn ask_at(
     ask_on_boot_volume(volume, running, level)
 }
 
-/// Asks for `level` at the next start without the state volume.
+/// Requests `level` for the next start without using the state volume.
 pub(crate) fn ask_on_boot_volume(
     volume: &BootVolume,
     running: Slot,
@@ -260,7 +263,7 @@ pub(crate) fn ask_on_boot_volume(
     volume.change(running, |variables| variables.ask(level.word()))
 }
 
-/// Looks who asks. A file that cannot be read as a level is a sentence in `trouble`.
+/// Reads all requests. An invalid request file adds a sentence to `trouble`.
 pub(crate) fn look(
     state: &Path,
     boot: &Path,

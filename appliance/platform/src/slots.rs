@@ -1,10 +1,10 @@
-//! Which of the two systems the boot loader starts: the variables of `image/boot/grub.cfg`, read
-//! and changed from the running box.
+//! Slot variables of the boot loader (`image/boot/grub.cfg`), which choose the system to start. The
+//! running box reads and changes them.
 //!
-//! The block is GRUB's own (`grub-core/lib/envblk.c`): 1024 bytes, a signature line, lines of
-//! `name=value`, and `#` up to the end. GRUB writes it back by the list of its disk blocks, so it
-//! must never move nor change its size. What the box changes lies in the first 512 bytes, one
-//! sector, which a disk writes whole or not at all.
+//! The format of the block is GRUB's (`grub-core/lib/envblk.c`): 1024 bytes, a signature line,
+//! lines of `name=value`, and `#` as padding. GRUB writes the block back to a list of disk blocks,
+//! so the file must never move or change its size. The box only changes the first 512 bytes. These
+//! bytes are one sector, which a disk writes completely or not at all.
 
 mod erase;
 mod fill;
@@ -17,48 +17,49 @@ pub use crate::bundle::Slot;
 pub use fill::{Filling, KERNEL_MAX};
 pub use volume::BootVolume;
 
-/// Bytes of the block.
+/// Size of the block in bytes.
 pub const BYTES: usize = 1024;
-/// What it begins with.
+/// First line of the block.
 const SIGNATURE: &[u8] = b"# GRUB Environment Block\n";
-/// The slots, the wanted one first.
+/// Variable with the slots, preferred slot first.
 const ORDER: &str = "ORDER";
-/// The slot whose system is new and has not proved itself yet. GRUB does not know it: how often a
-/// slot was started says nothing of why.
+/// Variable with the slot whose new system has not been confirmed yet. GRUB does not use it,
+/// because its start counter does not say why a slot was started.
 const TRIAL: &str = "TRIAL";
-/// What was chosen in GRUB's menu: a level of `reset`.
+/// Variable with the choice in GRUB's menu: a level of `reset`.
 const RESET: &str = "RESET";
-/// A reset that the running box could not note on its state volume: a level of `reset`.
+/// Variable with a reset that the running box could not note on its state volume: a level of
+/// `reset`.
 const ASKED: &str = "ASKED";
-/// Starts that a new system has: GRUB's three, but for this many.
+/// Start counter of a new system. One of GRUB's three starts is already counted as used.
 const TRIES_SPENT: &str = "1";
 
-/// Why a block is of no use.
+/// Reason why a block is invalid.
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
 pub enum Damage {
-    /// It was cut, or something was appended.
+    /// The block was truncated or extended.
     #[error("it has {0} bytes instead of {BYTES}")]
     Size(usize),
-    /// Something else was written over it.
+    /// The first line is not GRUB's signature.
     #[error("it does not begin as GRUB's does")]
     Signature,
-    /// A line is no variable.
+    /// A line is not of the form `name=value`.
     #[error("line {0} is no variable")]
     Line(usize),
-    /// There are more variables than fit.
+    /// The variables do not fit into the block.
     #[error("its variables need {0} bytes, and {BYTES} is all there is")]
     Full(usize),
 }
 
-/// The variables, those that the box does not know among them, in their order.
+/// Variables of the block in their order, including variables that the box does not know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment(Vec<(String, String)>);
 
 impl Environment {
-    /// Reads a block.
+    /// Parses a block.
     ///
     /// # Errors
-    /// When it is damaged. GRUB would not use it either.
+    /// The block is damaged. GRUB ignores such a block too.
     pub fn parse(block: &[u8]) -> Result<Self, Damage> {
         if block.len() != BYTES {
             return Err(Damage::Size(block.len()));
@@ -83,8 +84,8 @@ impl Environment {
         Ok(Self(variables))
     }
 
-    /// What can still be said when the block is damaged: `running` works, since it runs; nobody
-    /// knows of the other.
+    /// Returns default variables for a damaged block. The `running` slot is good, because it runs.
+    /// The state of the other slot is unknown, so it is marked bad.
     pub fn mended(running: Slot) -> Self {
         let mut mended = Self::default();
         mended.prefer(running);
@@ -93,10 +94,10 @@ impl Environment {
         mended
     }
 
-    /// The block.
+    /// Returns the variables as a block.
     ///
     /// # Errors
-    /// When the variables do not fit.
+    /// The variables do not fit.
     pub fn block(&self) -> Result<[u8; BYTES], Damage> {
         let mut text = SIGNATURE.to_vec();
         for (name, value) in &self.0 {
@@ -115,59 +116,61 @@ impl Environment {
         Ok(block)
     }
 
-    /// The slot that is wanted first; `None` when the variable is damaged.
+    /// Returns the preferred slot, or `None` if the variable is damaged.
     pub fn first(&self) -> Option<Slot> {
         slot(self.get(ORDER)?.split_whitespace().next()?)
     }
 
-    /// The slot whose system is on trial, if any.
+    /// Returns the slot whose new system is not confirmed yet, if any.
     pub fn trial(&self) -> Option<Slot> {
         slot(self.get(TRIAL)?)
     }
 
-    /// What was chosen in the boot menu, if anything: a word of `reset::Level`.
+    /// Returns the choice in the boot menu, if any: the name of a `reset::Level`.
     pub fn wish(&self) -> Option<&str> {
         self.get(RESET).filter(|wish| !wish.is_empty())
     }
 
-    /// The reset that the running box was asked for, if any: a word of `reset::Level`.
+    /// Returns the reset requested from the running box, if any: the name of a `reset::Level`.
     pub fn asked(&self) -> Option<&str> {
         self.get(ASKED)
     }
 
-    /// The running box was asked for `level`, a word of `reset::Level`.
+    /// Records a reset request of the running box. `level` is the name of a `reset::Level`.
     pub fn ask(&mut self, level: &str) {
         self.set(ASKED.to_owned(), level);
     }
 
-    /// Forgets the reset that was chosen in the boot menu or asked of the running box: it is done.
+    /// Removes both reset requests after the reset: the choice in the boot menu and the request of
+    /// the running box.
     pub fn forget_wish(&mut self) {
         self.0.retain(|(name, _)| name != RESET && name != ASKED);
     }
 
-    /// Whether it holds a whole system.
+    /// Returns true if the slot holds a complete system.
     pub fn whole(&self, slot: Slot) -> bool {
         self.get(&name(slot, "OK")) == Some("1")
     }
 
-    /// How often it was started since it last said that it works; `None` when that is damaged.
+    /// Returns the number of starts since the system last confirmed that it works, or `None` for a
+    /// damaged variable.
     pub fn tries(&self, slot: Slot) -> Option<u8> {
         self.get(&name(slot, "TRY"))?.parse().ok()
     }
 
-    /// It holds a whole system, and all its starts are ahead of it.
+    /// Marks a slot as complete and resets its start counter.
     pub fn mark_good(&mut self, slot: Slot) {
         self.set(name(slot, "OK"), "1");
         self.set(name(slot, "TRY"), "0");
     }
 
-    /// It is not to be started.
+    /// Marks a slot as not bootable.
     pub fn mark_bad(&mut self, slot: Slot) {
         self.set(name(slot, "OK"), "0");
     }
 
-    /// It holds a whole system that is to be started next, twice at most unless it says that it
-    /// works. The other one, which wrote it, has all its starts before it again.
+    /// Makes a complete system the next to start. GRUB starts it at most twice unless it confirms
+    /// that it works. The start counter of the other slot, which wrote it, is reset.
     pub fn put_on_trial(&mut self, slot: Slot) {
         self.set(name(slot, "OK"), "1");
         self.set(name(slot, "TRY"), TRIES_SPENT);
@@ -176,18 +179,18 @@ impl Environment {
         self.set(TRIAL.to_owned(), letter(slot));
     }
 
-    /// No system is on trial any more.
+    /// Ends the trial of a new system.
     pub fn end_trial(&mut self) {
         self.0.retain(|(name, _)| name != TRIAL);
     }
 
-    /// It is wanted before the other.
+    /// Makes a slot preferred over the other one.
     pub fn prefer(&mut self, slot: Slot) {
         self.set(ORDER.to_owned(), &[slot, slot.other()].map(letter).join(" "));
     }
 
     fn get(&self, name: &str) -> Option<&str> {
-        // Of two, GRUB's load_env keeps the last.
+        // For a repeated name, GRUB's load_env keeps the last value.
         let found = self.0.iter().rev().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
@@ -204,7 +207,7 @@ fn name(slot: Slot, what: &str) -> String {
     format!("{}_{what}", letter(slot))
 }
 
-/// As GRUB's script knows it.
+/// Returns the letter that GRUB's script uses for the slot.
 fn letter(slot: Slot) -> &'static str {
     match slot {
         Slot::A => "A",
@@ -220,8 +223,8 @@ fn slot(letter: &str) -> Option<Slot> {
     }
 }
 
-/// The first line of `text` without its escapes, and what follows. A line without an end ends with
-/// the block, as padding does.
+/// Returns the first line of `text` without its escapes, and the rest. A line without a line feed
+/// ends with the block, as padding does.
 fn next_line(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let (mut line, mut at) = (Vec::new(), 0);
     while let Some(byte) = text.get(at) {

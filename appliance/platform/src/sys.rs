@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper offers. All of the crate's unsafe code is here.
+//! System calls for which no safe wrapper exists. All unsafe code of the crate is in this module.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
@@ -8,28 +8,29 @@ use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use socket2::{Domain, Protocol, SockAddr, SockAddrStorage, Socket, Type};
 
-/// `ETH_P_LLDP` of `linux/if_ether.h`.
+/// EtherType of LLDP (`ETH_P_LLDP` in `linux/if_ether.h`).
 const LLDP: u16 = 0x88cc;
-/// The nearest bridge (IEEE 802.1AB, table 7-1).
+/// Multicast address of the nearest bridge (IEEE 802.1AB, table 7-1).
 const NEAREST_BRIDGE: [u8; 8] = [0x01, 0x80, 0xc2, 0, 0, 0x0e, 0, 0];
 
-/// Swap to a device that holds a swap area (swapon(2)).
+/// Enables swapping to a device with a swap area (swapon(2)).
 pub fn swap_on(device: &CStr) -> io::Result<()> {
-    // SAFETY: the kernel reads the text up to its end, which a CStr has, and keeps nothing of it.
+    // SAFETY: the kernel reads the text up to its terminating zero, which a CStr has, and keeps no
+    // pointer to it.
     let result = unsafe { libc::swapon(device.as_ptr(), 0) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A socket for the ARP frames of one interface, by its number (packet(7)); it does not block.
+/// Opens a non-blocking socket for the ARP frames of one interface, given by its index (packet(7)).
 pub fn arp_socket(interface: u32) -> io::Result<OwnedFd> {
     let protocol = u16::try_from(libc::ETH_P_ARP).unwrap_or_default().to_be();
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: it takes three numbers.
+    // SAFETY: socket(2) takes three numbers and no pointer.
     let socket = unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(protocol)) };
     if socket < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave this number to us, and nobody else has it.
+    // SAFETY: the kernel just returned this descriptor to this function, and no other code owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let address = libc::sockaddr_ll {
         sll_family: u16::try_from(libc::AF_PACKET).unwrap_or_default(),
@@ -46,9 +47,9 @@ pub fn arp_socket(interface: u32) -> io::Result<OwnedFd> {
     if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
-/// A socket that hears the LLDP frames of one interface, from behind their Ethernet header.
+/// Opens a socket that receives the LLDP frames of one interface, without their Ethernet header.
 pub fn lldp_socket(index: u32) -> io::Result<Socket> {
-    // No protocol until it is bound: frames of other interfaces would be in its queue by then.
+    // The protocol is set by bind. Otherwise frames of other interfaces could be queued before it.
     let socket = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(0)))?;
     let length = size_of::<libc::sockaddr_ll>();
     let mut storage = SockAddrStorage::zeroed();
@@ -66,8 +67,8 @@ pub fn lldp_socket(index: u32) -> io::Result<Socket> {
         mr_alen: 6,
         mr_address: NEAREST_BRIDGE,
     };
-    // SAFETY: the kernel reads `request` for its size, and it outlives the call; the descriptor is
-    // open for as long as `socket`.
+    // SAFETY: the kernel reads `request` with its size, and `request` outlives the call. The
+    // descriptor is open for as long as `socket`.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -80,8 +81,8 @@ pub fn lldp_socket(index: u32) -> io::Result<Socket> {
     if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Let the clock run faster or slower until it has made up for `micros` (adjtimex(2)): 500 ppm, a
-/// second in half an hour.
+/// Lets the clock run faster or slower until it has compensated `micros` (adjtimex(2)). The rate is
+/// 500 ppm, one second in half an hour.
 pub fn slew(micros: i64) -> io::Result<()> {
     // SAFETY: a timex is numbers and padding, for which all zeros are a value.
     let mut change: libc::timex = unsafe { std::mem::zeroed() };
@@ -92,8 +93,8 @@ pub fn slew(micros: i64) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Whether somebody keeps the clock right (adjtimex(2)): the kernel forgets it by itself when
-/// nobody has for long.
+/// Returns true if a time service keeps the clock synchronized (adjtimex(2)). The kernel clears the
+/// state by itself after a long time without updates.
 pub fn clock_is_kept() -> io::Result<bool> {
     // SAFETY: a timex is numbers and padding, for which all zeros are a value.
     let mut said: libc::timex = unsafe { std::mem::zeroed() };
@@ -106,7 +107,7 @@ pub fn clock_is_kept() -> io::Result<bool> {
     Ok(result != libc::TIME_ERROR && said.status & libc::STA_UNSYNC == 0)
 }
 
-/// From `linux/blkpg.h`.
+/// Requests of `linux/blkpg.h` for partitions.
 const BLKPG: libc::Ioctl = 0x1269;
 const BLKPG_RESIZE_PARTITION: libc::c_int = 3;
 /// `struct blkpg_partition` of `linux/blkpg.h`.
@@ -126,7 +127,8 @@ struct BlockChange {
     data: *mut BlockPartition,
 }
 
-/// Tell the kernel where a partition of this disk is now: first byte and bytes. It may be in use.
+/// Tells the kernel the new position of a partition of this disk, as first byte and size in bytes.
+/// The partition may be in use.
 pub fn resize_partition(disk: &File, number: u32, (start, length): (u64, u64)) -> io::Result<()> {
     let mut partition = BlockPartition {
         start: i64::try_from(start).map_err(io::Error::other)?,
@@ -146,17 +148,17 @@ pub fn resize_partition(disk: &File, number: u32, (start, length): (u64, u64)) -
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `EXT4_IOC_RESIZE_FS` of `fs/ext4/ext4.h`: `_IOW('f', 16, __u64)`.
+/// Request number of `EXT4_IOC_RESIZE_FS` in `fs/ext4/ext4.h`: `_IOW('f', 16, __u64)`.
 const EXT4_RESIZE: libc::Ioctl = 0x4008_6610;
 
-/// Make the mounted ext4 of this folder `blocks` of its blocks large; never smaller.
+/// Grows the mounted ext4 file system of this folder to `blocks` of its blocks. It never shrinks.
 pub fn resize_ext4(folder: &File, blocks: u64) -> io::Result<()> {
     // SAFETY: the kernel reads one 64-bit number, which lives during the call.
     let result = unsafe { libc::ioctl(folder.as_raw_fd(), EXT4_RESIZE, &raw const blocks) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `FITRIM` of `linux/fs.h`: `_IOWR('X', 121, struct fstrim_range)`.
+/// Request number of `FITRIM` in `linux/fs.h`: `_IOWR('X', 121, struct fstrim_range)`.
 const TRIM: libc::Ioctl = 0xc018_5879u32 as libc::Ioctl;
 /// `struct fstrim_range` of `linux/fs.h`.
 #[repr(C)]
@@ -166,7 +168,7 @@ struct TrimRange {
     least: u64,
 }
 
-/// Tell the disk below the mounted file system of this folder which of its blocks are free.
+/// Tells the disk which blocks are free in the mounted file system of this folder.
 pub fn trim(folder: &File) -> io::Result<()> {
     let mut range = TrimRange { start: 0, length: u64::MAX, least: 0 };
     // SAFETY: the kernel reads and writes one fstrim_range, which has its layout and lives during
@@ -175,10 +177,10 @@ pub fn trim(folder: &File) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `FIBMAP` of `linux/fs.h`: `_IO(0x00, 1)`.
+/// Request number of `FIBMAP` in `linux/fs.h`: `_IO(0x00, 1)`.
 const BLOCK_OF: libc::Ioctl = 1;
 
-/// The block of the file system that the block `index` of a file lies in; 0 for none.
+/// Returns the block of the file system for block `index` of a file, or 0 for a hole.
 pub fn block_of(file: &File, index: i32) -> io::Result<u32> {
     let mut block = index;
     // SAFETY: the kernel reads and writes one int, which lives during the call.
@@ -186,10 +188,11 @@ pub fn block_of(file: &File, index: i32) -> io::Result<u32> {
     if result == 0 { Ok(block.cast_unsigned()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// `WDIOC_SETTIMEOUT` of `linux/watchdog.h`: `_IOWR('W', 6, int)`.
+/// Request number of `WDIOC_SETTIMEOUT` in `linux/watchdog.h`: `_IOWR('W', 6, int)`.
 const WATCHDOG_SET_TIMEOUT: libc::Ioctl = 0xc004_5706u32 as libc::Ioctl;
 
-/// Let the watchdog wait for `seconds`; those that it took, which may be others.
+/// Sets the timeout of the watchdog in seconds. Returns the timeout that the driver accepted, which
+/// may differ.
 pub fn watchdog_timeout(watchdog: &File, seconds: i32) -> io::Result<i32> {
     let mut seconds: libc::c_int = seconds;
     // SAFETY: the kernel reads and writes one int, which lives during the call.
@@ -205,17 +208,17 @@ struct PathBeneath {
     folder: libc::c_int,
 }
 
-/// Version of Landlock that the kernel has.
+/// Returns the Landlock version of the kernel.
 pub fn landlock_version() -> io::Result<u32> {
     const ASK_VERSION: u32 = 1;
     let none = std::ptr::null::<u8>();
-    // SAFETY: with this flag the kernel takes no pointer, and gives a number.
+    // SAFETY: with this flag the kernel takes no pointer and returns a number.
     let version =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, none, 0_usize, ASK_VERSION) };
     u32::try_from(version).map_err(|_| io::Error::last_os_error())
 }
 
-/// Empty rules of Landlock, which handle these accesses to files.
+/// Creates an empty Landlock ruleset that handles these accesses to files.
 pub fn landlock_rules(handled: u64) -> io::Result<OwnedFd> {
     let (attribute, size) = (&raw const handled, size_of::<u64>());
     // SAFETY: the kernel reads the first version of landlock_ruleset_attr, which is one 64-bit
@@ -225,11 +228,11 @@ pub fn landlock_rules(handled: u64) -> io::Result<OwnedFd> {
     if rules < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the kernel just gave this number to us, and nobody else has it.
+    // SAFETY: the kernel just returned this descriptor to this function, and no other code owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(rules) })
 }
 
-/// Let `access` be used on `place`, and below it.
+/// Allows `access` on `place` and everything below it.
 pub fn landlock_grant(rules: &OwnedFd, place: &OwnedFd, access: u64) -> io::Result<()> {
     const PATH_BENEATH: u32 = 1;
     let rule = PathBeneath { access, folder: place.as_raw_fd() };
@@ -240,21 +243,22 @@ pub fn landlock_grant(rules: &OwnedFd, place: &OwnedFd, access: u64) -> io::Resu
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Hold this thread, and those it starts, to `rules` for good.
+/// Restricts this thread, and all threads that it starts later, to `rules` permanently.
 pub fn landlock_restrict(rules: &OwnedFd) -> io::Result<()> {
-    // SAFETY: it takes two numbers, of which the first is an open descriptor.
+    // SAFETY: the call takes two numbers, of which the first is an open descriptor.
     let result =
         unsafe { libc::syscall(libc::SYS_landlock_restrict_self, rules.as_raw_fd(), 0_u32) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The open descriptor of this number, which the process inherited for itself alone. Call it once
-/// for each number.
+/// Takes ownership of an inherited descriptor by its number. The caller must be its only owner, and
+/// call this function once for each number.
 pub fn inherited(number: i32) -> io::Result<OwnedFd> {
-    // SAFETY: fcntl(2) takes numbers, and fails for one that is not open.
+    // SAFETY: fcntl(2) takes numbers, and fails for a descriptor that is not open.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open, and by the words of the caller nobody else closes it.
+    // SAFETY: the descriptor is open, and by the contract above the caller is its only owner, so no
+    // other code closes it.
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }

@@ -1,12 +1,13 @@
-//! Secrets sealed to the TPM of this board and to the state of its Secure Boot, by TPM 2.0
-//! commands to `/dev/tpmrm0`.
+//! Secrets sealed to the TPM of this board and to the state of its Secure Boot, by TPM 2.0 commands
+//! to `/dev/tpmrm0`.
 //!
-//! A sealed secret opens on the board that sealed it alone, while PCR 7 is as it was: Secure Boot
-//! on or off, its keys and its revocations. PCR 7 survives an update of the box. PCR 4 and 9 do
-//! not: they hold the loader and the kernel, which an update replaces. So another system that this
-//! board is allowed to start can open the secret too; a disk in another board cannot.
+//! A sealed secret can only be unsealed on the board that sealed it, and only while PCR 7 is
+//! unchanged. PCR 7 contains the state of Secure Boot, its keys and its revocations. PCR 7 survives
+//! an update of the box. PCR 4 and 9 would change: they contain the loader and the kernel, which an
+//! update replaces. Another system that this board is allowed to start can therefore unseal the
+//! secret too. A disk in another board cannot.
 //!
-//! The secret crosses the wires of a discrete TPM in the clear.
+//! The secret crosses the bus of a discrete TPM unencrypted.
 //!
 //! Enter at [`Tpm::open`].
 
@@ -20,73 +21,73 @@ use wire::{Fields, Session};
 
 /// The device with the kernel's resource manager.
 const DEVICE: &str = "/dev/tpmrm0";
-/// Register of the state of Secure Boot (TCG, "PC Client Platform Firmware Profile" §3.3.4.8).
+/// PCR with the state of Secure Boot (TCG, "PC Client Platform Firmware Profile" §3.3.4.8).
 const SECURE_BOOT: u8 = 7;
-/// Beginning of a sealed secret as it is stored; then private and public part, each after its
-/// count.
+/// Magic bytes at the start of a stored secret. The private and the public part follow, each after
+/// its length.
 const MAGIC: &[u8; 8] = b"tinboxT1";
-/// Bytes of the longest secret (`MAX_SYM_DATA`).
+/// Maximum length of a secret in bytes (`MAX_SYM_DATA`).
 pub const SECRET_MAX: usize = 128;
-/// Bits of a response code that name the error of a session, parameter or handle
-/// (`TPM_RC_FMT1`), and the errors: the object is of another TPM, the policy does not hold.
+/// Bits of a response code that name the error of a session, parameter or handle (`TPM_RC_FMT1`).
+/// The two errors mean that another TPM made the object, and that the policy does not match.
 const FORMAT_1: u32 = 0x0bf;
 const INTEGRITY: u32 = 0x09f;
 const POLICY_FAIL: u32 = 0x09d;
 
-/// A secret that is not sealed or unsealed.
+/// Error of sealing or unsealing a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The device does not work.
+    /// Communication with the device failed.
     #[error("cannot {doing} by the TPM")]
     Device {
-        /// The step.
+        /// Operation that failed, as a verb phrase.
         doing: &'static str,
-        /// Its reason.
+        /// Error that the kernel returned.
         #[source]
         source: io::Error,
     },
-    /// The TPM refuses.
+    /// The TPM returned an error code.
     #[error(
         "cannot {doing} by the TPM: it answers {code:#x}; look the code up with tpm2_rc_decode"
     )]
     Refused {
-        /// The step.
+        /// Operation that failed, as a verb phrase.
         doing: &'static str,
-        /// `TPM_RC`.
+        /// Response code of the TPM (`TPM_RC`).
         code: u32,
     },
-    /// Another TPM sealed the secret, or this one has been cleared since.
+    /// Another TPM sealed the secret, or this TPM was cleared since then.
     #[error("it is sealed to another TPM: the disk is in another board, or the TPM was cleared")]
     OtherTpm,
-    /// The state of Secure Boot is another one.
+    /// The state of Secure Boot has changed.
     #[error(
         "it is sealed to another state of Secure Boot: change it back in the firmware's settings"
     )]
     Changed,
-    /// The stored bytes are not what was sealed.
+    /// The stored bytes are not a complete sealed secret.
     #[error("it is damaged")]
     Damaged,
-    /// The secret does not fit.
+    /// The secret is longer than [`SECRET_MAX`].
     #[error("a TPM seals at most {SECRET_MAX} bytes, found {0}")]
     TooLong(usize),
 }
 
-/// Something that seals short secrets to the board that it is in.
+/// Device that seals short secrets to its board.
 pub trait Sealer {
-    /// Seals a secret of at most [`SECRET_MAX`] bytes. The result may lie in the open.
+    /// Seals a secret of at most [`SECRET_MAX`] bytes. The result may be stored without protection.
     ///
     /// # Errors
-    /// The TPM refuses, or does not work.
+    /// The TPM returns an error or does not respond.
     fn seal(&mut self, secret: &[u8]) -> Result<Vec<u8>, Error>;
 
-    /// The secret that [`Sealer::seal`] sealed.
+    /// Returns the secret from the result of [`Sealer::seal`].
     ///
     /// # Errors
     /// Another TPM sealed it, or Secure Boot is in another state.
     fn unseal(&mut self, sealed: &[u8]) -> Result<Vec<u8>, Error>;
 }
 
-/// True for a sealed secret as it is stored.
+/// True if `stored` is a sealed secret with both of its parts.
 pub fn is_sealed(stored: &[u8]) -> bool {
     parts(stored).is_some()
 }
@@ -96,10 +97,10 @@ pub fn is_sealed(stored: &[u8]) -> bool {
 pub struct Tpm<D>(D);
 
 impl Tpm<File> {
-    /// The TPM of this board; `None` when there is none.
+    /// Opens the TPM of this board. Returns `None` if the board has no TPM.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The device exists but cannot be opened.
     pub fn open() -> Result<Option<Self>, Error> {
         match OpenOptions::new().read(true).write(true).open(Path::new(DEVICE)) {
             Ok(device) => Ok(Some(Self(device))),
@@ -122,7 +123,7 @@ impl<D: Read + Write> Sealer for Tpm<D> {
             let doing = "seal a secret";
             let answer = tpm.ask(doing, &wire::create(parent, secret, &policy))?;
             answer.take(doing, |fields| {
-                // Their size stands before the parameters.
+                // The size of the parameters precedes them.
                 fields.u32()?;
                 let (private, public) = (fields.sized()?, fields.sized()?);
                 let mut sealed = MAGIC.to_vec();
@@ -168,7 +169,7 @@ impl<D: Read + Write> Tpm<D> {
         done
     }
 
-    /// With a session that is bound to the present state of Secure Boot.
+    /// Runs `work` with a session that is bound to the current value of PCR 7.
     fn with_session<T>(
         &mut self,
         kind: Session,
@@ -188,7 +189,7 @@ impl<D: Read + Write> Tpm<D> {
         done
     }
 
-    /// One that the TPM has forgotten by itself is no loss.
+    /// Frees a handle. An error is ignored, because the TPM may already have freed the handle.
     fn forget(&mut self, handle: u32) {
         let _ = self.ask("forget a handle", &wire::flush(handle));
     }
@@ -204,13 +205,13 @@ impl<D: Read + Write> Tpm<D> {
     }
 }
 
-/// Parts of a stored secret: private and public.
+/// Returns the private and the public part of a stored secret.
 fn parts(sealed: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Fields::of(sealed.strip_prefix(MAGIC)?);
     Some((fields.sized()?, fields.sized()?))
 }
 
-/// An answer without an error.
+/// Response of the TPM with a success code.
 struct Answer(Vec<u8>);
 
 impl Answer {
@@ -229,7 +230,8 @@ fn unreadable(doing: &'static str) -> Error {
     Error::Device { doing, source }
 }
 
-/// Codes of the form `TPM_RC_FMT1` name the parameter, handle or session too.
+/// Maps a response code to an error. The mask removes the parameter, handle or session number from
+/// codes of the form `TPM_RC_FMT1`.
 fn refused(doing: &'static str, code: u32) -> Error {
     match code & FORMAT_1 {
         INTEGRITY => Error::OtherTpm,
@@ -238,8 +240,8 @@ fn refused(doing: &'static str, code: u32) -> Error {
     }
 }
 
-/// Writes a command and reads its whole answer. A device gives the answer at once, a stream may
-/// give it in pieces.
+/// Writes a command and reads the complete response. A device returns the response at once, a
+/// stream may return it in pieces.
 fn exchange(device: &mut (impl Read + Write), command: &[u8]) -> io::Result<Vec<u8>> {
     device.write_all(command)?;
     let mut answer = vec![0; wire::ANSWER_MAX];

@@ -1,4 +1,4 @@
-//! Swap in compressed memory: a box with 1 GB has no disk that it may wear.
+//! Swap space in compressed memory. A box with 1 GB has no disk that swapping may wear out.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
@@ -6,18 +6,18 @@ use std::path::Path;
 
 use crate::{Error, sys};
 
-/// The device, which the kernel makes at its start.
+/// Device that the kernel creates at boot.
 const DEVICE: &str = "/dev/zram0";
 const SYSFS: &str = "/sys/block/zram0";
-/// Of memory, the part that may be swapped: it compresses to about a third.
+/// Divisor of the memory size: half of the memory may be swapped. It compresses to about a third.
 const PART: u64 = 2;
-/// Bytes of a page, and of the swap area's header.
+/// Size in bytes of a page, and of the header of a swap area.
 const PAGE: usize = 4096;
 
-/// Begins to swap.
+/// Enables swapping to compressed memory. A kernel without the device is accepted.
 ///
 /// # Errors
-/// When the kernel refuses; a kernel without the device is no error.
+/// The kernel refuses one of the steps.
 pub fn swap() -> Result<(), Error> {
     if !Path::new(SYSFS).is_dir() {
         return Ok(());
@@ -36,14 +36,14 @@ pub fn swap() -> Result<(), Error> {
     attempt().map_err(Error::io("swap into compressed memory"))
 }
 
-/// Bytes of memory, of `/proc/meminfo`; 0 where it does not say.
+/// Reads the memory size in bytes from `/proc/meminfo`, or 0 if the line is missing.
 fn memory(text: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
     kib.unwrap_or_default().saturating_mul(1024)
 }
 
-/// `union swap_header` of `linux/swap.h`, version 1: what `mkswap` writes.
+/// Writes the header that `mkswap` writes: `union swap_header` of `linux/swap.h`, version 1.
 fn write_header(device: &File, size: u64) -> std::io::Result<()> {
     const VERSION: usize = 1024;
     const LAST_PAGE: usize = VERSION + 4;

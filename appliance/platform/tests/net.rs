@@ -1,5 +1,5 @@
-//! Addresses from a real DHCP server (dnsmasq) and written down, on a real link. VLANs want a
-//! kernel that has them, which a machine that runs tests may lack.
+//! Tests of addresses from a real DHCP server (dnsmasq) and of fixed addresses, on a real link.
+//! VLANs are not tested, because the kernel of a test machine may lack them.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
@@ -11,14 +11,14 @@ use platform::net::{
 use stdx::MacAddr;
 use stdx::testing::Wait;
 
-/// Set in the namespace.
+/// Environment variable that is set inside the namespace.
 const INSIDE: &str = "TINBOX_NET_INSIDE";
-/// An address that the switch has too.
+/// Environment variable with an address that the switch uses too.
 const TAKEN: &str = "TINBOX_NET_TAKEN";
-/// Time of a lease, as dnsmasq takes it: 2 minutes at least.
+/// Environment variable with the lease time in the syntax of dnsmasq, at least 2 minutes.
 const LEASE: &str = "TINBOX_NET_LEASE";
-/// A machine's network card, and a server at the other end of its cable. The names of namespaces
-/// are this namespace's own: they end with it.
+/// Script that creates a network interface and a server at the other end of its cable. The named
+/// namespaces are private to this namespace and end with it.
 const NAMESPACE: &str = r#"
 set -e
 mkdir -p /run/netns
@@ -39,7 +39,8 @@ resolv=$(mktemp); mount --bind $resolv /etc/resolv.conf
 ip -o addr show; ip route show; cat /etc/resolv.conf
 "#;
 
-/// What the namespace looks like after `configure(wanted)` in it.
+/// Runs `configure(wanted)` in the namespace, and returns the resulting addresses, routes and name
+/// servers.
 fn after(test: &str, wanted: Wanted) -> String {
     if std::env::var_os(INSIDE).is_some() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
@@ -53,14 +54,14 @@ fn after(test: &str, wanted: Wanted) -> String {
     in_a_network(test, "")
 }
 
-/// What the namespace looks like after `test` ran in it, where somebody has the address `taken`.
+/// Runs `test` in the namespace, where another machine uses the address `taken`.
 fn in_a_network(test: &str, taken: &str) -> String {
     in_a_network_for(test, taken, "1h")
 }
 
-/// The same with leases of so long.
+/// Runs `test` in the namespace with leases of the time `lease`.
 fn in_a_network_for(test: &str, taken: &str, lease: &str) -> String {
-    // All processes end with this test, also when the test is killed.
+    // All processes end with this test, even if the test is killed.
     let mut unshare = Command::new("setpriv");
     unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
     unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]);
@@ -108,7 +109,7 @@ fn an_address_whose_lease_has_ended_is_given_up() {
     in_a_network_for("an_address_whose_lease_has_ended_is_given_up", "", "2m");
 }
 
-/// Two minutes of the lease, and the last question before its end.
+/// Limit for the two minutes of the lease and the last request before its end.
 const LEASE_ENDS: Duration = Duration::from_secs(600);
 
 #[test]
@@ -143,7 +144,7 @@ fn nobody_gives_an_address() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
             let standing = tokio::spawn(stand_in(Which::Name("nuc".to_owned())));
-            // Ten seconds for a server, four and a half of probes.
+            // The wait is 10 s for a server and 4.5 s for probes.
             let wait = Wait::new("an address");
             let address = loop {
                 match link_local().await {
@@ -169,7 +170,7 @@ fn nobody_gives_an_address() {
     assert!(second.starts_with("169.254.") && second != first, "{first} is somebody's: {second}");
 }
 
-/// The card's address of its own choice.
+/// Returns the link-local address of the interface.
 async fn link_local() -> Option<Ipv4Addr> {
     let seen = look().await.expect("what there is");
     let nuc = seen.into_iter().find(|seen| seen.link.name == "nuc").expect("the card");

@@ -1,27 +1,27 @@
-//! What the boot loader is told of a slot: the one text that both the maker of an image and the
-//! updater in the box write, so that a slot boots the same way whoever filled it.
+//! Boot script of a slot. The image builder and the updater both use this text, so a slot boots in
+//! the same way after flashing and after an update.
 
 use super::Arch;
 
-/// Bytes of a block of the root, and of its hash tree.
+/// Bytes of a block of the root and of its hash tree.
 const BLOCK: u64 = 4096;
-/// Sectors of such a block, as device-mapper counts.
+/// Sectors of a block, as device-mapper counts them.
 const SECTORS: u64 = BLOCK / 512;
 
-/// How a boot script begins; a comment to GRUB.
+/// First line of a boot script, before the version. GRUB ignores it as a comment.
 const RELEASE: &str = "# Tinbox ";
 
-/// One of the two places for a system; an update fills the one that does not run.
+/// One of the two places for a system. An update fills the slot that is not running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slot {
-    /// `root-a`.
+    /// Slot on the partition `root-a`.
     A,
-    /// `root-b`.
+    /// Slot on the partition `root-b`.
     B,
 }
 
 impl Slot {
-    /// In folder names, partition names and on the kernel's command line.
+    /// Letter in folder names, partition names and on the kernel's command line.
     pub fn letter(self) -> char {
         match self {
             Self::A => 'a',
@@ -29,7 +29,7 @@ impl Slot {
         }
     }
 
-    /// The other one.
+    /// Returns the opposite slot of the pair.
     pub fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -38,27 +38,27 @@ impl Slot {
     }
 }
 
-/// What the kernel must know of a root to notice any changed byte in it.
+/// Parameters of dm-verity, with which the kernel detects any changed byte of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verity {
-    /// The sum of the tree's top block.
+    /// Hash of the tree's top block.
     pub root_hash: [u8; 32],
-    /// Put before every block that is summed.
+    /// Salt that is hashed before every block.
     pub salt: [u8; 32],
-    /// Blocks of data; behind them lie the superblock, and then the tree.
+    /// Number of data blocks. The superblock and then the hash tree follow them.
     pub data_blocks: u64,
 }
 
 impl Verity {
-    /// What `tinbox/<slot>/boot.cfg` on the boot volume says: which release it is, for the box, and
-    /// GRUB's command that loads this root's kernel.
+    /// Returns the text of `tinbox/<slot>/boot.cfg` on the boot volume. The text names the release
+    /// for the box, and contains the GRUB command that loads the kernel with this root.
     pub fn boot_script(&self, arch: Arch, slot: Slot, version: &str) -> String {
         let letter = slot.letter();
         let root = format!("PARTLABEL=root-{letter}");
         let (blocks, sectors) = (self.data_blocks, self.data_blocks.saturating_mul(SECTORS));
         let tree = blocks.saturating_add(1);
         let (hash, salt) = (stdx::hex(&self.root_hash), stdx::hex(&self.salt));
-        // The last console is /dev/console, where process 1 speaks: the screen is the panel's.
+        // The last console becomes /dev/console, where process 1 writes. The panel uses the screen.
         let serial = match arch {
             Arch::X86_64 => "ttyS0",
             Arch::Aarch64 => "ttyAMA0",
@@ -75,7 +75,7 @@ impl Verity {
         )
     }
 
-    /// The release that a boot script is of.
+    /// Returns the release that a boot script names.
     pub fn version_in(script: &str) -> Option<&str> {
         script.lines().next()?.strip_prefix(RELEASE)
     }

@@ -1,24 +1,24 @@
-//! What a bundle says of itself, as values: read from bytes that are already believed to be the
-//! signer's, and still checked, because a signer makes mistakes too.
+//! Contents of a bundle's manifest. The bytes are decoded after the signature is verified, and
+//! still checked, because a signer can make mistakes.
 
 use std::fmt;
 
 use super::{CHUNK_BYTES, Error, PART_MAX, STORED_MAX, VERSION_MAX, Verity};
 
-/// A kind of processor.
+/// Processor architecture of a system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arch {
-    /// 64-bit Intel and AMD.
+    /// 64-bit Intel and AMD processors.
     X86_64,
-    /// 64-bit ARM.
+    /// 64-bit ARM processors (`AArch64`).
     Aarch64,
 }
 
 impl Arch {
-    /// The kind of this program's own.
+    /// Architecture for which this program was compiled.
     pub const OWN: Self = if cfg!(target_arch = "aarch64") { Self::Aarch64 } else { Self::X86_64 };
 
-    /// As it is part of file names.
+    /// Returns the name used in file names.
     pub fn name(self) -> &'static str {
         match self {
             Self::X86_64 => "x86_64",
@@ -33,12 +33,12 @@ impl fmt::Display for Arch {
     }
 }
 
-/// What a part of a bundle is.
+/// Content of a part of a bundle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Content {
-    /// For the boot volume.
+    /// Kernel, stored on the boot volume.
     Kernel,
-    /// For the slot's partition: squashfs, superblock and hash tree.
+    /// Root file system, stored on the slot's partition: squashfs, superblock and hash tree.
     Root,
 }
 
@@ -51,53 +51,53 @@ impl fmt::Display for Content {
     }
 }
 
-/// A piece of a part, as it lies in the bundle.
+/// Stored chunk of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Its bytes there: one zstd frame.
+    /// Stored size in bytes, as one zstd frame.
     pub stored: usize,
-    /// Their SHA-256.
+    /// SHA-256 of the stored bytes.
     pub sum: [u8; 32],
 }
 
-/// One of the files in a bundle.
+/// File that a bundle contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// Content of the part, kernel or root.
     pub content: Content,
-    /// Its bytes, unpacked.
+    /// Unpacked size in bytes, at most [`PART_MAX`].
     pub size: u64,
-    /// Their SHA-256.
+    /// SHA-256 of the unpacked bytes.
     pub sum: [u8; 32],
-    /// The pieces, in order.
+    /// Chunks of the part in order.
     pub chunks: Vec<Chunk>,
 }
 
 impl Part {
-    /// Bytes of chunk `index`, unpacked.
+    /// Returns the unpacked size of chunk `index` in bytes.
     pub fn chunk_size(&self, index: usize) -> usize {
         let before = (index as u64).saturating_mul(CHUNK_BYTES as u64);
         self.size.saturating_sub(before).min(CHUNK_BYTES as u64) as usize
     }
 }
 
-/// What a bundle holds.
+/// Signed description of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Manifest {
-    /// The release.
+    /// Version of the release, at most [`VERSION_MAX`] bytes.
     pub version: String,
-    /// The processor it is for.
+    /// Processor architecture of the release.
     pub arch: Arch,
-    /// Seconds since 1970 at which it was built: no clock that is right is before it.
+    /// Build time in seconds since 1970. A correct clock is never earlier.
     pub built: u64,
-    /// For the slot's boot script.
+    /// Parameters of dm-verity for the boot script of the slot.
     pub verity: Verity,
-    /// Kernel, then root.
+    /// Parts in the order kernel, root.
     pub parts: Vec<Part>,
 }
 
 impl Manifest {
-    /// Its bytes, as they are signed.
+    /// Encodes the manifest as the bytes that are signed.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.push(self.version.len() as u8);
@@ -121,10 +121,10 @@ impl Manifest {
         out
     }
 
-    /// Reads what [`Manifest::encode`] wrote.
+    /// Decodes the result of [`Manifest::encode`].
     ///
     /// # Errors
-    /// [`Error::Manifest`] names the byte.
+    /// [`Error::Manifest`] contains the offset of the invalid byte.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut fields = Fields { bytes, at: 0 };
         let length = usize::from(fields.byte()?);
@@ -154,7 +154,7 @@ impl Manifest {
     }
 }
 
-/// A place in a manifest.
+/// Cursor in the bytes of a manifest.
 struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -194,7 +194,7 @@ impl<'a> Fields<'a> {
             return self.wrong("a part is empty or too large");
         }
         let sum = self.array()?;
-        // Bounded by PART_MAX, and each takes bytes that must be there.
+        // PART_MAX limits the count, and each chunk takes bytes that must exist.
         let count = size.div_ceil(CHUNK_BYTES as u64);
         let mut chunks = Vec::new();
         for _ in 0..count {

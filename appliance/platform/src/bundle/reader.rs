@@ -1,4 +1,4 @@
-//! The reader: a state machine that is fed bytes as they come.
+//! State machine that reads a bundle from a stream of bytes.
 
 use std::collections::VecDeque;
 
@@ -10,28 +10,28 @@ use super::{
     MANIFEST_MAX, Manifest, PublicKey,
 };
 
-/// What a bundle turned out to hold.
+/// Result of reading a piece of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The signature is good. Whether the release is wanted (its version, processor and date) is
-    /// the caller's decision, before anything is written.
+    /// The signature is valid. The caller decides before any write if it accepts the version, the
+    /// architecture and the build time.
     Manifest(Box<Manifest>),
-    /// The next bytes of a part, unpacked, checked, in order.
+    /// Next bytes of a part: unpacked, checked and in order.
     Data {
-        /// The part they belong to.
+        /// Part that contains the bytes.
         content: Content,
-        /// Their place in it.
+        /// Offset of the bytes in the part.
         offset: u64,
-        /// At most [`super::CHUNK_BYTES`].
+        /// Unpacked bytes, at most [`super::CHUNK_BYTES`].
         bytes: Vec<u8>,
     },
-    /// The part is whole and has its sum.
+    /// The part is complete and matches its SHA-256.
     Whole(Content),
-    /// Everything was there.
+    /// The bundle is complete and valid.
     End,
 }
 
-/// What is being gathered.
+/// Piece of the bundle that the reader is collecting.
 #[derive(Debug)]
 enum State {
     Header,
@@ -45,34 +45,35 @@ enum State {
         whole: Sha256,
     },
     End,
-    /// After an error nothing more is read.
+    /// After an error, the reader returns the error for every further call.
     Failed(Error),
 }
 
-/// Reads one bundle.
+/// Reader of one bundle.
 #[derive(Debug)]
 pub struct Reader {
     keys: Vec<PublicKey>,
     state: State,
-    /// The piece being gathered, never more than `due` bytes.
+    /// Bytes of the current piece, never more than `due` bytes.
     gathered: Vec<u8>,
     due: usize,
-    /// What one piece gave and was not fetched yet: at most three.
+    /// Events that the caller has not taken yet, at most three.
     events: VecDeque<Event>,
 }
 
 impl Reader {
-    /// For bundles signed with one of `keys`.
+    /// Creates a reader for bundles that are signed with one of `keys`.
     pub fn new(keys: Vec<PublicKey>) -> Self {
         let (gathered, events) = (Vec::new(), VecDeque::new());
         Self { keys, state: State::Header, gathered, due: HEADER_BYTES, events }
     }
 
-    /// Takes bytes from the front of `input` until there is something to say; `None` when `input`
-    /// is empty first. Call it again with the rest of `input`, and then with the next bytes.
+    /// Takes bytes from the front of `input` until an event is ready. Returns `None` if it used all
+    /// of `input`. The caller repeats the call with the rest of `input`, and then with the next
+    /// bytes.
     ///
     /// # Errors
-    /// The bundle is not taken; every further call says the same.
+    /// The bundle is rejected. Every further call returns the same error.
     pub fn read(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Error> {
         loop {
             if let Some(event) = self.events.pop_front() {
@@ -97,10 +98,10 @@ impl Reader {
         }
     }
 
-    /// Says that no more bytes come.
+    /// Ends the reading after the last byte.
     ///
     /// # Errors
-    /// [`Error::Truncated`], or what [`Reader::read`] said.
+    /// [`Error::Truncated`], or the error that [`Reader::read`] returned.
     pub fn finish(self) -> Result<(), Error> {
         match self.state {
             State::End => Ok(()),
@@ -135,7 +136,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The signature, by a key that the box trusts.
+    /// Verifies the signature with a trusted key of the box.
     fn believe(&self, header: &[u8], manifest: &[u8]) -> Result<(), Error> {
         let signed = header.get(..HEADER_SIGNED_BYTES).unwrap_or_default();
         let signature = header.get(HEADER_SIGNED_BYTES..).unwrap_or_default();
@@ -155,7 +156,7 @@ impl Reader {
         mut whole: Sha256,
         piece: &[u8],
     ) -> Result<(), Error> {
-        // Both were set from the manifest's own lists.
+        // Both indexes were taken from the lists of the manifest.
         let Some(part) = manifest.parts.get(at) else { return Ok(()) };
         let Some(chunk) = part.chunks.get(index) else { return Ok(()) };
         let content = part.content;
@@ -183,7 +184,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Waits for a chunk; the end when there is no such part.
+    /// Waits for a chunk, or ends the bundle if the manifest has no such part.
     fn expect(&mut self, manifest: Box<Manifest>, part: usize, chunk: usize, whole: Sha256) {
         match manifest.parts.get(part).and_then(|part| part.chunks.get(chunk)) {
             Some(next) => {
@@ -199,7 +200,7 @@ impl Reader {
     }
 }
 
-/// Checks a header; how long its manifest is.
+/// Checks a header and returns the length of its manifest.
 fn manifest_length(header: &[u8]) -> Result<usize, Error> {
     let Some(rest) = header.strip_prefix(&MAGIC) else { return Err(Error::NotABundle) };
     let (format, rest) = rest.split_first_chunk().unwrap_or((&[0; 4], rest));

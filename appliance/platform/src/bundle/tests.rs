@@ -52,7 +52,7 @@ fn a_signers_mistake_is_named() {
     let large = STORED_MAX + 1;
     assert_eq!(why(&|it| it.parts[1].chunks[2].stored = large), "a chunk is empty or too large");
     assert_eq!(why(&|it| it.verity.data_blocks = 0), "the root has no room for its hash tree");
-    // 3 MiB and a byte: 768 whole blocks, and no room behind them.
+    // The root has 3 MiB and one byte: 768 whole blocks, and no space after them.
     assert_eq!(why(&|it| it.verity.data_blocks = 769), "the root has no room for its hash tree");
     let mut bytes = manifest().encode();
     bytes[1 + manifest().version.len()] = 9;
@@ -71,7 +71,7 @@ fn a_slot_boots_its_own_root() {
     assert!(script.contains(table), "{script}");
     assert!(script.contains(" 1 restart_on_corruption\" dm-mod.waitfor=PARTLABEL=root-b "));
     assert!(script.ends_with('\n') && script.lines().count() == 2, "{script}");
-    // The kernel's limit on x86.
+    // Maximum length of the kernel's command line on x86.
     assert!(script.len() < 2048);
 }
 

@@ -1,5 +1,5 @@
-//! Folders that a process writes to, held by Landlock (landlock(7)): no other file is written,
-//! made, removed or started, and nothing is mounted. Reading stays free.
+//! Folders to which a process may write, enforced by Landlock (landlock(7)). The process cannot
+//! write, create, remove or execute any other file, and cannot mount. Reading is not restricted.
 
 use std::ffi::CString;
 use std::io;
@@ -30,10 +30,11 @@ mod access {
     pub const IOCTL_DEV: u64 = 1 << 15;
 }
 
-/// First version that lets a file be moved to another folder, which a restore does (Linux 5.19).
+/// Minimum version, which allows a file to be moved to another folder, as a restore does (Linux
+/// 5.19).
 const VERSION_MIN: u32 = 2;
 
-/// Accesses that `version` of Landlock can deny and the box is held to.
+/// Returns the accesses that Landlock denies by default and that `version` supports.
 fn handled(version: u32) -> u64 {
     let since = |first: u32, bit: u64| if version >= first { bit } else { 0 };
     access::EXECUTE
@@ -52,12 +53,12 @@ fn handled(version: u32) -> u64 {
         | since(5, access::IOCTL_DEV)
 }
 
-/// Accesses to a file that is there.
+/// Accesses that apply to an existing file.
 const OF_FILES: u64 = access::WRITE_FILE | access::TRUNCATE | access::IOCTL_DEV;
-/// Accesses that no folder gives: its files start nothing and are no devices.
+/// Accesses that are denied in writable folders: executing files and creating device nodes.
 const NEVER: u64 = access::EXECUTE | access::MAKE_CHAR | access::MAKE_BLOCK;
 
-/// Holds this thread to `limits`; the version of Landlock that does.
+/// Restricts this thread to `limits`. Returns the Landlock version.
 pub(super) fn enter(limits: &Limits) -> Result<u32, Error> {
     let version = sys::landlock_version().map_err(Error::io("use Landlock"))?;
     if version < VERSION_MIN {
@@ -81,7 +82,7 @@ pub(super) fn enter(limits: &Limits) -> Result<u32, Error> {
     Ok(version)
 }
 
-/// One that is not there needs no rule.
+/// Adds a rule for `path`. A missing path needs no rule.
 fn grant(rules: &std::os::fd::OwnedFd, path: &Path, access: u64) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let place = match rustix::fs::open(&name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {

@@ -1,7 +1,7 @@
-//! System calls that the box never makes, refused by the kernel with `EPERM`.
+//! System calls that the box never makes. The kernel denies them with `EPERM`.
 //!
-//! A list of what is denied, not of what is allowed: an allocator or C library of another release
-//! makes other calls, and a box that is updated must start.
+//! The filter is a deny list. An allow list would break an updated box, because another release of
+//! the allocator or the C library makes other calls.
 
 use std::io;
 
@@ -14,10 +14,10 @@ use seccompiler::{
 
 use crate::Error;
 
-/// Calls that a program is started with.
+/// Calls that execute a program.
 const PROGRAMS: [libc::c_long; 2] = [libc::SYS_execve, libc::SYS_execveat];
-/// Calls into other processes, into the kernel's own code, its mounts, namespaces and keys, and
-/// large interfaces that no part of the box uses.
+/// Calls that access other processes, kernel code, mounts, namespaces and keys, and large
+/// interfaces that no part of the box uses.
 const DENIED: [libc::c_long; 51] = [
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -71,7 +71,7 @@ const DENIED: [libc::c_long; 51] = [
     libc::SYS_move_pages,
     libc::SYS_remap_file_pages,
 ];
-/// Calls that only this processor has.
+/// Calls that exist on x86-64 only.
 #[cfg(target_arch = "x86_64")]
 const OWN: [libc::c_long; 5] =
     [libc::SYS_modify_ldt, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_uselib, libc::SYS__sysctl];
@@ -82,10 +82,11 @@ const OWN: [libc::c_long; 0] = [];
 const LOAD: u16 = 0x20;
 const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35;
 const RETURN: u16 = 0x06;
-/// Bit of every call of the x32 kind (asm/unistd.h), which have the processor's name too.
+/// Bit of every x32 system call (asm/unistd.h). The filter sees x32 calls with the architecture of
+/// x86-64.
 const X32: u32 = 0x4000_0000;
 
-/// Filters the calls of this thread and of all others of the process, for good.
+/// Installs the filters permanently for this thread and all other threads of the process.
 pub(super) fn enter(may_start_programs: bool) -> Result<(), Error> {
     let filters = filters(may_start_programs).and_then(|filters| {
         filters.iter().try_for_each(|filter| {
@@ -95,8 +96,8 @@ pub(super) fn enter(may_start_programs: bool) -> Result<(), Error> {
     filters.map_err(Error::io("filter system calls"))
 }
 
-/// The filters, in the order in which they are entered: each may deny, and none allows what
-/// another one denies.
+/// Returns the filters in the order in which they are installed. Each filter may deny a call, and
+/// none can allow a call that another one denies.
 fn filters(may_start_programs: bool) -> io::Result<[BpfProgram; 2]> {
     let programs = if may_start_programs { &[] } else { PROGRAMS.as_slice() };
     let denied = DENIED.iter().chain(&OWN).chain(programs);
@@ -106,7 +107,7 @@ fn filters(may_start_programs: bool) -> io::Result<[BpfProgram; 2]> {
     rules.push((libc::SYS_clone, vec![all(&[(0, MaskedEq(new_user), new_user)])?]));
     rules.push((libc::SYS_ioctl, vec![all(&[(1, Eq, libc::TIOCSTI)])?]));
     let mut denied = program(rules, libc::EPERM)?;
-    // Calls of the x32 kind go around the numbers of this list.
+    // Calls of the x32 ABI have other numbers than those in the deny list.
     let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned()).into();
     let own = [
         sock_filter { code: LOAD, jt: 0, jf: 0, k: 0 },
@@ -116,14 +117,15 @@ fn filters(may_start_programs: bool) -> io::Result<[BpfProgram; 2]> {
     if cfg!(target_arch = "x86_64") {
         denied.splice(..0, own);
     }
-    // Its flags lie in memory, where no filter sees them; the C library then takes clone(2).
+    // The flags of clone3 are in memory, which a filter cannot read. With ENOSYS, the C library
+    // uses clone(2).
     let absent = program(vec![(libc::SYS_clone3, Vec::new())], libc::ENOSYS)?;
     Ok([absent, denied])
 }
 
 type Rules = Vec<(libc::c_long, Vec<SeccompRule>)>;
 
-/// Sockets other than UNIX, IPv4, IPv6, packets, and routing by netlink.
+/// Denies sockets except UNIX, IPv4, IPv6, packet sockets, and netlink sockets for routing.
 fn sockets() -> io::Result<Vec<SeccompRule>> {
     let family = |family: libc::c_int| number(family);
     Ok(vec![
@@ -142,7 +144,8 @@ fn number(value: libc::c_int) -> u64 {
     u64::from(value.cast_unsigned())
 }
 
-/// A rule that matches when every comparison of an argument, by its index, holds.
+/// Returns a rule that matches if all comparisons hold. Each comparison starts with the index of
+/// its argument.
 fn all(comparisons: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
     let condition = |(index, operator, value): &(u8, SeccompCmpOp, u64)| {
         SeccompCondition::new(*index, Dword, operator.clone(), *value)

@@ -8,23 +8,23 @@ use rustix::thread::CapabilitySet;
 
 use super::LANDLOCK;
 
-/// Rights of this process, and what holds it.
+/// Rights and restrictions of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct State {
-    /// Capabilities of the thread that has most.
+    /// Union of the capabilities of all threads.
     pub capabilities: CapabilitySet,
-    /// No thread gets a right by starting a program.
+    /// No thread gains rights by executing a program.
     pub no_new_privileges: bool,
-    /// Seccomp filters of the thread that has fewest.
+    /// Lowest number of seccomp filters of any thread.
     pub filters: u32,
-    /// Version of Landlock; 0 without it.
+    /// Landlock version in force, or 0 without Landlock.
     pub landlock: u32,
-    /// Memory is written to no core dump.
+    /// Memory is never written to a core dump.
     pub no_dumps: bool,
 }
 
 impl State {
-    /// The state of all threads of this process.
+    /// Reads the state of all threads and returns the least restricted values.
     pub fn read() -> Self {
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let texts = tasks.filter_map(|task| fs::read_to_string(task.path().join("status")).ok());
@@ -38,7 +38,7 @@ impl State {
     }
 }
 
-/// The rights of one thread, by `/proc/PID/status`. A line that is missing counts as no limit.
+/// Parses the rights of one thread from `/proc/PID/status`. A missing line counts as unrestricted.
 fn parse(status: &str) -> State {
     let value = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -46,7 +46,7 @@ fn parse(status: &str) -> State {
     };
     let effective = value("CapEff").and_then(|text| u64::from_str_radix(text, 16).ok());
     let number = |name| value(name).and_then(|text| text.parse().ok()).unwrap_or(0_u32);
-    // 2 is SECCOMP_MODE_FILTER; kernels before 5.9 do not count the filters.
+    // The value 2 is SECCOMP_MODE_FILTER. Kernels before 5.9 do not report the number of filters.
     let filters = if number("Seccomp") == 2 { number("Seccomp_filters").max(1) } else { 0 };
     State {
         capabilities: effective.map_or(CapabilitySet::all(), CapabilitySet::from_bits_truncate),
@@ -66,7 +66,7 @@ fn weaker(one: State, other: State) -> State {
     }
 }
 
-/// Names as in capabilities(7), without the prefix: `NET_ADMIN, NET_RAW`.
+/// Returns names as in capabilities(7), without the prefix: `NET_ADMIN, NET_RAW`.
 pub(super) fn names(set: CapabilitySet) -> String {
     let names: Vec<&str> = set.iter_names().map(|(name, _)| name).collect();
     names.join(", ")

@@ -1,4 +1,4 @@
-//! A process that gives its rights up, and what the kernel then refuses it.
+//! Tests of a process that gives up its rights: the kernel must deny each of them.
 
 use std::fs;
 use std::io;
@@ -11,12 +11,12 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::{Limits, State, enter};
 
-/// The variable that makes a test the process that gives its rights up, with its folder.
+/// Environment variable with the test folder. The process in which it is set gives up its rights.
 const FOLDER: &str = "TINBOX_TEST_CONFINED";
-/// The same with a program that it may start.
+/// Environment variable with the program that the process may execute.
 const PROGRAM: &str = "TINBOX_TEST_PROGRAM";
 
-/// Runs the test of this name again in a process of its own.
+/// Runs the test of this name again in a separate process.
 fn in_own_process(test: &str, variables: &[(&str, &Path)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([&format!("confinement::tests::{test}"), "--exact", "--nocapture"]);
@@ -49,7 +49,7 @@ fn a_confined_process_is_refused_what_it_gave_up() {
     let refused = enter(&limits(&folder, Vec::new()));
     assert!(refused.is_empty(), "{refused:?}");
     let denied = io::ErrorKind::PermissionDenied;
-    // Later threads are held too; the C library starts them without clone3.
+    // Later threads are restricted too. The C library starts them without clone3.
     std::thread::spawn(move || {
         let state = folder.join("state");
         fs::write(state.join("new"), "text").unwrap();
@@ -84,7 +84,7 @@ fn a_confined_process_is_refused_what_it_gave_up() {
     .unwrap();
 }
 
-/// A guest starts itself anew after a restore, and stays held.
+/// A guest executes itself again after a restore, and stays restricted.
 #[test]
 fn a_guest_starts_its_own_program_and_no_other() {
     let (Some(folder), Some(program)) = (std::env::var_os(FOLDER), std::env::var_os(PROGRAM))

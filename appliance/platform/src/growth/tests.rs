@@ -6,7 +6,8 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// A disk of `mib` MiB whose image was made for 16: two partitions, the last one of 4 MiB.
+/// Builds a disk of `mib` MiB with an image made for 16 MiB. The image has two partitions, the last
+/// one of 4 MiB.
 fn disk(mib: u64) -> Vec<u8> {
     let small = vec![0; 16 << 20];
     let config = GptConfig::new().writable(true).logical_block_size(LogicalBlockSize::Lb512);
@@ -21,13 +22,13 @@ fn disk(mib: u64) -> Vec<u8> {
     bytes
 }
 
-/// A disk of which some sectors are other ones than in `whole`.
+/// Returns a disk on which `changed` replaces some sectors of `whole`.
 fn changed(whole: &[u8], changed: Sectors) -> Staged<Cursor<&[u8]>> {
     Staged { disk: Cursor::new(whole), at: 0, changed }
 }
 
-/// Partitions' first and last sectors, by the table that the kernel would take: the first, or else
-/// that at the disk's end.
+/// Returns the first and last sector of each partition. The primary table is used if it is valid,
+/// otherwise the backup table, as in the kernel.
 fn partitions(mut disk: impl Read + Seek + std::fmt::Debug) -> Vec<(u64, u64)> {
     let table = open(&mut disk).unwrap();
     table.partitions().values().map(|part| (part.first_lba, part.last_lba)).collect()
@@ -60,8 +61,8 @@ fn what_is_not_last_or_has_no_room_stays() {
     assert!(plan(Cursor::new(vec![0; 1 << 20]), 1).is_err(), "no table");
 }
 
-/// The plug is pulled with any number of the sectors of a pass on the disk, in any order that two
-/// orders of the same writes can tell apart.
+/// The power fails after any number of the sectors of a pass. The sectors are written in ascending
+/// and in descending order.
 #[test]
 fn a_cut_at_any_sector_leaves_a_table() {
     let whole = disk(64);
@@ -80,7 +81,7 @@ fn a_cut_at_any_sector_leaves_a_table() {
             disk.extend(order[..cut].iter().map(|(at, bytes)| (**at, **bytes)));
             let found = partitions_of(&disk);
             assert!(found == before || found == after, "{cut}: {found:?}");
-            // The next start does what is left to do.
+            // The next start writes the remaining changes.
             if let Some((_, left)) = plan_for(&disk) {
                 disk.extend(left.into_iter().flatten());
             }

@@ -1,4 +1,4 @@
-//! Before anything of the box runs: does somebody want it to go back ([`crate::reset`])?
+//! Reset at the start, before any other part of the box runs ([`crate::reset`]).
 
 use std::path::Path;
 
@@ -11,9 +11,10 @@ use crate::Error;
 use crate::reset::{self, Disk as _, Host, Level, Places};
 use crate::slots::{BootVolume, Slot};
 
-/// Does what was asked for. `keys` are those of the box, in its folder of the state volume.
+/// Carries out the requested reset. `keys` are the names of keys in the box's folder of the state
+/// volume.
 ///
-/// Returns why this start is in safe mode, if somebody wants it to be.
+/// Returns the reason for safe mode if a safe start is requested.
 pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) -> Option<String> {
     let (folder, boot, cache) = (Path::new(STATE), Path::new(BOOT), Path::new(CACHE));
     let volume = BootVolume::own();
@@ -49,8 +50,8 @@ pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) ->
     }
 }
 
-/// Erases what is the owner's. A state volume that does not mount, or whose file system is found to
-/// be damaged, is made anew: what asks for the reset, on the boot volume, stays until that is done.
+/// Erases the data of the owner. A state volume that does not mount, or has a damaged file system,
+/// is formatted again. The request on the boot volume stays until that is done.
 fn erase(
     places: &Places<'_>,
     disk: &mut Host,
@@ -63,13 +64,13 @@ fn erase(
             done => return done,
         }
     }
-    // A note on the state volume goes with the volume.
+    // A note on the state volume would be lost when the volume is formatted.
     reset::ask_on_boot_volume(&disk.volume, disk.running, Level::Factory)?;
     state.renew(trouble)?;
     reset::erase(places, disk)
 }
 
-/// True if the file system refused, rather than that there is no room or no file.
+/// True if the error means a damaged file system, and not a full disk or a missing file.
 fn is_damage(error: &Error) -> bool {
     let Error::Io { source, .. } = error else { return false };
     matches!(
@@ -78,7 +79,7 @@ fn is_damage(error: &Error) -> bool {
     )
 }
 
-/// The slot that runs; without slots, the one that is there.
+/// Returns the running slot. On a system without slots, returns the only one.
 pub(crate) fn running() -> Slot {
     match volumes::slot() {
         Ok(Some(name)) if name == "b" => Slot::B,

@@ -1,8 +1,9 @@
-//! How often the machine was restarted because something hung, ended or panicked, and when that is
-//! too often: then the box starts in safe mode, and says why (WD-4).
+//! Counter of restarts after a hang, a crash or a kernel panic. Too many restarts in a row start
+//! the box in safe mode, with the reason (WD-4).
 //!
-//! Counted by slot, for the boot loader leaves one that never worked by itself. Without a clock,
-//! which a machine may not have: what counts is that none of its runs was long.
+//! Restarts are counted for each slot, because the boot loader itself leaves a slot that never
+//! worked. The count does not need a clock, which a machine may not have. The restarts count if no
+//! run between them was long.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,31 +12,32 @@ use super::STATE;
 use super::last::one_line;
 use crate::slots::Slot;
 
-/// On the state volume.
+/// File on the state volume.
 const FILE: &str = "falls";
-/// Bytes of it.
+/// Maximum size of the file in bytes.
 const BYTES_MAX: u64 = 4096;
-/// Bytes of a reason: the file is smaller than a sector then, and can be written on a full disk.
+/// Maximum length of a reason in bytes. The file then fits into one sector, and can be written on a
+/// full disk.
 const WHY_MAX: usize = 400;
-/// Ends after which a slot's system is started in safe mode.
+/// Number of restarts after which the system of a slot starts in safe mode.
 pub(super) const FALLS_MAX: u32 = 3;
-/// A run so long makes all ends before it forgotten.
+/// Length of a run that resets the counters.
 pub(super) const STEADY: Duration = Duration::from_secs(3600);
 
-/// The ends that count.
+/// Counters of restarts, one for each slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Falls {
     a: u32,
     b: u32,
-    /// The slot of the last start.
+    /// Slot of the last start.
     ran: Option<Slot>,
-    /// Why the last one ended.
+    /// Reason of the last restart.
     why: String,
 }
 
 impl Falls {
-    /// `slot` is started, and the run before it ended badly if there is a reason: what to keep, and
-    /// the reason for safe mode.
+    /// Counts the start of `slot`. `ended` is the reason if the previous run ended badly. Returns
+    /// the new counters and the reason for safe mode.
     pub fn started(mut self, slot: Slot, ended: Option<&str>) -> (Self, Option<String>) {
         if let Some(why) = ended {
             let count = self.count(self.ran.unwrap_or(slot));
@@ -51,7 +53,7 @@ impl Falls {
         (self, too_often)
     }
 
-    /// The machine is left in order, or runs well for [`STEADY`].
+    /// Returns cleared counters, after an orderly shutdown or a run of [`STEADY`].
     fn forgiven(self) -> Self {
         Self { ran: self.ran, ..Self::default() }
     }
@@ -70,7 +72,7 @@ impl Falls {
         format!("{} {} {ran} {why}\n", self.a, self.b)
     }
 
-    /// What was kept; nothing of what cannot be read.
+    /// Parses the stored counters. Invalid text gives zero counters.
     fn parse(text: &str) -> Self {
         let read = || {
             let mut words = text.trim_end_matches('\n').splitn(4, ' ');
@@ -100,7 +102,7 @@ fn keep(state: &Path, falls: &Falls) {
     }
 }
 
-/// Counts this start. Why it is to be in safe mode, if it is.
+/// Counts this start. Returns the reason for safe mode if there were too many restarts.
 pub(super) fn count(slot: Slot, ended: Option<&str>) -> Option<String> {
     let state = Path::new(STATE);
     let before = load(state);
@@ -111,7 +113,7 @@ pub(super) fn count(slot: Slot, ended: Option<&str>) -> Option<String> {
     too_often
 }
 
-/// Forgets what counted.
+/// Clears the stored counters of both slots.
 pub(super) fn forgive() {
     let state = Path::new(STATE);
     let before = load(state);
@@ -126,7 +128,8 @@ mod tests {
     use super::{Falls, keep, load};
     use crate::slots::Slot::{self, A, B};
 
-    /// Starts, each with why the run before ended; the slots in which safe mode was entered.
+    /// Runs a list of starts, each with the reason of the previous end. Returns the reason for safe
+    /// mode at each start.
     fn starts(list: &[(Slot, Option<&str>)]) -> (Falls, Vec<Option<String>>) {
         let mut falls = Falls::default();
         let mut said = Vec::new();
@@ -146,7 +149,7 @@ mod tests {
         let why = "it restarted itself 3 times in a row, the last time: the supervisor hangs: the \
                    API stuck 61 s";
         assert_eq!(said[..3], [None, None, None]);
-        // A power cut in safe mode does not end it, and forgets no reason.
+        // A power cut in safe mode does not end safe mode, and keeps the reason.
         assert_eq!(said[3..], [Some(why.to_owned()), Some(why.to_owned())]);
         let (_, after) = falls.forgiven().started(A, None);
         assert_eq!(after, None, "who restarts it in order wants to see it work");

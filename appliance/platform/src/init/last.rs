@@ -1,4 +1,4 @@
-//! Why the machine was restarted, as far as somebody wrote it down before or the kernel kept it.
+//! Reason of the last restart, as process 1 wrote it before or as the kernel kept it.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,29 +6,30 @@ use std::process::Command;
 use super::STATE;
 use crate::pstore;
 
-/// On the state volume, from process 1 to its successor.
+/// File on the state volume, from one run of process 1 to the next.
 const FILE: &str = "last-restart";
-/// Bytes of a sentence: fewer than a sector, so that it can be written on a full disk.
+/// Maximum length of a reason in bytes. It is shorter than a sector, so it can be written on a full
+/// disk.
 const SENTENCE_MAX: usize = 480;
-/// From process 1 to the supervisor, for as long as the machine runs.
+/// Environment variables for the supervisor. Their values stay the same until the machine restarts.
 const RESTART: &str = "TINBOX_LAST_RESTART";
 const PANIC: &str = "TINBOX_LAST_PANIC";
-/// Where the kernel shows what it kept of its last end.
+/// Folder in which the kernel shows the records of its last panic.
 const PSTORE: &str = "/sys/fs/pstore";
 
-/// Why process 1 restarted the machine by itself, when that was the last thing it did: `the
-/// supervisor hangs: the API stuck 61 s`. The same for as long as the machine runs.
+/// Reason why process 1 restarted the machine itself, if that was its last action: `the supervisor
+/// hangs: the API stuck 61 s`. The value stays the same until the machine restarts.
 pub fn last_restart() -> Option<String> {
     std::env::var(RESTART).ok()
 }
 
-/// The kernel's own reason, when its panic was the last thing it did: `Attempted to kill init!
-/// exitcode=0x00000009`. Its last lines are in [`STATE`]`/last-panic`.
+/// Reason of a kernel panic, if the previous run ended with one: `Attempted to kill init!
+/// exitcode=0x00000009`. The last kernel messages are in [`STATE`]`/last-panic`.
 pub fn last_panic() -> Option<String> {
     std::env::var(PANIC).ok()
 }
 
-/// Writes down why the machine is restarted now.
+/// Stores the reason of the restart that follows.
 pub(super) fn note(sentence: &str) {
     let end = sentence.floor_char_boundary(SENTENCE_MAX);
     let kept = durable_file::replace(Path::new(STATE), FILE, &sentence.as_bytes()[..end]);
@@ -37,7 +38,7 @@ pub(super) fn note(sentence: &str) {
     }
 }
 
-/// What was written down and kept, for one start only.
+/// Reasons of the last restart. Reading them removes the stored reason.
 #[derive(Debug, Default)]
 pub(super) struct Last {
     restart: Option<String>,
@@ -57,19 +58,19 @@ impl Last {
         Self { restart, panic }
     }
 
-    /// As sentences for the owner.
+    /// Returns the reasons as sentences for the owner.
     pub(super) fn sentences(&self) -> Vec<String> {
         let restart = self.restart.iter().map(|why| format!("the box restarted itself: {why}"));
         let panic = self.panic.iter().map(|why| format!("restarted after a kernel panic: {why}"));
         restart.chain(panic).collect()
     }
 
-    /// Why the run before ended, if it did so badly.
+    /// Returns the reason if the previous run ended badly.
     pub(super) fn reason(&self) -> Option<&str> {
         self.panic.as_deref().or(self.restart.as_deref())
     }
 
-    /// For [`last_restart`] and [`last_panic`].
+    /// Sets the environment variables for [`last_restart`] and [`last_panic`].
     pub(super) fn tell(&self, supervisor: &mut Command) {
         for (name, value) in [(RESTART, &self.restart), (PANIC, &self.panic)] {
             if let Some(value) = value {
@@ -79,7 +80,8 @@ impl Last {
     }
 }
 
-/// Variables and the lines of trouble hold one line each, and no NUL.
+/// Replaces control characters by spaces. Environment variables and lines of trouble must not
+/// contain line feeds or NUL.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

@@ -1,9 +1,9 @@
-//! The few acts of the supervisor that need rights which only process 1 keeps: the boot volume is
-//! opened to writes and closed again, and the machine gets its name.
+//! Operations of the supervisor that need rights of process 1: making the boot volume writable or
+//! read-only, and setting the host name.
 //!
-//! A request is a line on a socket that the supervisor inherits, the answer another one: `done`, or
-//! `failed REASON`. Process 1 closes the boot volume when the supervisor ends in the middle of a
-//! change.
+//! A request is one line on a socket that the supervisor inherits. The response is one line:
+//! `done`, or `failed REASON`. Process 1 makes the boot volume read-only again if the supervisor
+//! ends during a change.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -16,21 +16,21 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use super::volumes;
 use crate::{Error, sys};
 
-/// The variable with the number of the supervisor's end.
+/// Environment variable with the descriptor number of the supervisor's end of the socket.
 pub(super) const SOCKET: &str = "TINBOX_REQUESTS";
-/// Longest wait for an answer: closing the volume writes what the kernel still holds.
+/// Maximum wait for a response. Making the volume read-only first writes all cached data.
 const ANSWER: Duration = Duration::from_secs(60);
-/// Bytes of a request or an answer.
+/// Maximum length of a request or response in bytes.
 const LINE_MAX: u64 = 512;
-/// Characters of a host name (hostname(7)).
+/// Maximum length of a host name in characters (hostname(7)).
 const NAME_MAX: usize = 64;
 
-/// An act that only process 1 may do.
+/// Operation that only process 1 may perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Request {
-    /// Opens the boot volume to writes, or closes it.
+    /// Makes the boot volume writable, or read-only again.
     Boot { writable: bool },
-    /// Names the machine.
+    /// Sets the host name of the machine.
     Name(String),
 }
 
@@ -66,8 +66,8 @@ impl Request {
     }
 }
 
-/// Carries out requests until the supervisor ends, in a thread of its own. The end that is returned
-/// is for the supervisor.
+/// Handles requests in a new thread until the supervisor ends. Returns the supervisor's end of the
+/// socket.
 pub(super) fn serve() -> io::Result<OwnedFd> {
     let (own, given) = UnixStream::pair()?;
     fcntl_setfd(given.as_fd(), FdFlags::empty())?;
@@ -80,7 +80,8 @@ pub(super) fn serve() -> io::Result<OwnedFd> {
     Ok(given.into())
 }
 
-/// Answers requests until the other end closes. Returns whether the boot volume is left writable.
+/// Responds to requests until the supervisor closes its end. Returns true if the boot volume is
+/// still writable.
 fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>) -> bool {
     let mut open = false;
     let mut lines = BufReader::new(stream);
@@ -106,7 +107,7 @@ fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>
     }
 }
 
-/// The next line without its end; none when the other end has closed.
+/// Reads the next line without its line feed. Returns `None` if the other end is closed.
 fn read_line(lines: &mut BufReader<&UnixStream>) -> io::Result<Option<String>> {
     let mut line = String::new();
     lines.take(LINE_MAX).read_line(&mut line)?;
@@ -117,7 +118,8 @@ fn read_line(lines: &mut BufReader<&UnixStream>) -> io::Result<Option<String>> {
     whole.map(Some).ok_or_else(|| io::Error::other("a line is cut off"))
 }
 
-/// The supervisor's end; none once an answer did not come, and in process 1.
+/// The supervisor's end of the socket. `None` in process 1, and after a response that did not
+/// arrive.
 static OWN: OnceLock<Mutex<Option<UnixStream>>> = OnceLock::new();
 
 fn own() -> &'static Mutex<Option<UnixStream>> {
@@ -128,8 +130,9 @@ fn own() -> &'static Mutex<Option<UnixStream>> {
     })
 }
 
-/// By process 1 where it takes requests. Without it, the boot volume is as the starter of this
-/// program has mounted it; a volume that is read-only refuses the write that follows.
+/// Sends a request to process 1. Without the socket, process 1 carries it out itself. Any other
+/// program then uses the boot volume as it is mounted, and a read-only volume rejects the following
+/// write.
 fn request(request: &Request) -> Result<(), Error> {
     if std::env::var_os(SOCKET).is_none() {
         let is_starters = matches!(request, Request::Boot { .. }) && !super::is_first_process();
@@ -140,7 +143,8 @@ fn request(request: &Request) -> Result<(), Error> {
         Some(stream) => ask(stream, request),
         None => Err(io::Error::other("it does not answer; restart the box")),
     };
-    // A late answer would be taken for the next one.
+    // The connection is dropped. A late response would otherwise be taken for the response to the
+    // next request.
     let asked = asked.inspect_err(|_| *own = None);
     let what = format!("have process 1 do \"{}\"", request.line().trim_end());
     let done = asked.and_then(|answer| match answer.as_str() {
@@ -157,18 +161,18 @@ fn ask(stream: &UnixStream, request: &Request) -> io::Result<String> {
     answer.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
 }
 
-/// Opens the boot volume to writes, or closes it again.
+/// Makes the boot volume writable, or read-only again.
 ///
 /// # Errors
-/// Process 1 does not answer, or the kernel refuses.
+/// Process 1 does not respond, or the kernel refuses.
 pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
     request(&Request::Boot { writable })
 }
 
-/// Gives the machine its name.
+/// Sets the host name of the machine, at most 64 characters.
 ///
 /// # Errors
-/// Process 1 does not answer, or the kernel refuses.
+/// Process 1 does not respond, or the kernel refuses.
 pub fn set_host_name(name: &str) -> Result<(), Error> {
     request(&Request::Name(name.to_owned()))
 }

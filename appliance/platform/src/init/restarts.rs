@@ -1,34 +1,35 @@
-//! When the supervisor is started again after it ended, and when the machine is restarted instead.
+//! Restarts of the supervisor after it ended, and the limit after which the machine is restarted
+//! instead.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use stdx::Backoff;
 
-/// The first wait: an owner sees no gap.
+/// First wait before a restart, short enough that an owner sees no interruption.
 const FIRST: Duration = Duration::from_millis(200);
-/// The longest wait between two starts.
+/// Maximum wait between two starts.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Ends within [`WINDOW`] after which the system is not believed to work.
+/// Number of ends within [`WINDOW`] after which the system is considered broken.
 const TRIES: usize = 6;
-/// How far back an end counts.
+/// Period in which an end of the supervisor counts.
 const WINDOW: Duration = Duration::from_secs(300);
 
-/// What process 1 does when the supervisor has ended.
+/// Action of process 1 after the supervisor has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Start it again after this time.
+    /// Starts the supervisor again after this time.
     StartAfter(Duration),
-    /// Restart the machine: the boot loader counts, and in the end takes the other slot.
+    /// Restarts the machine. The boot loader counts the starts, and finally takes the other slot.
     Restart,
 }
 
-/// The ends that count.
+/// Times of the recent ends of the supervisor.
 #[derive(Debug, Default)]
 pub struct Restarts(VecDeque<Instant>);
 
 impl Restarts {
-    /// The supervisor ended at `now`.
+    /// Records an end of the supervisor at `now` and returns the next action.
     pub fn ended(&mut self, now: Instant) -> Next {
         while self.0.front().is_some_and(|end| now.duration_since(*end) > WINDOW) {
             self.0.pop_front();

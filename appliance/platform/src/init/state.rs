@@ -1,9 +1,9 @@
-//! The state volume: mounted, mended where its superblock alone is damaged, and made anew where
-//! somebody asks for a factory reset.
+//! The state volume. The volume is mounted, repaired if only its superblock is damaged, and
+//! formatted again for a factory reset.
 //!
-//! Never: a file system that is made anew because the old one does not mount. A box whose state
-//! volume does not mount knows nothing of its owner and of its machines. It serves nobody then, and
-//! has no owner to be found: it waits for a person.
+//! A file system that does not mount must never be formatted for that reason alone. Without its
+//! state volume, the box does not know its owner or its machines. The box then serves no machine,
+//! accepts no new owner, and waits for a person.
 
 mod superblock;
 
@@ -18,27 +18,27 @@ use super::STATE;
 use super::volumes::{DATA, EXT4, mount_at, mount_part};
 use crate::Error;
 
-/// The partition's name.
+/// Name of the partition (GPT).
 const NAME: &str = "state";
-/// An empty file system of the partition's size, in the read-only root.
+/// Image of an empty file system, in the read-only root.
 const EMPTY: &str = "/usr/share/tinbox/state.ext4";
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
-/// The kernel's folder of mounted ext4 file systems.
+/// Folder of the kernel with the mounted ext4 file systems.
 const SYS: &str = "/sys/fs/ext4";
 
 /// The state volume of this start.
 #[derive(Debug)]
 pub(super) struct State {
     device: Option<PathBuf>,
-    /// The file system mounts, and something in it was found to be damaged.
+    /// The file system mounts, but the kernel found errors in it.
     damaged: bool,
-    /// Why it does not mount, if it does not. What stands in for it is in memory.
+    /// Reason why the volume does not mount. A tmpfs replaces it.
     lost: Option<String>,
 }
 
 impl State {
-    /// Mounts the volume on `device`. What was wrong with it, and is no more, goes to `trouble`.
+    /// Mounts the volume on `device`. Repaired damage is added to `trouble`.
     pub(super) fn mount(device: Option<PathBuf>, trouble: &mut Vec<String>) -> Self {
         let mut state = Self { device, damaged: false, lost: None };
         let mounted = state.mount_disk().or_else(|error| {
@@ -65,20 +65,20 @@ impl State {
         state
     }
 
-    /// Why it does not mount, if it does not.
+    /// Returns the reason why the volume does not mount, or `None` if it is mounted.
     pub(super) fn lost(&self) -> Option<&str> {
         self.lost.as_deref()
     }
 
-    /// True if only a new file system is a sound one.
+    /// True if only formatting gives a sound file system.
     pub(super) fn is_damaged(&self) -> bool {
         self.damaged || self.lost.is_some()
     }
 
-    /// Makes it anew: an empty file system, written over all of its partition.
+    /// Formats the volume: writes an empty file system over the whole partition.
     ///
     /// # Errors
-    /// The disk or the kernel refuses; there may be no volume then.
+    /// The disk or the kernel refuses. The volume may then be unusable.
     pub(super) fn renew(&mut self, trouble: &mut Vec<String>) -> Result<(), Error> {
         eprintln!("tinbox: {STATE} is made anew; do not worry about the power");
         let none = || Error::NoPartition { name: NAME.to_owned() };
@@ -98,14 +98,15 @@ impl State {
         mount_part(NAME, self.device.clone(), STATE, "ext4", DATA, EXT4)
     }
 
-    /// Memory in its place: the box starts, says what is wrong, and forgets at its end.
+    /// Mounts a tmpfs instead of the volume. The box starts and reports the problem, and loses all
+    /// changes at shutdown.
     fn stand_in(&mut self, error: &Error, trouble: &mut Vec<String>) {
         self.lost = Some(stdx::chain(error));
         let mounted = mount_at(Path::new("tmpfs"), STATE, "tmpfs", DATA, "mode=700,size=25%");
         trouble.extend(mounted.err().map(|error| stdx::chain(&error)));
     }
 
-    /// The kernel counts, over all starts, what it found wrong in the file system.
+    /// Reads the number of errors that the kernel found in the file system over all starts.
     fn errors(&self) -> Option<String> {
         let name = self.device.as_deref()?.file_name()?;
         let count = fs::read_to_string(Path::new(SYS).join(name).join("errors_count")).ok()?;
@@ -118,7 +119,7 @@ impl State {
         })
     }
 
-    /// Sets room aside for what must be written when it is full.
+    /// Reserves space for files that must be written even on a full volume.
     pub(super) fn reserve(&self) {
         if self.lost.is_none()
             && let Err(error) = durable_file::reserve(Path::new(STATE))
@@ -128,7 +129,7 @@ impl State {
     }
 }
 
-/// Restores a superblock that is none from its first copy; false when there was nothing to be done.
+/// Restores a damaged superblock from its first copy. Returns false if nothing was changed.
 fn mend_superblock(device: &Path) -> bool {
     let attempt = || {
         let file = OpenOptions::new().read(true).write(true).open(device)?;
@@ -147,11 +148,11 @@ fn mend_superblock(device: &Path) -> bool {
     })
 }
 
-/// Writes the file system in the file `empty` over all of `device`. Its first piece, without which
-/// it does not mount, is wiped first and written last.
+/// Writes the image `empty` over all of `device`. The first piece, without which the file system
+/// does not mount, is erased first and written last.
 fn write_anew(empty: &Path, device: &Path) -> io::Result<()> {
     let mut from = File::open(empty)?;
-    // A device that is mounted anywhere is refused.
+    // The kernel refuses to open a mounted device with O_EXCL.
     let mut options = OpenOptions::new();
     let to = options.write(true).custom_flags(libc::O_EXCL).open(device)?;
     let room = io::Seek::seek(&mut &to, io::SeekFrom::End(0))?;
@@ -169,7 +170,7 @@ fn write_anew(empty: &Path, device: &Path) -> io::Result<()> {
         let count = PIECE.min(usize::try_from(room - at).unwrap_or(PIECE));
         piece.clear();
         from.by_ref().take(count as u64).read_to_end(&mut piece)?;
-        // Behind the file system nothing of the old one stays.
+        // Zeros after the image erase the rest of the old file system.
         piece.resize(count, 0);
         match at {
             0 => first.copy_from_slice(&piece),

@@ -1,16 +1,17 @@
-//! What process 1 makes of the supervisor's heartbeat: for how long it may be silent, and the
-//! sentence for the owner when that was too long (WD-2, WD-3).
+//! Monitor of the supervisor's heartbeat in process 1: the maximum silence, and the sentence for
+//! the owner after it was exceeded (WD-2, WD-3).
 
 use std::time::{Duration, Instant};
 
 use crate::heartbeat::Word;
 
-/// Longest silence.
+/// Maximum time without a heartbeat.
 const SILENCE: Duration = Duration::from_secs(60);
-/// Longest silence of one that was just started: it opens what is stored and waits for cards.
+/// Maximum time until the first heartbeat. At its start, the supervisor opens the stored data and
+/// waits for NICs.
 const START: Duration = Duration::from_secs(120);
 
-/// What was heard of one run of the supervisor.
+/// Heartbeat state of one run of the supervisor.
 #[derive(Debug)]
 pub struct Vigil {
     deadline: Instant,
@@ -19,12 +20,12 @@ pub struct Vigil {
 }
 
 impl Vigil {
-    /// The supervisor was started at `now`.
+    /// Begins to monitor a supervisor that was started at `now`.
     pub fn new(now: Instant) -> Self {
         Self { deadline: now + START, silent_since: now, stuck: None }
     }
 
-    /// It said `word` at `now`.
+    /// Records the message `word` received at `now`. Only a heartbeat extends the deadline.
     pub fn heard(&mut self, word: Word, now: Instant) {
         match word {
             Word::Beat => {
@@ -37,12 +38,12 @@ impl Vigil {
         }
     }
 
-    /// When it is believed to hang, if it says no more.
+    /// Returns the time at which the supervisor counts as hanging without another heartbeat.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
-    /// Why it is believed to hang at `now`.
+    /// Returns the reason why the supervisor counts as hanging at `now`.
     pub fn sentence(&self, now: Instant) -> String {
         let seconds = |since| now.duration_since(since).as_secs();
         match &self.stuck {
@@ -63,8 +64,8 @@ mod tests {
     use super::{SILENCE, START, Vigil};
     use crate::heartbeat::Word;
 
-    /// What is said after so many seconds, then how long the supervisor has, and what is said of
-    /// it then.
+    /// Test case: messages by seconds since the start, the expected deadline in seconds, and the
+    /// expected reason.
     type Row = (&'static [(u64, Option<(&'static str, u64)>)], u64, &'static str);
 
     #[test]
@@ -73,9 +74,9 @@ mod tests {
             (&[], 120, "no heartbeat for 120 s"),
             (&[(30, None)], 90, "no heartbeat for 60 s"),
             (&[(30, None), (100, None)], 160, "no heartbeat for 60 s"),
-            // What is stuck from the start has the longer time.
+            // A loop that is stuck from the start gets the longer time.
             (&[(40, Some(("the API", 25)))], 120, "the API stuck 105 s"),
-            // What was stuck and is not any more is not the reason.
+            // A loop that recovered is not the reason.
             (&[(50, Some(("the API", 25))), (55, None)], 115, "no heartbeat for 60 s"),
         ];
         assert_eq!((START.as_secs(), SILENCE.as_secs()), (120, 60));

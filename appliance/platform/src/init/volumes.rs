@@ -1,4 +1,4 @@
-//! What process 1 mounts, in order, and takes away again.
+//! Mounts and unmounts of process 1, in order.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;
@@ -10,30 +10,30 @@ use super::back;
 use super::state::State;
 use crate::{Error, clock, disk, growth, zram};
 
-/// The boot volume: kernels, boot loader, `box.toml`.
+/// Mount point of the boot volume: kernels, boot loader, `box.toml`.
 pub const BOOT: &str = "/boot";
-/// What must survive: the store, keys, identity.
+/// Mount point of data that must survive an update: the store, keys, identity.
 pub const STATE: &str = "/state";
-/// What can be fetched again.
+/// Mount point of data that can be downloaded again.
 pub const CACHE: &str = "/cache";
-/// What the box serves to machines: what came with the system, and media that it makes of it.
+/// Folder of files that the box serves to machines: files of the system, and boot media made from
+/// them.
 pub const ARTIFACTS: &str = "/run/tinbox/artifacts";
 
-/// Where the system keeps them.
+/// Folder of the served files in the read-only root.
 const SHIPPED: &str = "/usr/share/tinbox/artifacts";
-/// The running slot's folder of the boot volume.
+/// Mount point for the running slot's folder of the boot volume.
 const SLOT: &str = "/run/tinbox/slot";
-/// Nothing on these volumes is a program or a device.
+/// Mount flags of volumes that contain no programs and no devices.
 pub(super) const DATA: MountFlags = MountFlags::NOSUID
     .union(MountFlags::NODEV)
     .union(MountFlags::NOEXEC)
     .union(MountFlags::NOATIME);
-/// Mount options: written data is on the disk after 5 s, and a file system with an error becomes
-/// read-only.
+/// Mount options: data is on the disk after 5 s, and a file system with an error becomes read-only.
 pub(super) const EXT4: &str = "commit=5,errors=remount-ro";
-/// The boot volume is written for moments only (`slots`).
+/// Mount flags of the boot volume, which is writable only during a change (`slots`).
 const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
-/// The kernel's own: type, place, options.
+/// File systems of the kernel: type, mount point, options.
 const KERNEL: [(&str, &str, &str); 5] = [
     ("devtmpfs", "/dev", ""),
     ("proc", "/proc", ""),
@@ -41,10 +41,10 @@ const KERNEL: [(&str, &str, &str); 5] = [
     ("tmpfs", "/run", "mode=755,size=10%"),
     ("tmpfs", "/tmp", "mode=1777,size=20%"),
 ];
-/// The kernel's own that some machines have not.
+/// File systems of the kernel that some machines do not have.
 const OPTIONAL: [(&str, &str); 2] =
     [("pstore", "/sys/fs/pstore"), ("efivarfs", "/sys/firmware/efi/efivars")];
-/// Settings of the kernel: only what matters reaches the console, and a kernel that hangs restarts.
+/// Kernel settings: only important messages reach the console, and a kernel that hangs restarts.
 const SETTINGS: [(&str, &str); 4] = [
     ("kernel/printk", "3"),
     ("kernel/panic", "10"),
@@ -52,8 +52,8 @@ const SETTINGS: [(&str, &str); 4] = [
     ("vm/swappiness", "100"),
 ];
 
-/// Settings that tell programs less of the kernel and close ways into it. A kernel that lacks the
-/// feature lacks the setting.
+/// Kernel settings that hide kernel details from programs and close attack paths. A kernel without
+/// the feature does not have the setting.
 const HARDENING: [(&str, &str); 4] = [
     ("kernel/kptr_restrict", "2"),
     ("kernel/dmesg_restrict", "1"),
@@ -61,32 +61,33 @@ const HARDENING: [(&str, &str); 4] = [
     ("kernel/yama/ptrace_scope", "2"),
 ];
 
-/// A kernel that was given no console starts process 1 without standard streams.
+/// Opens the console as standard input, output and error. A kernel without a console starts process
+/// 1 without them.
 pub(super) fn console() {
     let Ok(console) = OpenOptions::new().read(true).write(true).open("/dev/console") else {
         return;
     };
-    // There is nobody to tell of a failure.
+    // Errors are ignored, because no stream exists to report them.
     let _ = rustix::stdio::dup2_stdin(&console);
     let _ = rustix::stdio::dup2_stdout(&console);
     let _ = rustix::stdio::dup2_stderr(&console);
 }
 
-/// What the start found.
+/// Result of mounting at the start.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// What could not be done, each a sentence for the owner.
+    /// Sentences for the owner about operations that failed.
     pub(super) trouble: Vec<String>,
-    /// Nobody kept the time while the box was off.
+    /// No battery kept the time while the box was off.
     pub(super) time_is_a_guess: bool,
-    /// Why this start is in safe mode, if somebody wants it to be.
+    /// Reason for safe mode, if a safe start was requested.
     pub(super) safe: Option<String>,
-    /// Why the state volume cannot be used, if it cannot.
+    /// Reason why the state volume cannot be used, or `None` if it is mounted.
     pub(super) lost: Option<String>,
 }
 
-/// Mounts what there is. Where somebody wants the box to be as it was when it was flashed, it is
-/// that before anything uses the volumes; `keys` are the box's.
+/// Mounts all volumes. A requested reset is carried out before any other use of the volumes. `keys`
+/// are the names of the box's keys.
 pub(super) fn mount(keys: &[&str]) -> Found {
     let mut trouble = Vec::new();
     let mut disks = mount_disks(&mut trouble);
@@ -100,15 +101,15 @@ pub(super) fn mount(keys: &[&str]) -> Found {
     Found { trouble, time_is_a_guess, safe, lost }
 }
 
-/// The file systems that the box writes to.
+/// File systems to which the box writes.
 #[derive(Debug)]
 pub(super) struct Disks {
     pub(super) state: State,
-    /// The cache does not mount, and memory is in its place.
+    /// The cache volume does not mount, and a tmpfs replaces it.
     pub(super) cache_is_lost: bool,
 }
 
-/// Mounts the kernel's own and the disk's.
+/// Mounts the file systems of the kernel and of the disk.
 fn mount_disks(trouble: &mut Vec<String>) -> Disks {
     let mut attempt = |result: Result<(), Error>| {
         if let Err(error) = result {
@@ -141,7 +142,7 @@ fn mount_disks(trouble: &mut Vec<String>) -> Disks {
     let cache_is_lost = mounted.is_err();
     if let Err(error) = mounted {
         attempt(Err(error));
-        // The box works without, and forgets when it is switched off.
+        // The box works without the cache volume, and loses cached files at shutdown.
         attempt(mount_at(Path::new("tmpfs"), CACHE, "tmpfs", DATA, "mode=700,size=25%"));
     } else {
         attempt(cache.as_deref().map_or(Ok(()), |part| growth::file_system(CACHE, part)));
@@ -150,17 +151,18 @@ fn mount_disks(trouble: &mut Vec<String>) -> Disks {
     Disks { state: State::mount(device, trouble), cache_is_lost }
 }
 
-/// The slot that was started, `a` or `b`, as the boot loader said it.
+/// Returns the running slot, `a` or `b`, from the kernel's command line. Returns `None` if the boot
+/// loader set none.
 ///
 /// # Errors
-/// When the kernel does not tell its command line.
+/// The command line cannot be read.
 pub fn slot() -> Result<Option<String>, Error> {
     let line = fs::read_to_string("/proc/cmdline").map_err(Error::io("read the command line"))?;
     let slot = line.split_whitespace().find_map(|word| word.strip_prefix("tinbox.slot="));
     Ok(slot.map(str::to_owned))
 }
 
-/// The cache's partition, to the end of the disk.
+/// Grows the partition of the cache to the end of the disk.
 fn grow(cache: &Path) -> Result<(), Error> {
     if let Some((from, to)) = growth::partition(cache)? {
         println!("tinbox: the cache grows from {} to {}", stdx::bytes(from), stdx::bytes(to));
@@ -168,7 +170,7 @@ fn grow(cache: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the box serves, writable: the agent's media are made of it.
+/// Mounts the served files as a writable overlay, because the agent's boot media are made in it.
 fn offer() -> Result<(), Error> {
     let slot = slot()?;
     let folder = Path::new(BOOT).join("tinbox").join(slot.as_deref().unwrap_or("a"));
@@ -205,7 +207,7 @@ pub(super) fn mount_at(
     if is_mounted(Path::new(place)) {
         return Ok(());
     }
-    // In the read-only root they are there already.
+    // The folders already exist in the read-only root.
     let _ = fs::create_dir_all(place);
     let options = std::ffi::CString::new(options).unwrap_or_default();
     let options = (!options.is_empty()).then_some(options.as_c_str());
@@ -213,17 +215,17 @@ pub(super) fn mount_at(
     rustix::mount::mount(device, place, kind, flags, options).map_err(Error::io(what))
 }
 
-/// Opens the boot volume to writes, or closes it again.
+/// Makes the boot volume writable, or read-only again.
 ///
 /// # Errors
-/// The kernel refuses, as it does to all but process 1.
+/// The kernel refuses, which it does for every process except process 1.
 pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
     let flags = if writable { BOOT_FLAGS.difference(MountFlags::RDONLY) } else { BOOT_FLAGS };
     rustix::mount::mount_remount(BOOT, flags, "").map_err(Error::io(format!("mount {BOOT} anew")))
 }
 
-/// True when `place` has a file system of its own already: the kernel's `/dev`, or one from a
-/// program that laid out this root for a container.
+/// True if a separate file system is mounted at `place`: the kernel's `/dev`, or one from a
+/// container runtime that prepared this root.
 fn is_mounted(place: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|data| data.dev()).ok();
     let own = device(place);
@@ -234,12 +236,12 @@ fn make(place: &str) -> Result<(), Error> {
     fs::create_dir_all(place).map_err(Error::io(format!("make {place}")))
 }
 
-/// Writes everything down and takes the volumes away, whoever still uses them.
+/// Writes all data and unmounts the volumes. A volume that is still in use becomes read-only.
 pub(super) fn unmount() {
     clock::keep(Path::new(STATE));
     rustix::fs::sync();
     for place in [ARTIFACTS, SLOT, CACHE, STATE, BOOT] {
-        // One that is used still must at least not be written any more.
+        // A volume that is still in use must not be written any more.
         if rustix::mount::unmount(place, UnmountFlags::empty()).is_err() {
             let _ = rustix::mount::mount_remount(place, MountFlags::RDONLY, "");
         }

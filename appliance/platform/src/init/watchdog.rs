@@ -1,6 +1,6 @@
-//! The machine's own watchdog: a timer that restarts it unless process 1 speaks to it (WD-1).
+//! Hardware watchdog: a timer that restarts the machine unless process 1 resets it in time (WD-1).
 //!
-//! Once it was opened nobody can stop it but a restart (`WATCHDOG_NOWAYOUT`).
+//! An opened watchdog cannot be stopped without a restart (`WATCHDOG_NOWAYOUT`).
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use crate::{Error, sys};
 
-/// How long the machine may go without process 1.
+/// Timeout of the watchdog in seconds.
 const PATIENCE_SECS: i32 = 60;
-/// Between two words to it.
+/// Interval between two resets of the timer.
 pub const FEED: Duration = Duration::from_secs(15);
-/// Longest time for what is in memory to be written to the disks, before the machine is restarted.
+/// Maximum time for writing cached data to the disks before the machine is restarted.
 const DOWN_MAX: Duration = Duration::from_secs(900);
 const SYS: &str = "/sys/class/watchdog";
-/// Devices that are looked at.
+/// Maximum number of watchdog devices to examine.
 const DEVICES_MAX: usize = 16;
 
-/// A running timer.
+/// Running watchdog timer of the machine.
 #[derive(Debug)]
 pub struct Watchdog(File);
 
 impl Watchdog {
-    /// Starts the best one there is; `None` when there is none.
+    /// Starts the preferred watchdog, or returns `None` if the machine has no watchdog.
     ///
     /// # Errors
-    /// When the kernel refuses.
+    /// The kernel cannot open the device.
     pub fn start() -> Result<Option<Self>, Error> {
         let Some(name) = best(devices(Path::new(SYS))) else { return Ok(None) };
         let path = Path::new("/dev").join(&name);
@@ -38,21 +38,21 @@ impl Watchdog {
         watchdog.feed();
         match set {
             Ok(seconds) => eprintln!("tinbox: {name} watches the machine, {seconds} s"),
-            // It runs with a time of its own, which is a minute at most machines.
+            // The driver keeps its default timeout, which is one minute on most machines.
             Err(error) => eprintln!("tinbox: {name} watches the machine, its own time: {error}"),
         }
         Ok(Some(watchdog))
     }
 
-    /// The machine is well.
+    /// Resets the timer of the watchdog.
     pub fn feed(&mut self) {
-        // Of a device that does not take it, a restart is what is wanted.
+        // A failed write is ignored. The watchdog then restarts the machine, as it should.
         let _ = self.0.write_all(b"\n");
     }
 }
 
-/// Feeds it from a thread while the machine goes down, where much may be left to be written; a
-/// machine that does not go down is restarted by it.
+/// Resets the timer from a thread while the machine shuts down, because writing cached data may
+/// take long. The watchdog restarts a machine that does not shut down.
 pub fn feed_to_the_end() {
     match Watchdog::start() {
         Ok(Some(mut watchdog)) => {
@@ -76,18 +76,19 @@ fn feed_for(limit: Duration, mut feed: impl FnMut(Duration)) {
     }
 }
 
-/// Names below `sys`, each with whether it is a device of the machine.
+/// Returns the names below `sys`. The flag is true for a hardware device.
 fn devices(sys: &Path) -> Vec<(String, bool)> {
     let Ok(entries) = fs::read_dir(sys) else { return Vec::new() };
     let device = |entry: fs::DirEntry| {
-        // The kernel's own timer hangs on no device.
+        // The software watchdog of the kernel has no device.
         let is_hardware = entry.path().join("device").exists();
         (entry.file_name().to_string_lossy().into_owned(), is_hardware)
     };
     entries.flatten().take(DEVICES_MAX).map(device).collect()
 }
 
-/// One of the machine's rather than the kernel's, which ends with the kernel.
+/// Returns the preferred watchdog. A hardware watchdog is better than the kernel's software
+/// watchdog, which stops with the kernel.
 fn best(mut devices: Vec<(String, bool)>) -> Option<String> {
     devices.sort_by_key(|(name, is_hardware)| (!is_hardware, name.len(), name.clone()));
     devices.into_iter().next().map(|(name, _)| name)
@@ -101,7 +102,7 @@ mod tests {
 
     use super::{DOWN_MAX, PATIENCE_SECS, best, devices, feed_for};
 
-    /// Watchdogs and whether they are hardware, and the one to take.
+    /// Test case: watchdogs with their hardware flag, and the expected choice.
     type Row<'a> = (&'a [(&'a str, bool)], Option<&'a str>);
 
     #[test]

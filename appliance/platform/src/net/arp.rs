@@ -1,38 +1,38 @@
-//! Who has an address on a link (RFC 826), without a socket.
+//! ARP messages for IPv4 on Ethernet (RFC 826). The module opens no socket.
 
 use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
 
-/// Ethernet's header and ARP's 28 bytes.
+/// Length of the Ethernet header and the 28 bytes of ARP.
 const FRAME: usize = 42;
-/// From the type of the frame to the lengths of the addresses: ARP for IPv4 over Ethernet.
+/// Bytes from the EtherType to the address lengths: ARP for IPv4 over Ethernet.
 const KIND: [u8; 8] = [0x08, 0x06, 0, 1, 0x08, 0, 6, 4];
 const REQUEST: [u8; 2] = [0, 1];
 
-/// What somebody says on a link.
+/// Contents of an ARP request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Said {
-    /// Who.
+    /// Hardware address of the sender.
     pub mac: MacAddr,
-    /// The address that they have; unspecified when they have none yet.
+    /// IPv4 address of the sender, or unspecified if it has none yet.
     pub sender: Ipv4Addr,
-    /// The address that they speak of.
+    /// IPv4 address that the message is about.
     pub target: Ipv4Addr,
 }
 
 impl Said {
-    /// A question by somebody without an address (RFC 5227 section 1.1: a probe).
+    /// Builds a probe: a request of a sender without an address (RFC 5227 section 1.1).
     pub fn probe(mac: MacAddr, target: Ipv4Addr) -> Self {
         Self { mac, sender: Ipv4Addr::UNSPECIFIED, target }
     }
 
-    /// `address` is ours (RFC 5227 section 1.1: an announcement).
+    /// Builds an announcement that the sender uses `address` (RFC 5227 section 1.1).
     pub fn announcement(mac: MacAddr, address: Ipv4Addr) -> Self {
         Self { mac, sender: address, target: address }
     }
 
-    /// A request to everybody, as a frame.
+    /// Encodes a request as a broadcast frame.
     pub fn encode(&self) -> [u8; FRAME] {
         let mut frame = [0; FRAME];
         frame[..6].fill(0xff);
@@ -45,7 +45,7 @@ impl Said {
         frame
     }
 
-    /// Of a frame: a request or an answer. `None` for anything else.
+    /// Decodes an ARP request or reply. Returns `None` for any other frame.
     pub fn decode(frame: &[u8]) -> Option<Self> {
         let frame = frame.first_chunk::<FRAME>()?;
         let address =
@@ -55,13 +55,13 @@ impl Said {
         known.then(|| Self { mac: MacAddr(mac), sender: address(28), target: address(38) })
     }
 
-    /// Somebody else has `address`, or is about to take it too (RFC 3927 section 2.2.1).
+    /// True if another machine uses or probes `address` (RFC 3927 section 2.2.1).
     pub fn contests(&self, address: Ipv4Addr, ours: MacAddr) -> bool {
         let probes = self.sender.is_unspecified() && self.target == address;
         self.mac != ours && (self.sender == address || probes)
     }
 
-    /// Somebody else uses `address` (RFC 3927 section 2.5).
+    /// True if another machine uses `address` (RFC 3927 section 2.5).
     pub fn takes(&self, address: Ipv4Addr, ours: MacAddr) -> bool {
         self.mac != ours && self.sender == address
     }

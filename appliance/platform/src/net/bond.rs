@@ -1,5 +1,5 @@
-//! Several cards as one link (the kernel's Documentation/networking/bonding.rst), so that a cable
-//! may break or be pulled.
+//! Bonds: several NICs as one interface (the kernel's Documentation/networking/bonding.rst). The
+//! network stays up if a cable breaks or is unplugged.
 
 use std::fs;
 use std::path::Path;
@@ -14,22 +14,22 @@ use super::link::{Link, links};
 use super::netlink::Netlink;
 use crate::Error;
 
-/// How often the kernel looks whether a port has its link, in milliseconds.
+/// Interval in milliseconds at which the kernel checks the link of each port.
 const LOOK_MILLIS: u32 = 100;
 
-/// How a bond uses its ports.
+/// Mode in which a bond uses its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BondMode {
-    /// One at a time; any switch, any two switches.
+    /// One active port at a time. Works with any switch, also with two switches.
     ActiveBackup,
-    /// All, by agreement with the switch (IEEE 802.1AX, LACP).
+    /// All ports, negotiated with the switch (IEEE 802.1AX, LACP).
     Lacp,
-    /// All, by answering each neighbour from another port; any switch.
+    /// All ports, with a different port for each neighbor (ARP replies). Works with any switch.
     BalanceAlb,
 }
 
 impl BondMode {
-    /// The kernel's word, which is everybody's.
+    /// Returns the kernel's name of the mode, which other tools use too.
     pub fn word(self) -> &'static str {
         match self {
             Self::ActiveBackup => "active-backup",
@@ -47,23 +47,24 @@ impl BondMode {
     }
 }
 
-/// A bond.
+/// Configuration of a bond.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bond {
-    /// What it is called: `bond0`.
+    /// Name of the bond, for example `bond0`.
     pub name: String,
-    /// The names of its ports. It has the hardware address of the first one that is there.
+    /// Names of the ports. The bond gets the hardware address of the first existing port.
     pub ports: Vec<String>,
-    /// How it uses them.
+    /// Mode in which the ports are used.
     pub mode: BondMode,
-    /// The port that is used whenever it has a link; not with LACP.
+    /// Preferred port, used whenever it has a link. Not supported with LACP.
     pub primary: Option<String>,
-    /// Ask the switch to speak every second, and not every thirty; only with LACP.
+    /// Requests LACP messages from the switch every second instead of every 30 seconds. Only used
+    /// with LACP.
     pub fast_lacp: bool,
 }
 
 impl Bond {
-    /// What makes it.
+    /// Returns the netlink message that creates the bond.
     fn message(&self, MacAddr(mac): MacAddr, primary: Option<u32>) -> LinkMessage {
         let bond = LinkBond::new(&self.name).address(mac.to_vec());
         let mut bond = bond.mode(self.mode.kernel()).miimon(LOOK_MILLIS);
@@ -80,36 +81,35 @@ impl Bond {
     }
 }
 
-/// What has a bond prefer the port `primary`.
+/// Returns the netlink message that sets the preferred port.
 fn prefer(bond: u32, primary: u32) -> LinkMessage {
     let bond = LinkMessageBuilder::<LinkBond>::new_with_info_kind(InfoKind::Bond).index(bond);
     bond.primary(primary).build()
 }
 
-/// What takes a port, which must be down, into a bond.
+/// Returns the netlink message that adds a port to a bond. The port must be down.
 fn join(port: u32, bond: u32) -> LinkMessage {
     LinkUnspec::new_with_index(port).controller(bond).build()
 }
 
-/// What the kernel says of a bond; `None`: it is none.
+/// Reads a property of a bond from sysfs. Returns `None` if the interface is not a bond.
 fn said(bond: &str, what: &str) -> Option<String> {
     let path = Path::new("/sys/class/net").join(bond).join("bonding").join(what);
     let text = fs::read_to_string(path).ok()?;
     Some(text.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// The link that the link of this name is a port of.
+/// Returns the bond or bridge to which the interface `name` belongs.
 pub(super) fn master(name: &str) -> Option<String> {
     let path = fs::read_link(Path::new("/sys/class/net").join(name).join("master")).ok()?;
     Some(path.file_name()?.to_str()?.to_owned())
 }
 
-/// Makes the bond what it shall be, as far as its ports are there: made where it is not there yet,
-/// made anew where it has another mode. Returns the ports that are missing. Whoever calls it now
-/// and then has ports that come later taken in.
+/// Creates or changes the bond with the ports that exist. A bond in another mode is removed and
+/// created again. Returns the missing ports. A repeated call adds ports that appeared later.
 ///
 /// # Errors
-/// When none of the ports is there, the name is another interface's, or the kernel refuses.
+/// No port exists, another interface has the name, or the kernel refuses.
 pub async fn bond(wanted: &Bond) -> Result<Vec<String>, Error> {
     let all = links();
     let find = |name: &String| all.iter().find(|link| link.name == *name);

@@ -1,4 +1,4 @@
-//! DHCP messages and the client's decisions (RFC 2131), without a socket or a clock.
+//! DHCP messages and the decisions of a client (RFC 2131). The module uses no socket and no clock.
 
 use std::net::Ipv4Addr;
 
@@ -8,35 +8,35 @@ use stdx::MacAddr;
 
 use super::{Address, Caller, NAME_SERVERS, TIME_SERVERS, prefix_of};
 
-/// Bytes of an Ethernet address (`hlen`).
+/// Length of an Ethernet address in bytes (`hlen`).
 const ETHERNET: u8 = 6;
-/// Shortest message that every relay and server accepts (RFC 951), bytes.
+/// Minimum message length in bytes that every relay and server accepts (RFC 951).
 const SHORTEST: usize = 300;
-/// Lease time when the server states none, seconds.
+/// Lease time in seconds if the server sends none.
 const DEFAULT_LEASE: u32 = 3600;
-/// Shortest lease time accepted, seconds: a server that says 0 must not make the client spin.
+/// Minimum accepted lease time in seconds. A server that sends 0 must not make the client loop.
 const SHORTEST_LEASE: u32 = 60;
 
-/// A client's message, before its wire form.
+/// Message of a DHCP client before encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Say {
     /// DISCOVER: requests an offer from any server.
     Discover,
     /// REQUEST of an offered address.
     Request {
-        /// The offered address.
+        /// Address from the server's offer.
         address: Ipv4Addr,
         /// Identifier of the offering server.
         server: Ipv4Addr,
     },
     /// REQUEST that renews an address in use (RFC 2131 section 4.3.2, RENEWING).
     Renew {
-        /// The address in use.
+        /// Address that the client uses.
         address: Ipv4Addr,
     },
 }
 
-/// A server's answer.
+/// Response of a DHCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     /// OFFER of an address.
@@ -47,31 +47,32 @@ pub enum Heard {
     Nak,
 }
 
-/// An address for some time.
+/// Lease of an IPv4 address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     /// Address, prefix, router and name servers.
     pub address: Address,
-    /// Identifier of the leasing server.
+    /// Identifier of the server that granted the lease.
     pub server: Ipv4Addr,
-    /// Lease time, seconds.
+    /// Lease time in seconds.
     pub seconds: u32,
     /// NTP servers, at most [`TIME_SERVERS`].
     pub time_servers: Vec<Ipv4Addr>,
 }
 
-/// Client fields of every message of one exchange.
+/// Client fields of every message in one exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Client<'a> {
-    /// Transaction id (`xid`).
+    /// Transaction ID of the exchange (`xid`).
     pub id: u32,
-    /// The interface's hardware address.
+    /// Hardware address of the interface.
     pub mac: MacAddr,
     /// Vendor class and host name.
     pub caller: &'a Caller,
 }
 
-/// A client's message. It requests a broadcast reply: there is no address yet to send it to.
+/// Encodes a client message. The message requests a broadcast reply, because the client has no
+/// address yet.
 pub fn encode(say: Say, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
     let Client { id, mac, caller } = client;
     let none = Ipv4Addr::UNSPECIFIED;
@@ -101,13 +102,14 @@ pub fn encode(say: Say, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
     bytes
 }
 
-/// A server's answer to the exchange `id` of `mac`; `None` for anything else.
+/// Decodes a response to the exchange `id` of `mac`. Returns `None` for any other message.
 ///
-/// Options are read as bytes: dhcproto's typed decoder drops all options behind a malformed one.
+/// Options are read as bytes: the typed decoder of dhcproto drops all options after a malformed
+/// one.
 pub fn decode(bytes: &[u8], id: u32, mac: MacAddr) -> Option<Heard> {
     let message = borrowed::Message::new(bytes).ok()?;
     let is_reply = message.opcode() == Opcode::BootReply && message.xid() == id;
-    // The length first: `chaddr` takes it on trust.
+    // The length is checked first, because `chaddr` does not check it.
     if !is_reply || message.hlen() != ETHERNET || message.chaddr() != mac.0 {
         return None;
     }
@@ -151,7 +153,7 @@ fn addresses(value: &[u8]) -> impl Iterator<Item = Ipv4Addr> {
     value.chunks_exact(4).map(|part| Ipv4Addr::new(part[0], part[1], part[2], part[3]))
 }
 
-/// The value of an option's first appearance.
+/// Returns the value of the first option with this code.
 fn option(message: &borrowed::Message<'_>, code: OptionCode) -> Option<Vec<u8>> {
     let found = message.opts().find(|option| option.code() == code)?;
     Some(found.data().to_vec())

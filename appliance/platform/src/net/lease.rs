@@ -1,4 +1,4 @@
-//! Getting an address and keeping it.
+//! DHCP client that obtains and renews the lease of an interface, and setup of fixed addresses.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -15,53 +15,53 @@ use crate::Error;
 
 const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
-/// The wait for an answer to the first message; it doubles (RFC 2131 section 4.1 begins at 4 s,
-/// which is a long time for a machine at a box's own switch).
+/// Wait for a response to the first message, doubled for each retry. RFC 2131 section 4.1 begins at
+/// 4 s, which is long for a machine on a local switch.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
-/// The longest wait for an answer.
+/// Maximum wait for a response.
 const LONGEST_ANSWER: Duration = Duration::from_secs(8);
-/// How long to ask before saying that there is no address.
+/// Time without a lease after which the client reports an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The longest message accepted.
+/// Maximum length of an accepted message in bytes.
 const LONGEST_MESSAGE: usize = 1500;
-/// Where name servers are written for the resolver.
+/// File of the resolver for the name servers.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
-/// An interface with an address.
+/// Interface with a configured address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {
     link: Link,
     address: Address,
-    /// Of a server; `None` when the address was written down.
+    /// Lease of a DHCP server, or `None` for a fixed address.
     lease: Option<(Lease, Caller)>,
 }
 
 impl Configured {
-    /// The interface's hardware address.
+    /// Returns the hardware address of the interface.
     pub fn mac(&self) -> MacAddr {
         self.link.mac
     }
 
-    /// The address.
+    /// Returns the IPv4 address of the interface.
     pub fn address(&self) -> Ipv4Addr {
         self.address.address
     }
 
-    /// The interface's name.
+    /// Returns the name of the interface.
     pub fn interface(&self) -> &str {
         &self.link.name
     }
 
-    /// Who tells the time here, says the DHCP server.
+    /// Returns the NTP servers from the DHCP lease. Empty for a fixed address.
     pub fn time_servers(&self) -> &[Ipv4Addr] {
         self.lease.as_ref().map_or(&[], |(lease, _)| &lease.time_servers)
     }
 }
 
-/// Bring up the interface that is wanted and give it its address.
+/// Brings up an interface and configures its address. Waits at most 60 s for a DHCP server.
 ///
 /// # Errors
-/// When there is no such interface, none has a link, or nobody gives it an address.
+/// The interface does not exist or has no link, or no DHCP server responds.
 pub async fn configure(wanted: Wanted) -> Result<Configured, Error> {
     let netlink = Netlink::open()?;
     let mut link = link::choose(&netlink, &wanted.interface).await?;
@@ -85,8 +85,8 @@ pub async fn configure(wanted: Wanted) -> Result<Configured, Error> {
     Ok(Configured { link, address, lease: lease.map(|lease| (lease, wanted.caller)) })
 }
 
-/// Removes the addresses that a former process left on the interface: their leases may have ended,
-/// and nothing renews them.
+/// Removes the addresses that an earlier process left on the interface. Their leases may have
+/// ended, and no process renews them.
 async fn forget_others(netlink: &Netlink, link: &Link, given: Ipv4Addr) {
     let seen = super::look().await.unwrap_or_default();
     let seen = seen.into_iter().find(|seen| seen.link.index == link.index);
@@ -99,7 +99,8 @@ async fn forget_others(netlink: &Netlink, link: &Link, given: Ipv4Addr) {
     }
 }
 
-/// The IPv4 addresses that are not the given one. A link-local address is of `link_local`.
+/// Returns the IPv4 addresses other than the given one. Link-local addresses belong to
+/// `link_local`.
 fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)> {
     let all = addresses.iter().filter_map(|(address, prefix)| match address {
         IpAddr::V4(address) => Some((*address, *prefix)),
@@ -108,10 +109,10 @@ fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)>
     all.filter(|(address, _)| *address != given && !address.is_link_local()).collect()
 }
 
-/// Gives the interface of this name an address that is written down, whether or not a cable is in.
+/// Sets a fixed address on the interface `name`, with or without a link.
 ///
 /// # Errors
-/// When there is no such interface, or the kernel refuses.
+/// The interface does not exist, or the kernel refuses.
 pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     let found = link::links().into_iter().find(|link| link.name == name);
     let link = found.ok_or_else(|| Error::NoAddress {
@@ -122,17 +123,17 @@ pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     apply(&netlink, &link, address).await
 }
 
-/// The usual name of a VLAN's interface, within [`NAME_MAX`].
+/// Returns the usual name of a VLAN interface, limited to [`NAME_MAX`].
 pub(super) fn vlan_name(parent: &str, id: u16) -> String {
     let room = NAME_MAX - 1 - id.to_string().len();
     format!("{}.{id}", &parent[..parent.floor_char_boundary(room)])
 }
 
-/// Renew the lease for ever; take a new address when the old one is lost. Returns when there is
-/// nothing to renew.
+/// Renews the lease until the process ends, and obtains a new lease when the old one is lost.
+/// Returns immediately for a fixed address.
 ///
-/// An address whose lease has ended is given up, whoever it is needed by: the server may have given
-/// it to another machine (RFC 2131 section 4.4.5).
+/// The address of an expired lease is removed even if connections use it. The server may have given
+/// the address to another machine (RFC 2131 section 4.4.5).
 pub async fn keep(configured: Configured) {
     let Configured { link, lease: Some((mut lease, caller)), .. } = configured else { return };
     let mut begun = Instant::now();
@@ -142,9 +143,10 @@ pub async fn keep(configured: Configured) {
         let asked = Instant::now();
         let next = match renew(&link, &caller, &lease, length / 3).await {
             Ok(Some(next)) => Some(next),
-            // Nobody answered for a third of the lease: ask everybody, as long as it lasts.
+            // No response for a third of the lease time. The client broadcasts a DISCOVER until the
+            // lease ends.
             Err(_) => obtain(&link, &caller, length.saturating_sub(begun.elapsed())).await.ok(),
-            // Refused: from now on the address is another machine's.
+            // The server refused (NAK). The address may belong to another machine.
             Ok(None) => None,
         };
         let (next, since) = match next {
@@ -176,7 +178,7 @@ async fn give_up(link: &Link, address: &Address) {
     }
 }
 
-/// Asks until a server gives an address.
+/// Requests a lease until a server grants one.
 async fn obtain_at_last(link: &Link, caller: &Caller) -> Lease {
     loop {
         match obtain(link, caller, PATIENCE).await {
@@ -221,7 +223,7 @@ pub(super) async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Re
     Ok(())
 }
 
-/// Discover, offer, request, acknowledge.
+/// Runs the exchange of DISCOVER, OFFER, REQUEST and ACK.
 async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Lease, Error> {
     let mut exchange = Exchange::new(link, caller, patience)?;
     loop {
@@ -238,7 +240,7 @@ async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Leas
     }
 }
 
-/// `None` when the server refuses.
+/// Renews a lease. Returns `None` if the server refuses.
 async fn renew(
     link: &Link,
     caller: &Caller,
@@ -265,13 +267,14 @@ impl<'a> Exchange<'a> {
     fn new(link: &'a Link, caller: &'a Caller, patience: Duration) -> Result<Self, Error> {
         let socket = open(&link.name)
             .map_err(Error::io(format!("open port {CLIENT_PORT} on {}", link.name)))?;
-        // A random id, so that machines started by one switch do not share answers.
+        // A random ID, so that machines that start at the same time do not accept each other's
+        // responses.
         let id = u32::from_str_radix(&stdx::random_hex(4), 16).unwrap_or_default();
         let client = Client { id, mac: link.mac, caller };
         Ok(Self { link, socket, client, begun: Instant::now(), patience })
     }
 
-    /// Say it, and again with longer waits, until a wanted answer comes.
+    /// Sends a message, and repeats it with longer waits until a wanted response arrives.
     async fn ask(&mut self, say: Say, wanted: fn(&Heard) -> bool) -> Result<Heard, Error> {
         let mut wait = Backoff::new(FIRST_ANSWER, LONGEST_ANSWER);
         let everybody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::BROADCAST, SERVER_PORT));
@@ -306,7 +309,7 @@ fn no_answer(interface: &str, patience: Duration) -> Error {
     Error::NoAddress { reason: format!("no DHCP server answered on {interface} for {seconds} s") }
 }
 
-/// A socket that works on one interface before that has an address.
+/// Opens a socket that works on one interface before the interface has an address.
 fn open(interface: &str) -> std::io::Result<UdpSocket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(true)?;

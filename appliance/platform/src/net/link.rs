@@ -1,4 +1,4 @@
-//! Which network interface to use.
+//! Ethernet interfaces of the machine, and the choice of one with a link.
 
 use std::fs;
 use std::path::Path;
@@ -10,34 +10,34 @@ use super::Which;
 use super::netlink::Netlink;
 use crate::Error;
 
-/// How long a network card may take to be probed.
+/// Maximum time until the kernel has found a NIC.
 const APPEAR: Duration = Duration::from_secs(30);
-/// How long a link may take to come up: negotiation, and a switch port that is learning.
+/// Maximum time until a link is up, for negotiation and for a switch port in its learning state.
 const CARRIER: Duration = Duration::from_secs(30);
-/// How often to look.
+/// Interval between two checks of the interfaces.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// An Ethernet interface.
+/// Ethernet interface of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// The kernel's name: `eth0`.
+    /// Name of the interface, for example `eth0`.
     pub name: String,
-    /// The kernel's number.
+    /// Index of the interface in the kernel.
     pub index: u32,
-    /// Its hardware address.
+    /// Hardware address. For a port of a bond, its permanent address.
     pub mac: MacAddr,
 }
 
-/// Bring the loopback interface up; its addresses come with it.
+/// Brings the loopback interface up. The kernel adds its addresses.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses the change.
 pub async fn loopback_up() -> Result<(), Error> {
     let index = read(Path::new("/sys/class/net/lo/ifindex")).and_then(|text| text.parse().ok());
     Netlink::open()?.up(index.unwrap_or(1)).await
 }
 
-/// The interface that is wanted, up and with a link.
+/// Returns the first wanted interface with a link, after bringing all wanted interfaces up.
 pub(super) async fn choose(netlink: &Netlink, wanted: &Which) -> Result<Link, Error> {
     let named = || links().into_iter().filter(|link| wanted.is(link)).collect();
     let found = until(APPEAR, named).await;
@@ -55,7 +55,7 @@ pub(super) async fn choose(netlink: &Netlink, wanted: &Which) -> Result<Link, Er
     })
 }
 
-/// Look until there is something or the time is over.
+/// Repeats `look` until it finds an interface or the time limit is over.
 async fn until(limit: Duration, look: impl Fn() -> Vec<Link>) -> Vec<Link> {
     let deadline = Instant::now() + limit;
     loop {
@@ -75,7 +75,7 @@ fn read(path: &Path) -> Option<String> {
     fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
 }
 
-/// Ethernet interfaces in the kernel's order.
+/// Returns the Ethernet interfaces in the order of their indexes.
 pub fn links() -> Vec<Link> {
     let folders = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     let mut links: Vec<_> = folders.filter_map(|entry| link(&entry.path())).collect();
@@ -84,14 +84,14 @@ pub fn links() -> Vec<Link> {
 }
 
 fn link(path: &Path) -> Option<Link> {
-    // ARPHRD_ETHER: no loopback, no tunnels.
+    // The type 1 is ARPHRD_ETHER, which excludes loopback and tunnels.
     if read(&path.join("type"))? != "1" {
         return None;
     }
     Some(Link {
         name: path.file_name()?.to_str()?.to_owned(),
         index: read(&path.join("ifindex"))?.parse().ok()?,
-        // A port of a bond has the bond's address meanwhile.
+        // A port of a bond temporarily has the address of the bond.
         mac: read(&path.join("bonding_slave/perm_hwaddr"))
             .or_else(|| read(&path.join("address")))?
             .parse()

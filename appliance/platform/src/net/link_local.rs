@@ -1,5 +1,5 @@
-//! An address for a link where nobody gives one (RFC 3927), so that a box can be found with a cable
-//! and nothing else.
+//! IPv4 link-local address (RFC 3927) for a network without a DHCP server. A person can then find
+//! the box with only a cable.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,31 +17,31 @@ use super::netlink::Netlink;
 use super::{Address, Which, lease};
 use crate::{Error, sys};
 
-/// How long a server may take to give an address before the box takes one of these.
+/// Time for a DHCP server to respond before the box takes a link-local address.
 const SERVER_FIRST: Duration = Duration::from_secs(10);
-/// Probes, and from each to the next (RFC 3927 section 9: PROBE_NUM, PROBE_MIN to PROBE_MAX).
+/// Number of probes and interval between them (RFC 3927 section 9: PROBE_NUM, PROBE_MIN to
+/// PROBE_MAX).
 const PROBES: u32 = 3;
 const PROBE_EVERY: Duration = Duration::from_millis(1500);
-/// After the last probe (ANNOUNCE_WAIT).
+/// Wait after the last probe (ANNOUNCE_WAIT).
 const LISTEN: Duration = Duration::from_secs(2);
-/// Announcements and what lies between them (ANNOUNCE_NUM, ANNOUNCE_INTERVAL).
+/// Number of announcements and interval between them (ANNOUNCE_NUM, ANNOUNCE_INTERVAL).
 const ANNOUNCEMENTS: u32 = 2;
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(2);
-/// A second claim within this time is not answered but obeyed (DEFEND_INTERVAL).
+/// After a second conflict within this time, the box gives up the address (DEFEND_INTERVAL).
 const DEFEND: Duration = Duration::from_secs(10);
-/// Addresses tried in haste, and how long to wait for each after them (MAX_CONFLICTS,
+/// Number of addresses tried without delay, and the delay before each later one (MAX_CONFLICTS,
 /// RATE_LIMIT_INTERVAL).
 const HASTE: u32 = 10;
 const SLOWLY: Duration = Duration::from_secs(60);
-/// Between two looks for a link.
+/// Wait before the next attempt after an error.
 const RETRY: Duration = Duration::from_secs(2);
 const PREFIX: u8 = 16;
-/// The longest ARP frame with Ethernet's padding.
+/// Maximum length of an ARP frame with Ethernet padding, in bytes.
 const FRAME_MAX: usize = 64;
 
-/// Stands in for a server on this interface: once no address has come for a while, takes one of
-/// 169.254.0.0/16 that nobody has, and defends it. Never ends by itself; [`leave`] takes the
-/// address away.
+/// Configures a link-local address on this interface if no DHCP server responds. Takes an unused
+/// address of 169.254.0.0/16 and defends it. Never returns. [`leave`] removes the address.
 pub async fn stand_in(interface: Which) -> Infallible {
     let mut told = false;
     loop {
@@ -54,7 +54,7 @@ pub async fn stand_in(interface: Which) -> Infallible {
     }
 }
 
-/// Takes the link-local addresses of this interface away: it has a better one.
+/// Removes the link-local addresses of this interface after it got a better address.
 pub async fn leave(interface: &str) {
     let Ok(all) = super::look().await else { return };
     let Some(seen) = all.into_iter().find(|seen| seen.link.name == interface) else { return };
@@ -89,14 +89,14 @@ async fn hold(interface: &Which) -> Result<Infallible, Error> {
         tracing::info!(interface = link.name, %address, "nobody gives an address: took this one");
         wire.defend(address).await?;
         tracing::warn!(interface = link.name, %address, "another machine insists on our address");
-        // It may be gone with its link.
+        // The address may already be gone if the link is gone.
         let _ = netlink.remove_address(link.index, (address, PREFIX)).await;
     }
     Err(Error::NoAddress { reason: format!("every link-local address of {} is taken", link.name) })
 }
 
-/// The address to try: the same for the same machine, so that it is found where it was (RFC 3927
-/// section 2.1). The first and the last 256 are reserved.
+/// Returns the address to try. It depends on the hardware address only, so that a machine keeps its
+/// address over restarts (RFC 3927 section 2.1). The first and the last 256 addresses are reserved.
 fn candidate(mac: MacAddr, attempt: u32) -> Ipv4Addr {
     let digest = Sha256::new().chain_update(mac.0).chain_update(attempt.to_be_bytes()).finalize();
     let chance = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);
@@ -104,7 +104,7 @@ fn candidate(mac: MacAddr, attempt: u32) -> Ipv4Addr {
     Ipv4Addr::from(first + chance % (254 << 8))
 }
 
-/// ARP on one link.
+/// ARP socket of one link.
 struct Wire {
     mac: MacAddr,
     name: String,
@@ -117,12 +117,13 @@ impl Wire {
             Error::io::<io::Error>(format!("listen for ARP on {}", link.name))(error)
         };
         let socket = sys::arp_socket(link.index).map_err(failed)?;
-        // Not UDP; but it is sent to and received from as every socket of datagrams.
+        // The packet socket is wrapped as a UDP socket, because send and receive work in the same
+        // way.
         let socket = UdpSocket::from_std(socket.into()).map_err(failed)?;
         Ok(Self { mac: link.mac, name: link.name.clone(), socket })
     }
 
-    /// Whether nobody has the address.
+    /// Probes an address, and returns true if no other machine uses or probes it.
     async fn is_free(&mut self, address: Ipv4Addr) -> Result<bool, Error> {
         let contests = |said: &Said, mac| said.contests(address, mac);
         for probe in 1..=PROBES {
@@ -135,7 +136,8 @@ impl Wire {
         Ok(true)
     }
 
-    /// Announces the address and insists on it once; returns when somebody else insists twice.
+    /// Announces the address and defends it once. Returns after a second conflict within
+    /// [`DEFEND`].
     async fn defend(&mut self, address: Ipv4Addr) -> Result<(), Error> {
         let ours = Said::announcement(self.mac, address);
         let takes = |said: &Said, mac| said.takes(address, mac);
@@ -165,7 +167,7 @@ impl Wire {
         sent.map(drop).map_err(Error::io::<io::Error>(what))
     }
 
-    /// Whether something `wanted` is said before `until`.
+    /// Returns true if a message that matches `wanted` arrives before `until`.
     async fn hears(
         &self,
         until: Instant,

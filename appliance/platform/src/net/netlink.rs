@@ -1,4 +1,5 @@
-//! Changes of links, addresses and routes (rtnetlink(7)), each an answered request.
+//! Changes of interfaces, addresses and routes (rtnetlink(7)). The kernel acknowledges each
+//! request.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -11,11 +12,11 @@ use rtnetlink::{Handle, LinkUnspec, LinkVlan, RouteMessageBuilder};
 use super::link::Link;
 use crate::Error;
 
-/// A conversation with the kernel; it ends when this is dropped.
+/// Netlink connection to the kernel, closed on drop.
 pub(super) struct Netlink(pub(super) Handle);
 
 impl Netlink {
-    /// Begin; needs a runtime.
+    /// Opens the connection. The caller must run in a Tokio runtime.
     pub(super) fn open() -> Result<Self, Error> {
         let (connection, handle, _) =
             rtnetlink::new_connection().map_err(Error::io("open a netlink socket"))?;
@@ -23,25 +24,23 @@ impl Netlink {
         Ok(Self(handle))
     }
 
-    /// Bring a link up.
     pub(super) async fn up(&self, index: u32) -> Result<(), Error> {
         let link = LinkUnspec::new_with_index(index).up().build();
         self.0.link().set(link).execute().await.map_err(Error::netlink("bring a link up"))
     }
 
-    /// Bring a link down.
     pub(super) async fn down(&self, link: &Link) -> Result<(), Error> {
         let what = Error::netlink(format!("bring {} down", link.name));
         let link = LinkUnspec::new_with_index(link.index).down().build();
         self.0.link().set(link).execute().await.map_err(what)
     }
 
-    /// The index of the interface of VLAN `id` over `parent`, made where it is not there yet.
+    /// Returns the index of the interface of VLAN `id` over `parent`. Creates a missing interface.
     pub(super) async fn vlan(&self, name: &str, parent: u32, id: u16) -> Result<u32, Error> {
         self.make(vlan(name, parent, id), name).await
     }
 
-    /// The index of the interface `name` that `message` makes, where it is not there yet.
+    /// Returns the index of the interface `name`. Creates a missing interface with `message`.
     pub(super) async fn make(&self, message: LinkMessage, name: &str) -> Result<u32, Error> {
         match self.0.link().add(message).execute().await {
             Err(error) if !is(&error, libc::EEXIST) => {
@@ -57,19 +56,19 @@ impl Netlink {
         })
     }
 
-    /// Change the interface `name` as `message` says.
+    /// Sends `message`, which changes the interface `name`.
     pub(super) async fn change(&self, message: LinkMessage, name: &str) -> Result<(), Error> {
         let what = Error::netlink(format!("change the interface {name}"));
         self.0.link().change(message).execute().await.map_err(what)
     }
 
-    /// Take an interface away that was made.
+    /// Deletes a virtual interface, such as a bond.
     pub(super) async fn remove(&self, link: &Link) -> Result<(), Error> {
         let what = Error::netlink(format!("take the interface {} away", link.name));
         self.0.link().del(link.index).execute().await.map_err(what)
     }
 
-    /// Give a link an address, or let it keep it.
+    /// Adds an address to an interface. An existing address is kept.
     pub(super) async fn add_address(
         &self,
         index: u32,
@@ -78,7 +77,6 @@ impl Netlink {
         self.0.address().add(index, IpAddr::V4(address), prefix).replace().execute().await
     }
 
-    /// Take an address away.
     pub(super) async fn remove_address(
         &self,
         index: u32,
@@ -91,7 +89,7 @@ impl Netlink {
         self.0.address().del(message).execute().await
     }
 
-    /// Send what is for nobody near to `gateway`.
+    /// Sets the default route to `gateway`.
     pub(super) async fn set_default_route(
         &self,
         index: u32,
@@ -106,7 +104,7 @@ impl Netlink {
     }
 }
 
-/// What makes the interface of VLAN `id` over `parent`.
+/// Returns the message that creates the interface of VLAN `id` over `parent`.
 pub(super) fn vlan(name: &str, parent: u32, id: u16) -> LinkMessage {
     LinkVlan::new(name, parent, id).up().build()
 }

@@ -1,4 +1,4 @@
-//! What the machine's interfaces are like at the moment.
+//! Current state of the machine's Ethernet interfaces.
 
 use std::collections::HashMap;
 use std::fs;
@@ -13,29 +13,29 @@ use super::link::{Link, links};
 use super::netlink::Netlink;
 use crate::Error;
 
-/// An interface at the moment.
+/// Current state of an Ethernet interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// Which.
+    /// Interface that is described.
     pub link: Link,
-    /// What its link carries, in Mbit/s: `None` without one, 0 where the card does not say.
+    /// Link speed in Mbit/s: `None` without a link, 0 if the NIC does not report a speed.
     pub mbps: Option<u32>,
-    /// Its addresses with the lengths of their prefixes.
+    /// IP addresses with their prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// The link that this one is a port of.
+    /// Name of the bond or bridge to which the interface belongs.
     pub port_of: Option<String>,
 }
 
-/// Every Ethernet interface, in the kernel's order.
+/// Returns the state of all Ethernet interfaces, in the order of their indexes.
 ///
 /// # Errors
-/// When the kernel does not tell its addresses.
+/// The kernel does not list the addresses.
 pub async fn look() -> Result<Vec<Seen>, Error> {
     let netlink = Netlink::open()?;
     let mut of_link: HashMap<u32, Vec<(IpAddr, u8)>> = HashMap::new();
     let mut all = netlink.0.address().get().execute();
     while let Some(message) = all.try_next().await.map_err(Error::netlink("list addresses"))? {
-        // Of a link with a peer, the local one is its own.
+        // For a point-to-point link, the attribute IFA_LOCAL has the own address.
         let local = message.attributes.iter().find_map(|attribute| match attribute {
             AddressAttribute::Local(address) => Some(*address),
             _ => None,

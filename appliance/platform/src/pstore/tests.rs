@@ -4,7 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use super::{KEPT, KEPT_MAX, Panic, TOGETHER, reason, record, take};
 
-/// As efi_pstore shows them of a kernel that had no root: its end, and what came before.
+/// Records from efi_pstore of a kernel without a root file system: its last lines, and the lines
+/// before.
 const END: &str = include_str!("panic-part1.txt");
 const BEFORE: &str = include_str!("panic-part2.txt");
 const WHY: &str = "VFS: Unable to mount root fs on unknown-block(0,0)";
@@ -34,7 +35,7 @@ fn the_kernels_reason_is_found_where_there_is_one() {
         (BEFORE, "it does not say why"),
         (oops, "BUG: kernel NULL pointer dereference, address: 0000000000000008"),
         (both.as_str(), "Fatal exception in interrupt"),
-        // Hostile: what a packet said does not reach the terminal.
+        // Hostile input: control characters from a packet must not reach the terminal.
         ("Kernel panic - not syncing: \u{1b}[2Jx", "[2Jx"),
         ("", "it does not say why"),
     ];
@@ -83,7 +84,8 @@ fn a_fault_that_ended_in_a_panic_is_the_panic() {
     let (pstore, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     put(pstore.path(), "dmesg-a", 3, "Oops#1 Part1\n<1>[9] BUG: it fell over\n");
     put(pstore.path(), "dmesg-b", 2, "Panic#2 Part1\n<0>[9] Kernel panic - not syncing: it died\n");
-    // The log of a start that ended well is no end, but room is short.
+    // A console log is not a panic record. Its file is removed all the same, because the space is
+    // limited.
     put(pstore.path(), "console-ramoops-0", 4, "all is well\n");
     let found = take(pstore.path(), state.path()).unwrap();
     assert_eq!((found.reason.as_str(), left(pstore.path())), ("it died", 0));

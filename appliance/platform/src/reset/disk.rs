@@ -1,4 +1,4 @@
-//! What a reset does to the disk, one durable change at a time.
+//! Changes that a reset makes to the disk. Each change is durable before the next one.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,58 +11,59 @@ use crate::{Error, sys};
 /// Bytes that are overwritten at once.
 const PIECE: usize = 64 << 10;
 
-/// A disk that a reset changes. A power cut may come before or after each of these.
+/// Disk that a reset changes. A power cut may come before or after each change.
 pub trait Disk {
-    /// What is in a folder, and whether it is a folder itself; nothing is in one that is not there.
+    /// Returns the entries of a folder. The flag is true for a folder. A missing folder has no
+    /// entries.
     ///
     /// # Errors
-    /// Those of the file system, here and below.
+    /// The file system returns an error, in this and the following functions.
     fn list(&self, folder: &Path) -> io::Result<Vec<(PathBuf, bool)>>;
-    /// Writes the note of this level into `state`, durably.
+    /// Writes the note of `level` into the folder `state`, durably.
     ///
     /// # Errors
-    /// The old note is there then.
+    /// The write failed. The old note is unchanged.
     fn note(&mut self, state: &Path, level: Level) -> io::Result<()>;
-    /// Overwrites a file's bytes where they lie, durably.
+    /// Overwrites the bytes of a file in place, durably.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] when there is none.
+    /// [`io::ErrorKind::NotFound`] if the file does not exist.
     fn overwrite(&mut self, file: &Path) -> io::Result<()>;
-    /// Removes a file; that there is none is no error.
+    /// Removes a file. A missing file is accepted.
     ///
     /// # Errors
-    /// It is there still.
+    /// The file still exists.
     fn remove_file(&mut self, file: &Path) -> io::Result<()>;
-    /// Removes an empty folder.
+    /// Removes an empty folder. A missing folder is accepted.
     ///
     /// # Errors
-    /// It is there still.
+    /// The folder still exists.
     fn remove_folder(&mut self, folder: &Path) -> io::Result<()>;
-    /// Makes durable which names are in a folder; one that is not there has none.
+    /// Makes the names in a folder durable. A missing folder is accepted.
     ///
     /// # Errors
-    /// It may not be.
+    /// The names may not be durable.
     fn sync(&mut self, folder: &Path) -> io::Result<()>;
-    /// Lets the disk forget what is free; not every disk can.
+    /// Tells the disk which blocks are free. A disk without support is accepted.
     fn trim(&mut self, folder: &Path);
-    /// Takes away what asked, on the boot volume, durably.
+    /// Removes the reset request from the boot volume, durably.
     ///
     /// # Errors
-    /// It asks still.
+    /// The request still exists.
     fn answer(&mut self) -> Result<(), Error>;
     /// Erases the owner's settings and their copies from the boot volume, durably.
     ///
     /// # Errors
-    /// They may be there still.
+    /// The settings may still exist.
     fn unset(&mut self) -> Result<(), Error>;
 }
 
-/// The box's own disk.
+/// Disk of the running box.
 #[derive(Debug)]
 pub struct Host {
-    /// The boot volume.
+    /// Boot volume with the reset request and the owner's settings.
     pub volume: BootVolume,
-    /// The slot that runs.
+    /// Running slot, with which a damaged block of variables is repaired.
     pub running: Slot,
 }
 
@@ -72,7 +73,7 @@ impl Disk for Host {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries?,
         };
-        // What a link leads to is not in the folder.
+        // A symbolic link is not followed, because its target is outside of the folder.
         let entries = entries.map(|entry| {
             let entry = entry?;
             Ok((entry.path(), entry.file_type()?.is_dir()))

@@ -25,10 +25,10 @@ const FILES: [&str; 11] = [
 ];
 const ENVIRONMENT: &str = "# GRUB Environment Block\nORDER=B A\nA_OK=1\nB_OK=1\nRESET=factory\n";
 
-/// A box's three volumes as folders.
+/// Folders in place of the three volumes of a box.
 struct Flashed {
     folder: tempfile::TempDir,
-    /// The state volume has room for a note.
+    /// True if the state volume has space for a note.
     has_room: Cell<bool>,
 }
 
@@ -68,13 +68,13 @@ impl Flashed {
         found
     }
 
-    /// What the next start finds asked for.
+    /// Returns the requests that the next start finds.
     fn asked(&self) -> Asked {
         let volume = BootVolume::at(&self.at("boot"));
         look(&self.at("state"), &self.at("boot"), &volume, &mut Vec::new())
     }
 
-    /// A factory reset whose power goes before its change of this number.
+    /// Runs a factory reset with a power cut after `changes` changes.
     fn reset(&self, changes: usize) -> Result<(), Error> {
         let host = Host { volume: BootVolume::at(&self.at("boot")), running: Slot::A };
         let (state, cache) = (self.at("state"), self.at("cache"));
@@ -86,7 +86,7 @@ impl Flashed {
     }
 }
 
-/// A disk whose power goes, and whose state volume may be full.
+/// Disk with a power cut after a number of changes, and with a state volume that may be full.
 struct Cut {
     host: Host,
     left: Cell<usize>,
@@ -209,7 +209,7 @@ fn a_wish_that_finds_no_room_is_written_on_the_boot_volume() {
     variables.forget_wish();
     fs::write(it.at("boot/tinbox/grubenv"), variables.block().unwrap()).unwrap();
     fs::remove_file(it.at("boot/reset")).unwrap();
-    // No volume at all, and one that takes no note.
+    // The first case has no state volume, the second one has a volume that takes no note.
     for (state, level) in [(None, Level::Safe), (Some(it.at("gone")), Level::Factory)] {
         ask_at(state.as_deref(), &volume, Slot::A, level).unwrap();
         assert_eq!(it.asked(), Asked { note: Some(level), ..Asked::default() });
@@ -217,7 +217,7 @@ fn a_wish_that_finds_no_room_is_written_on_the_boot_volume() {
     let host = Host { volume, running: Slot::A };
     { host }.answer().unwrap();
     assert_eq!(it.asked(), Asked::default());
-    // A reset that has begun goes on, whatever was asked for since.
+    // A reset that has begun continues, regardless of later requests.
     let (state, volume) = (it.at("state"), BootVolume::at(&it.at("boot")));
     ask_at(Some(&state), &volume, Slot::A, Level::Factory).unwrap();
     ask_at(None, &volume, Slot::A, Level::Safe).unwrap();

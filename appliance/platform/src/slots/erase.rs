@@ -1,5 +1,6 @@
-//! Erasing the owner's settings from the boot volume. A removed name leaves its bytes on the disk,
-//! so the bytes are overwritten first, and all free space afterwards: it holds former versions.
+//! Erasure of the owner's settings from the boot volume. Removing a name leaves the bytes on the
+//! disk. The bytes are therefore overwritten first, and then all free space, which contains earlier
+//! versions.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -10,15 +11,16 @@ use super::BootVolume;
 use super::volume::{CHANGING, SETTINGS, sync};
 use crate::{Error, sys};
 
-/// The file that takes up the free space.
+/// Temporary file that takes up the free space.
 const FILLER: &str = "erase.tmp";
-/// Bytes written at once.
+/// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
-/// Folders in folders that are looked through for files.
+/// Maximum depth of nested folders that are searched.
 const DEPTH_MAX: usize = 8;
 
 impl BootVolume {
-    /// Erases `box.toml`, and all copies of it; on disk when it returns. It can be repeated.
+    /// Erases `box.toml` and all copies of it. The change is durable when this function returns,
+    /// and the call can be repeated.
     ///
     /// # Errors
     /// The volume cannot be read or written.
@@ -31,7 +33,7 @@ impl BootVolume {
             if self.is_volume() {
                 zero_free(self.folder(), u64::MAX)
                     .map_err(Error::io("overwrite the free space of the boot volume"))?;
-                // Not every disk can; the zeros are there.
+                // Some disks do not support TRIM. The zeros are already written.
                 let _ = File::open(self.folder()).and_then(|folder| sys::trim(&folder));
             }
             Ok(())
@@ -39,9 +41,9 @@ impl BootVolume {
     }
 }
 
-/// Overwrites and removes `box.toml`, and overwrites what cut replacements left of it (`box.N`).
-/// The names of those stay: FAT may have given their blocks to another file, and would free that
-/// file's blocks with the name. One that shares a block is not written either.
+/// Overwrites and removes `box.toml`, and overwrites the files `box.N` of interrupted replacements.
+/// The names of these files stay: FAT may have given their blocks to another file, and removing the
+/// name would free them. A leftover that shares a block with another file is not written either.
 fn erase(folder: &Path, blocks: &impl Fn(&Path) -> io::Result<BTreeSet<u32>>) -> io::Result<()> {
     let settings = folder.join(SETTINGS);
     overwrite(&settings)?;
@@ -69,7 +71,7 @@ fn erase(folder: &Path, blocks: &impl Fn(&Path) -> io::Result<BTreeSet<u32>>) ->
     }
 }
 
-/// True for `box.7` in the volume's root.
+/// True for a file such as `box.7` in the root folder of the volume.
 fn is_leftover(folder: &Path, path: &Path) -> bool {
     let name = path.strip_prefix(folder).ok().and_then(Path::to_str);
     let number = name.and_then(|name| name.strip_prefix("box."));
@@ -89,10 +91,10 @@ fn files(folder: &Path, depth: usize) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The blocks of the volume that a file lies in.
+/// Returns the blocks of the volume that a file uses.
 fn blocks(path: &Path) -> io::Result<BTreeSet<u32>> {
     let file = File::open(path)?;
-    // No FAT has smaller blocks than a sector, and none has larger ones than its file's.
+    // The blocks of FAT are never smaller than a sector of 512 bytes.
     let count = file.metadata()?.len().div_ceil(512);
     let count = i32::try_from(count).map_err(io::Error::other)?;
     let all = (0..count).map(|index| sys::block_of(&file, index));
@@ -100,7 +102,7 @@ fn blocks(path: &Path) -> io::Result<BTreeSet<u32>> {
     Ok(all.into_iter().filter(|block| *block != 0).collect())
 }
 
-/// Writes zeros over a file's bytes where they lie; none where there is no file.
+/// Writes zeros over the bytes of a file in place. A missing file is accepted.
 fn overwrite(path: &Path) -> io::Result<()> {
     let mut file = match File::options().write(true).open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -142,12 +144,12 @@ mod tests {
         let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("tinbox")).unwrap();
-        // The second names keep the bytes in sight.
+        // Hard links outside of the folder keep the bytes readable for the test.
         for name in ["box.toml", "box.7", "box.8", "box.txt", "tinbox/vmlinuz"] {
             fs::write(at(name), "secret").unwrap();
             fs::hard_link(at(name), outside.path().join(name.replace('/', "-"))).unwrap();
         }
-        // A power cut left the name box.8, and the kernel of an update has its blocks.
+        // A power cut left the name box.8, and its blocks now belong to the kernel of an update.
         let blocks = |path: &std::path::Path| {
             let name = path.strip_prefix(folder.path()).unwrap().to_str().unwrap();
             let first = match name {

@@ -1,6 +1,6 @@
-//! Filling the slot that does not run. It is no system from the first byte to the last: the boot
-//! loader is told that it is bad before anything is written, and that it is good when all of it was
-//! read back. A power cut in between costs the update and nothing else.
+//! Installation of an update into the slot that is not running. The boot loader's variables mark
+//! the slot as bad before the first write, and as good after all data was read back. A power cut in
+//! between only loses the update.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -15,12 +15,13 @@ use crate::Error;
 use crate::bundle::{Arch, Content, Manifest, Part};
 use crate::disk;
 
-/// Bytes of a kernel at most: it is kept in memory until the boot volume is open for it.
+/// Maximum size of a kernel in bytes. The kernel is kept in memory until the boot volume is
+/// writable.
 pub const KERNEL_MAX: u64 = 32 << 20;
-/// Bytes read back at once.
+/// Bytes that are read back at once.
 const PIECE: usize = 1 << 20;
 
-/// A slot that is being filled from a bundle whose manifest is believed.
+/// Installation of a bundle with a verified manifest.
 #[derive(Debug)]
 pub struct Filling {
     volume: BootVolume,
@@ -31,10 +32,11 @@ pub struct Filling {
 }
 
 impl Filling {
-    /// Begins to fill the slot that is not `running`; it holds no system any more.
+    /// Marks the slot that is not `running` as bad, and opens its partition for writing.
     ///
     /// # Errors
-    /// When the release does not fit, the partition is not there, or the loader cannot be told.
+    /// The release does not fit, the partition does not exist, or the boot loader's variables
+    /// cannot be written.
     pub fn begin(running: Slot, manifest: Manifest) -> Result<Self, Error> {
         let name = format!("root-{}", running.other().letter());
         let partition = disk::partitions()?.remove(&name).ok_or(Error::NoPartition { name })?;
@@ -72,10 +74,11 @@ impl Filling {
         Ok(Self { volume, running, manifest, root, kernel: Vec::new() })
     }
 
-    /// The next bytes of a part, in order, as [`crate::bundle::Reader`] gives them.
+    /// Writes the next bytes of a part. The caller passes them in the order of
+    /// [`crate::bundle::Reader`].
     ///
     /// # Errors
-    /// When the disk does not take them.
+    /// The disk returns a write error.
     pub fn write(&mut self, content: Content, offset: u64, bytes: &[u8]) -> Result<(), Error> {
         match content {
             Content::Kernel => self.kernel.extend_from_slice(bytes),
@@ -87,11 +90,11 @@ impl Filling {
         Ok(())
     }
 
-    /// All of it is there: reads the root back, puts the kernel beside the other one, and tells the
-    /// loader to start this slot next. On disk when it returns.
+    /// Reads the root back, writes the kernel to the boot volume, and makes the slot the next to
+    /// start. All changes are durable when this function returns.
     ///
     /// # Errors
-    /// When the disk does not take it, or gives back something else. The slot is then still bad.
+    /// A write fails, or the data read back differs. The slot is then still marked as bad.
     pub fn finish(mut self) -> Result<(), Error> {
         self.read_back().map_err(Error::io("read the new root back"))?;
         let slot = self.running.other();
@@ -124,7 +127,7 @@ impl Filling {
     }
 }
 
-/// What is on disk is to be read from there, and not from memory.
+/// Drops a file from the page cache, so that the next read comes from the disk.
 pub(super) fn forget(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?)
 }

@@ -35,7 +35,7 @@ fn damage_is_named() {
         assert_eq!(Environment::parse(&bytes), Err(damage));
     }
     let mut cut = block(FLASHED);
-    // The second sector is all padding: a disk that lost it lost nothing.
+    // The second sector contains padding only, so its loss changes nothing.
     cut[512..].fill(0);
     assert_eq!(Environment::parse(&cut), Environment::parse(&block(FLASHED)));
     let long = Environment(vec![("a".to_owned(), "b".repeat(BYTES))]);
@@ -131,7 +131,7 @@ fn the_owners_settings_are_replaced_whole() {
     assert_eq!(volume.settings().unwrap().as_deref(), Some("name = 'b'\n"));
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing is left of a change that was made: {left:?}");
-    // A power cut left a name, and a factory reset began to count anew.
+    // A power cut left a name, and a factory reset restarted the numbers.
     fs::write(folder.path().join("box.3"), "left").unwrap();
     volume.replace_settings("name = 'c'\n", 3).unwrap();
     assert_eq!(fs::read(folder.path().join("box.3")).unwrap(), b"left");

@@ -1,5 +1,5 @@
-//! The boot volume, which is mounted read-only but for the moment of a change: the block of
-//! variables, a folder for each slot, and what its owner wrote.
+//! The boot volume with the block of variables, a folder for each slot, and the owner's settings.
+//! The volume is mounted read-only except during a change.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,49 +12,51 @@ use crate::Error;
 use crate::bundle::Verity;
 use crate::init::{BOOT, privileged};
 
-/// What the owner wrote.
+/// File with the owner's settings.
 pub(super) const SETTINGS: &str = "box.toml";
 
-/// Names of cut changes that are passed over.
+/// Maximum number of leftover names that are skipped.
 const LEFT_OVER_MAX: usize = 1024;
 
-/// One change at a time: the end of one would take the volume from under the other.
+/// Lock for one change at a time. The end of a change makes the volume read-only, which would break
+/// another change.
 pub(super) static CHANGING: Mutex<()> = Mutex::new(());
 
-/// Where the volume is.
+/// Location of the boot volume.
 #[derive(Debug, Clone)]
 pub struct BootVolume {
     folder: PathBuf,
-    /// It is a volume of its own, and read-only.
+    /// The folder is the mount point of a read-only volume.
     mounted: bool,
 }
 
 impl BootVolume {
-    /// The running box's.
+    /// Returns the boot volume of the running box.
     pub fn own() -> Self {
         Self { folder: PathBuf::from(BOOT), mounted: true }
     }
 
-    /// One that is a folder of somebody else's volume.
+    /// Returns a boot volume that is an ordinary folder, for tests.
     #[cfg(test)]
     pub(crate) fn at(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), mounted: false }
     }
 
-    /// The variables as they are.
+    /// Reads the variables without repairing them.
     ///
     /// # Errors
-    /// When the volume cannot be read, or the block on it is damaged.
+    /// The volume cannot be read, or the block is damaged.
     pub fn read(&self) -> Result<Environment, Error> {
         let path = self.variables();
         let block = fs::read(&path).map_err(Error::io(format!("read {}", path.display())))?;
         Environment::parse(&block).map_err(|damage| damaged(&path, &damage))
     }
 
-    /// The variables; a damaged block is first mended on the volume, as by [`BootVolume::change`].
+    /// Reads the variables. A damaged block is first repaired on the volume, as by
+    /// [`BootVolume::change`].
     ///
     /// # Errors
-    /// When the volume cannot be read or written.
+    /// The volume cannot be read or written.
     pub fn mended(&self, running: Slot) -> Result<Environment, Error> {
         let path = self.variables();
         let block = fs::read(&path).map_err(Error::io(format!("read {}", path.display())))?;
@@ -65,11 +67,11 @@ impl BootVolume {
         self.read()
     }
 
-    /// Changes the variables, and is on disk when it returns. A damaged block is first mended, from
-    /// what the running slot proves. Nothing is written where nothing changes.
+    /// Changes the variables durably. A damaged block is first replaced by default variables for
+    /// the running slot. Unchanged variables are not written.
     ///
     /// # Errors
-    /// When the volume cannot be read or written.
+    /// The volume cannot be read or written.
     pub fn change(
         &self,
         running: Slot,
@@ -83,17 +85,17 @@ impl BootVolume {
         }
     }
 
-    /// The release in `slot`, as its boot script says; `None` when nobody knows.
+    /// Returns the release in `slot` from its boot script, or `None` if it is unknown.
     pub fn version(&self, slot: Slot) -> Option<String> {
         let script = fs::read_to_string(self.of(slot).join("boot.cfg")).ok()?;
         Verity::version_in(&script).map(str::to_owned)
     }
 
-    /// Puts a kernel and the script that boots it into `slot`, and reads them again. GRUB must not
-    /// start the slot while this is done: whoever calls has marked it bad.
+    /// Writes a kernel and its boot script into `slot`, and reads both back. GRUB must not start
+    /// the slot during the write, so the caller must first mark it as bad.
     ///
     /// # Errors
-    /// When the volume cannot be written, or gives back something else.
+    /// The volume cannot be written, or the data read back differs.
     pub(super) fn put(&self, slot: Slot, kernel: &[u8], script: &str) -> Result<(), Error> {
         let folder = self.of(slot);
         let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,10 +108,10 @@ impl BootVolume {
         })
     }
 
-    /// What the owner wrote, or had the box write: `box.toml`; `None` when there is none.
+    /// Returns the text of `box.toml`, or `None` if the file does not exist.
     ///
     /// # Errors
-    /// When the volume cannot be read.
+    /// The volume cannot be read.
     pub fn settings(&self) -> Result<Option<String>, Error> {
         let path = self.folder.join(SETTINGS);
         match fs::read(&path) {
@@ -119,12 +121,12 @@ impl BootVolume {
         }
     }
 
-    /// Writes `box.toml` anew: whatever happens, the old one is there or the new one. `number` is
-    /// one that no change had before: FAT may leave two names for one file when the power is cut
-    /// in a rename, so a name is never used twice, also not after a factory reset.
+    /// Replaces `box.toml`. After a power cut, the old or the new file exists. `number` must be new
+    /// for each change: a power cut during a rename may leave two names for one file on FAT. A
+    /// temporary name is therefore never used twice, not even after a factory reset.
     ///
     /// # Errors
-    /// When the volume cannot be written, or gives back something else. The old one is kept then.
+    /// The volume cannot be written, or the data read back differs. The old file is then kept.
     pub fn replace_settings(&self, text: &str, number: u32) -> Result<(), Error> {
         let path = self.folder.join(SETTINGS);
         let parts = (number..=u32::MAX).map(|number| self.folder.join(format!("box.{number}")));
@@ -141,11 +143,11 @@ impl BootVolume {
         })
     }
 
-    /// Removes these files of the volume's root; on disk when it returns. Nothing is written where
-    /// none is there.
+    /// Removes files from the root folder of the volume, durably. The volume is not written if no
+    /// file exists.
     ///
     /// # Errors
-    /// When the volume cannot be written.
+    /// The volume cannot be written.
     pub fn forget(&self, names: &[&str]) -> Result<(), Error> {
         let paths = names.iter().map(|name| self.folder.join(name));
         let paths: Vec<PathBuf> = paths.filter(|path| path.exists()).collect();
@@ -166,7 +168,7 @@ impl BootVolume {
         &self.folder
     }
 
-    /// True when all of the volume is the box's own.
+    /// True if the folder is a separate volume that only the box uses.
     pub(super) fn is_volume(&self) -> bool {
         self.mounted
     }
@@ -182,7 +184,8 @@ impl BootVolume {
     pub(super) fn writable(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         self.set_writable(true)?;
         let done = work();
-        // Also after a failure: the volume must not stay open to a power cut.
+        // The volume becomes read-only even after a failure, because a power cut could damage a
+        // writable volume.
         let closed = self.set_writable(false);
         done.and(closed)
     }
@@ -192,7 +195,7 @@ impl BootVolume {
     }
 }
 
-/// The block to write, if any.
+/// Returns the block to write, or `None` if nothing changes.
 fn changed(
     path: &Path,
     running: Slot,
@@ -211,7 +214,7 @@ fn changed(
     Ok((old != new).then(|| new.to_vec()))
 }
 
-/// Over the bytes that are there, in one call: the file keeps its blocks.
+/// Overwrites the block in place with one call, so that the file keeps its disk blocks.
 fn overwrite(path: &Path, block: &[u8]) -> Result<(), Error> {
     let write = || {
         let file = File::options().write(true).open(path)?;
@@ -226,7 +229,7 @@ fn overwrite(path: &Path, block: &[u8]) -> Result<(), Error> {
     write().map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// Writes a file and compares what is there afterwards.
+/// Writes a file and compares it with the bytes on the disk.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let write = || {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;

@@ -1,4 +1,4 @@
-//! Sealing against swtpm, a TPM 2.0 in software, over its socket.
+//! Tests of sealing with swtpm, a TPM 2.0 in software, over its socket.
 
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 use super::{Error, SECRET_MAX, Sealer as _, Tpm, is_sealed, wire};
 
-/// A PCR_Extend of PCR 7 with a digest of SHA-256 (TPM 2.0 Library, part 3, §22.2), without it.
+/// Command PCR_Extend of PCR 7 with a SHA-256 digest, without the digest itself (TPM 2.0 Library,
+/// part 3, §22.2).
 const EXTEND_7: [u8; 33] = [
     0x80, 0x02, 0, 0, 0, 65, 0, 0, 0x01, 0x82, // header
     0, 0, 0, 7, // the register
@@ -19,7 +20,7 @@ const EXTEND_7: [u8; 33] = [
     0, 0, 0, 1, 0, 0x0b, // one digest, of SHA-256
 ];
 
-/// A board with a TPM: its state outlives a restart.
+/// Board with a TPM whose state survives a restart.
 struct Board {
     state: TempDir,
 }
@@ -29,7 +30,7 @@ impl Board {
         Self { state: tempfile::tempdir().unwrap() }
     }
 
-    /// Switches the board on: all registers are as after a restart.
+    /// Starts the board. All PCRs have their values after a restart.
     fn start(&self) -> Running {
         let socket = self.state.path().join("socket");
         let _ = std::fs::remove_file(&socket);
@@ -81,7 +82,7 @@ fn a_secret_opens_on_its_own_board_after_a_restart_and_on_no_other() {
         let mut tpm = running.tpm();
         let sealed = tpm.seal(&secret).unwrap();
         assert_eq!(tpm.unseal(&sealed).unwrap(), secret);
-        // No slot of the TPM stays taken: it has three.
+        // The TPM has three slots for loaded objects, so a leak would fail here.
         for _ in 0..8 {
             tpm.unseal(&sealed).unwrap();
         }
@@ -131,7 +132,7 @@ fn what_is_damaged_or_too_long_is_refused() {
     assert!(is_sealed(&sealed));
 }
 
-/// A device that gives these bytes, one at a time, for every command.
+/// Device that returns these bytes for every command, one byte per read.
 struct Pieces(Vec<u8>);
 
 impl Read for Pieces {

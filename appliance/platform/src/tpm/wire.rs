@@ -1,22 +1,22 @@
-//! Commands and answers of a TPM 2.0 as bytes (TCG, "TPM 2.0 Library", parts 2 and 3), as far as
-//! sealing needs them. Nothing here touches a device.
+//! Encoding of TPM 2.0 commands and responses, as far as sealing needs them (TCG, "TPM 2.0
+//! Library", parts 2 and 3). The module does not access a device.
 
-/// Bytes before the parameters of a command or an answer.
+/// Length in bytes of the header of a command or response.
 pub(super) const HEADER: usize = 10;
-/// Bytes of the longest answer that is taken.
+/// Maximum length of an accepted response in bytes.
 pub(super) const ANSWER_MAX: usize = 4096;
 
-/// `TPM_ST_NO_SESSIONS` and `TPM_ST_SESSIONS`.
+/// Tags of commands: `TPM_ST_NO_SESSIONS` and `TPM_ST_SESSIONS`.
 const WITHOUT_SESSIONS: u16 = 0x8001;
 const WITH_SESSIONS: u16 = 0x8002;
-/// `TPM_RH_OWNER`, `TPM_RH_NULL`, `TPM_RS_PW`.
+/// Permanent handles: `TPM_RH_OWNER`, `TPM_RH_NULL`, `TPM_RS_PW`.
 const OWNER: u32 = 0x4000_0001;
 const NULL: u32 = 0x4000_0007;
 const PASSWORD: u32 = 0x4000_0009;
-/// `TPM_ALG_*`.
+/// Algorithm identifiers of `TPM_ALG_*`.
 const SHA256: u16 = 0x000b;
 const NO_ALGORITHM: u16 = 0x0010;
-/// `TPM_CC_*`.
+/// Command codes of `TPM_CC_*`.
 const CREATE_PRIMARY: u32 = 0x131;
 const CREATE: u32 = 0x153;
 const LOAD: u32 = 0x157;
@@ -63,14 +63,15 @@ impl Command {
         self
     }
 
-    /// Bytes after their count (`TPM2B`). The callers' are far shorter than 64 KiB.
+    /// Appends bytes after their 16-bit length (`TPM2B`). The callers pass far less than 64 KiB.
     fn sized(self, bytes: &[u8]) -> Self {
         let mut with_count = self.u16(u16::try_from(bytes.len()).unwrap_or(u16::MAX));
         with_count.bytes.extend(bytes);
         with_count
     }
 
-    /// The area of one session without nonce and HMAC: a policy, or the empty password.
+    /// Appends the authorization area of one session without nonce and HMAC: a policy session, or
+    /// the empty password.
     fn authorized_by(mut self, session: u32) -> Self {
         self.tag = WITH_SESSIONS;
         self.u32(9).u32(session).u16(0).u8(0).u16(0)
@@ -84,8 +85,8 @@ impl Command {
     }
 }
 
-/// Makes the storage key that a TPM always derives alike from its seed: ECC P-256 with AES-128-CFB
-/// (TCG, "Provisioning Guidance", SRK template).
+/// Creates the storage key, which a TPM always derives from its seed in the same way: ECC P-256
+/// with AES-128-CFB (TCG, "Provisioning Guidance", SRK template).
 pub(super) fn create_primary() -> Vec<u8> {
     // fixedTPM, fixedParent, sensitiveDataOrigin, userWithAuth, noDA, restricted, decrypt.
     let attributes = 0x0003_0472;
@@ -106,7 +107,7 @@ pub(super) fn create_primary() -> Vec<u8> {
     command.sized(&[0; 4]).sized(&public.bytes).sized(&[]).u32(0).finish()
 }
 
-/// Seals `secret` below `parent`, for a session that proves `policy`.
+/// Seals `secret` below `parent`. Unsealing needs a session that satisfies `policy`.
 pub(super) fn create(parent: u32, secret: &[u8], policy: &[u8]) -> Vec<u8> {
     let sensitive = Command { tag: 0, bytes: Vec::new() }.sized(&[]).sized(secret);
     let public = Command { tag: 0, bytes: Vec::new() }
@@ -120,28 +121,28 @@ pub(super) fn create(parent: u32, secret: &[u8], policy: &[u8]) -> Vec<u8> {
     command.sized(&sensitive.bytes).sized(&public.bytes).sized(&[]).u32(0).finish()
 }
 
-/// Loads what `create` gave.
+/// Loads the two parts that `create` returned.
 pub(super) fn load(parent: u32, private: &[u8], public: &[u8]) -> Vec<u8> {
     Command::new(LOAD).u32(parent).authorized_by(PASSWORD).sized(private).sized(public).finish()
 }
 
-/// Gives the secret of a loaded object to a session that proved its policy.
+/// Requests the secret of a loaded object, with a session that satisfied its policy.
 pub(super) fn unseal(item: u32, session: u32) -> Vec<u8> {
     Command::new(UNSEAL).u32(item).authorized_by(session).finish()
 }
 
-/// Forgets a loaded object or a session.
+/// Frees a loaded object or a session.
 pub(super) fn flush(handle: u32) -> Vec<u8> {
     Command::new(FLUSH_CONTEXT).u32(handle).finish()
 }
 
-/// Begins a session; `nonce` is random.
+/// Starts a session. `nonce` must be random.
 pub(super) fn start_session(kind: Session, nonce: &[u8; 16]) -> Vec<u8> {
     let command = Command::new(START_SESSION).u32(NULL).u32(NULL).sized(nonce).sized(&[]);
     command.u8(kind as u8).u16(NO_ALGORITHM).u16(SHA256).finish()
 }
 
-/// Binds a session to the present value of a register of SHA-256.
+/// Binds a session to the current value of a PCR in the SHA-256 bank.
 pub(super) fn policy_pcr(session: u32, register: u8) -> Vec<u8> {
     let selected = 1_u32 << register;
     let [first, second, third, _] = selected.to_le_bytes();
@@ -149,18 +150,19 @@ pub(super) fn policy_pcr(session: u32, register: u8) -> Vec<u8> {
     command.u8(3).u8(first).u8(second).u8(third).finish()
 }
 
-/// Asks for the digest of a session's policy.
+/// Requests the digest of a session's policy.
 pub(super) fn policy_digest(session: u32) -> Vec<u8> {
     Command::new(POLICY_DIGEST).u32(session).finish()
 }
 
-/// Bytes of an answer that has come so far: the size that it will have, once that is known.
+/// Returns the total size of a response from its received bytes, once the size field has arrived.
 pub(super) fn size_of_answer(bytes: &[u8]) -> Option<usize> {
     let size = u32::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
     usize::try_from(size).ok()
 }
 
-/// The answer of a TPM: what follows its header, or its response code.
+/// Parses a response of a TPM: the bytes after its header, or its error code. Returns `None` for an
+/// incomplete response.
 pub(super) fn parse(answer: &[u8]) -> Option<Result<Fields<'_>, u32>> {
     let (header, rest) = answer.split_first_chunk::<HEADER>()?;
     let code = u32::from_be_bytes(*header.last_chunk()?);
@@ -168,11 +170,11 @@ pub(super) fn parse(answer: &[u8]) -> Option<Result<Fields<'_>, u32>> {
     whole.then_some(if code == 0 { Ok(Fields(rest)) } else { Err(code) })
 }
 
-/// Fields in order. Each is `None` behind the end.
+/// Reader of fields in order. Each method returns `None` after the end.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Fields outside an answer.
+    /// Reads fields from bytes without a response header.
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

@@ -1,18 +1,18 @@
-//! The superblock of an ext4 (`fs/ext4/ext4.h`, `struct ext4_super_block`) and its first copy,
-//! which is as old as the file system. No host.
+//! Superblock of an ext4 file system (`fs/ext4/ext4.h`, `struct ext4_super_block`) and its first
+//! copy, which was written when the file system was made. The module does not access the host.
 
 use crc::{CRC_32_ISCSI, Crc};
 
-/// Bytes of one.
+/// Size of a superblock in bytes.
 pub(super) const BYTES: usize = 1024;
 /// Offset of the superblock.
 pub(super) const AT: u64 = 1024;
-/// Offset of its first copy: the first block of the second group, with blocks of 4 KiB.
+/// Offset of the first copy: the first block of the second group, with blocks of 4 KiB.
 pub(super) const COPY_AT: u64 = 32_768 * 4096;
 
 const CRC_32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// Fields by their offsets.
+/// Offsets of fields in the superblock.
 const MAGIC: usize = 0x38;
 const STATE: usize = 0x3a;
 const GROUP: usize = 0x5a;
@@ -20,7 +20,7 @@ const COMPATIBLE: usize = 0x5c;
 const INCOMPATIBLE: usize = 0x60;
 const READ_ONLY_COMPATIBLE: usize = 0x64;
 const CHECKSUM: usize = 0x3fc;
-/// Their values.
+/// Values of the fields above.
 const EXT4: u16 = 0xef53;
 const HAS_ERRORS: u16 = 2;
 const HAS_JOURNAL: u32 = 0x4;
@@ -29,9 +29,9 @@ const METADATA_CHECKSUM: u32 = 0x400;
 
 type Block = [u8; BYTES];
 
-/// The superblock to write in the place of `first`, if that is damaged and `copy` is whole. It asks
-/// for a replay of the journal, since the volume may not have been unmounted; an empty journal
-/// stays empty.
+/// Returns the superblock to write over `first` if it is damaged and `copy` is valid. The new
+/// superblock requests a replay of the journal, because the volume may not have been unmounted. An
+/// empty journal stays empty.
 pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
     if is_whole(first) || !is_whole(copy) || u16_at(copy, GROUP) != 1 {
         return None;
@@ -48,14 +48,15 @@ pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
     Some(block)
 }
 
-/// True if it is a superblock whose checksum is right.
+/// True for a superblock with a correct checksum.
 fn is_whole(block: &Block) -> bool {
     u16_at(block, MAGIC) == EXT4
         && u32_at(block, READ_ONLY_COMPATIBLE) & METADATA_CHECKSUM != 0
         && u32_at(block, CHECKSUM) == checksum(block)
 }
 
-/// The checksum of all before it: CRC-32C without its last inversion.
+/// Returns the checksum of all bytes before the checksum field: CRC-32C without its final
+/// inversion.
 fn checksum(block: &Block) -> u32 {
     !CRC_32C.checksum(&block[..CHECKSUM])
 }
@@ -78,11 +79,11 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_kernels() {
-        // The check value of CRC-32C, as catalogs of CRCs have it.
+        // Check value of CRC-32C, as listed in catalogs of CRCs.
         assert_eq!(CRC_32C.checksum(b"123456789"), 0xe306_9283);
     }
 
-    /// A superblock as far as this module looks at one.
+    /// Builds a superblock with the fields that this module uses.
     fn superblock(group: u16) -> Block {
         let mut block = [7; BYTES];
         put(&mut block, MAGIC, &EXT4.to_le_bytes());

@@ -7,14 +7,14 @@ use super::{Bond, BondMode, join, prefer};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
 
-/// IFLA_LINKINFO, which has attributes of its own, and IFLA_INFO_KIND, the first of them.
+/// IFLA_LINKINFO, which contains nested attributes, and IFLA_INFO_KIND, the first of them.
 const LINK_INFO: u16 = 18;
 const KIND: u16 = 1;
 
-/// Numbers and values.
+/// Netlink attributes as pairs of number and value.
 type Attributes = Vec<(u16, Vec<u8>)>;
 
-/// Those that lie in `bytes`.
+/// Returns the attributes in `bytes`.
 fn attributes(mut bytes: &[u8]) -> Attributes {
     let mut found = Vec::new();
     while let [low, high, first, second, ..] = *bytes {
@@ -25,8 +25,8 @@ fn attributes(mut bytes: &[u8]) -> Attributes {
     found
 }
 
-/// The fixed part of an RTM_NEWLINK, its attributes, and those of the one that has some. In which
-/// order they stand is of no meaning, nor whether the kind ends with a zero (`nla_strscpy` of the
+/// Returns the fixed part of an RTM_NEWLINK, its attributes, and the nested attributes. Their order
+/// has no meaning. A terminating zero of the kind has no meaning either (`nla_strscpy` of the
 /// kernel's lib/nlattr.c).
 fn parts(message: &[u8]) -> (Vec<u8>, Attributes, Attributes) {
     let (fixed, rest) = message.split_at(16);
@@ -52,8 +52,8 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks_exact(2).map(byte).collect()
 }
 
-/// The message, and what `ip` sent to the kernel for the same (iproute2 6.1.0, under strace, less
-/// the header of netlink itself).
+/// Compares a message with the bytes that `ip` sent to the kernel for the same change (iproute2
+/// 6.1.0 under strace, without the netlink header).
 fn same(message: &LinkMessage, sent: &str) {
     assert_eq!(parts(&bytes(message)), parts(&hex(sent)));
 }

@@ -1,4 +1,4 @@
-//! Messages of a client, and answers that are sound or not.
+//! Tests of client messages, and of valid and invalid responses.
 
 use super::*;
 
@@ -59,7 +59,7 @@ fn what_is_not_ours_or_not_sound_is_nothing() {
 
 #[test]
 fn a_malformed_option_hides_none_behind_it() {
-    // A host name that is not UTF-8, and a route whose prefix is longer than an address.
+    // A host name that is not UTF-8, and a route with a prefix that is longer than an address.
     let options = [12, 1, 0xe4, 121, 2, 200, 1, 54, 4, 10, 77, 0, 1];
     assert!(decode(&answer(5, &options), 7, MAC).is_some());
     let mut long = answer(5, &options);

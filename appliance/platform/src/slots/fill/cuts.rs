@@ -1,9 +1,9 @@
-//! The power goes while a slot is filled, a thousand times on one disk: no slot that the boot
-//! loader may start ever holds half a release. The same fault as in the power cuts of
-//! `tests/firmware`, which add the kernel's FAT, a disk's own cache and a whole box.
+//! Test with a thousand power cuts while a slot is filled, all on one disk. A slot that the boot
+//! loader may start must never hold half a release. The power cuts of `tests/firmware` test this
+//! too, and add the kernel's FAT, a disk cache and a whole box.
 //!
-//! [`Filling`] runs as it is. It stops at a step because something stands in that step's way, and
-//! the rest that a power cut leaves of the step's file is put there afterwards.
+//! [`Filling`] runs unchanged. The test blocks a step with an obstacle at its path. Afterwards the
+//! test puts there the part of the file that a power cut would leave.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,31 +17,31 @@ use super::super::{BYTES, BootVolume, Environment, Slot};
 use super::Filling;
 use crate::bundle::{Arch, Content, Manifest, Part, Verity};
 
-/// Pieces of a root, and bytes of one.
+/// Number of pieces of a root, and bytes of a piece.
 const PIECES: usize = 16;
 const PIECE: usize = 512;
 const CASES: u32 = 40;
 const CUTS_PER_CASE: usize = 25;
 
-/// Where in the filling of a slot the power goes.
+/// Step of the installation at which the power fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// So many pieces of the root are written; bits of the second number are pieces that a disk's
-    /// cache loses.
+    /// The first number counts written pieces of the root. Bits of the second number select pieces
+    /// that the disk cache loses.
     Root(usize, u32),
-    /// The root was read back.
+    /// The root was read back, and the kernel is not written yet.
     Folder,
     /// The kernel is being written.
     Kernel(Left),
-    /// The kernel is there, and the boot script is being written.
+    /// The kernel is complete, and the boot script is being written.
     Script(Left),
-    /// The whole system is there, and the loader does not know of it.
+    /// The system is complete, but the boot loader's variables are not changed yet.
     Variables,
-    /// The loader knows of the system, which then works or does not.
+    /// The variables name the new system. The flag is true if the system works.
     Told(bool),
 }
 
-/// Rest of a file that was being written.
+/// Remains of a file that was being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Left {
     Old,
@@ -87,7 +87,7 @@ fn script(release: u8, slot: Slot) -> String {
     verity.boot_script(Arch::OWN, slot, &version)
 }
 
-/// A box's disk; it runs from one slot while the other one is filled.
+/// Disk of a box that runs from one slot and fills the other one.
 struct Disk {
     folder: TempDir,
     volume: BootVolume,
@@ -96,9 +96,9 @@ struct Disk {
 }
 
 impl Disk {
-    /// Flashed: one release in both slots.
+    /// Creates a disk with one release in both slots.
     fn flashed() -> Self {
-        // Thousands of small files are synced.
+        // A memory file system, because the test syncs thousands of small files.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let volume = BootVolume::at(folder.path());
         let disk = Self { folder, volume, running: Slot::A, releases: 1 };
@@ -130,7 +130,7 @@ impl Disk {
         fs::read(self.variables()).unwrap()
     }
 
-    /// Fills the other slot until the power goes at `step`.
+    /// Fills the other slot until the power fails at `step`.
     fn cut(&mut self, step: Step) {
         let slot = self.running.other();
         let release = self.releases;
@@ -194,7 +194,7 @@ impl Disk {
         }
     }
 
-    /// The new system in `slot` was started, and works or does not.
+    /// Starts the new system in `slot`, and confirms or rejects it.
     fn ends(&mut self, slot: Slot, works: bool) {
         let loader = self.volume.read().unwrap();
         assert_eq!((loader.first(), loader.trial()), (Some(slot), Some(slot)));
@@ -217,8 +217,8 @@ impl Disk {
         half_written(&before, &self.block());
     }
 
-    /// Each slot that the loader may start holds kernel, script and root of one release, and the
-    /// running one is among them.
+    /// Checks that each bootable slot holds kernel, script and root of one release, and that the
+    /// running slot is bootable.
     fn starts_whole_releases(&self) {
         let loader = self.volume.read().unwrap();
         assert!(loader.whole(self.running), "{loader:?}");
@@ -234,7 +234,7 @@ impl Disk {
     }
 }
 
-/// Ends the filling at the file `path`, of which the power leaves some of `new`.
+/// Stops the installation at the file `path`, and leaves the part `left` of `new`.
 fn stopped(filling: Filling, path: &Path, left: Left, new: &[u8]) {
     let old = fs::read(path).ok();
     let _ = fs::remove_file(path);
@@ -251,7 +251,8 @@ fn stopped(filling: Filling, path: &Path, left: Left, new: &[u8]) {
     content.into_iter().for_each(|content| fs::write(path, content).unwrap());
 }
 
-/// A disk writes a sector whole or not at all: of two blocks any mixture is one of them.
+/// Checks any mixture of the sectors of two blocks. A disk writes a sector completely or not at
+/// all, so a mixture must equal one of them.
 fn half_written(before: &[u8], after: &[u8]) {
     assert_eq!((before.len(), after.len()), (BYTES, BYTES));
     let [before_is, after_is] = [before, after].map(|block| Environment::parse(block).unwrap());
@@ -272,7 +273,7 @@ proptest! {
             disk.cut(step);
             disk.starts_whole_releases();
         }
-        // After all of them an update is taken as ever.
+        // After all power cuts, a complete update must still work.
         disk.cut(Step::Told(true));
         disk.starts_whole_releases();
         prop_assert_eq!(disk.volume.read().unwrap().first(), Some(disk.running));
