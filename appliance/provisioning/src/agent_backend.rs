@@ -1,5 +1,5 @@
-//! The machines, as the workflow service wants to see them: from the index, the tokens, the images'
-//! cache and the machines' logs.
+//! Backend of the workflow service: machines from the index, tokens, the image cache and the
+//! machine logs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use crate::hardware_views::HardwareViews;
 use crate::images::{Images, reads_registry};
 use crate::observers::Observers;
 
-/// Who prints what an action prints, in its machine's log.
+/// Program name in the machine's log for the output of actions.
 const PROGRAM: &str = "action";
 
-/// What the box knows of its machines.
+/// Data and services that the workflow service needs.
 pub struct AgentBackend {
-    /// Who is known.
+    /// Index of machines, with settings and boot tokens.
     pub views: Arc<HardwareViews>,
-    /// Told of moments.
+    /// Receiver of boot events for the machine history.
     pub observers: Arc<Observers>,
-    /// Told what agents say of their machines.
+    /// Receiver of the hardware reports of agents.
     pub discovery: ReportInbox,
-    /// What the box keeps of other servers.
+    /// Cache of files from other servers.
     pub images: Images,
-    /// What machines say.
+    /// Log with the output of machines.
     pub log: Arc<syslog::Log>,
 }
 
 impl AgentBackend {
-    /// The workflow service for these machines.
+    /// Creates the workflow service on top of this backend.
     pub fn service(self, objects: &Arc<dyn Objects>, closing: CancellationToken) -> Arc<Service> {
         let (objects, clock) = (Arc::clone(objects), Arc::clone(&self.views.clock));
         let runs = self.views.index.runs.clone();
@@ -82,7 +82,7 @@ impl Rack for AgentBackend {
         image: &str,
         environment: Vec<String>,
     ) -> Vec<String> {
-        // A stock agent runs upstream's own action, which reads a registry and nothing else.
+        // A stock agent runs the upstream action, which reads its image only from a registry.
         if self.views.config.agents.permissive && is_stock && reads_registry(image) {
             return environment;
         }

@@ -1,8 +1,9 @@
-//! Tokens of agents: one stands in the kernel command line that the box wrote for one boot of one
-//! machine and one workflow, and cannot be made without the box's key.
+//! Boot tokens of agents. The box writes a token into the kernel command line for one boot of one
+//! machine and one workflow. A token cannot be made without the box's key.
 //!
-//! A token is a nonce and a keyed digest (HMAC-SHA-256) of the nonce, the agent and the workflow.
-//! So the box needs no record of the tokens that it gave, and a restart of the box ends none.
+//! A token consists of a nonce and a keyed digest (HMAC-SHA-256) of the nonce, the agent and the
+//! workflow. The box therefore keeps no record of issued tokens, and a restart of the box
+//! invalidates none.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,19 +16,20 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
 const FILE: &str = "boot-token.key";
-/// Bytes of the key.
+/// Length of the key in bytes.
 const KEY_BYTES: usize = 32;
-/// Bytes of a nonce.
+/// Length of a nonce in bytes.
 const NONCE_BYTES: usize = 12;
-/// Nonce of a token on a medium. A medium is read in parts, and in every boot, so its token stays.
+/// Nonce of the token on a boot medium. The same token is used in every boot, because a medium is
+/// read in parts.
 const MEDIUM: &str = "medium";
 
-/// File with the boots that tokens are bound to.
+/// File that binds each token to one boot.
 const BOUND: &str = "bound-boots";
-/// Machines that boot at once are one write.
+/// Minimum time between two writes, so that machines which boot together need one write.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// Restores the boots that tokens are bound to. A file that cannot be read binds no token, and each
+/// Restores the boots that tokens are bound to. An unreadable file binds no token, and each token
 /// is bound again at its next use.
 pub fn restore(service: &Service, state: &Path) {
     match std::fs::read_to_string(state.join(BOUND)) {
@@ -37,7 +39,7 @@ pub fn restore(service: &Service, state: &Path) {
     }
 }
 
-/// Keeps the boots that tokens are bound to in `STATE/bound-boots`, for ever.
+/// Writes each change of the token bindings to `STATE/bound-boots`. Never returns.
 pub async fn keep(service: Arc<Service>, state: PathBuf) {
     loop {
         service.boots().changed().await;
@@ -52,17 +54,17 @@ pub async fn keep(service: Arc<Service>, state: PathBuf) {
     }
 }
 
-/// Makes and checks boot tokens.
+/// Issuer and verifier of boot tokens.
 #[derive(Clone)]
 pub struct BootTokens([u8; KEY_BYTES]);
 
 impl BootTokens {
-    /// Tokens of this key.
+    /// Uses an existing key, as tests do.
     pub fn with_key(key: [u8; 32]) -> Self {
         Self(key)
     }
 
-    /// The key in `STATE/boot-token.key`, made at the first start.
+    /// Reads the key from `STATE/boot-token.key`. Creates the file at the first start.
     pub fn ensure(state: &Path) -> anyhow::Result<Self> {
         let path = state.join(FILE);
         match std::fs::read(&path) {
@@ -82,8 +84,8 @@ impl BootTokens {
         Ok(Self(key))
     }
 
-    /// Returns a token of an agent for one workflow (by its uid): a new one for each boot, or that
-    /// of a medium.
+    /// Returns a token of an agent for one workflow, given by its UID. Each boot gets a new token,
+    /// except that a medium always has the same one.
     pub fn token(&self, kind: TokenUse, agent_id: &str, workflow_uid: &str) -> String {
         let nonce = match kind {
             TokenUse::OneBoot => stdx::random_hex(NONCE_BYTES),
@@ -94,12 +96,12 @@ impl BootTokens {
         format!("{nonce}.{}", stdx::hex(&mac))
     }
 
-    /// The use of a token, when the box gave it to this agent for this workflow. Takes the same
-    /// time whatever the token holds.
+    /// Returns the use of a token if the box issued it to this agent for this workflow. The
+    /// verification takes constant time.
     pub fn verify(&self, token: &str, agent_id: &str, workflow_uid: &str) -> Option<TokenUse> {
         let (nonce, mac) = match token.split_once('.') {
             Some((nonce, mac)) => (format!("{nonce}\n"), mac),
-            // Of an agent that was booted by an earlier release of the box.
+            // Token of an agent that an earlier release of the box has booted.
             None => (String::new(), token),
         };
         let bytes = stdx::unhex(mac).unwrap_or_default();
@@ -107,12 +109,12 @@ impl BootTokens {
         Some(if nonce.trim_end() == MEDIUM { TokenUse::EveryBoot } else { TokenUse::OneBoot })
     }
 
-    /// The digest with the line of the nonce, which tokens of earlier releases have not.
+    /// Computes the digest. `nonce` is empty for tokens of earlier releases.
     fn mac(&self, nonce: &str, agent_id: &str, workflow_uid: &str) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes keys of every length");
-        // Neither part can hold a newline: tokens are header values, ids are bounded printable
-        // text, uids are UUIDs.
+        // None of the parts can contain a line feed: tokens are header values, agent IDs are
+        // limited to printable text, and UIDs are UUIDs.
         mac.update(format!("tinbox boot token\n{nonce}{agent_id}\n{workflow_uid}").as_bytes());
         mac
     }

@@ -1,4 +1,5 @@
-//! Every machine that looked for a DHCP server in the last hour, and what it was told (NW-9).
+//! List of the machines that sent DHCP requests in the last hour, with the last decision of the
+//! server (NW-9).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,35 +8,35 @@ use dhcp::Seen;
 use jiff::{SignedDuration, Timestamp};
 use stdx::MacAddr;
 
-/// How long a machine stays in the list after it asked.
+/// Time for which a machine stays in the list after its last request.
 const KEPT: SignedDuration = SignedDuration::from_hours(1);
-/// Machines remembered; of more, those that asked last.
+/// Maximum number of machines. If there are more, the one with the oldest request is removed.
 const MACHINES_MAX: usize = 1024;
 
-/// The list.
+/// DHCP clients by hardware address.
 #[derive(Default)]
 pub struct DhcpRequests(Mutex<HashMap<MacAddr, LastRequest>>);
 
-/// When a machine asked last, and what became of it.
+/// Last request of a machine, and the decision about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastRequest {
-    /// When.
+    /// Time of the last request.
     pub at: Timestamp,
-    /// In words.
+    /// Decision as a phrase, for example `offered 10.77.0.11`.
     pub decision: String,
 }
 
-/// What an observation is to the list.
+/// Effect of an observation on the list.
 #[derive(Debug, PartialEq, Eq)]
 enum News {
-    /// A machine asks.
+    /// New request of a machine, with a preliminary decision.
     Asks(MacAddr, String),
-    /// More is known of what it is told.
+    /// Decision about the last request of a machine.
     Told(MacAddr, String),
 }
 
 impl DhcpRequests {
-    /// Takes in what was seen at a moment.
+    /// Updates the list with the event `seen` at the time `now`.
     pub fn note(&self, seen: &Seen, now: Timestamp) {
         let mut machines = self.machines();
         match news(seen) {
@@ -57,7 +58,7 @@ impl DhcpRequests {
         }
     }
 
-    /// Who asked in the hour before `now`, the last first.
+    /// Returns the clients of the hour before `now`, newest request first.
     pub fn list(&self, now: Timestamp) -> Vec<(MacAddr, LastRequest)> {
         let mut machines = self.machines();
         machines.retain(|_, asked| now.duration_since(asked.at) < KEPT);
@@ -80,7 +81,7 @@ fn news(seen: &Seen) -> Option<News> {
         Seen::UnknownMac { mac, silence: Some(why), .. } => {
             News::Asks(*mac, format!("not answered: {why}"))
         }
-        // Beside another server the offer is of what to boot.
+        // With another DHCP server on the network, the offer contains boot options only.
         Seen::Offered { mac, address } if address.is_unspecified() => {
             News::Told(*mac, "told what to boot".to_owned())
         }

@@ -1,4 +1,4 @@
-//! The index as enrollment sees it.
+//! Implementation of the index interface that enrollment needs.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What happened lately, as people read it: the stored Events, read anew only when something was
-//! written, and not more often than pages want them.
+//! Event history for the status view, read from the stored Events. The store is read only after a
+//! write, and at most every two seconds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,16 +19,16 @@ use tokio::sync::Mutex;
 use crate::index::Index;
 use crate::objects::id;
 
-/// Between two readings.
+/// Minimum time between two reads of the store.
 const EVERY: Duration = Duration::from_secs(2);
-/// Events of a view, the newest first.
+/// Maximum number of events in the view, newest first.
 const EVENTS_MAX: usize = 50;
-/// Sentences of a machine's story.
+/// Maximum number of sentences in the history of a machine.
 const STORY_MAX: usize = 100;
-/// After so long nobody believes in slow firmware any more.
+/// Silence in milliseconds after which a machine counts as overdue. Slow firmware responds earlier.
 const SILENT_MAX_MILLIS: u64 = 10 * 60 * 1000;
 
-/// The Events of the store.
+/// Source of the status view that reads the stored Events.
 pub struct EventHistory {
     engine: Engine,
     index: Index,
@@ -71,12 +71,12 @@ impl StatusSource for EventHistory {
 }
 
 impl EventHistory {
-    /// Those of `engine`, about machines of `index`.
+    /// Creates a source for the Events of `engine` about the machines of `index`.
     pub fn new(engine: Engine, index: Index) -> Self {
         Self { engine, index, kept: Mutex::default() }
     }
 
-    /// The bmc Machines of machines, by their names.
+    /// Returns the names of the bmc Machines by the names of their Hardware.
     fn controllers(&self) -> HashMap<String, String> {
         let machines = self.index.machines().into_iter();
         let bmc = |it: Arc<Hardware>| {
@@ -85,7 +85,7 @@ impl EventHistory {
         machines.filter_map(bmc).collect()
     }
 
-    /// The oldest first.
+    /// Returns the stored Events, oldest first.
     async fn read(&self, revision: u64) -> Arc<Vec<EventRecord>> {
         let mut kept = self.kept.lock().await;
         if let Some(kept) = kept.as_ref()
@@ -103,7 +103,8 @@ impl EventHistory {
     }
 }
 
-/// A machine's story, and what it says of a machine that something is to be done to.
+/// Adds the history to a machine. A machine that waits for its workflow becomes booting or silent,
+/// by its latest events.
 fn fill_history(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
     machine.last_seen = machine.last_seen.max(lines.last().map(|line| line.at));
     if machine.state == MachineState::Waiting

@@ -1,5 +1,5 @@
-//! One Hardware as each boot service wants to see it: a reservation, a boot plan. What its
-//! installed system sees is in `instances`.
+//! Views of a Hardware for the boot services: DHCP reservations and boot plans. The view of the
+//! installed system is in `instances`.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::index::Index;
 use crate::learned_loaders::Loaders;
 use crate::preserve;
 
-/// Answers the boot services from the index.
+/// Directory of machines for the boot services, on top of the index.
 pub struct HardwareViews {
-    /// Who is known.
+    /// Index of machines by address and agent.
     pub index: Index,
-    /// Makes the agents' tokens.
+    /// Issuer of the agents' boot tokens.
     pub tokens: BootTokens,
-    /// By which agents know the box.
+    /// Certificate pin by which agents recognize the box.
     pub pin: Pin,
-    /// Where things are.
+    /// Configuration with addresses and boot settings.
     pub config: Arc<Config>,
-    /// Tells how long ago something was.
+    /// Clock for the age of a finished workflow.
     pub clock: Arc<dyn Clock>,
-    /// Which loader works on which machine.
+    /// Boot loader that works on each machine.
     pub loaders: Arc<Loaders>,
 }
 
@@ -137,8 +137,8 @@ fn allowed(interface: &Interface) -> dhcp::Netboot {
     }
 }
 
-/// What is known of an interface; without a readable IPv4 address and mask its address comes from a
-/// pool.
+/// Builds the reservation of an interface. Without a valid IPv4 address and netmask, the address
+/// comes from a pool.
 fn reservation(interface: &Interface, mac: MacAddr) -> Option<Reservation> {
     let from = interface.dhcp.as_ref()?;
     let ip = from.ip.as_ref();
@@ -173,7 +173,7 @@ fn reservation(interface: &Interface, mac: MacAddr) -> Option<Reservation> {
 }
 
 impl HardwareViews {
-    /// The interface of a machine that has this address, by its record or by a lease.
+    /// Returns the interface of a machine with this address, by its record or by a lease.
     fn interface_of(&self, hardware: &Hardware, address: IpAddr) -> Option<MacAddr> {
         let reserved = interface_at(hardware, address).map(|(mac, _)| mac);
         reserved.or_else(|| {
@@ -182,14 +182,15 @@ impl HardwareViews {
         })
     }
 
-    /// The address of an interface, by its record or by a lease.
+    /// Returns the address of an interface, by its record or by a lease.
     fn address_of(&self, hardware: &Hardware, mac: MacAddr) -> Option<IpAddr> {
         let reserved = hardware.spec.interface(mac).and_then(|it| it.dhcp.as_ref()?.ip.as_ref());
         let reserved = reserved.and_then(|ip| ip.address.parse().ok());
         reserved.or_else(|| self.index.lease_of(mac))
     }
 
-    /// All that an interface may ask from: its address, and the IPv6 one that is made of it.
+    /// Returns all addresses from which an interface may send requests: its own one, and the IPv6
+    /// address derived from it.
     fn addresses_of(&self, hardware: &Hardware, mac: MacAddr) -> Vec<IpAddr> {
         let own = self.address_of(hardware, mac);
         let twin = match own {
@@ -199,7 +200,7 @@ impl HardwareViews {
         own.into_iter().chain(twin).collect()
     }
 
-    /// The box's address on the network of an interface.
+    /// Returns the box's address on the network of an interface.
     fn server_of(&self, hardware: &Hardware, mac: MacAddr) -> Ipv4Addr {
         let address = match self.address_of(hardware, mac) {
             Some(IpAddr::V4(address)) => Some(address),
@@ -208,7 +209,7 @@ impl HardwareViews {
         self.config.address_near(address)
     }
 
-    /// The box's address on the network of an agent's machine.
+    /// Returns the box's address on the network of an agent's machine.
     pub fn server_of_agent(&self, agent_id: &str) -> Ipv4Addr {
         let server = || {
             let hardware = self.index.by_agent(agent_id)?;
@@ -233,8 +234,8 @@ impl HardwareViews {
         Some(medium)
     }
 
-    /// What a machine that nobody knows boots, where machines may enrol: the agent, which says who
-    /// it is.
+    /// Returns the boot of an unknown machine on a network with enrollment: the agent, which
+    /// reports the machine's hardware.
     fn stranger_boot(&self) -> AgentBoot {
         let server = self.config.address_near(None);
         AgentBoot {
@@ -262,7 +263,7 @@ impl HardwareViews {
             _ if !ipxe.url.is_empty() => Boot::Chain { url: ipxe.url },
             _ if !ipxe.contents.is_empty() => Boot::Script { contents: ipxe.contents },
             Some(run) => Boot::Agent(self.agent_boot(hardware, mac, (kind, &run.uid))),
-            // Its agent says what it is, and a rule set what is done with it.
+            // The agent reports its hardware, and a rule set chooses the workflow.
             None if self.config.agents.enrollment && self.index.may_enroll(hardware) => {
                 Boot::Agent(self.agent_boot(hardware, mac, (kind, "")))
             }
@@ -283,14 +284,15 @@ impl HardwareViews {
         let osie = interface.and_then(|it| it.netboot.as_ref()).and_then(|it| it.osie.clone());
         let osie = osie.unwrap_or_default();
         let server = self.server_of(hardware, mac);
-        // Its own id, else the MAC that boots (as Smee has it), which need not be the first.
+        // The configured agent ID, or else the MAC address of the booting interface (as in Smee),
+        // which need not be the first one.
         let worker_id = hardware.spec.agent_id.clone().filter(|id| !id.is_empty());
         let worker_id = worker_id.unwrap_or_else(|| mac.to_string());
         let token = self.tokens.token(kind, &worker_id, workflow_uid);
         let mut args = vec![format!("tinbox.token={token}"), self.pin_argument()];
         args.extend(self.config.boot.kernel_args.iter().cloned());
         args.extend(osie.kernel_params);
-        // The last of one name is what the agent reads.
+        // For a repeated name, the agent reads the last value.
         args.extend(preserve::argument(&hardware.metadata.annotations));
         let boot = &self.config.boot;
         let facility = hardware.spec.metadata.as_ref().map(|it| it.facility.facility_code.clone());

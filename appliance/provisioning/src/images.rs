@@ -1,6 +1,6 @@
-//! Files of other servers: fetched as soon as a workflow mentions them, given to its machine by the
-//! box, kept for as long as they are needed or pinned. Without `[images]` none of this happens, and
-//! machines fetch them themselves.
+//! Files of other servers. The box downloads a file as soon as a workflow mentions it, and serves
+//! it to the machine. Files stay while they are needed or pinned. Without `[images]`, machines
+//! download the files themselves.
 
 mod connector;
 mod containers;
@@ -37,10 +37,10 @@ use mentions::Own;
 use pins::{Pin, Pins};
 use readers::MentionReaders;
 
-/// The fewest hexadecimal digits of a digest that name a file.
+/// Minimum number of hexadecimal digits of a digest that select a file.
 const MIN_PREFIX: usize = 6;
 
-/// The box's images. Cheap to clone.
+/// Cached images of the box. A clone is cheap.
 #[derive(Clone)]
 pub struct Images(Option<Arc<Inner>>);
 
@@ -53,11 +53,11 @@ struct Inner {
     mentions: Mutex<BTreeMap<ObjectKey, Mention>>,
 }
 
-/// What one workflow mentions.
+/// Files that one workflow mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mention {
     files: Vec<Wanted>,
-    /// The machine, and the agents of its tasks, which may run on other machines.
+    /// Hardware of the workflow, and the agents of its tasks, which may run on other machines.
     machine: ObjectKey,
     agents: BTreeSet<String>,
     ended: bool,
@@ -75,35 +75,35 @@ impl Mention {
         }
     }
 
-    /// A workflow that is gone.
+    /// Returns the mention of a deleted workflow.
     fn gone() -> Self {
         let machine = ObjectKey::new("", "");
         Self { files: Vec::new(), machine, agents: BTreeSet::new(), ended: true }
     }
 
-    /// The files that are offered for it.
+    /// Returns the files that the cache offers for the workflow.
     fn needed(&self) -> &[Wanted] {
         if self.ended { &[] } else { &self.files }
     }
 }
 
-/// Why something cannot be done.
+/// Reason why an operation on an image failed.
 #[derive(Debug)]
 enum Refused {
-    /// There is no such image.
+    /// The image does not exist.
     Missing(String),
-    /// Not as it is now.
+    /// The state of the image does not allow the operation.
     Conflict(String),
-    /// What was said cannot be meant.
+    /// The request is invalid or ambiguous.
     Invalid(String),
 }
 
 impl Images {
-    /// The cache that the configuration names, and the pins in `STATE/image-pins`. Needs a Tokio
-    /// runtime.
+    /// Opens the configured cache and the pins in `STATE/image-pins`. The caller must run in a
+    /// Tokio runtime.
     ///
     /// # Errors
-    /// When a folder or file of these cannot be used.
+    /// A folder or a file of the cache or of the pins cannot be used.
     pub fn open(config: &Config, state: &Path) -> anyhow::Result<Self> {
         let Some(settings) = &config.images else { return Ok(Self(None)) };
         let destinations = Destinations::new(settings.networks.clone());
@@ -129,15 +129,16 @@ impl Images {
         Ok(Self(Some(inner)))
     }
 
-    /// The cache, if there is one, for the machines whose unfinished workflows mention its files.
+    /// Returns the cache for machines whose unfinished workflows mention its files, or `None`
+    /// without a cache.
     pub fn access(&self, index: &Index) -> Option<CacheAccess> {
         let inner = self.0.as_ref()?;
         let readers = MentionReaders::new(Arc::clone(inner), index.clone());
         Some(CacheAccess::new(inner.cache.clone(), Arc::new(readers)))
     }
 
-    /// Where machines get the files and the images of containers; without a cache, a registry that
-    /// says so.
+    /// Returns the HTTP routes for files and container images. Without a cache, the registry routes
+    /// return an explanation.
     pub fn routes(&self, index: &Index, observer: &Arc<dyn Observer>) -> Router {
         let cached = |access| netboot::http::cached_router(access, observer.clone());
         let mirror = self.0.as_ref().map(|inner| inner.containers.mirror().clone());
@@ -145,30 +146,31 @@ impl Images {
         self.access(index).map(cached).unwrap_or_default().merge(registry)
     }
 
-    /// All of them as people see them; none without a cache. Reads folders: it may block.
+    /// Returns all images for the status view. The list is empty without a cache. The function
+    /// reads folders and may block.
     pub fn report(&self) -> status::image::Images {
         let Some(inner) = &self.0 else { return status::image::Images::default() };
         inner.report()
     }
 
-    /// Takes a workflow in, or its new version: its files are fetched while its machine boots.
-    /// Needs a Tokio runtime.
+    /// Adds or updates a workflow. Its files are downloaded while its machine boots. The caller
+    /// must run in a Tokio runtime.
     pub fn put_workflow(&self, workflow: &Workflow) {
         let Some(inner) = &self.0 else { return };
         inner.containers.put(workflow);
         inner.put(workflow.key(), Mention::of(&inner.own, workflow));
     }
 
-    /// Forgets a workflow.
+    /// Removes a workflow and withdraws its files.
     pub fn remove_workflow(&self, key: &ObjectKey) {
         let Some(inner) = &self.0 else { return };
         inner.containers.remove(key);
         inner.put(key.clone(), Mention::gone());
     }
 
-    /// The environment of an action of `image` as its agent is told it: files of other servers are
-    /// the box's at `server`. A URL with an address that the box does not fetch from stays: the
-    /// machine fetches it by itself, as without a cache.
+    /// Returns the environment of an action of `image` for its agent. URLs of other servers are
+    /// replaced by URLs of the box at `server`. A URL with an address that the box does not
+    /// download from stays unchanged. The machine then downloads the file itself.
     pub fn told(&self, image: &str, environment: Vec<String>, server: Ipv4Addr) -> Vec<String> {
         let Some(inner) = &self.0 else { return environment };
         mentions::rewritten(&inner.own, image, &environment, |wanted| {
@@ -214,7 +216,7 @@ impl Inner {
         });
     }
 
-    /// Keeps an image whatever happens, and fetches it if it is not here.
+    /// Pins an image, so that it is never evicted. A missing image is downloaded.
     fn pin(self: &Arc<Self>, text: &str) -> Result<String, Refused> {
         let pin = match self.find(text)? {
             Some(held) => {
@@ -252,7 +254,7 @@ impl Inner {
         Ok("removed".to_owned())
     }
 
-    /// The one file in the cache that `text` means.
+    /// Returns the only file in the cache that `text` selects.
     fn find(&self, text: &str) -> Result<Option<Held>, Refused> {
         let is_meant = |held: &Held| {
             is_named(held.digest, text) || held.origin == text || shown(&held.origin) == text
@@ -265,8 +267,8 @@ impl Inner {
         }
     }
 
-    /// Tells the cache what is pinned, and fetches what of that is not here. Reads files: it may
-    /// block.
+    /// Passes the pinned digests to the cache, and downloads missing files. The function reads
+    /// files and may block.
     fn keep_pins(self: &Arc<Self>) {
         let pins = self.pins().list().to_vec();
         let digests: BTreeSet<Digest> = pins.iter().filter_map(|pin| pin.digest).collect();
@@ -277,8 +279,8 @@ impl Inner {
             }
             let (inner, download) = (Arc::clone(self), self.cache.blocking_fetch(&wanted));
             tokio::spawn(async move {
-                // Why it did not come is in the log and in the list. The blob lives until the pin
-                // knows it.
+                // A failure is already in the log and in the list. The blob is kept until the pin
+                // has its digest.
                 if let Ok(blob) = download.ended().await {
                     inner.learn(&wanted.url, blob.digest);
                 }
@@ -303,7 +305,7 @@ impl Inner {
     }
 }
 
-/// Whether `text` is a digest or the beginning of one.
+/// True if `text` is the digest or its beginning, with at least [`MIN_PREFIX`] digits.
 fn is_named(digest: Digest, text: &str) -> bool {
     let digits = text.strip_prefix("sha256:").unwrap_or(text);
     digits.len() >= MIN_PREFIX && digest.hex().starts_with(digits)

@@ -1,6 +1,6 @@
-//! What the boot services need to know, in memory: machines by hardware address, IP address and
-//! agent, and which workflow each is to run. Fed by [`crate::object_watcher`] from watches; read on
-//! every packet.
+//! In-memory index for the boot services: machines by hardware address, IP address and agent, and
+//! the workflow to run on each. [`crate::object_watcher`] updates the index from watches. The boot
+//! services read the index for every packet.
 
 mod claims;
 mod contested;
@@ -24,10 +24,10 @@ pub use contested::Contested;
 pub use requester::Requester;
 pub use works::Course;
 
-/// The index; clones share it.
+/// Index of machines and workflows. Clones share their data.
 #[derive(Clone, Default)]
 pub struct Index {
-    /// The workflows.
+    /// Unfinished and finished workflows by machine and agent.
     pub runs: Runs,
     tables: Arc<RwLock<Tables>>,
 }
@@ -40,15 +40,15 @@ struct Tables {
     by_agent: Claims<String>,
     leases: HashMap<Ipv4Addr, MacAddr>,
     leaseholders: HashMap<MacAddr, Ipv4Addr>,
-    /// The IPv6 networks of the box's interfaces, by their Network.
+    /// IPv6 prefixes of the box's interfaces by name of their Network.
     prefixes: HashMap<String, u64>,
-    /// Names of the networks on which machines may enrol.
+    /// Names of the networks on which machines may enroll.
     enrolling: HashSet<String>,
-    /// Addresses of management controllers, by their bmc Machine.
+    /// Addresses of management controllers by bmc Machine.
     controllers: HashMap<ObjectKey, IpAddr>,
-    /// What they say of their machines' power.
+    /// Power states that the controllers report, by bmc Machine.
     powers: HashMap<ObjectKey, Power>,
-    /// What people are told of workflows.
+    /// Progress of workflows for the status view.
     courses: HashMap<ObjectKey, Arc<Course>>,
 }
 
@@ -61,12 +61,12 @@ impl Index {
         self.tables.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Take a Hardware in, or its new version. Returns what it and others claim both, where that is
-    /// new.
+    /// Adds or updates a Hardware. Returns new conflicts: addresses and agent IDs that another
+    /// Hardware also claims.
     pub fn put_hardware(&self, hardware: Hardware) -> Vec<Contested> {
         let mut tables = self.write();
         let mut met = Vec::new();
-        // Most writes are of the status: the ways in stay, and are not warned of again.
+        // Most updates change the status only. Unchanged addresses must not be reported again.
         if !tables.hardware.get(&hardware.key()).is_some_and(|old| same_ways(old, &hardware)) {
             tables.unlink(&hardware.key());
             met = tables.link(&hardware);
@@ -75,28 +75,27 @@ impl Index {
         met
     }
 
-    /// Forget a Hardware.
+    /// Removes a Hardware and its claims.
     pub fn remove_hardware(&self, key: &ObjectKey) {
         let mut tables = self.write();
         tables.unlink(key);
         tables.hardware.remove(key);
     }
 
-    /// Every machine, by name.
+    /// Returns all machines, sorted by name.
     pub fn machines(&self) -> Vec<Arc<Hardware>> {
         let mut all: Vec<_> = self.read().hardware.values().cloned().collect();
         all.sort_by_cached_key(|one| one.key());
         all
     }
 
-    /// The machine with this hardware address.
+    /// Returns the machine with this hardware address.
     pub fn by_mac(&self, mac: MacAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
         tables.hardware.get(tables.by_mac.owner(&mac)?).cloned()
     }
 
-    /// The machine that holds this address: by its record, else by a lease, else by what it answers
-    /// to ARP.
+    /// Returns the machine with this IP address: by its record, else by a lease, else by ARP.
     pub fn by_address(&self, address: IpAddr) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let address = tables.twin(address).unwrap_or(address);
@@ -107,20 +106,20 @@ impl Index {
         self.by_mac(self.holder(address)?)
     }
 
-    /// Whether some record has this address.
+    /// True if a Hardware record contains this address.
     pub fn is_reserved(&self, address: IpAddr) -> bool {
         self.read().by_address.owner(&address).is_some()
     }
 
-    /// Who holds an address that no record has: by a lease, else by what it answers to ARP, which
-    /// is how a machine is known whose address another server gave.
+    /// Returns the holder of an address that is in no record: by a lease, else by ARP. With ARP, a
+    /// machine is also known if another server gave it the address.
     pub fn holder(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(leased) = address else { return None };
         let leased = self.read().leases.get(&leased).copied();
         leased.or_else(|| self.neighbour(address))
     }
 
-    /// The NIC that a request came from: by what it answers to ARP, else by a lease.
+    /// Returns the NIC that sent a request: by ARP, else by a lease.
     pub fn sender(&self, address: IpAddr) -> Option<MacAddr> {
         let leased = |address| self.read().leases.get(&address).copied();
         self.neighbour(address).or_else(|| match address {
@@ -129,41 +128,41 @@ impl Index {
         })
     }
 
-    /// What the kernel knows of an IPv4 address on one of the box's own links.
+    /// Returns the kernel's neighbor entry for an IPv4 address on one of the box's own networks.
     pub fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
         let IpAddr::V4(address) = address else { return None };
         neighbors::hardware_address(address)
     }
 
-    /// The address that an interface has from a pool.
+    /// Returns the address that an interface was leased from a pool.
     pub fn lease_of(&self, mac: MacAddr) -> Option<IpAddr> {
         self.read().leaseholders.get(&mac).map(|address| IpAddr::V4(*address))
     }
 
-    /// Remember who was given an address from a pool.
+    /// Records a lease from a pool.
     pub fn put_lease(&self, address: Ipv4Addr, mac: MacAddr) {
         let mut tables = self.write();
         tables.leases.insert(address, mac);
         tables.leaseholders.insert(mac, address);
     }
 
-    /// Forget who was given an address.
+    /// Removes a lease by its address.
     pub fn remove_lease(&self, address: Ipv4Addr) {
         let mut tables = self.write();
         let Some(mac) = tables.leases.remove(&address) else { return };
-        // It may have another by now.
+        // The machine may have a newer lease of another address.
         if tables.leaseholders.get(&mac) == Some(&address) {
             tables.leaseholders.remove(&mac);
         }
     }
 
-    /// Remember the IPv6 network of an interface, by the box's own address there.
+    /// Sets the IPv6 prefix of a network from the box's own address there.
     pub fn set_prefix(&self, network: &str, own: Ipv6Addr) {
         self.write().prefixes.insert(network.to_owned(), prefix(own));
     }
 
-    /// The IPv6 address of a machine whose record has but an IPv4 one: on the box's own IPv6
-    /// network, ending in the other (`fd77::10.77.0.11`).
+    /// Returns the IPv6 address of a machine whose record only has an IPv4 address. The IPv6
+    /// address consists of the box's own prefix and the IPv4 address (`fd77::10.77.0.11`).
     pub fn ipv6_twin(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
         let tables = self.read();
         let prefix = tables.prefixes.values().next()?;
@@ -171,7 +170,7 @@ impl Index {
         Some(Ipv6Addr::from_bits(u128::from(*prefix) << 64 | host))
     }
 
-    /// Remember whether machines may enrol on a network.
+    /// Sets if machines may enroll on a network.
     pub fn set_enrolls(&self, network: &str, enrolls: bool) {
         let mut tables = self.write();
         if enrolls {
@@ -181,12 +180,13 @@ impl Index {
         }
     }
 
-    /// Whether machines may enrol on some network.
+    /// True if machines may enroll on at least one network.
     pub fn enrolls(&self) -> bool {
         !self.read().enrolling.is_empty()
     }
 
-    /// Remember where a management controller is.
+    /// Sets the address of a management controller. A host name instead of an address removes the
+    /// entry.
     pub fn put_controller(&self, key: ObjectKey, host: &str) {
         let mut tables = self.write();
         match host.parse() {
@@ -195,26 +195,27 @@ impl Index {
         };
     }
 
-    /// Forget a management controller.
+    /// Removes a management controller and its power state.
     pub fn remove_controller(&self, key: &ObjectKey) {
         let mut tables = self.write();
         tables.controllers.remove(key);
         tables.powers.remove(key);
     }
 
-    /// The address of a machine's management controller.
+    /// Returns the address of a machine's management controller.
     pub fn controller_of(&self, hardware: &Hardware) -> Option<IpAddr> {
         let name = &hardware.spec.bmc_ref.as_ref()?.name;
         let key = ObjectKey::new(&hardware.metadata.namespace, name);
         self.read().controllers.get(&key).copied()
     }
 
-    /// As [`Index::by_instance_id`], of an id with dashes for its colons.
+    /// Finds a machine as [`Index::by_instance_id`] does, for an ID with dashes instead of colons.
     pub fn by_dashed_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
         self.by_id(|own| own.replace(':', "-") == id)
     }
 
-    /// The one machine with this instance id, or this uid where it has none.
+    /// Returns the only machine with this instance ID. The UID is used for a Hardware without an
+    /// instance ID.
     pub fn by_instance_id(&self, id: &str) -> Option<Arc<Hardware>> {
         self.by_id(|own| own == id)
     }
@@ -232,7 +233,7 @@ impl Index {
         found.next().filter(|_| found.next().is_none()).cloned()
     }
 
-    /// The machine this agent runs on.
+    /// Returns the machine on which this agent runs.
     pub fn by_agent(&self, agent_id: &str) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let hardware = |key: &ObjectKey| tables.hardware.get(key);
@@ -240,7 +241,8 @@ impl Index {
         let mac = agent_id.parse().ok();
         let by_mac = mac.and_then(|mac| tables.by_mac.owner(&mac)).and_then(hardware);
         match (by_id, by_mac) {
-            // What a person wrote need not name the agent.
+            // A record that a person wrote wins over an enrolled one, even if it does not contain
+            // the agent ID.
             (Some(one), Some(other)) if enrolled_itself(one) && !enrolled_itself(other) => {
                 Some(Arc::clone(other))
             }
@@ -248,7 +250,7 @@ impl Index {
         }
     }
 
-    /// The machine this management controller belongs to.
+    /// Returns the machine to which this management controller belongs.
     pub fn by_machine(&self, machine: &ObjectKey) -> Option<Arc<Hardware>> {
         let tables = self.read();
         let owns = |hardware: &&Arc<Hardware>| {
@@ -258,7 +260,7 @@ impl Index {
         tables.hardware.values().find(owns).cloned()
     }
 
-    /// The Workflow a machine is to boot the agent OS for, if any.
+    /// Returns the Workflow for which a machine boots the agent, if any.
     pub fn run_of(&self, hardware: &Hardware) -> Option<Arc<Run>> {
         let agents = match &hardware.spec.agent_id {
             Some(agent) => vec![agent.clone()],
@@ -267,19 +269,20 @@ impl Index {
         self.runs.to_boot(&hardware.key(), &agents)
     }
 
-    /// Whether some Hardware or some Workflow speaks of this agent.
+    /// True if a Hardware or a Workflow names this agent.
     pub fn knows_agent(&self, agent_id: &str) -> bool {
         self.by_agent(agent_id).is_some() || self.runs.know(agent_id)
     }
 }
 
-/// The first 64 bits of an address: an IPv6 network.
+/// Returns the first 64 bits of an address, which are the IPv6 prefix.
 fn prefix(address: Ipv6Addr) -> u64 {
     u64::try_from(address.to_bits() >> 64).unwrap_or_default()
 }
 
 impl Tables {
-    /// The IPv4 address that an IPv6 one of our making ends in.
+    /// Returns the IPv4 address at the end of an IPv6 address that was derived by
+    /// [`Index::ipv6_twin`].
     fn twin(&self, address: IpAddr) -> Option<IpAddr> {
         let IpAddr::V6(address) = address else { return None };
         let host = u64::try_from(address.to_bits() & u128::from(u64::MAX)).ok()?;
@@ -288,7 +291,7 @@ impl Tables {
         Some(Ipv4Addr::from_bits(host).into())
     }
 
-    /// Add the ways to a machine. Returns what others claim too, where that is new.
+    /// Adds the addresses and the agent ID of a machine. Returns the new conflicts.
     fn link(&mut self, hardware: &Hardware) -> Vec<Contested> {
         let claimant = claimant(hardware);
         let mut met = Vec::new();
@@ -306,7 +309,7 @@ impl Tables {
         met
     }
 
-    /// Take the ways to a machine back.
+    /// Removes the addresses and the agent ID of a machine.
     fn unlink(&mut self, key: &ObjectKey) {
         let Some(hardware) = self.hardware.get(key).cloned() else { return };
         let claimant = claimant(&hardware);
@@ -322,7 +325,7 @@ fn claimant(hardware: &Hardware) -> Claimant {
     (enrolled_itself(hardware), hardware.metadata.creation_timestamp, hardware.key())
 }
 
-/// True if no person wrote it.
+/// True if enrollment made the record, and not a person.
 fn enrolled_itself(hardware: &Hardware) -> bool {
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
 }

@@ -1,4 +1,4 @@
-//! One Hardware as its installed system sees it.
+//! View of a Hardware for its installed system, served as instance metadata.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use metadata::{Instance, OperatingSystem, Provisioning, Route, Unmatched};
 use crate::hardware_views::HardwareViews;
 use crate::index::Requester;
 
-/// Annotations of Hardware that the machine may read about itself: `meta-data.tinbox.dev/role` is
-/// `{{ ds.meta_data.role }}`.
+/// Prefix of annotations that the machine may read about itself: `meta-data.tinbox.dev/role` is `{{
+/// ds.meta_data.role }}`.
 const EXTRA: &str = "meta-data.tinbox.dev/";
-/// VLANs that a frame can be tagged with (IEEE 802.1Q, 9.6).
+/// Valid VLAN IDs of a tagged frame (IEEE 802.1Q, 9.6).
 const VLANS: std::ops::RangeInclusive<u16> = 1..=4094;
 
 impl metadata::Instances for HardwareViews {
@@ -44,7 +44,7 @@ impl HardwareViews {
     }
 }
 
-/// True if the machine starts a system of its own from the network, rather than the agent.
+/// True if the machine boots a custom system from the network instead of the agent.
 fn boots_from_network(hardware: &Hardware) -> bool {
     let netboots = hardware.spec.interfaces.iter().filter_map(|it| it.netboot.as_ref());
     let mut allowed = netboots.filter(|netboot| netboot.allow_pxe == Some(true));
@@ -57,9 +57,10 @@ fn boots_from_network(hardware: &Hardware) -> bool {
 fn provisioning(underway: bool, ended: Option<End>, now: Timestamp) -> Provisioning {
     match ended {
         _ if underway => Provisioning::Underway,
-        // A clock that is set closes no window: this run of the box saw the end itself.
+        // An end seen in this run is measured with the monotonic clock, so setting the clock does
+        // not change the age.
         Some(End { seen: Some(seen), .. }) => Provisioning::Ended { ago: seen.elapsed() },
-        // An end in the future is of a clock that was set back: as good as now.
+        // An end in the future means that the clock was set back. Its age counts as zero.
         Some(End { time, seen: None }) => Provisioning::Ended {
             ago: Duration::try_from(now.duration_since(time)).unwrap_or_default(),
         },
@@ -67,7 +68,8 @@ fn provisioning(underway: bool, ended: Option<End>, now: Timestamp) -> Provision
     }
 }
 
-/// The machine, found by the address that was asked from, if by any.
+/// Builds the instance of a machine. `asked` is the address of the request, if it was found by
+/// address.
 fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
     let spec = &hardware.spec;
     let metadata = spec.metadata.clone().unwrap_or_default();
@@ -92,7 +94,7 @@ fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
         hardware: hardware.key().to_string(),
         name: own.name.clone(),
         uuid: own.uid.clone(),
-        // Cluster API Provider Tinkerbell's form.
+        // Format of Cluster API Provider Tinkerbell.
         provider_id: format!("tinkerbell://{}/{}", own.namespace, own.name),
         hostname: from.hostname.clone(),
         public_keys: from.ssh_keys.clone(),
@@ -117,7 +119,8 @@ fn instance(hardware: &Hardware, asked: Option<IpAddr>) -> Instance {
     }
 }
 
-/// One interface; `None` when it has no hardware address to know it by.
+/// Converts one interface. Returns `None` without a hardware address, because nothing else
+/// identifies the interface.
 fn interface(from: &Interface) -> Option<metadata::Interface> {
     let dhcp = from.dhcp.as_ref()?;
     let routes = dhcp.classless_static_routes.iter();
@@ -140,8 +143,8 @@ fn interface(from: &Interface) -> Option<metadata::Interface> {
     })
 }
 
-/// The reserved address in its network; `None` without one, or without a mask that is one. For IPv6
-/// the mask may be the prefix's length.
+/// Returns the reserved address with its prefix length. Returns `None` without an address or a
+/// valid netmask. For IPv6, the netmask may be a prefix length.
 fn address(dhcp: &Dhcp) -> Option<IpNet> {
     let ip = dhcp.ip.as_ref()?;
     let address: IpAddr = ip.address.parse().ok()?;

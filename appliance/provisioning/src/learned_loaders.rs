@@ -1,4 +1,5 @@
-//! Which boot loader works on which machine: learned from its boots, kept on its Hardware.
+//! Boot loader that works on each machine. The loader is learned from the boots of a machine and
+//! stored in its Hardware.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,39 +11,40 @@ use objects::Objects;
 use stdx::MacAddr;
 use tokio::sync::mpsc;
 
-/// Where a machine's loader is kept.
+/// Annotation of the Hardware with the learned loader.
 const ANNOTATION: &str = "tinbox.dev/loader";
-/// Machines that are learned of at once.
+/// Maximum number of machines in memory.
 const MACHINES_MAX: usize = 16_384;
-/// Lessons that wait to be written; more are learned again at the next boot.
+/// Maximum number of results that wait to be written. Further results are learned again at the next
+/// boot.
 const LESSONS_MAX: usize = 64;
 
-/// A loader to remember.
+/// Learned loader of one machine.
 pub struct LearnedLoader {
     hardware: api::meta::ObjectKey,
     learned: Learned,
 }
 
 impl LearnedLoader {
-    /// The machine that it is of.
+    /// Returns the Hardware to which the loader belongs.
     pub fn hardware(&self) -> &api::meta::ObjectKey {
         &self.hardware
     }
 
-    /// Name and value of the annotation that keeps it on the machine's Hardware.
+    /// Returns name and value of the annotation that stores the loader.
     pub fn annotation(&self) -> (&'static str, String) {
         (ANNOTATION, self.learned.to_string())
     }
 }
 
-/// What is being learned.
+/// Learning state of all machines.
 pub struct Loaders {
     machines: Mutex<HashMap<MacAddr, Fallback>>,
     lessons: mpsc::Sender<LearnedLoader>,
 }
 
 impl Loaders {
-    /// Nothing learned yet; lessons come out at the other end.
+    /// Creates an empty state. Learned loaders are sent to the returned receiver.
     pub fn new() -> (Self, mpsc::Receiver<LearnedLoader>) {
         let (lessons, receiver) = mpsc::channel(LESSONS_MAX);
         (Self { machines: Mutex::default(), lessons }, receiver)
@@ -52,12 +54,13 @@ impl Loaders {
         self.machines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The loader to name to a machine, if something is known of it.
+    /// Returns the boot loader for a machine, if one is known.
     pub fn learned(&self, mac: MacAddr) -> Option<String> {
         self.machines().get(&mac).map(|fallback| fallback.loader().to_owned())
     }
 
-    /// A machine's firmware asked what to load; `first` is what it would be told.
+    /// Records that firmware requested a boot loader. `first` is the default. Returns the failed
+    /// loader and the next one if the loader changes.
     pub fn asked(
         &self,
         hardware: &Hardware,
@@ -73,17 +76,17 @@ impl Loaders {
         self.next(hardware, mac, Event::Asked, now)
     }
 
-    /// A machine fetched a whole file.
+    /// Records that a machine downloaded a complete file.
     pub fn fetched(&self, hardware: &Hardware, mac: MacAddr, file: &str, now: Instant) {
         self.next(hardware, mac, Event::Fetched(file), now);
     }
 
-    /// A machine's iPXE spoke.
+    /// Records a request from the machine's iPXE, which means that the loader works.
     pub fn spoke(&self, hardware: &Hardware, mac: MacAddr, now: Instant) {
         self.next(hardware, mac, Event::Ipxe, now);
     }
 
-    /// What did not work and what is tried next, where that is what follows.
+    /// Applies an event. Returns the failed loader and the next one if the loader changes.
     fn next(
         &self,
         hardware: &Hardware,
@@ -108,19 +111,19 @@ impl Loaders {
     }
 }
 
-/// What a machine's Hardware remembers, else a beginning; `None` where its firmware has but one
-/// loader.
+/// Returns the learned state from the Hardware, or an initial one. Returns `None` for firmware with
+/// only one loader.
 fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
     let kept = hardware.metadata.annotations.get(ANNOTATION);
     let row = [EFI, BIOS].into_iter().find(|row| row.contains(&first))?;
     let kept: Option<Learned> = kept.and_then(|text| text.parse().ok());
-    // A machine that was switched from BIOS to UEFI remembers the wrong kind.
+    // After a change from BIOS to UEFI, the stored loader is of the wrong type.
     let fits = |kept: &Fallback| row.contains(&kept.loader());
     let kept = kept.map(Fallback::from).filter(fits);
     Some(kept.unwrap_or_else(|| Fallback::new(row, first)))
 }
 
-/// Keeps lessons on the machines' Hardware.
+/// Writes learned loaders to the Hardware of their machines.
 pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<LearnedLoader>) {
     while let Some(LearnedLoader { hardware, learned }) = lessons.recv().await {
         let Ok(mut object) = objects.get(HARDWARE, &hardware).await else { continue };
@@ -130,7 +133,7 @@ pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<LearnedLoad
         {
             annotations[ANNOTATION] = learned.to_string().into();
         }
-        // Somebody else wrote at the same time: it is learned again at the next boot.
+        // The object changed at the same time. The loader is learned again at the next boot.
         if let Err(error) = objects.update(HARDWARE, object).await {
             tracing::debug!(%hardware, %error, "a machine's loader is not kept");
         }

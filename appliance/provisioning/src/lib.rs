@@ -1,10 +1,11 @@
-//! Everything that machines get from the box: the index over stored objects, and over that index
-//! the adapters of the boot services' read traits, the networks and the images of other servers.
+//! Provisioning services of the box: the index over stored objects, the adapters for the boot
+//! services, the networks and the image cache.
 //!
-//! Never: a socket of the API or of the pages, a decision about the box itself. Enter at
-//! [`index::Index`], which [`object_watcher::ObjectWatcher`] fills from watches;
-//! [`hardware_views::HardwareViews`] implements `dhcp::Directory`, `netboot::Plans` and
-//! `metadata::Instances`, and [`agent_backend::AgentBackend`] the backend of the agents' service.
+//! This crate must never open a socket of the API or of the web pages, and never take a decision
+//! about the box itself. Enter at [`index::Index`], which [`object_watcher::ObjectWatcher`] fills
+//! from watches. [`hardware_views::HardwareViews`] implements `dhcp::Directory`, `netboot::Plans`
+//! and `metadata::Instances`. [`agent_backend::AgentBackend`] is the backend of the workflow
+//! service.
 
 pub mod agent_backend;
 pub mod boot_token;

@@ -1,8 +1,9 @@
-//! The box's networks: what the file says of each, what people have said since, and the DHCP
-//! services that follow both without a restart.
+//! Networks of the box: their settings from the file, changes through the API, and the DHCP
+//! services. The services follow both without a restart.
 //!
-//! A Network object is made for every `[network]` of the file, named after the interface. Its spec
-//! is the file's until somebody changes it through the API; a file that changes speaks again.
+//! Each `[network]` of the file has a Network object, named after its interface. Its spec is copied
+//! from the file, and may then be changed through the API. A later change of the file replaces the
+//! spec again.
 
 pub mod board;
 pub mod leases;
@@ -39,51 +40,52 @@ use crate::index::Index;
 use crate::objects::id;
 use crate::observers::Observers;
 
-/// Says which file's words a Network's spec is.
+/// Annotation with the digest of the file's settings from which the spec was copied.
 const FROM_FILE: &str = "tinbox.dev/from-file";
-/// The wait after a watch that failed.
+/// Wait before a failed watch is restarted.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How often it is said that this goes on.
+/// Interval at which the loop reports its liveness.
 const TURN: Duration = Duration::from_secs(5);
 
-/// What every network's service works with.
+/// Dependencies of all network services.
 pub struct Networks {
-    /// Where changes come from.
+    /// Engine whose watch reports changes of Network objects.
     pub engine: Engine,
-    /// Objects, typed.
+    /// Typed access to objects.
     pub objects: Arc<dyn Objects>,
-    /// Who is known.
+    /// Directory of machines for DHCP.
     pub views: Arc<HardwareViews>,
-    /// Who holds which address.
+    /// Index that receives leases and prefixes.
     pub index: Index,
-    /// The story.
+    /// Receiver of DHCP events for the machine history.
     pub observers: Arc<Observers>,
-    /// The time.
+    /// Clock for leases and event times.
     pub clock: Arc<dyn Clock>,
-    /// What the file says.
+    /// Configuration with the networks of the file.
     pub config: Arc<Config>,
-    /// What is told of each to whoever shows it.
+    /// Board that shows the state of each network.
     pub board: Board,
-    /// The lease files that are open.
+    /// Lease files that are currently open.
     pub leases: OpenLeases,
-    /// Where leases and what was heard on the networks outlive a restart.
+    /// Folder for leases and received neighbor data, which survive a restart.
     pub state: PathBuf,
-    /// Says that this goes on.
+    /// Liveness signal of the watch loop.
     pub pulse: LoopSignal,
 }
 
-/// What is wanted of one network.
+/// Wanted configuration of one network.
 type Wanted = Arc<Network>;
 
 impl Networks {
-    /// Makes the objects of the file's networks, and writes the file's words into those whose file
-    /// has changed.
+    /// Creates the Network objects of the file. Replaces the spec of an object if the settings in
+    /// the file have changed.
     ///
     /// # Errors
-    /// When an object cannot be read or written.
+    /// An object cannot be read or written.
     pub async fn adopt(&self) -> anyhow::Result<()> {
-        // One that waits for its address is served by the process that has it.
+        // A network without an address is skipped. The process that obtains the address later
+        // serves it.
         for network in self.config.network.iter().filter(|network| !network.is_shared()) {
             let spec = network.spec();
             let name = name_of(&spec.interface);
@@ -114,7 +116,7 @@ impl Networks {
         Ok(())
     }
 
-    /// Serves every network as its object says, until `shutdown`.
+    /// Runs the services of all networks until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let networks = Arc::new(self);
         let mut services = Services { networks: Arc::clone(&networks), running: HashMap::new() };
@@ -136,7 +138,7 @@ impl Networks {
         }
     }
 
-    /// Lists, then watches until the watch ends.
+    /// Lists all networks, then follows their changes until the watch ends.
     async fn follow(
         &self,
         services: &mut Services,
@@ -179,14 +181,15 @@ impl Networks {
     }
 }
 
-/// The services that run, by the name of their Network.
+/// Running services by name of their Network.
 struct Services {
     networks: Arc<Networks>,
     running: HashMap<String, watch::Sender<Wanted>>,
 }
 
 impl Services {
-    /// Has a network served as its object says; its name, if it can be read.
+    /// Starts or updates the service of a network. Returns the network's name if the object is
+    /// valid.
     fn want(
         &mut self,
         object: Value,
@@ -216,12 +219,12 @@ impl Services {
     }
 
     fn forget(&mut self, name: &str) {
-        // Its service ends when nobody is left to say what is wanted.
+        // Dropping the sender ends the service.
         self.running.remove(name);
     }
 }
 
-/// The name of an interface's Network: one that objects may have.
+/// Converts an interface name to a valid object name.
 fn name_of(interface: &str) -> String {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let name: String =

@@ -1,4 +1,4 @@
-//! Carries changes of objects to whoever waits for them: the index and the reconcilers.
+//! Watcher that passes changes of objects to the index, the image cache and the controllers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,44 +21,45 @@ use crate::objects::id;
 use crate::observers::Observers;
 use crate::status_sources::contested;
 
-/// How often everything is listed anew and every reconciler woken, whatever the watches said.
+/// Interval at which all objects are listed again and all controllers are signaled, independent of
+/// watch events.
 const TICK: Duration = Duration::from_secs(300);
-/// Objects of one page of a list.
+/// Number of objects in one page of a list.
 const PAGE: usize = 100;
-/// The wait after a watch that failed.
+/// Wait before a failed watch is restarted.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// The reconcilers to wake.
+/// Signals that wake the controllers.
 #[derive(Clone)]
 pub struct ControllerSignals {
-    /// Workflow.
+    /// Signals of the Workflow controller.
     pub workflow: Signals,
-    /// Job.
+    /// Signals of the Job controller.
     pub job: Signals,
-    /// Task.
+    /// Signals of the Task controller.
     pub task: Signals,
-    /// Machine.
+    /// Signals of the Machine controller.
     pub machine: Signals,
 }
 
-/// Carries the changes of every kind.
+/// Watcher of all kinds in [`KINDS`].
 #[derive(Clone)]
 pub struct ObjectWatcher {
-    /// Where changes come from.
+    /// Engine that lists and watches objects.
     pub engine: Engine,
-    /// Objects, typed.
+    /// Typed access to objects.
     pub objects: Arc<dyn Objects>,
-    /// The boot services' view.
+    /// Index of the boot services.
     pub index: Index,
-    /// The reconcilers.
+    /// Signals of the controllers to wake.
     pub wakes: ControllerSignals,
-    /// The files that workflows mention.
+    /// Image cache for the files that workflows mention.
     pub images: Images,
-    /// The story.
+    /// Receiver of power events for the machine history.
     pub observers: Arc<Observers>,
 }
 
-/// The kinds that are carried.
+/// Kinds of objects that are watched.
 pub const KINDS: [Resource; 5] = [HARDWARE, WORKFLOW, JOB, TASK, MACHINE];
 
 fn key(object: &Value) -> ObjectKey {
@@ -67,8 +68,7 @@ fn key(object: &Value) -> ObjectKey {
 }
 
 impl ObjectWatcher {
-    /// Carry the changes of one kind until `shutdown`.
-    /// `listed` is told once the first list has been carried.
+    /// Watches one kind until `shutdown`. Sends on `listed` after the first complete list.
     pub async fn run(
         self,
         resource: Resource,
@@ -92,7 +92,7 @@ impl ObjectWatcher {
         }
     }
 
-    /// List, then watch for one tick.
+    /// Lists all objects, then watches for one [`TICK`].
     async fn follow(
         &self,
         resource: Resource,
@@ -105,14 +105,14 @@ impl ObjectWatcher {
             if resource == WORKFLOW {
                 self.index.runs.complete();
             }
-            // Nobody listens any more only when the box is stopping.
+            // The receiver is only gone while the box shuts down.
             let _ = listed.send(());
         }
         self.watch(resource, known, revision, shutdown).await
     }
 
-    /// Carries every object, a page at a time: a rack's inventories are large. Answers the revision
-    /// that the list is of.
+    /// Processes all objects in pages, because the inventories of a rack are large. Returns the
+    /// revision of the list.
     async fn list(
         &self,
         resource: Resource,
@@ -209,7 +209,7 @@ impl ObjectWatcher {
             "Workflow" => {
                 match read(object) {
                     Ok(workflow) => {
-                        // Before an agent is told of them, there they must be.
+                        // The files must be in the cache before an agent receives their URLs.
                         self.images.put_workflow(&workflow);
                         self.index.put_workflow(&workflow);
                     }
@@ -234,7 +234,8 @@ impl ObjectWatcher {
             _ => {
                 let text = |path: &str| object.pointer(path).and_then(Value::as_str);
                 self.index.put_power(key.clone(), text("/status/powerState"));
-                // Its own status writes must not make it ask the controller again.
+                // A status write of the controller itself must not trigger another request to the
+                // BMC.
                 if before != generation {
                     let host = text("/spec/connection/host").unwrap_or_default();
                     self.index.put_controller(key.clone(), host);
@@ -257,7 +258,7 @@ impl ObjectWatcher {
         }
     }
 
-    /// A confirmed power change is a moment of the machine's story.
+    /// Records a completed power action in the history of the machine.
     async fn tell_task(&self, object: Value) {
         let Ok(task) = read::<Task>(object) else { return };
         if !task.status.is("Completed") {

@@ -1,4 +1,4 @@
-//! The embedded store as the controllers see it.
+//! Access of the controllers to the embedded store.
 
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
@@ -8,20 +8,21 @@ use serde_json::Value;
 
 use crate::recorder::Recorder;
 
-/// [`Objects`] over the engine that also answers the API: one set of rules for everybody.
+/// Implementation of [`Objects`] on the engine of the API server, so that controllers and API
+/// clients follow the same rules.
 pub struct EngineObjects {
-    /// The engine.
+    /// Engine that stores and validates objects.
     pub engine: Engine,
-    /// Where happenings go.
+    /// Recorder of Kubernetes Events.
     pub recorder: Recorder,
 }
 
-/// The engine's name of a kind.
+/// Returns the engine's name of a kind.
 pub fn id(resource: Resource) -> String {
     format!("{}/{}", resource.group, resource.plural)
 }
 
-/// What a refusal means to a controller.
+/// Converts an error of the engine to an error for controllers.
 pub fn error(error: StatusError) -> ObjectError {
     match error.reason {
         Reason::NotFound => ObjectError::NotFound(error.message),

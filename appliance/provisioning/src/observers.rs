@@ -1,4 +1,4 @@
-//! What the boot services see, as moments of a machine's story.
+//! Conversion of observations of the boot services to events in the machine history.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -19,10 +19,10 @@ use crate::index::Index;
 use crate::learned_loaders::Loaders;
 use crate::recorder::{Recorder, Subject};
 
-/// Machines whose stage of a boot is remembered.
+/// Maximum number of machines whose boot stage is kept.
 const STAGES_MAX: usize = 4096;
 
-/// Turns what was seen into the story of the machine it was seen of.
+/// Observer that records events in the history of the observed machine.
 pub struct Observers {
     index: Index,
     recorder: Recorder,
@@ -33,7 +33,7 @@ pub struct Observers {
 }
 
 impl Observers {
-    /// Observers that write to `recorder`.
+    /// Creates an observer that writes to `recorder`.
     pub fn new(
         index: Index,
         recorder: Recorder,
@@ -44,7 +44,7 @@ impl Observers {
         Self { index, recorder, clock, loaders, heard, stages }
     }
 
-    /// Who asked for an address in the last hour, the last first.
+    /// Returns the DHCP clients of the last hour, newest request first.
     pub fn heard(&self) -> Vec<DhcpClient> {
         let list = self.heard.list(self.clock.now()).into_iter();
         list.map(|(mac, asked)| DhcpClient {
@@ -56,7 +56,7 @@ impl Observers {
         .collect()
     }
 
-    /// Add a moment to the story of a machine.
+    /// Records an event in the history of a machine.
     pub fn tell(&self, hardware: &Hardware, moment: &BootEvent) {
         if matches!(moment, BootEvent::PoweredOn | BootEvent::PoweredOff) {
             self.recorder.begin_anew(&subject(hardware), |reason| reason == moment.reason());
@@ -80,7 +80,7 @@ impl Observers {
         }
     }
 
-    /// A network boot that begins anew may repeat every sentence of the last one.
+    /// Allows all events again for a new network boot, although they repeat those of the last boot.
     fn begin_anew(&self, hardware: &Hardware) {
         self.recorder.begin_anew(&subject(hardware), |reason| reason.starts_with("Asked"));
     }
@@ -167,7 +167,7 @@ impl dhcp::Observer for Observers {
     }
 }
 
-/// What somebody can do something about; the rest is part of every boot.
+/// True if an operator can act on the reason. The other reasons occur in every boot.
 fn is_worth_telling(reason: Silence) -> bool {
     !matches!(
         reason,
@@ -198,7 +198,7 @@ impl dhcp::v6::Observer for Observers {
 }
 
 impl Observers {
-    /// Tells what a known machine did, if it is worth telling.
+    /// Records the event that `moment` returns for a known machine, if any.
     fn with(&self, mac: MacAddr, moment: impl FnOnce(&Hardware) -> Option<BootEvent>) {
         let Some(hardware) = self.index.by_mac(mac) else { return };
         if let Some(moment) = moment(&hardware) {
@@ -206,7 +206,8 @@ impl Observers {
         }
     }
 
-    /// What a firmware was told to load, or that iPXE spoke, is a lesson about loaders.
+    /// Updates the learned boot loader: with the file that firmware was given, or with a request
+    /// from iPXE.
     fn learn(&self, hardware: &Hardware, mac: MacAddr, stage: Stage, file: Option<&str>) {
         let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];
         if stage == Stage::Ipxe {
@@ -260,7 +261,8 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
         Fetched::Http { path, bytes, millis, status, .. } => {
             let (file, via) = (path.rsplit('/').next().unwrap_or_default().to_owned(), Via::Http);
             match (path.split('/').nth(1), status) {
-                // What DHCP names to a machine that may not netboot: meant not to be there.
+                // Name that DHCP sends to a machine that may not boot from the network. The file
+                // never exists.
                 (_, 404) if file == netboot::loader::NOT_ALLOWED => return None,
                 (_, 404) if let Some(why) = no_loader(&file) => failed(path, via, &why),
                 (_, 400..) => failed(path, via, &format!("HTTP status {status}")),
@@ -295,7 +297,7 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
     })
 }
 
-/// The reason why a boot loader that DHCP names is missing; `None` for any other file.
+/// Returns the reason why a boot loader named by DHCP is missing, or `None` for any other file.
 fn no_loader(file: &str) -> Option<String> {
     let name = file.rsplit('/').next().unwrap_or_default();
     dhcp::BINARIES.iter().any(|(_, loader)| *loader == name).then(|| {
@@ -312,7 +314,8 @@ fn failed(file: String, via: Via, why: &str) -> BootEvent {
 
 impl metadata::Observer for Observers {
     fn asked(&self, peer: IpAddr, path: &str, status: u16) {
-        // Thirty questions a boot are one sentence: cloud-init's first in the version it requires.
+        // A boot makes about thirty metadata requests, and only one of them is recorded. For
+        // cloud-init it is the first request in the version that it requires.
         if status == 200
             && matches!(
                 path,

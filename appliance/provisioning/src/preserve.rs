@@ -1,19 +1,21 @@
-//! Disks of a machine that no action may write: from its Hardware to its agent's kernel arguments.
+//! Disks of a machine that no action may write, passed from the Hardware to the agent's kernel
+//! command line.
 
 use std::collections::BTreeMap;
 
-/// Annotation of a Hardware: selectors of disks as actions take them (`/dev/sdb`,
-/// `serialNumber=S4EV,model=Samsung`), parted by `;` or by lines.
+/// Annotation of a Hardware: disk selectors as actions accept them (`/dev/sdb`,
+/// `serialNumber=S4EV,model=Samsung`), separated by `;` or line feeds.
 pub const ANNOTATION: &str = "tinbox.dev/preserve-disks";
-/// What the agent reads.
+/// Name of the kernel argument that the agent reads.
 const ARGUMENT: &str = "tinbox.preserve";
-/// Longest list, in bytes: the kernel reads 2048 of a whole command line.
+/// Maximum length of the list in bytes. The kernel reads 2048 bytes of the whole command line.
 const LIST_BYTES: usize = 768;
-/// In place of a list that a command line cannot carry. No selector reads so: the agent refuses to
-/// start and says why, for a policy that is not understood must not be taken for none.
+/// Value for a list that a command line cannot carry. No valid selector has this form, so the agent
+/// refuses to start and reports the reason. An unreadable policy must not count as no policy.
 const UNREADABLE: &str = "unreadable-annotation";
 
-/// The kernel argument for a machine with these annotations, if it preserves disks.
+/// Returns the kernel argument for a machine with these annotations, or `None` if it preserves no
+/// disks.
 pub fn argument(annotations: &BTreeMap<String, String>) -> Option<String> {
     let list = annotations.get(ANNOTATION)?;
     let selectors: Vec<&str> =
@@ -27,7 +29,7 @@ pub fn argument(annotations: &BTreeMap<String, String>) -> Option<String> {
     if list.len() > LIST_BYTES || !list.chars().all(is_carried) {
         return Some(format!("{ARGUMENT}={UNREADABLE}"));
     }
-    // As kernel/params.c has it: quotes hold a value with spaces together.
+    // Quotes hold a value with spaces together, as in kernel/params.c.
     let is_one_word = !list.contains(' ');
     Some(if is_one_word { format!("{ARGUMENT}={list}") } else { format!("{ARGUMENT}=\"{list}\"") })
 }

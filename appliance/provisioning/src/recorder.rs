@@ -1,5 +1,5 @@
-//! Writes happenings down as core/v1 Events, in order, without ever holding up who tells them, and
-//! no more of them than the disk should bear.
+//! Recorder of happenings as core/v1 Events in order. Callers never wait, and the rate of writes is
+//! limited to protect the disk.
 
 mod correlator;
 
@@ -18,13 +18,13 @@ use crate::objects::id;
 pub use correlator::Subject;
 use correlator::{Correlator, Recount};
 
-/// Events that may wait to be written; more are dropped and counted.
+/// Maximum number of Events that wait to be written. Further Events are dropped and counted.
 const QUEUE_MAX: usize = 1024;
 
-/// How many are written at once.
+/// Maximum number of Events written at once.
 const BATCH_MAX: usize = 64;
 
-/// Takes happenings.
+/// Handle to record happenings. Clones share one queue.
 #[derive(Clone)]
 pub struct Recorder {
     queue: mpsc::Sender<Event>,
@@ -32,20 +32,20 @@ pub struct Recorder {
     correlator: Arc<Mutex<Correlator>>,
 }
 
-/// Writes what a [`Recorder`] takes.
+/// Task that writes the Events of a [`Recorder`].
 pub struct Writer {
     queue: mpsc::Receiver<Event>,
     dropped: Arc<AtomicU64>,
     correlator: Arc<Mutex<Correlator>>,
 }
 
-/// An Event to create.
+/// Event to be created.
 struct Event {
     namespace: String,
     object: Value,
 }
 
-/// A recorder and its writer.
+/// Creates a recorder and its writer.
 pub fn recorder() -> (Recorder, Writer) {
     let (sender, receiver) = mpsc::channel(QUEUE_MAX);
     let (dropped, correlator) = <(Arc<AtomicU64>, Arc<Mutex<Correlator>>)>::default();
@@ -62,7 +62,7 @@ fn lock(correlator: &Mutex<Correlator>) -> MutexGuard<'_, Correlator> {
 }
 
 impl Recorder {
-    /// Remember that something happened. Never waits.
+    /// Records a happening without waiting.
     pub fn record(&self, happening: Happening) {
         let subject = Subject::Object {
             kind: happening.about.kind,
@@ -72,7 +72,7 @@ impl Recorder {
         self.record_about(&subject, happening);
     }
 
-    /// The same, within the limits of another subject.
+    /// Records a happening within the rate limits of `subject`.
     pub fn record_about(&self, subject: &Subject, mut happening: Happening) {
         let (now, suffix) = (Instant::now().into_std(), || stdx::random_hex(8));
         let event = lock(&self.correlator).note(subject, &happening, now, suffix);
@@ -95,15 +95,15 @@ impl Recorder {
         }
     }
 
-    /// Treats repetitions about the subject as news from now on, except for the reasons that
-    /// `keep`.
+    /// Treats repeated events about the subject as new from now on, except for the reasons that
+    /// `keep` selects.
     pub fn begin_anew(&self, subject: &Subject, keep: impl Fn(&str) -> bool) {
         lock(&self.correlator).begin_anew(subject, keep);
     }
 }
 
 impl Writer {
-    /// Write until `shutdown`; what waits then is written first.
+    /// Writes Events until `shutdown`. Waiting Events are written before it returns.
     pub async fn run(mut self, engine: Engine, shutdown: CancellationToken) {
         let mut batch = Vec::with_capacity(BATCH_MAX);
         loop {
@@ -118,7 +118,7 @@ impl Writer {
                     continue;
                 }
             };
-            // Begun in order and at once, so that the store makes them durable together.
+            // The writes start in order and run together, so that the store syncs them together.
             join_all(batch.drain(..).map(|event| create(&engine, event))).await;
             if count == 0 {
                 let last = lock(&self.correlator).last();

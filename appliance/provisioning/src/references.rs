@@ -1,5 +1,5 @@
-//! What templates read as `.references.NAME`: objects that a Hardware names, where a rule of the
-//! configuration says that it may.
+//! Objects that templates read as `.references.NAME`. A Hardware names the object, and a rule of
+//! the configuration must allow the access.
 
 use ::objects::{ObjectError, Pending};
 use api::meta::ObjectKey;
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use crate::objects;
 
-/// [`References`] over the engine.
+/// Implementation of [`References`] on the engine.
 pub struct Referred {
     engine: Engine,
     rules: Vec<Pattern>,
 }
 
 impl Referred {
-    /// Of the objects of `engine`, those that `config` allows.
+    /// Creates a reader for the objects of `engine` that `config` allows.
     pub fn new(engine: &Engine, config: &Templates) -> Self {
         Self { engine: engine.clone(), rules: config.rules() }
     }
@@ -35,7 +35,7 @@ impl Referred {
 impl References for Referred {
     fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value> {
         Box::pin(async move {
-            // Whether there is such an object is nothing to tell who may not read it.
+            // Without access, the error must not reveal if the object exists.
             if !self.may_read(from, to) {
                 let why = "no rule of `[templates] references` allows it";
                 return Err(ObjectError::Invalid(why.to_owned()));

@@ -1,4 +1,4 @@
-//! Parts of the status view that are read from the index and its neighbors.
+//! Sources of the status view that read the index and related services.
 
 pub mod contested;
 pub mod images;

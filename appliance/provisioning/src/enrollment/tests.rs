@@ -1,5 +1,5 @@
-//! The whole way over the real store and its API: a stranger becomes Hardware, and a rule set makes
-//! its Workflow.
+//! Tests of enrollment over the real store and its API: an unknown machine becomes Hardware, and a
+//! rule set creates its Workflow.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Tinbox {
         Self { _folder: folder, reception, index, engine, writer: Some(writer), memory }
     }
 
-    /// An agent speaks, and the index catches up.
+    /// Processes a report of an agent, and updates the index.
     async fn hear(&mut self, told: AgentReport) {
         self.reception.deal(&told, &mut self.memory).await.unwrap();
         for object in self.all(HARDWARE).await {
@@ -64,11 +64,11 @@ impl Tinbox {
         self.reception.objects.create(resource, object).await.unwrap();
     }
 
-    /// Reasons and messages of what was recorded.
+    /// Returns reasons and messages of the recorded Events.
     async fn events(&mut self) -> Vec<(String, String)> {
         let stopped = CancellationToken::new();
         stopped.cancel();
-        // What waits is written first.
+        // The stopped writer first writes the waiting Events.
         self.writer.take().unwrap().run(self.engine.clone(), stopped).await;
         let events = self.engine.list("/events", Some("default"), ListOptions::default()).await;
         let text = |event: &Value, key: &str| event[key].as_str().unwrap().to_owned();
@@ -125,7 +125,7 @@ async fn a_stranger_is_enrolled_once() {
     tinbox.create(WORKFLOW_RULE_SET, rules("hdds", "{\"cpu\": {\"totalCores\": [64]}}")).await;
     let ssd = "{\"blockDevices\": {\"driveType\": [\"SSD\"], \"name\": [{\"prefix\": \"nvme\"}]}}";
     tinbox.create(WORKFLOW_RULE_SET, rules("ssds", ssd)).await;
-    // The agent waits in its OS and says nothing new.
+    // The agent waits in its OS and reports no new data.
     let asks = || AgentReport { agent_id: MAC.to_owned(), attributes: None, inventory: None };
     tinbox.hear(asks()).await;
     let [workflow] = &tinbox.all(WORKFLOW).await[..] else { panic!("no Workflow") };
@@ -137,7 +137,7 @@ async fn a_stranger_is_enrolled_once() {
     let mark = "default/enrollment-52-54-00-77-00-01";
     assert_eq!(hardware["metadata"]["annotations"][ENROLLED], mark);
 
-    // Whatever becomes of it: a machine is not installed again because an object is gone.
+    // A machine is never installed again because its Workflow was deleted.
     let key = ObjectKey::new("default", "enrollment-52-54-00-77-00-01");
     tinbox.reception.objects.delete(WORKFLOW, &key).await.unwrap();
     tinbox.hear(asks()).await;
@@ -203,7 +203,7 @@ async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_man
             let victim = Network { mac: Some(MAC.to_owned()), ..Network::default() };
             report.attributes.as_mut().unwrap().network.push(victim);
         }
-        // A minute between any two.
+        // The new memory removes the limit of one record a minute.
         tinbox.memory = Memory::default();
         tinbox.hear(report).await;
     }

@@ -1,4 +1,4 @@
-//! Connections to other servers.
+//! HTTP connections to other servers, limited to allowed addresses.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -19,22 +19,22 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use tokio::net::TcpStream;
 
-/// The operating system's authorities; where there is no such file, as on a box of its own, those
-/// that Mozilla's browser believes.
+/// CA certificates of the operating system. Without this file, as on the box's own firmware, the CA
+/// certificates of Mozilla are used.
 const AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
-/// Longest time to reach a server.
+/// Maximum time to connect to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connects to servers by `http` and `https`.
+/// Connector for `http` and `https` URLs.
 pub type Connector = HttpsConnector<CheckedTcp>;
-/// Decides whether an address may be connected to.
+/// Function that decides if a connection to an address is allowed.
 pub type Check = Arc<dyn Fn(IpAddr) -> Result<(), RefusedAddress> + Send + Sync>;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
 
-/// Connects to the addresses that the check allows: the address of a name after its look-up, for
-/// the first server and for every one that a redirect or a registry names.
+/// TCP connector that checks each address after the name lookup. The check covers the first server,
+/// and each server that a redirect or a registry names.
 #[derive(Clone)]
 pub struct CheckedTcp {
     tcp: HttpConnector<Names>,
@@ -51,7 +51,7 @@ impl tower::Service<Uri> for CheckedTcp {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        // The connector looks up no host that is an address already.
+        // The connector does not look up a host that is already an address.
         let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         if let Ok(address) = host.parse::<IpAddr>()
             && let Err(refused) = (self.check)(address)
@@ -63,8 +63,8 @@ impl tower::Service<Uri> for CheckedTcp {
     }
 }
 
-/// Looks names up with [`resolver`], whose wait for a name server stops nothing else, and returns
-/// the addresses that the check allows.
+/// Name service that uses [`resolver`], so that a slow name server does not block other tasks. The
+/// service returns only addresses that the check allows.
 #[derive(Clone)]
 pub struct Names(Check);
 
@@ -86,7 +86,7 @@ impl tower::Service<Name> for Names {
     }
 }
 
-/// The addresses that the check allows; its first refusal where it allows none.
+/// Returns the allowed addresses, or the first error if none is allowed.
 fn allowed(
     mut found: Vec<SocketAddr>,
     check: impl Fn(IpAddr) -> Result<(), RefusedAddress>,
@@ -105,12 +105,12 @@ fn allowed(
     }
 }
 
-/// A connector for `http` and `https` to the addresses that `check` allows.
-/// Mirrors and registries of many houses end at TLS 1.2; rustls has its suites with forward secrecy
-/// and authenticated encryption alone.
+/// Creates a connector for `http` and `https` to the addresses that `check` allows. TLS 1.2 is
+/// enabled because many mirrors and registries do not support TLS 1.3. For TLS 1.2, rustls only has
+/// cipher suites with forward secrecy and authenticated encryption.
 ///
 /// # Errors
-/// When `authorities` cannot be read.
+/// The file `authorities` cannot be read.
 pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connector> {
     let roots = believed(authorities, Path::new(AUTHORITIES))?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -130,7 +130,7 @@ pub fn make(authorities: Option<&Path>, check: Check) -> anyhow::Result<Connecto
         .wrap_connector(CheckedTcp { tcp, check }))
 }
 
-/// Those of the owner's file, else of the system's, else the public ones.
+/// Returns the CA certificates: those of the owner's file, else of the system, else of Mozilla.
 fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCertStore> {
     let Some(file) = authorities.or_else(|| system.is_file().then_some(system)) else {
         return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(believed(Some(&own), &none).unwrap().len(), 1);
         assert_eq!(believed(None, &own).unwrap().len(), 1);
         let public = believed(None, &none).unwrap();
-        // ISRG Root X1, which signs for most of the web's small servers.
+        // ISRG Root X1 signs the certificates of most small web servers.
         let is_known = |name: &[u8]| name.windows(12).any(|part| part == b"ISRG Root X1");
         let known = public.roots.iter().any(|root| is_known(&root.subject));
         assert!(known, "{} authorities", public.len());

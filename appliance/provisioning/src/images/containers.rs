@@ -1,4 +1,4 @@
-//! Images of containers that workflows name: their repositories are offered until the workflow
+//! Container images that workflows name. The mirror serves their repositories until the workflow
 //! ends.
 
 use std::collections::BTreeMap;
@@ -8,25 +8,25 @@ use api::meta::ObjectKey;
 use api::tinkerbell::Workflow;
 use artifact_cache::registry::{Mirror, Reference};
 
-/// The images by workflow.
+/// Container images by workflow.
 pub struct Containers {
     mirror: Mirror,
     named: Mutex<BTreeMap<ObjectKey, Vec<Reference>>>,
 }
 
 impl Containers {
-    /// None yet.
+    /// Creates an empty list for `mirror`.
     pub fn new(mirror: Mirror) -> Self {
         Self { mirror, named: Mutex::default() }
     }
 
-    /// What machines are served by.
+    /// Returns the mirror that serves images to machines.
     pub fn mirror(&self) -> &Mirror {
         &self.mirror
     }
 
-    /// Takes a workflow in, or its new version. What is built into the agent is offered too, and
-    /// nobody asks for it.
+    /// Adds or updates a workflow. Images that are built into the agent are included too, although
+    /// no agent requests them.
     pub fn put(&self, workflow: &Workflow) {
         let actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
         let images = actions.filter_map(|action| Reference::of_image(&action.image).ok());
@@ -34,7 +34,7 @@ impl Containers {
         self.replace(&workflow.key(), if is_over { Vec::new() } else { images.collect() });
     }
 
-    /// Forgets a workflow.
+    /// Removes a workflow and its images.
     pub fn remove(&self, key: &ObjectKey) {
         self.replace(key, Vec::new());
     }

@@ -1,8 +1,8 @@
-//! Addresses from which the box fetches files for machines.
+//! Addresses from which the box may download files for machines.
 //!
-//! A template's author names the URL, and servers redirect. A box that fetched from anywhere would
-//! show its own loopback services and its management network to the rack. So the address that is
-//! connected to decides, not the text of a URL.
+//! The author of a template chooses the URL, and servers may redirect. An unrestricted box would
+//! expose its own loopback services and its management network to the rack. The check therefore
+//! uses the address of the connection, and not the text of a URL.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::sync::Arc;
@@ -12,26 +12,27 @@ use ipnet::IpNet;
 
 use super::routes::Routes;
 
-/// The rule of one box. Cheap to clone.
+/// Rule for the allowed addresses of a box. A clone is cheap.
 #[derive(Clone)]
 pub struct Destinations(Arc<[IpNet]>);
 
 impl Destinations {
-    /// Fetches from `networks` too, beside those of the default routes.
+    /// Allows `networks` in addition to addresses that are reached by a default route.
     pub fn new(networks: Vec<IpNet>) -> Self {
         Self(networks.into())
     }
 
-    /// Checks an address as the box's interfaces and routes are now.
+    /// Checks an address against the current interfaces and routes of the box.
     ///
     /// # Errors
-    /// The reason, as a sentence, with the setting that allows the address if there is one.
+    /// The error contains the reason as a sentence, and the setting that allows the address if one
+    /// exists.
     pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
         judge(address, &self.0, is_own, &Routes::read())
     }
 }
 
-/// The same, pure.
+/// Checks an address without access to the system.
 fn judge(
     address: IpAddr,
     networks: &[IpNet],
@@ -58,7 +59,7 @@ fn judge(
     Ok(())
 }
 
-/// Loopback, link-local, unspecified, multicast and broadcast addresses.
+/// True for loopback, link-local, unspecified, multicast and broadcast addresses.
 fn is_never_foreign(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(ip) => {
@@ -78,8 +79,8 @@ fn is_never_foreign(address: IpAddr) -> bool {
     }
 }
 
-/// The IPv4 address that a translator or tunnel sends an IPv6 one to: NAT64 (RFC 6052 section 2.1),
-/// 6to4 (RFC 3056), and the IPv4-compatible form.
+/// Returns the IPv4 address to which a translator or tunnel sends an IPv6 address: NAT64 (RFC 6052
+/// section 2.1), 6to4 (RFC 3056), and the IPv4-compatible form.
 fn carried(address: IpAddr) -> Option<IpAddr> {
     let IpAddr::V6(address) = address else { return None };
     let ipv4 =
@@ -92,7 +93,7 @@ fn carried(address: IpAddr) -> Option<IpAddr> {
     }
 }
 
-/// Returns true for an address of one of the box's interfaces: no socket is bound to another.
+/// True for an address of the box's own interfaces. A socket cannot be bound to any other address.
 fn is_own(address: IpAddr) -> bool {
     UdpSocket::bind((address, 0)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The images over the API.
+//! HTTP handlers for images of the API server.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use status::image::{ImageOperation, ImageRequest};
 
 use super::{Images, Inner, Refused};
 
-/// `/apis/tinbox.dev/v1alpha1/images`: a GET is answered with
-/// [`status::image::Images`], a POST of an [`ImageRequest`] with a message.
+/// Routes of `/apis/tinbox.dev/v1alpha1/images`. A GET returns [`status::image::Images`]. A POST of
+/// an [`ImageRequest`] returns a message.
 pub fn router(images: Images) -> Router {
     Router::new().route("/apis/tinbox.dev/v1alpha1/images", get(list).post(act)).with_state(images)
 }
@@ -36,7 +36,7 @@ async fn act(State(images): State<Images>, Json(order): Json<ImageRequest>) -> R
     off_the_runtime(images, act).await
 }
 
-/// Runs what reads the cache's folders where waiting for the disk harms nobody.
+/// Runs `work` on a blocking thread, because it reads the folders of the cache.
 async fn off_the_runtime(
     images: Images,
     work: impl FnOnce(&Arc<Inner>) -> Result<Response, Refused> + Send + 'static,

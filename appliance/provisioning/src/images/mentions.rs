@@ -1,5 +1,5 @@
-//! Which files of other servers an action's environment mentions, and how it is told to get them
-//! from the box. Pure.
+//! Files of other servers that the environment of an action mentions, and the replacement of their
+//! URLs. All functions are pure.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -10,27 +10,27 @@ use artifact_cache::Wanted;
 use artifact_cache::registry::{self, Reference};
 use axum::http::Uri;
 
-/// Where actions have the URL of a file, and where its checksum: `image2disk` and what is like it
-/// (IMG_SHA256 is our own, and so is a publisher's file of checksums), `archive2disk`.
+/// Variables with the URL of a file and with its checksum, for `image2disk` and similar actions and
+/// for `archive2disk`. IMG_SHA256 and IMG_CHECKSUM_URL are extensions of Tinbox.
 const FILES: [(&str, &str); 3] =
     [("IMG_URL", "IMG_SHA256"), ("IMG_CHECKSUM_URL", ""), ("ARCHIVE_URL", "TARFILE_CHECKSUM")];
-/// The action whose IMG_URL is no URL but a [`Reference`], and the setting by which it says that
-/// the registry wants a user, whom the box does not know.
+/// Action whose IMG_URL is a [`Reference`] instead of a URL. Its REGISTRY_USERNAME means that the
+/// registry needs a user, which the box does not know.
 const OCI: &str = "oci2disk";
 const OCI_FILE: &str = "IMG_URL";
 const OCI_USER: &str = "REGISTRY_USERNAME";
 
-/// Names and addresses that are the box's own.
+/// Names and addresses of the box itself.
 pub struct Own(HashSet<String>);
 
 impl Own {
-    /// By these names and addresses the box is known.
+    /// Creates the set from names and addresses of the box.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().map(|name| plain(&name)).collect())
     }
 
-    /// Whether a file is another server's: an `http`, `https` or `oci` URL without a user whose
-    /// host is neither the box nor, as loopback and link-local addresses are, whoever asks.
+    /// True if a file is on another server: an `http`, `https` or `oci` URL without a user. Its
+    /// host must not be the box, nor a loopback or link-local address.
     pub fn is_foreign(&self, url: &str) -> bool {
         let Ok(uri) = url.parse::<Uri>() else { return false };
         let Some(authority) = uri.authority() else { return false };
@@ -49,25 +49,25 @@ impl Own {
     }
 }
 
-/// The address of a URL whose host is one.
+/// Returns the IP address if the host of a URL is one.
 pub fn address(url: &str) -> Option<IpAddr> {
     let uri: Uri = url.parse().ok()?;
     plain(uri.host()?).parse().ok()
 }
 
-/// A host in one spelling.
+/// Returns the normalized form of a host.
 fn plain(host: &str) -> String {
     let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
     host.parse::<IpAddr>().map_or(host, |ip| ip.to_canonical().to_string())
 }
 
-/// Whether the action of `image` has its files in registries.
+/// True if the action of `image` reads its files from a registry.
 pub fn reads_registry(image: &str) -> bool {
     serve::repository(image) == OCI
 }
 
-/// The file that an environment (`KEY=value` each) mentions in `entry`; with `is_oci` by a
-/// reference.
+/// Returns the file that `entry` of an environment (`KEY=value` each) mentions. With `is_oci`, the
+/// value is a registry reference.
 fn file(own: &Own, is_oci: bool, environment: &[String], entry: &str) -> Option<Wanted> {
     let (key, url) = entry.split_once('=')?;
     let (_, checksum) = FILES.into_iter().find(|(name, _)| *name == key)?;
@@ -80,12 +80,12 @@ fn file(own: &Own, is_oci: bool, environment: &[String], entry: &str) -> Option<
     if !own.is_foreign(&url) {
         return None;
     }
-    // One that cannot be read, or is of an algorithm unknown here, is the action's to check.
+    // A checksum that is invalid or has an unknown algorithm is left to the action.
     let checksum = value(checksum).and_then(|text| text.parse().ok());
     Some(Wanted { url, checksum })
 }
 
-/// The URL of a file in a registry that asks for no user.
+/// Returns the URL of a file in a registry that needs no user.
 fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
     let reference = reference.strip_prefix(registry::SCHEME).unwrap_or(reference);
     let is_anybodys = user.is_none_or(str::is_empty);
@@ -93,7 +93,7 @@ fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
     good.then(|| format!("{}{reference}", registry::SCHEME))
 }
 
-/// Every file of another server that a rendered workflow mentions, once.
+/// Returns each file of another server that a rendered workflow mentions, without duplicates.
 pub fn of_workflow(own: &Own, status: &WorkflowStatus) -> Vec<Wanted> {
     let mut all: Vec<Wanted> = Vec::new();
     for task in &status.tasks {
@@ -111,8 +111,8 @@ pub fn of_workflow(own: &Own, status: &WorkflowStatus) -> Vec<Wanted> {
     all
 }
 
-/// The environment of an action with the URLs that `place` gives for files of other servers, and
-/// with the action's own URL where it gives none.
+/// Returns the environment of an action. The URLs of other servers are replaced by the result of
+/// `place`, and stay unchanged if it returns `None`.
 pub fn rewritten(
     own: &Own,
     image: &str,

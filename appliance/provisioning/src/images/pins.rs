@@ -1,5 +1,5 @@
-//! What the owner wants to stay in the cache, in `STATE/image-pins`: a line each, `DIGEST URL`, a
-//! dash for what is not known. It is written here and not in the cache, which may be lost.
+//! Pinned images in `STATE/image-pins`, one line `DIGEST URL` for each, with a dash for an unknown
+//! value. The file is not in the cache volume, which may be lost.
 
 use std::path::{Path, PathBuf};
 
@@ -8,23 +8,23 @@ use artifact_cache::{Checksum, Digest, Wanted};
 use durable_file::replace_private;
 
 const FILE: &str = "image-pins";
-/// The most pins.
+/// Maximum number of pins.
 const MAX_PINS: usize = 256;
-/// The longest URL, in bytes.
+/// Maximum length of a URL in bytes.
 const MAX_URL: usize = 2048;
 const UNKNOWN: &str = "-";
 
-/// One pin; at least one of both is known.
+/// Pin of one image. At least one of the two fields is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
-    /// The file; `None` until it was fetched.
+    /// Digest of the file, or `None` until the file was downloaded.
     pub digest: Option<Digest>,
-    /// Where it comes from.
+    /// URL from which the file is downloaded.
     pub url: Option<String>,
 }
 
 impl Pin {
-    /// What to fetch when it is not in the cache.
+    /// Returns the file to download if it is not in the cache, or `None` without a URL.
     pub fn wanted(&self) -> Option<Wanted> {
         let checksum = self.digest.map(Checksum::Sha256);
         self.url.clone().map(|url| Wanted { url, checksum })
@@ -47,14 +47,14 @@ impl Pin {
     }
 }
 
-/// All of them.
+/// List of pins, stored in the state folder.
 pub struct Pins {
     state: PathBuf,
     list: Vec<Pin>,
 }
 
 impl Pins {
-    /// Those of an earlier run.
+    /// Reads the pins of an earlier run.
     pub fn open(state: &Path) -> anyhow::Result<Self> {
         let file = state.join(FILE);
         let text = match std::fs::read_to_string(&file) {
@@ -67,12 +67,12 @@ impl Pins {
         })
     }
 
-    /// All of them.
+    /// Returns the pins, at most 256.
     pub fn list(&self) -> &[Pin] {
         &self.list
     }
 
-    /// Takes another one in.
+    /// Adds a pin and writes the file.
     pub fn add(&mut self, pin: Pin) -> anyhow::Result<()> {
         let long = pin.url.as_ref().is_some_and(|url| url.len() > MAX_URL || !is_one_line(url));
         anyhow::ensure!(!long, "a URL of an image has at most {MAX_URL} printable characters");
@@ -85,7 +85,7 @@ impl Pins {
         self.replace(list)
     }
 
-    /// What a URL is, once it was fetched.
+    /// Sets the digest of the pins with this URL after the download.
     pub fn learn(&mut self, url: &str, digest: Digest) -> anyhow::Result<()> {
         let mut list = self.list.clone();
         let unknown = |pin: &&mut Pin| pin.digest.is_none() && pin.url.as_deref() == Some(url);
@@ -93,7 +93,7 @@ impl Pins {
         self.replace(list)
     }
 
-    /// Forgets those that `is_it` knows; whether there were any.
+    /// Removes the pins that `is_it` selects. Returns true if any were removed.
     pub fn drop_if(&mut self, is_it: impl Fn(&Pin) -> bool) -> anyhow::Result<bool> {
         let list: Vec<Pin> = self.list.iter().filter(|pin| !is_it(pin)).cloned().collect();
         let some = list.len() < self.list.len();
@@ -106,7 +106,7 @@ impl Pins {
             return Ok(());
         }
         let text: String = list.iter().map(Pin::line).collect();
-        // A URL may carry a token.
+        // The file is private, because a URL may contain a token.
         replace_private(&self.state, FILE, text.as_bytes())
             .with_context(|| format!("cannot write {}", self.state.join(FILE).display()))?;
         self.list = list;

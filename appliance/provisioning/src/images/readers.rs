@@ -1,4 +1,5 @@
-//! Machines that may read a file of the cache: those whose unfinished workflows mention it.
+//! Access check for cached files. A machine may read a file if its unfinished workflow mentions the
+//! file.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -10,14 +11,14 @@ use stdx::MacAddr;
 use super::{Inner, Mention};
 use crate::index::Index;
 
-/// Finds the machine of an address, and what its workflows mention.
+/// Finds the machine of an address, and the files that its workflows mention.
 pub struct MentionReaders {
     images: Arc<Inner>,
     index: Index,
 }
 
 impl MentionReaders {
-    /// Readers of `images` among the machines of `index`.
+    /// Creates a check for the files of `images` and the machines of `index`.
     pub fn new(images: Arc<Inner>, index: Index) -> Self {
         Self { images, index }
     }
@@ -26,7 +27,7 @@ impl MentionReaders {
 impl Readers for MentionReaders {
     fn may_read(&self, peer: IpAddr, wanted: &Wanted) -> bool {
         let neighbor = self.index.neighbour(peer);
-        // As for boot scripts: on the link the hardware address decides.
+        // On a local link the hardware address decides, as for boot scripts.
         let machine = match neighbor {
             Some(mac) => self.index.by_mac(mac),
             None => self.index.by_address(peer),
@@ -37,7 +38,7 @@ impl Readers for MentionReaders {
     }
 }
 
-/// Returns true if the workflow is for this machine or one of its tasks is.
+/// True if the workflow, or one of its tasks, is for this machine.
 fn is_of(
     mention: &Mention,
     machine: Option<&Hardware>,
@@ -45,7 +46,7 @@ fn is_of(
     index: &Index,
 ) -> bool {
     let is_machine = |agent: &String| {
-        // An agent without a Hardware is known by the MAC that is its id.
+        // An agent without a Hardware is identified by its agent ID, which is its MAC address.
         let of_agent = index.by_agent(agent);
         match (of_agent, machine) {
             (Some(other), Some(machine)) => other.key() == machine.key(),

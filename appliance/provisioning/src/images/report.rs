@@ -1,4 +1,4 @@
-//! The images as people see them.
+//! Report of the image cache for the status view.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use status::image::{Image, ImageState, Images};
 use super::Mention;
 use super::pins::Pin;
 
-/// All of them.
+/// Returns all images: running downloads, missing files, and files in the cache.
 pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pin]) -> Images {
     let users = Users::of(mentions);
     let (held, downloads) = (cache.list(), cache.downloads());
@@ -45,7 +45,7 @@ pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pi
     Images { capacity: space.capacity, used: space.used, warning, items }
 }
 
-/// Which workflows mention which files.
+/// Workflows with the files that they mention. The flag is true for an unfinished workflow.
 struct Users<'a>(Vec<(String, bool, &'a [Wanted])>);
 
 impl<'a> Users<'a> {
@@ -61,7 +61,7 @@ impl<'a> Users<'a> {
         users.map(|(name, ..)| name.clone()).collect()
     }
 
-    /// Digests of the files that are in the cache, by key: each is looked up once.
+    /// Returns the digests of files in the cache by key. Each file is looked up once.
     fn digests(&self, cache: &Cache) -> BTreeMap<String, Digest> {
         let mut digests = BTreeMap::new();
         for wanted in self.0.iter().flat_map(|(_, _, files)| *files) {
@@ -112,7 +112,7 @@ fn missing(wanted: &Wanted, cache: &Cache) -> Image {
     }
 }
 
-/// A whole file; `place` counts those that may go.
+/// Reports a complete file. `place` counts the files that may be evicted.
 fn whole(file: &Held, place: &mut u32) -> Image {
     let goes = if file.may_go() {
         *place += 1;
@@ -135,7 +135,7 @@ fn whole(file: &Held, place: &mut u32) -> Image {
     }
 }
 
-/// What the owner should know of the partition.
+/// Returns a warning for the owner if the partition is nearly full, or an empty string.
 fn warning(space: Space, held: &[Held]) -> String {
     let (percent, line) = (space.percent(), room::REFUSE_PERCENT);
     if percent >= line {

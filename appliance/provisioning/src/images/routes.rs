@@ -1,20 +1,21 @@
-//! The kernel's main routing table, as far as it says where an address is reached.
+//! Main routing table of the kernel, used to find the interface for an address.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// IPv4: interface, destination, gateway, flags, …, metric, mask; numbers in hexadecimal, addresses
-/// in the machine's byte order.
+/// IPv4 table with the columns interface, destination, gateway, flags, …, metric, mask. Numbers are
+/// hexadecimal, and addresses have the byte order of the machine.
 const IPV4: &str = "/proc/net/route";
-/// IPv6: destination, its length, …, metric, …, flags, interface; numbers in hexadecimal.
+/// IPv6 table with the columns destination, prefix length, …, metric, …, flags, interface. Numbers
+/// are hexadecimal.
 const IPV6: &str = "/proc/net/ipv6_route";
-/// Flags of `linux/route.h`.
+/// Route flags of `linux/route.h`.
 const RTF_UP: u32 = 0x0001;
 const RTF_REJECT: u32 = 0x0200;
 
-/// Routes that are in use.
+/// Routes that are up and not blocked.
 #[derive(Debug, Default)]
 pub struct Routes(Vec<Route>);
 
@@ -26,19 +27,20 @@ struct Route {
 }
 
 impl Routes {
-    /// The kernel's. What cannot be read is not there: the kernel does not connect either.
+    /// Reads the tables of the kernel. An unreadable table counts as empty, because the kernel then
+    /// connects to no address either.
     pub fn read() -> Self {
         let text = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self::parse(&text(IPV4), &text(IPV6))
     }
 
-    /// The routes in the two tables.
+    /// Parses the two tables of the kernel.
     pub fn parse(ipv4: &str, ipv6: &str) -> Self {
         let ipv4 = ipv4.lines().skip(1).filter_map(ipv4_route);
         Self(ipv4.chain(ipv6.lines().filter_map(ipv6_route)).collect())
     }
 
-    /// The interface by which an address is reached, if that is not one of a default route.
+    /// Returns the interface for an address, unless a default route uses that interface.
     pub fn beside_default(&self, address: IpAddr) -> Option<&str> {
         let is_default = |route: &&Route| route.to.prefix_len() == 0;
         let default: BTreeSet<&str> =
@@ -93,7 +95,8 @@ fn is_used(flags: u32) -> bool {
 mod tests {
     use super::Routes;
 
-    /// The uplink eth0 with its router, the rack eth1, and a network behind a router of the rack.
+    /// Test tables: the uplink eth0 with its router, the rack eth1, and a network behind a router
+    /// of the rack.
     #[cfg(target_endian = "little")]
     const IPV4: &str = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
         eth0 00000000 0100A8C0 0003 0 0 0 00000000 0 0 0\n\

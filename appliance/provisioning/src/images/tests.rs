@@ -1,4 +1,4 @@
-//! What is offered, told to agents and listed, without a server to fetch from.
+//! Tests of the cache, the rewritten URLs and the list of images, without a real server.
 
 mod readers;
 
@@ -14,7 +14,8 @@ use stdx::testing::Wait;
 
 use super::*;
 
-/// A server that has one small file, `http://a.example/good`, and refuses all else for good.
+/// Server with one small file, `http://a.example/good.raw`, that refuses all other requests
+/// permanently.
 struct Small;
 
 impl Origin for Small {
@@ -74,7 +75,7 @@ fn listed(inner: &Inner) -> Vec<image::Image> {
     report::report(&inner.cache, &inner.mentions().clone(), &pins).items
 }
 
-/// Waits until the images are as `test` wants them.
+/// Waits until the list of images satisfies `test`.
 async fn until(inner: &Inner, test: impl Fn(&[image::Image]) -> bool) -> Vec<image::Image> {
     let wait = Wait::new("the images");
     loop {
@@ -138,7 +139,7 @@ async fn a_pin_fetches_and_outlives_a_restart() {
     until(&inner, is_pinned).await;
     drop(inner);
 
-    // All of the cache may be lost.
+    // The whole cache volume may be lost.
     std::fs::remove_dir_all(folder.path().join("cache")).unwrap();
     let inner = open(folder.path());
     let items = until(&inner, is_pinned).await;

@@ -1,4 +1,5 @@
-//! Objects by the names that they claim: several may claim one name, and the first by rank has it.
+//! Claims of objects to addresses and other names. Several objects may claim one name, and the
+//! first by rank owns it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,11 +7,11 @@ use std::hash::Hash;
 use api::meta::ObjectKey;
 use jiff::Timestamp;
 
-/// Rank of a claim: what a person wrote comes before what enrolled itself, then what is older, and
-/// of two of one age the first by name.
+/// Rank of a claim, lowest first. A record by a person ranks before an enrolled one, then the older
+/// before the newer one. Equal ages are ordered by name.
 pub type Claimant = (bool, Option<Timestamp>, ObjectKey);
 
-/// Claims of one kind of name.
+/// Claims to one kind of name.
 pub struct Claims<K>(HashMap<K, Vec<Claimant>>);
 
 impl<K> Default for Claims<K> {
@@ -20,12 +21,12 @@ impl<K> Default for Claims<K> {
 }
 
 impl<K: Eq + Hash> Claims<K> {
-    /// Whose the name is.
+    /// Returns the owner of a name.
     pub fn owner(&self, name: &K) -> Option<&ObjectKey> {
         self.0.get(name)?.first().map(|(.., key)| key)
     }
 
-    /// Adds a claim. Returns the other claimants, if this is the first time that it meets them.
+    /// Adds a claim. Returns all claimants if the claim is new and conflicts with another one.
     pub fn add(&mut self, name: K, claimant: &Claimant) -> &[Claimant] {
         let claimants = self.0.entry(name).or_default();
         match claimants.binary_search(claimant) {
@@ -37,7 +38,7 @@ impl<K: Eq + Hash> Claims<K> {
         }
     }
 
-    /// Names with several claims: each with its owner and every other claimant.
+    /// Returns the names with several claims: one item for each claimant that is not the owner.
     pub fn contested(&self) -> impl Iterator<Item = (&K, &ObjectKey, &ObjectKey)> {
         let several = self.0.iter().filter(|(_, claimants)| claimants.len() > 1);
         several.flat_map(|(name, claimants)| {
@@ -46,7 +47,7 @@ impl<K: Eq + Hash> Claims<K> {
         })
     }
 
-    /// Takes a claim back.
+    /// Removes a claim and keeps the others.
     pub fn remove(&mut self, name: &K, claimant: &Claimant) {
         let Some(claimants) = self.0.get_mut(name) else { return };
         claimants.retain(|other| other != claimant);

@@ -1,4 +1,4 @@
-//! Names that several Hardware claim.
+//! Conflicts: names that several Hardware claim.
 
 use std::fmt::Display;
 
@@ -7,21 +7,21 @@ use api::meta::ObjectKey;
 use super::Index;
 use super::claims::Claimant;
 
-/// A name that two Hardware claim.
+/// Conflict of two Hardware that claim one name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contested {
-    /// Sort of the name: a MAC, an address, an agent ID.
+    /// Kind of the name: a MAC, an address or an agent ID.
     pub what: &'static str,
-    /// The name.
+    /// Value of the contested name.
     pub name: String,
-    /// The Hardware that is found by it.
+    /// Hardware that owns the name in the index.
     pub owner: ObjectKey,
-    /// The other one.
+    /// Hardware whose claim is ignored.
     pub other: ObjectKey,
 }
 
 impl Contested {
-    /// The first and the last of several claims.
+    /// Returns the conflict between the first and the last of several claimants.
     pub(super) fn of(
         what: &'static str,
         name: &dyn Display,
@@ -34,7 +34,7 @@ impl Contested {
 }
 
 impl Index {
-    /// Every MAC and address that several Hardware claim, sorted.
+    /// Returns all MACs and addresses that several Hardware claim, sorted.
     pub fn contested(&self) -> Vec<Contested> {
         let tables = self.read();
         let of = |what, name: String, owner: &ObjectKey, other: &ObjectKey| Contested {

@@ -1,4 +1,4 @@
-//! Which machines a rule set may make a workflow for.
+//! Check if a rule set may create a workflow for a machine.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use controllers::enrollment::may_enroll;
 use super::Index;
 
 impl Index {
-    /// Whether a rule set may make a workflow for a machine.
+    /// True if a rule set may create a workflow for the machine.
     pub fn may_enroll(&self, hardware: &Hardware) -> bool {
         may_enroll(hardware, self.runs.concern(&hardware.key()))
     }
 
-    /// Every machine.
+    /// Returns all machines, in no order.
     pub fn all_hardware(&self) -> Vec<Arc<Hardware>> {
         self.read().hardware.values().cloned().collect()
     }

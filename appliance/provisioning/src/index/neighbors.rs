@@ -1,16 +1,17 @@
-//! What the kernel knows of its IPv4 neighbours.
+//! IPv4 neighbor entries of the kernel.
 
 use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
 
-/// The kernel's ARP table: address, hardware type, flags, hardware address, mask, device.
+/// ARP table of the kernel with the columns address, hardware type, flags, hardware address, mask,
+/// device.
 const TABLE: &str = "/proc/net/arp";
 /// Flag of a complete entry (`ATF_COM` of `linux/if_arp.h`).
 const COMPLETE: u32 = 2;
 
-/// Who answers for an address, if the kernel has asked lately: it has, for whoever just sent it
-/// something.
+/// Returns the hardware address for an IPv4 address from the ARP table. The entry exists if the
+/// kernel resolved the address recently, which is always true for the sender of a request.
 pub fn hardware_address(address: Ipv4Addr) -> Option<MacAddr> {
     find(&std::fs::read_to_string(TABLE).ok()?, address)
 }

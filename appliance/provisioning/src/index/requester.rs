@@ -1,4 +1,4 @@
-//! The machine that a request over IP is of.
+//! Identification of the machine that sent a request over IP.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::Index;
 /// Sender of a request, by its source address and the kernel's neighbor table.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Requester {
-    /// A known machine.
+    /// Known machine, identified by MAC or by address.
     Machine(Arc<Hardware>),
     /// Another NIC that uses the address of a known machine.
     OtherNic(Arc<Hardware>, MacAddr),
-    /// No known machine.
+    /// No known machine uses the address.
     Unknown,
 }
 
 impl Requester {
-    /// The machine, if it is known.
+    /// Returns the machine, or `None` for another NIC or an unknown machine.
     pub fn machine(self) -> Option<Arc<Hardware>> {
         match self {
             Self::Machine(hardware) => Some(hardware),
@@ -30,9 +30,9 @@ impl Requester {
 }
 
 impl Index {
-    /// The sender of a request from this address. On the box's own IPv4 links the hardware address
-    /// decides, as for boot scripts ([`netboot::Reader`]); elsewhere the record or lease of the
-    /// address.
+    /// Returns the sender of a request from this address. On the box's own IPv4 links the hardware
+    /// address decides, as for boot scripts ([`netboot::Reader`]). On other links the record or the
+    /// lease of the address decides.
     pub fn requester(&self, address: IpAddr) -> Requester {
         let neighbor = self.neighbour(address);
         let by_mac = neighbor.and_then(|mac| self.by_mac(mac));
@@ -77,13 +77,14 @@ mod tests {
         let machine = |it: &Arc<Hardware>| Requester::Machine(Arc::clone(it));
         for (neighbor, by_mac, by_address, requester) in [
             (Some(mac), Some(&one), Some(&one), machine(&one)),
-            // In proxy mode another server gives the addresses, whatever the records say.
+            // In proxy mode another server assigns the addresses, so they may differ from the
+            // records.
             (Some(mac), Some(&one), Some(&two), machine(&one)),
             (Some(mac), Some(&one), None, machine(&one)),
-            // Who takes a machine's address does not become that machine.
+            // A NIC that takes over the address of a machine is not treated as that machine.
             (Some(mac), None, Some(&two), Requester::OtherNic(Arc::clone(&two), mac)),
             (Some(mac), None, None, Requester::Unknown),
-            // Behind a router, or over IPv6.
+            // No neighbor entry: the machine is behind a router, or uses IPv6.
             (None, None, Some(&two), machine(&two)),
             (None, None, None, Requester::Unknown),
         ] {

@@ -1,4 +1,4 @@
-//! Who is found by what.
+//! Tests of lookups in the index.
 
 use api::tinkerbell::Hardware;
 use jiff::{SignedDuration, Timestamp};

@@ -1,4 +1,4 @@
-//! What people are told of workflows, beside what the boot path needs of them.
+//! Workflow progress for the status view, in addition to the data of the boot path.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use status::view::{Power, Work};
 
 use super::Index;
 
-/// A workflow as people see it.
+/// Progress of a workflow for the status view.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Course {
-    /// How far it is.
+    /// State and progress of the workflow.
     pub work: Work,
-    /// Id of the action that runs; empty when none does.
+    /// ID of the running action, or empty if none is running.
     pub running: String,
 }
 
@@ -29,30 +29,31 @@ impl Course {
 }
 
 impl Index {
-    /// Take a Workflow in, or its new version.
+    /// Adds or updates a Workflow.
     pub fn put_workflow(&self, workflow: &Workflow) {
         self.runs.put(workflow);
         self.write().courses.insert(workflow.key(), Arc::new(Course::of(workflow)));
     }
 
-    /// Forget a Workflow.
+    /// Removes a Workflow and its progress.
     pub fn remove_workflow(&self, key: &ObjectKey) {
         self.runs.remove(key);
         self.write().courses.remove(key);
     }
 
-    /// How far a workflow is.
+    /// Returns the progress of a workflow.
     pub fn course(&self, key: &ObjectKey) -> Option<Arc<Course>> {
         self.read().courses.get(key).cloned()
     }
 
-    /// All of them.
+    /// Returns the progress of all workflows.
     pub fn courses(&self) -> Vec<(ObjectKey, Arc<Course>)> {
         let tables = self.read();
         tables.courses.iter().map(|(key, course)| (key.clone(), Arc::clone(course))).collect()
     }
 
-    /// Remember what a management controller says of its machine's power.
+    /// Sets the power state that a management controller reports. Values other than `on` and `off`
+    /// count as unknown.
     pub fn put_power(&self, key: ObjectKey, state: Option<&str>) {
         let power = match state {
             Some("on") => Power::On,
@@ -62,7 +63,7 @@ impl Index {
         self.write().powers.insert(key, power);
     }
 
-    /// Whether a machine is on, by the bmc Machine of this name.
+    /// Returns the power state of a machine by the name of its bmc Machine.
     pub fn power(&self, key: &ObjectKey) -> Power {
         self.read().powers.get(key).copied().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A Hardware in, an instance out.
+//! Tests of the conversion of a Hardware to an instance.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn provisioning_is_under_way_or_ended_so_long_ago() {
     assert_eq!(provisioning(false, at(-5), now), ended(5));
     assert_eq!(provisioning(false, at(5), now), ended(0));
     assert_eq!(provisioning(false, None, now), Provisioning::Unrecorded);
-    // The clock was set by years since.
+    // The clock was set forward or back by years after the end.
     let seen = tokio::time::Instant::now();
     for secs in [-1_000_000_000, 1_000_000_000] {
         let end = at(secs).map(|end| End { seen: Some(seen), ..end });

@@ -1,4 +1,4 @@
-//! Where each network's service stands at the moment, for whoever shows it.
+//! Board with the current state of each network's services for the status view.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,60 +6,60 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use api::network::{Mode, Network, NetworkStatus, Phase};
 use jiff::Timestamp;
 
-/// The board; clones share it.
+/// Board of all networks. Clones share their data.
 #[derive(Clone, Default)]
 pub struct Board(Arc<Mutex<Table>>);
 
 #[derive(Default)]
 struct Table {
     standings: BTreeMap<String, Standing>,
-    /// What is not served yet, by interface and service, and why.
+    /// Reasons of services that cannot run yet, by interface and service.
     waits: BTreeMap<(String, &'static str), String>,
 }
 
-/// A service of a network that waits for something.
+/// Service of a network that cannot run yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// The interface.
+    /// Network interface of the service.
     pub interface: String,
-    /// What is not served.
+    /// Name of the service, for example `DHCPv6`.
     pub service: &'static str,
-    /// What it waits for.
+    /// Reason why the service cannot run yet.
     pub why: String,
 }
 
-/// Where one network's service stands.
+/// Current state of one network's service.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
-    /// What its Network asks for.
+    /// Mode in the spec of the Network.
     pub mode: Mode,
-    /// What has come of it.
+    /// Status of the Network, as last reported.
     pub status: NetworkStatus,
-    /// Since when it answers; `None`: it does not.
+    /// Time since which the service responds to clients, or `None` if it does not.
     pub armed_since: Option<Timestamp>,
-    /// When it was last found that no other server answers.
+    /// Time of the last check that found no other DHCP server.
     pub probed: Option<Timestamp>,
 }
 
 impl Board {
-    /// Puts down what a network's service has come to.
+    /// Records the status of a network's service.
     pub fn put(&self, network: &Network, status: &NetworkStatus, now: Timestamp) {
         let mut board = self.board();
         let standing = board.standings.entry(network.spec.interface.clone()).or_default();
         *standing = standing.clone().then(network.spec.mode, status, now);
     }
 
-    /// Takes down what is said of an interface: its Network is gone.
+    /// Removes the state of an interface whose Network was deleted.
     pub fn clear(&self, interface: &str) {
         self.board().standings.remove(interface);
     }
 
-    /// How it stands with an interface; `None`: nobody serves it.
+    /// Returns the state of an interface, or `None` if no service handles it.
     pub fn of(&self, interface: &str) -> Option<Standing> {
         self.board().standings.get(interface).cloned()
     }
 
-    /// A service of an interface waits. Says it once in the log.
+    /// Records that a service cannot run yet. A new reason is logged once.
     pub fn wait(&self, interface: &str, service: &'static str, why: String) {
         let key = (interface.to_owned(), service);
         let mut board = self.board();
@@ -69,14 +69,14 @@ impl Board {
         }
     }
 
-    /// A service of an interface waits no more.
+    /// Records that a service runs now.
     pub fn arrived(&self, interface: &str, service: &'static str) {
         if self.board().waits.remove(&(interface.to_owned(), service)).is_some() {
             tracing::info!(interface, service, "served now");
         }
     }
 
-    /// Every service that waits.
+    /// Returns all services that cannot run yet.
     pub fn waits(&self) -> Vec<Wait> {
         let waits = self.board().waits.clone();
         let wait = |((interface, service), why)| Wait { interface, service, why };

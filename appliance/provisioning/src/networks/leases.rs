@@ -1,4 +1,4 @@
-//! The leases of one network: kept by a [`LeaseFile`], known to the rest of the box.
+//! Leases of one network, stored in a [`LeaseFile`] and copied to the index.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,21 +8,22 @@ use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore};
 
 use crate::index::Index;
 
-/// A lease file that says who has which address.
+/// Lease store that copies each change to the index.
 pub struct KnownLeases {
     file: LeaseFile,
     index: Index,
 }
 
-/// The lease files that are open, by interface: nobody else can open them meanwhile.
+/// Open lease files by interface. An open file cannot be opened a second time, so other readers use
+/// this list.
 #[derive(Clone, Default)]
 pub struct OpenLeases(Arc<Mutex<BTreeMap<String, Weak<KnownLeases>>>>);
 
 impl OpenLeases {
-    /// Opens or makes the file of an interface. May block.
+    /// Opens or creates the file of an interface. May block.
     ///
     /// # Errors
-    /// When the file cannot be opened, or is of another program or a newer version.
+    /// The file cannot be opened, or was written by another program or a newer version.
     pub fn open(
         &self,
         interface: &str,
@@ -35,10 +36,10 @@ impl OpenLeases {
         Ok(leases)
     }
 
-    /// The leases of an interface whose file is open; `None` where it is not.
+    /// Returns the leases of an interface, or `None` if its file is not open.
     ///
     /// # Errors
-    /// When they cannot be read.
+    /// The file cannot be read.
     pub fn read(&self, interface: &str) -> Option<Result<Vec<Lease>, dhcp::Error>> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let leases = open.get(interface).and_then(Weak::upgrade);

@@ -1,4 +1,4 @@
-//! What the kernel says about an interface.
+//! Properties of a network interface, read from the kernel.
 
 use std::io;
 use std::net::Ipv6Addr;
@@ -6,16 +6,16 @@ use std::path::Path;
 
 use super::plan::Nic;
 
-/// The kernel's IPv4 routes, one a line: interface, destination, …, both in hexadecimal.
+/// IPv4 routes of the kernel, one per line: interface, destination, …, with hexadecimal addresses.
 const ROUTES: &str = "/proc/net/route";
-/// The kernel's IPv6 addresses, one a line, all in hexadecimal: address, interface's number, length
-/// of the prefix, scope (0: global), flags, interface.
+/// IPv6 addresses of the kernel, one per line in hexadecimal: address, interface index, prefix
+/// length, scope (0: global), flags, interface.
 const ADDRESSES: &str = "/proc/net/if_inet6";
 
-/// Reads what decides whether an interface may be served.
+/// Reads the properties that decide if DHCP may be served on an interface.
 ///
 /// # Errors
-/// When there is no such interface, or no Ethernet one.
+/// The interface does not exist, or is not an Ethernet interface.
 pub fn read(interface: &str) -> io::Result<Nic> {
     let file = Path::new("/sys/class/net").join(interface).join("address");
     let mac = std::fs::read_to_string(file)?.trim().parse().map_err(io::Error::other)?;
@@ -23,11 +23,11 @@ pub fn read(interface: &str) -> io::Result<Nic> {
     Ok(Nic { mac, default_route: has_default_route(&routes, interface) })
 }
 
-/// The IPv6 address of an interface that machines on other links reach too: one that is not
-/// link-local.
+/// Returns the first global IPv6 address of an interface, which machines on other links can reach
+/// too.
 ///
 /// # Errors
-/// When it has none.
+/// The interface has no global IPv6 address.
 pub fn ipv6(interface: &str) -> io::Result<Ipv6Addr> {
     let table = std::fs::read_to_string(ADDRESSES)?;
     global_address(&table, interface).ok_or_else(|| {

@@ -1,19 +1,20 @@
-//! What a plan means to the DHCP service, and whether it may be served at all.
+//! Conversion of a network plan to settings of the DHCP service, and the check if the plan may be
+//! served.
 
 use api::network::{Mode, NetworkPlan, SubnetPlan};
 use dhcp::{Prefix, Range, Subnet};
 use stdx::MacAddr;
 
-/// What the host says about an interface.
+/// Properties of a network interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nic {
-    /// Its hardware address.
+    /// Hardware address of the interface.
     pub mac: MacAddr,
-    /// The way to everywhere leads through it.
+    /// True if a default route uses the interface.
     pub default_route: bool,
 }
 
-/// What the DHCP service does there; `None` for [`Mode::Off`].
+/// Returns the mode of the DHCP service, or `None` for [`Mode::Off`].
 pub fn service_mode(mode: Mode) -> Option<dhcp::Mode> {
     match mode {
         Mode::Off => None,
@@ -23,7 +24,7 @@ pub fn service_mode(mode: Mode) -> Option<dhcp::Mode> {
     }
 }
 
-/// The DHCP service's settings.
+/// Returns the settings of the DHCP service. Conflict checks are always on.
 pub fn service_config(plan: &NetworkPlan, mode: dhcp::Mode) -> dhcp::Config {
     let mut config = dhcp::Config::new(plan.interface.clone(), plan.address);
     config.mode = mode;
@@ -51,7 +52,7 @@ fn subnet(plan: &SubnetPlan) -> Option<Subnet> {
     })
 }
 
-/// Whether two plans differ in what a running service cannot change.
+/// True if two plans differ in a setting that a running service cannot change.
 pub fn needs_restart(old: &NetworkPlan, new: &NetworkPlan) -> bool {
     let fixed = |plan: &NetworkPlan| {
         (plan.interface.clone(), plan.address, plan.mode, plan.router_advertisements, plan.ipv6)
@@ -59,7 +60,7 @@ pub fn needs_restart(old: &NetworkPlan, new: &NetworkPlan) -> bool {
     fixed(old) != fixed(new)
 }
 
-/// Why the plan may not be served on this interface (NW-4).
+/// Returns the reason why the plan may not be served on this interface, if any (NW-4).
 pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
     let [.., high, low] = nic.mac.0;
     let digits = format!("{high:02x}{low:02x}");
@@ -74,7 +75,7 @@ pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
     ))
 }
 
-/// What is given away, for people: `10.77.0.100-10.77.0.199, 100 addresses, gateway 10.77.0.1`.
+/// Describes the address pools: `10.77.0.100-10.77.0.199, 100 addresses, gateway 10.77.0.1`.
 pub fn pools(plan: &NetworkPlan) -> String {
     let with_pool = plan.subnets.iter().filter(|subnet| !subnet.ranges.is_empty());
     let told = with_pool.map(|subnet| {

@@ -1,4 +1,4 @@
-//! A network's status: what is told of it, and when it is written.
+//! Status of a network: its contents, and the decision to write it.
 
 use api::core::Happening;
 use api::meta::ObjectKey;
@@ -11,21 +11,21 @@ use objects::find;
 use super::plan::pools;
 use super::{Networks, manifest};
 
-/// What is to be told of a network.
+/// Report of a network service.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     status: NetworkStatus,
-    /// Somebody should look at it.
+    /// True if an operator should check the network.
     warning: bool,
 }
 
 impl Report {
-    /// Nothing is answered, as asked for.
+    /// Returns the report for mode `off`: the service answers no message.
     pub fn off() -> Self {
         Self::new(Phase::Off, "no DHCP message is answered, for spec.mode is off".to_owned())
     }
 
-    /// It cannot be served.
+    /// Returns the report for a network that cannot be served, with the reason `why`.
     pub fn failed(why: &str) -> Self {
         Self { warning: true, ..Self::new(Phase::Failed, why.to_owned()) }
     }
@@ -36,7 +36,7 @@ impl Report {
     }
 }
 
-/// What the watch's state means to people.
+/// Converts the state of the foreign-server watch to a report.
 pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
     let mut report = match state {
         State::Held(Hold::NoCarrier) => Report::new(
@@ -74,7 +74,8 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
     let all: u64 = plan.subnets.iter().map(|subnet| subnet.addresses()).sum();
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     report.status.leased = count(bound.leases);
-    // A lease of a pool that was changed takes none of the addresses that are given now.
+    // A lease from an earlier pool does not reduce the number of free addresses in the current
+    // pool.
     report.status.free = u32::try_from(all).unwrap_or(u32::MAX).saturating_sub(count(bound.pooled));
     report
 }
@@ -96,8 +97,8 @@ fn stopped(foreign: &Foreign) -> Report {
 }
 
 impl Networks {
-    /// Writes the status if it differs from what was `told` last, and an Event where the phase
-    /// does.
+    /// Writes the status if it differs from the last written report. A change of phase or message
+    /// is also recorded as an Event.
     pub(super) async fn report(
         &self,
         wanted: &Network,
@@ -107,7 +108,7 @@ impl Networks {
         if told.as_ref() == Some(report) {
             return;
         }
-        // Where people look, it need not be written down first.
+        // The status view shows the new state before it is stored.
         self.board.put(wanted, &report.status, self.clock.now());
         let name = wanted.metadata.name.as_str();
         let key = ObjectKey::new("", name);
@@ -122,7 +123,7 @@ impl Networks {
                 Err(error) => return tracing::warn!(name, %error, "a network's status is no JSON"),
             };
             if let Err(error) = written {
-                // Somebody else wrote; what they changed brings us here again.
+                // The object changed at the same time. The change triggers another report.
                 return tracing::debug!(name, %error, "cannot write a network's status");
             }
         }

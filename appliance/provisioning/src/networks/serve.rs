@@ -1,5 +1,5 @@
-//! One network's services: kept running as its object says, watched over, and told of in its
-//! status.
+//! Services of one network. The services run as the Network object requests, are restarted after an
+//! error, and report to the status of the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,27 +19,28 @@ use super::report::{self, Report};
 use super::v6::V6;
 use super::{Networks, Wanted, nic};
 
-/// Waits between attempts to serve a network that cannot be served.
+/// First and maximum wait before another attempt to serve a network.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
-/// Between two looks where the default route leads.
+/// Interval at which the default route is checked.
 const ROUTE_LOOK: Duration = Duration::from_secs(10);
-/// Addresses that may wait to be asked for; the service goes on without an answer for more.
+/// Maximum number of addresses that wait for an ARP check. The service does not wait for the check
+/// of further addresses.
 const QUESTIONS_MAX: usize = 256;
 
-/// How a session ended.
+/// Reason why a session ended.
 enum End {
-    /// Something else is wanted than what ran.
+    /// The spec changed in a way that needs a restart.
     Changed,
-    /// The default route leads elsewhere now.
+    /// The default route uses another interface now.
     Route,
-    /// Nobody is left to say what is wanted.
+    /// The Network was deleted.
     Gone,
 }
 
 impl Networks {
-    /// Serves the network `name` as `wanted` says, until nobody is left to say. What fails is
-    /// tried again, with a word in the status and an Event.
+    /// Serves the network `name` until its sender is dropped. A failure is reported in the status
+    /// and as an Event, and then retried.
     pub(super) async fn keep_serving(
         &self,
         name: String,
@@ -47,13 +48,15 @@ impl Networks {
         shutdown: CancellationToken,
     ) {
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
-        // Only a program that starts may take up what it did before; a person's word is new.
+        // Only the first start of the process resumes the stored state. A later change of the spec
+        // starts the service anew.
         let mut start = Start::Resume;
         loop {
             let network = wanted.borrow_and_update().clone();
             let session = self.session(&network, &mut wanted, start, &shutdown);
             let ended = tokio::select! {
-                // First of all: the services of a network end with the box, and none has failed.
+                // The shutdown is checked first, because services that end with the box have not
+                // failed.
                 biased;
                 () = shutdown.cancelled() => return,
                 ended = session => ended,
@@ -65,7 +68,8 @@ impl Networks {
                     backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
                     start = Start::Arm;
                 }
-                // No person asked for it: a stop for another server holds.
+                // No person requested the restart, so a stop because of another DHCP server stays
+                // in force.
                 Ok(End::Route) => start = Start::Resume,
                 Err(error) => {
                     let report = Report::failed(&format!("{error:#}"));
@@ -108,7 +112,7 @@ impl Networks {
         let (interface, confirmed) = (plan.interface.clone(), plan.clone());
         tokio::select! {
             ended = session.attend(self, network, plan, wanted) => ended,
-            // A guest may start before the system's own network is up.
+            // On another Linux system, the box may start before the network of the system is up.
             () = until(|| is_refused(&confirmed) == Some(true)) => {
                 tracing::warn!(interface, "the default route leads through this interface now");
                 Ok(End::Route)
@@ -116,7 +120,7 @@ impl Networks {
         }
     }
 
-    /// The plan of a Network, if it is one that the box can serve.
+    /// Returns the plan of a Network if the configuration contains the interface and its address.
     fn plan(&self, network: &Network) -> anyhow::Result<NetworkPlan> {
         let plan = network.spec.plan().map_err(|problems| {
             let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
@@ -133,7 +137,7 @@ impl Networks {
         Ok(plan)
     }
 
-    /// Waits for another spec.
+    /// Waits until the spec changes or the Network is deleted.
     async fn until_changed(&self, now: &Network, wanted: &mut watch::Receiver<Wanted>) -> End {
         loop {
             if wanted.changed().await.is_err() {
@@ -146,12 +150,13 @@ impl Networks {
     }
 }
 
-/// True where the plan may not be served on its interface now; `None` when the kernel does not say.
+/// True if the plan may not be served on its interface now. `None` if the kernel does not report
+/// the interface.
 fn is_refused(plan: &NetworkPlan) -> Option<bool> {
     Some(refusal(plan, nic::read(&plan.interface).ok()?).is_some())
 }
 
-/// Looks again and again, until something is so.
+/// Checks a condition every [`ROUTE_LOOK`] until it is true.
 async fn until(is_so: impl Fn() -> bool) {
     loop {
         tokio::time::sleep(ROUTE_LOOK).await;
@@ -161,7 +166,7 @@ async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// The services of one network while its mode and place stay the same.
+/// Services of one network while its mode and address stay the same.
 struct Session {
     tasks: JoinSet<anyhow::Result<()>>,
     config: watch::Sender<dhcp::Config>,
@@ -226,7 +231,7 @@ impl Session {
         Ok(Self { tasks, config, gate, states, rearm, bound, mode })
     }
 
-    /// Lets through what the watch allows, takes over what changes, and tells of both.
+    /// Applies the permit of the foreign-server watch and changes of the spec, and reports both.
     async fn attend(
         &mut self,
         networks: &Networks,
@@ -242,7 +247,7 @@ impl Session {
             tokio::select! {
                 Ok(()) = self.states.changed() => {
                     let permit = self.states.borrow_and_update().permit();
-                    // First of all the server: what follows may wait for a disk.
+                    // The gate is set first, because the following steps may wait for a disk.
                     self.gate.send_replace(gate(permit));
                 }
                 changed = wanted.changed() => {
@@ -274,7 +279,8 @@ impl Session {
                     }
                     anyhow::bail!("a service of the network ended by itself");
                 }
-                // Every few seconds; a status that could not be written is tried again.
+                // The count changes every few seconds, which also retries a status that could not
+                // be written.
                 Ok(()) = self.bound.changed() => {}
             }
             let state = self.states.borrow().clone();
@@ -293,7 +299,7 @@ fn gate(permit: Permit) -> Gate {
     }
 }
 
-/// Starts the task that asks the link who uses an address.
+/// Starts the task that checks by ARP if another machine uses an address.
 async fn checker(
     interface: &str,
     tasks: &mut JoinSet<anyhow::Result<()>>,

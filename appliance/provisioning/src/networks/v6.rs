@@ -1,4 +1,5 @@
-//! DHCPv6 on one network. It waits for an address of the box, and IPv4 does not wait for it.
+//! DHCPv6 service of one network. DHCPv6 waits for an IPv6 address of the box, and DHCPv4 runs in
+//! the meantime.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +15,14 @@ use super::board::Board;
 use super::nic;
 use crate::index::Index;
 
-/// What it is called where an owner reads it.
+/// Name of the service in reports to the owner.
 const SERVICE: &str = "DHCPv6";
-/// First and longest wait before the next attempt.
+/// First and maximum wait before the next attempt.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
-/// A service that cannot begin says so within this time.
+/// Time after which a service without an error counts as started.
 const OPENED: Duration = Duration::from_secs(1);
 
-/// DHCPv6, served while the gate is open.
+/// DHCPv6 service that runs while the gate is open.
 pub(super) struct V6 {
     pub interface: String,
     pub loaders: BTreeMap<u16, String>,
@@ -33,7 +34,7 @@ pub(super) struct V6 {
 }
 
 impl V6 {
-    /// Serves for ever. What fails is said, and tried again.
+    /// Runs until the gate's sender is dropped. A failure is reported on the board and retried.
     pub async fn run(mut self) {
         let mut waits = Backoff::new(RETRY.0, RETRY.1);
         loop {
@@ -62,7 +63,7 @@ impl V6 {
         })
     }
 
-    /// Serves until the gate closes.
+    /// Serves until the gate closes or the service fails.
     async fn serve(&mut self, config: dhcp::v6::Config, waits: &mut Backoff) -> Result<(), String> {
         let serving = CancellationToken::new();
         let _closed = serving.clone().drop_guard();

@@ -1,4 +1,4 @@
-//! Writes that a machine can cause, over a real store.
+//! Tests of the number of writes that a machine can cause, over a real store.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::learned_loaders::Loaders;
 use crate::recorder::{Writer, recorder};
 
 const ADDRESS: [u8; 4] = [10, 77, 0, 11];
-/// Requests of one kind.
+/// Number of requests of each kind.
 const REQUESTS: usize = 2000;
-/// Writes that a machine may cause in a moment, whatever it does.
+/// Maximum number of writes that one machine may cause in a short time.
 const WRITES_MAX: u64 = 200;
 
 struct Rack {
@@ -53,7 +53,7 @@ impl Rack {
         Self { _folder: folder, engine, observers, writer: Some(writer) }
     }
 
-    /// Writes what waits. How many writes there were since `before`.
+    /// Writes the waiting Events. Returns the number of writes since `before`.
     async fn written(&mut self, before: u64) -> u64 {
         let stopped = CancellationToken::new();
         stopped.cancel();

@@ -1,6 +1,6 @@
-//! Decides which happenings become Events. A repetition within the minute is counted, many
-//! different messages of one reason share one Event, and each machine has a token bucket, so that
-//! no machine wears the disk. Algorithm and first numbers are those of client-go's
+//! Correlator that decides which happenings become Events. A repetition within a minute is only
+//! counted. Many different messages of one reason share one Event. Each machine has a token bucket,
+//! so that no machine can wear out the disk. Algorithm and first numbers are those of client-go's
 //! `EventCorrelator` (`tools/record/events_cache.go`).
 
 use std::collections::{HashMap, VecDeque};
@@ -12,77 +12,80 @@ use jiff::Timestamp;
 
 /// Time in which an Event counts its repetitions.
 pub const WINDOW: Duration = Duration::from_secs(60);
-/// Subjects that are remembered (client-go's `maxLruCacheEntries`).
+/// Maximum number of subjects in memory (client-go's `maxLruCacheEntries`).
 const SUBJECTS_MAX: usize = 4096;
-/// Different messages of one reason in a window; more share one Event (client-go's
-/// `defaultAggregateMaxEvents`).
+/// Maximum number of different messages of one reason in a window. Further messages share one Event
+/// (client-go's `defaultAggregateMaxEvents`).
 const MESSAGES_MAX: usize = 10;
-/// The same for all unknown machines together: a rack that is switched on for the first time.
+/// Maximum number of messages for all unknown machines together. A rack that is powered on for the
+/// first time has many unknown machines.
 const UNKNOWN_MESSAGES_MAX: usize = 64;
-/// Prefix of a message that stands for several, as client-go has it.
+/// Prefix of a message that represents several messages, as in client-go.
 const COMBINED: &str = "(combined from similar events): ";
 
-/// Events about one subject: so many at once, then one in `every`.
+/// Rate limit of Events about one subject: a burst, then one Event in `every`.
 #[derive(Debug, Clone, Copy)]
 struct Rate {
     burst: u32,
     every: Duration,
 }
 
-/// Warnings (client-go's `defaultSpamBurst` and `defaultSpamQPS`).
+/// Limit of warnings (client-go's `defaultSpamBurst` and `defaultSpamQPS`).
 const WARNINGS: Rate = Rate { burst: 25, every: Duration::from_secs(5 * 60) };
-/// All else: an installation has some 20 Events, and a machine may be installed again at once.
+/// Limit of other Events. An installation has about 20 Events, and a machine may be installed again
+/// immediately.
 const NEWS: Rate = Rate { burst: 120, every: Duration::from_secs(10) };
-/// Warnings and all else about unknown machines together.
+/// Limit of all Events about unknown machines together.
 const UNKNOWN: Rate = Rate { burst: 128, every: Duration::from_secs(30) };
 
-/// The subject whose limits an Event falls under.
+/// Subject whose limits apply to an Event.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// An object of the store.
+    /// Object in the store, such as a Hardware.
     Object {
-        /// Its kind.
+        /// Kind of the object.
         kind: &'static str,
-        /// Its namespace.
+        /// Namespace of the object, empty for cluster scope.
         namespace: String,
-        /// Its name.
+        /// Name of the object within its namespace.
         name: String,
     },
-    /// All machines that no Hardware describes: a MAC address costs nothing.
+    /// All machines without a Hardware together, because a sender can invent any number of MAC
+    /// addresses.
     UnknownMachines,
 }
 
-/// A new Event.
+/// Event that the caller creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Suffix of its name.
+    /// Suffix of the Event's name.
     pub suffix: String,
-    /// Number of happenings, including those left out before.
+    /// Number of happenings, including those that the rate limit suppressed before.
     pub count: u64,
-    /// Its message.
+    /// Message of the Event, with a prefix if it represents several.
     pub message: String,
 }
 
-/// A new count of an Event that is stored.
+/// New count of a stored Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recount {
     /// Namespace of the Event.
     pub namespace: String,
     /// Name of the Event.
     pub name: String,
-    /// Number of happenings.
+    /// Total number of happenings.
     pub count: u64,
-    /// Time of the last one.
+    /// Time of the last happening.
     pub last: Timestamp,
 }
 
-/// Memory of recent happenings. The caller brings the time, of a steady clock.
+/// Memory of recent happenings. The caller passes the time of a monotonic clock.
 #[derive(Debug, Default)]
 pub struct Correlator {
     subjects: HashMap<Subject, History>,
-    /// Windows by their ends: each is as long as the others.
+    /// Windows in the order of their ends, because all windows have the same length.
     windows: VecDeque<(Instant, Subject, String)>,
-    /// Counts of windows that were ended before their time.
+    /// Counts of windows that were ended early.
     ended: Vec<Recount>,
 }
 
@@ -91,7 +94,7 @@ struct History {
     touched: Instant,
     warnings: Bucket,
     news: Bucket,
-    /// By reason.
+    /// Happenings of the subject by reason.
     series: HashMap<String, Series>,
 }
 
@@ -99,13 +102,13 @@ struct History {
 struct Series {
     until: Option<Instant>,
     events: Vec<Stored>,
-    /// Happenings since the last Event for which the bucket had no token.
+    /// Number of happenings that the rate limit suppressed since the last Event.
     left_out: u64,
 }
 
 #[derive(Debug)]
 struct Stored {
-    /// Hash of its message; `None` for the Event that stands for several.
+    /// Hash of the message, or `None` for the Event that represents several messages.
     message: Option<u64>,
     namespace: String,
     name: String,
@@ -114,7 +117,7 @@ struct Stored {
     last: Timestamp,
 }
 
-/// A token bucket, as the time at which it will be full.
+/// Token bucket, stored as the time at which it will be full.
 #[derive(Debug)]
 struct Bucket {
     rate: Rate,
@@ -157,7 +160,7 @@ impl History {
 }
 
 impl Series {
-    /// Ends the window: what was counted since it was stored.
+    /// Ends the window. Returns the counts that are not stored yet.
     fn end(&mut self) -> impl Iterator<Item = Recount> + use<> {
         self.until = None;
         let events = std::mem::take(&mut self.events).into_iter();
@@ -177,7 +180,8 @@ fn hash(text: &str) -> u64 {
 }
 
 impl Correlator {
-    /// Takes a happening in. The Event to create, named with `suffix`, if it is to be one.
+    /// Records a happening. Returns the Event to create, named with `suffix`, or `None` if the
+    /// happening is only counted.
     pub fn note(
         &mut self,
         subject: &Subject,
@@ -229,7 +233,8 @@ impl Correlator {
         Some(NewEvent { suffix, count, message: format!("{prefix}{}", happening.message) })
     }
 
-    /// Ends the windows of a subject, but those of reasons that `keep`: what comes next is news.
+    /// Ends the windows of a subject, except those of reasons that `keep` selects. The next
+    /// happening then creates a new Event.
     pub fn begin_anew(&mut self, subject: &Subject, keep: impl Fn(&str) -> bool) {
         let Some(history) = self.subjects.get_mut(subject) else { return };
         for (_, series) in history.series.iter_mut().filter(|(reason, _)| !keep(reason)) {
@@ -237,7 +242,7 @@ impl Correlator {
         }
     }
 
-    /// The counts to store now: those of windows that are over.
+    /// Returns the counts to store now: those of windows that have ended.
     pub fn due(&mut self, now: Instant) -> Vec<Recount> {
         let mut due = std::mem::take(&mut self.ended);
         while self.windows.front().is_some_and(|(until, ..)| *until <= now) {
@@ -252,7 +257,7 @@ impl Correlator {
         due
     }
 
-    /// All counts that are not stored yet.
+    /// Returns all counts that are not stored yet.
     pub fn last(&mut self) -> Vec<Recount> {
         let mut last = std::mem::take(&mut self.ended);
         let all = self.subjects.values_mut().flat_map(|history| history.series.values_mut());
@@ -260,12 +265,13 @@ impl Correlator {
         last
     }
 
-    /// Time of the next end of a window.
+    /// Returns the end of the oldest window.
     pub fn next_due(&self) -> Option<Instant> {
         self.windows.front().map(|(until, ..)| *until)
     }
 
-    /// Forgets what says nothing any more, then who was silent for longest.
+    /// Removes idle subjects if the memory is full, and then the subject with the oldest last
+    /// happening.
     fn make_room(&mut self, subject: &Subject, now: Instant) {
         if self.subjects.len() < SUBJECTS_MAX || self.subjects.contains_key(subject) {
             return;

@@ -1,4 +1,5 @@
-//! Addresses that two Hardware have: what their owners read, and the problem on the page.
+//! Conflicts of two Hardware with one address: events for their owners, and a fault in the status
+//! view.
 
 use api::core::Happening;
 use api::meta::ObjectKey;
@@ -9,10 +10,10 @@ use status::view::{Fault, StatusView, Trouble};
 
 use crate::index::{Contested, Index};
 
-/// Contested names that the page shows.
+/// Maximum number of conflicts in the fault's text.
 const SHOWN: usize = 3;
 
-/// The events of both objects.
+/// Returns one event for each of the two Hardware.
 pub fn events(contested: &Contested, at: Timestamp) -> [Happening; 2] {
     let Contested { what, name, owner, other } = contested;
     let event = |key: &ObjectKey, message: String| Happening {
@@ -35,7 +36,7 @@ pub fn events(contested: &Contested, at: Timestamp) -> [Happening; 2] {
     ]
 }
 
-/// The problem on the page.
+/// Source of the fault about conflicts.
 pub struct ContestedSource(pub Index);
 
 impl StatusSource for ContestedSource {

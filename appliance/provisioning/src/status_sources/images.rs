@@ -1,4 +1,4 @@
-//! The images' cache.
+//! Status source for the image cache.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use tokio::sync::Mutex;
 
 use crate::images::Images;
 
-/// Between two looks into its folders.
+/// Minimum time between two reads of the cache folders.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// What the cache holds, read not more often than pages want it.
+/// Status source that reads the cache on request, at most every two seconds.
 pub struct ImageSource {
     images: Images,
     kept: Mutex<Option<(Instant, Arc<image::Images>)>>,
 }
 
 impl ImageSource {
-    /// Those of the box.
+    /// Creates a source for the images of the box.
     pub fn new(images: Images) -> Self {
         Self { images, kept: Mutex::default() }
     }

@@ -1,4 +1,5 @@
-//! The machines: those that have a Hardware, what is done to them, and those that only asked.
+//! Status source for machines: those with a Hardware, their workflows, and unknown machines that
+//! sent DHCP requests.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -15,24 +16,24 @@ use status::view::{Machine, MachineState, Power, StatusView, Work};
 use crate::index::{Course, Index};
 use crate::observers::Observers;
 
-/// Machines that no Hardware describes, of a view; of more, those that asked last.
+/// Maximum number of unknown machines in the view. The newest requests are kept.
 const NEW_MAX: usize = 32;
-/// Workflows of a view; of more, those that still go on and the newest.
+/// Maximum number of workflows in the view. Unfinished workflows and the newest ones are kept.
 const WORKFLOWS_MAX: usize = 200;
-/// Machines of a view that asked for an address.
+/// Maximum number of DHCP clients in the view.
 const HEARD_MAX: usize = 50;
 
-/// Those who know of machines.
+/// Status source that combines the services with data about machines.
 pub struct MachineSource {
-    /// Which there are, and their workflows.
+    /// Index with the machines and their workflows.
     pub index: Index,
-    /// How far the running actions are.
+    /// Workflow service with the progress of running actions.
     pub agents: Arc<Service>,
-    /// Who asked for an address.
+    /// Observers with the list of DHCP clients.
     pub observers: Arc<Observers>,
 }
 
-/// All that is known of one machine.
+/// Collected data about one machine.
 #[derive(Default)]
 struct Known {
     hardware: Arc<Hardware>,
@@ -72,7 +73,7 @@ impl MachineSource {
     }
 }
 
-/// How far the running action is; what was said of another one is of no use.
+/// Returns the progress of the running action. Progress of an earlier action is ignored.
 fn of(said: &Latest, course: &Course) -> Option<Progress> {
     let Latest { progress, since, at } = said;
     (progress.action_id == course.running).then(|| Progress {
@@ -132,12 +133,12 @@ impl Known {
             },
             None => MachineState::Ready,
         };
-        // Nothing is expected of it.
+        // A machine that is off must not be reported as silent.
         if self.power == Power::Off { MachineState::Off } else { settled }
     }
 }
 
-/// What it does or waits for.
+/// Returns the current step of a machine, or an empty string.
 fn step(work: &Work, state: MachineState) -> &str {
     match (state, work.state) {
         (MachineState::Waiting, State::Preparing) => "waits for its BMC",
@@ -148,7 +149,7 @@ fn step(work: &Work, state: MachineState) -> &str {
     }
 }
 
-/// Those that asked for an address and have no Hardware.
+/// Returns the unknown machines: DHCP clients without a Hardware.
 fn strangers(heard: &[DhcpClient]) -> Vec<Machine> {
     let unknown = heard.iter().filter(|heard| heard.hardware.is_empty()).take(NEW_MAX);
     let machine = |heard: &DhcpClient| Machine {
@@ -162,7 +163,7 @@ fn strangers(heard: &[DhcpClient]) -> Vec<Machine> {
     unknown.map(machine).collect()
 }
 
-/// Those that go on first; of each kind the newest first.
+/// Sorts the workflows: unfinished ones first, and the newest first within each group.
 fn works(courses: Vec<(ObjectKey, Arc<Course>)>) -> Vec<Work> {
     let mut works: Vec<Work> = courses.into_iter().map(|(_, it)| it.work.clone()).collect();
     let age = |work: &Work| std::cmp::Reverse(work.since.unwrap_or(Timestamp::MAX));

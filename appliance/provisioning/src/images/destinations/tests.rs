@@ -1,4 +1,4 @@
-//! Addresses, and the fetches of a real client that meet them.
+//! Tests of allowed addresses, and of downloads by a real client.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use super::super::connector::{self, Check, Connector};
 use super::super::routes::Routes;
 use super::{Destinations, judge};
 
-/// eth0 has the default route, eth1 is the rack.
+/// Routing table in which eth0 has the default route and eth1 is the rack.
 const ROUTES: &str = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n\
     eth0 00000000 0100A8C0 0003 0 0 0 00000000 0 0 0\n\
     eth1 00004D0A 00000000 0001 0 0 0 00FFFFFF 0 0 0\n";
@@ -58,7 +58,8 @@ fn own_loopback_and_link_local_addresses_are_refused_and_other_networks_need_a_n
     }
 }
 
-/// A client, and a server on 127.0.0.1 that it may ask. `answer` is what the server sends.
+/// Starts a server on 127.0.0.1, and returns a client that may connect to it. `answer` returns the
+/// response.
 async fn server(answer: impl Fn(u16) -> String) -> (HttpOrigin<Connector>, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -69,7 +70,7 @@ async fn server(answer: impl Fn(u16) -> String) -> (HttpOrigin<Connector>, u16) 
             let _ = stream.write_all(answer.as_bytes()).await;
         }
     });
-    // Of two loopback addresses the second stands for an address that is refused.
+    // The second loopback address represents a refused address.
     let only: Check = Arc::new(|address: IpAddr| match address {
         IpAddr::V4(it) if it.octets() == [127, 0, 0, 1] => Ok(()),
         refused => Err(RefusedAddress(format!("{refused} is refused"))),
@@ -100,7 +101,7 @@ async fn no_spelling_of_an_address_leads_to_the_box_itself() {
     ] {
         let refusal = origin.part(&format!("http://{host}:{port}/"), 0, None).await.err();
         let Some(refusal) = refusal else { panic!("{host} was fetched from") };
-        // A name that no resolver of this machine knows is not connected to either.
+        // The client does not connect to an unknown name either.
         let is_refused = matches!(&refusal, Refusal::Never(why) if why.contains("the box itself"));
         let is_unknown = matches!(&refusal, Refusal::Later(why) if why.contains("dns error"));
         assert!(is_refused || (is_unknown && !host.starts_with("127")), "{host}: {refusal:?}");

@@ -1,4 +1,4 @@
-//! Machines that may read a file.
+//! Tests of the machines that may read a file.
 
 use std::net::IpAddr;
 
@@ -45,7 +45,7 @@ async fn a_cached_file_is_for_the_machines_of_the_unfinished_workflows_that_name
     assert_eq!(readers_of(GOOD), [1]);
     assert!(readers_of(BAD).is_empty());
 
-    // Its second task runs on another machine.
+    // The second task of the workflow runs on another machine.
     one.status.tasks[0].agent_id = "52:54:00:77:00:03".to_owned();
     images.put_workflow(&one);
     assert_eq!(readers_of(GOOD), [1, 3]);

@@ -26,7 +26,7 @@ fn happening(reason: &str, message: &str, warning: bool) -> Happening {
     }
 }
 
-/// A correlator and its time.
+/// Correlator with the time of the test.
 struct Bench {
     correlator: Correlator,
     now: Instant,
@@ -96,7 +96,7 @@ fn a_machine_that_asks_for_ever_other_files_makes_few_events_and_none_of_others_
 fn what_was_left_out_is_counted_by_the_next_event() {
     let mut bench = Bench::new();
     for file in 0..WARNINGS.burst {
-        // Each in a window of its own.
+        // Each warning gets a window of its own.
         assert!(bench.failed("nuc1", file as usize).is_some());
         bench.correlator.begin_anew(&subject("nuc1"), |_| false);
     }
