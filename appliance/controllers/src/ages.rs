@@ -1,8 +1,8 @@
-//! Ages of stored times, by a clock that nobody can set.
+//! Ages of stored times, measured with a monotonic clock.
 //!
-//! An object carries times of day, which survive a restart of the box. From the first look at such
-//! a time on, its age grows with the steady clock: setting the clock, forward or back by years,
-//! makes nothing old and nothing new. Kept in memory.
+//! An object contains times of day, which survive a restart of the box. From the first look at such
+//! a time on, its age grows with the monotonic clock. Setting the clock, forward or back by years,
+//! therefore does not change any age. The ages are kept in memory.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,19 +12,19 @@ use api::meta::ObjectKey;
 use jiff::Timestamp;
 use stdx::Clock;
 
-/// The times of every object that a reconciler looks at.
+/// Ages of the times in all objects of a reconciler.
 #[derive(Debug, Default)]
 pub struct Ages(Mutex<HashMap<ObjectKey, Looked>>);
 
-/// The last look at an object.
+/// Times of an object at its last look.
 #[derive(Debug, Default)]
 struct Looked {
-    /// Moment of the look.
+    /// Monotonic time of the look.
     at: Duration,
     moments: HashMap<Timestamp, Duration>,
 }
 
-/// The times of one object as moments of the steady clock, [`Clock::steady`].
+/// Times of one object as moments of the monotonic clock, [`Clock::steady`].
 #[derive(Debug, Clone, Default)]
 pub struct Moments {
     now: Duration,
@@ -32,17 +32,18 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// The moment of the look.
+    /// Returns the moment of the look.
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// The moment of a time. A time that the look did not name counts as older than any moment.
+    /// Returns the moment of a time. A time that was not part of the look counts as older than any
+    /// moment.
     pub fn at(&self, time: Timestamp) -> Duration {
         self.moments.get(&time).copied().unwrap_or_default()
     }
 
-    /// Age of a moment.
+    /// Returns the time elapsed since a moment.
     pub fn since(&self, moment: Duration) -> Duration {
         self.now.saturating_sub(moment)
     }
@@ -53,7 +54,7 @@ impl Ages {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The moments of an object's times. Times that an earlier look named keep their moments.
+    /// Returns the moments of an object's times. A time from an earlier look keeps its moment.
     pub fn look(
         &self,
         key: &ObjectKey,
@@ -64,7 +65,7 @@ impl Ages {
         let mut objects = self.objects();
         let before = objects.remove(key).unwrap_or_default();
         let moment = |time: Timestamp| {
-            // A new time was written after the look before, or by an earlier run of the box.
+            // A new time was written after the last look, or by an earlier run of the box.
             let age = Duration::try_from(time_of_day.duration_since(time)).unwrap_or_default();
             let first = now.saturating_sub(age).max(before.at);
             (time, before.moments.get(&time).copied().unwrap_or(first))
@@ -74,7 +75,7 @@ impl Ages {
         Moments { now, moments }
     }
 
-    /// Forgets an object that is gone or has ended.
+    /// Removes an object that was deleted or has ended.
     pub fn forget(&self, key: &ObjectKey) {
         self.objects().remove(key);
     }
@@ -104,7 +105,7 @@ mod tests {
             assert_eq!(age(first)[0], 0, "{hours}");
         }
         clock.advance(SignedDuration::from_secs(60));
-        // Written after the look before, whatever the clock says.
+        // This time was written after the last look, whatever the clock says.
         let new = clock.now();
         clock.set(SignedDuration::from_hours(8));
         assert_eq!(age(new), [60, 60]);

@@ -1,9 +1,9 @@
-//! What becomes of what agents say of their machines: it is kept on the Hardware that they have;
-//! one that nobody knows becomes Hardware; and a rule set may make a Workflow.
+//! Processing of agent reports. A report is stored on the Hardware of its machine. An unknown
+//! machine becomes a Hardware, and a rule set may create a Workflow for it.
 //!
-//! Names, label and annotation are those of Tinkerbell's auto-discovery; what differs is that
-//! netboot is allowed, so that the machine can be given something to do, and that a machine that
-//! is known by more than its MAC does not become a second one.
+//! Names, label and annotation are those of Tinkerbell's auto-discovery. Two things differ. Netboot
+//! is allowed, so that a workflow can run on the machine. A machine that is recognized by more than
+//! its MAC does not become a second Hardware.
 
 mod inventory;
 mod known;
@@ -36,18 +36,18 @@ pub use places::UNACCEPTED_MAX;
 pub use reports::ReportQueue;
 use rules::RuleMistake;
 
-/// Where discovered machines are put.
+/// Namespace of enrolled machines.
 const NAMESPACE: &str = "default";
-/// Disks of one machine that are written.
+/// Maximum number of disks that are stored for one machine.
 const PARTS_MAX: usize = 64;
-/// An agent that repeats itself is listened to once in this time.
+/// Minimum time between two processed reports of an agent that repeats its report.
 const ONCE_EVERY: Duration = Duration::from_secs(10);
-/// Agents of which that is remembered.
+/// Maximum number of agents with a stored report time.
 const AGENTS_MAX: usize = 16_384;
-/// Happenings that are remembered, so that their owners are not told again.
+/// Maximum number of stored happenings. A stored happening is not reported again.
 const TOLD_MAX: usize = 1024;
 
-/// Takes in what agents say.
+/// Receiver of agent reports, with a rate limit for repetitions.
 #[derive(Clone, Default)]
 pub struct ReportInbox {
     reports: ReportQueue,
@@ -55,14 +55,14 @@ pub struct ReportInbox {
 }
 
 impl ReportInbox {
-    /// Returns it with the queue that it fills.
+    /// Creates an inbox and the queue that it fills.
     pub fn new() -> (Self, ReportQueue) {
         let discovery = Self::default();
         let reports = discovery.reports.clone();
         (discovery, reports)
     }
 
-    /// An agent said something that it goes on saying. Never waits.
+    /// Adds a report that the agent repeats. Never waits.
     pub fn repeated(&self, told: AgentReport) {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ impl ReportInbox {
         if last.len() >= AGENTS_MAX {
             last.retain(|_, at| is_new(at));
         }
-        // One that is not remembered is listened to each time.
+        // Reports of an agent beyond this limit are always processed.
         if last.len() < AGENTS_MAX {
             last.insert(told.agent_id.clone(), now);
         }
@@ -81,7 +81,7 @@ impl ReportInbox {
         self.once(told);
     }
 
-    /// An agent said something that it says once. Never waits.
+    /// Adds a report that the agent sends only once. Never waits.
     pub fn once(&self, told: AgentReport) {
         let agent_id = told.agent_id.clone();
         if !self.reports.add(told) {
@@ -93,29 +93,29 @@ impl ReportInbox {
     }
 }
 
-/// Memory of earlier reports.
+/// Memory of earlier reports between two calls of [`Enrollment::deal`].
 #[derive(Default)]
 pub struct Memory {
-    /// Sentences that owners were told.
+    /// Happenings that were already reported to the owners.
     heard: Vec<String>,
     known: Known,
     places: EnrollmentSlots,
 }
 
-/// Deals with what agents say.
+/// Controller that processes agent reports.
 pub struct Enrollment {
-    /// The objects.
+    /// Access to Hardware, Workflows and rule sets.
     pub objects: Arc<dyn Objects>,
-    /// Who is known.
+    /// Index of known machines and workflows.
     pub index: Arc<dyn KnownMachines>,
-    /// The time.
+    /// Clock for the times of events.
     pub clock: Arc<dyn Clock>,
-    /// Whether rule sets make workflows.
+    /// True if rule sets may create workflows.
     pub enrollment: bool,
 }
 
 impl Enrollment {
-    /// Over `objects`, for the machines of `index`.
+    /// Creates a controller for `objects` and the machines of `index`.
     pub fn new(
         objects: &Arc<dyn Objects>,
         index: Arc<dyn KnownMachines>,
@@ -126,7 +126,7 @@ impl Enrollment {
         Self { objects, index, clock, enrollment }
     }
 
-    /// One after the other, for ever.
+    /// Processes reports one after another. Never returns.
     pub async fn run(self, reports: ReportQueue) {
         let mut memory = Memory::default();
         loop {
@@ -141,10 +141,10 @@ impl Enrollment {
         }
     }
 
-    /// Deals with one report.
+    /// Processes one report: stores the report, and enrolls the machine if that is allowed.
     ///
     /// # Errors
-    /// When an object cannot be read or written.
+    /// An object cannot be read or written.
     pub async fn deal(&self, told: &AgentReport, memory: &mut Memory) -> Result<(), ObjectError> {
         let annotations = inventory::annotations(told);
         let hardware = match self.index.by_agent(&told.agent_id) {
@@ -174,12 +174,12 @@ impl Enrollment {
         may_enroll(hardware, self.index.has_workflow(&hardware.key()))
     }
 
-    /// No Hardware speaks of it; a Workflow may.
+    /// True if the agent may become a new Hardware: no Hardware and no Workflow names the agent.
     fn may_enrol_as_new(&self, agent_id: &str) -> bool {
         self.index.enrolls() && !self.index.knows_agent(agent_id)
     }
 
-    /// A machine that nobody knows by its MAC: `None` when it becomes nobody.
+    /// Creates a Hardware for an unknown machine. Returns `None` if no Hardware is created now.
     async fn welcome(
         &self,
         told: &AgentReport,
@@ -223,13 +223,13 @@ impl Enrollment {
                 tracing::info!(name, agent_id = told.agent_id, "a machine enrolled");
                 read(object).map(Some)
             }
-            // The index is a moment behind.
+            // The index was not updated yet.
             Err(ObjectError::AlreadyExists(_)) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Make the Workflow that a rule set has for a machine, if one has.
+    /// Creates the Workflow of the best rule set for a machine, if one fits.
     async fn enrol(
         &self,
         agent_id: &str,
@@ -258,7 +258,7 @@ impl Enrollment {
         let key = ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"));
         match self.objects.create(WORKFLOW, object).await {
             Ok(_) => tracing::info!(workflow = %key, set = %set.key(), agent_id, "enrolled"),
-            // Made before, and the mark below may be missing.
+            // An earlier attempt created the Workflow, and the annotation below may be missing.
             Err(ObjectError::AlreadyExists(_)) => {}
             Err(error) => {
                 let why = format!("no workflow {key} could be made: {error}");
@@ -297,7 +297,7 @@ impl Enrollment {
     }
 }
 
-/// Whether something was not told lately; it is remembered.
+/// True if a happening is new. The happening is stored.
 fn is_news(heard: &mut Vec<String>, what: String) -> bool {
     if heard.contains(&what) {
         return false;
@@ -309,7 +309,7 @@ fn is_news(heard: &mut Vec<String>, what: String) -> bool {
     true
 }
 
-/// Whom a stranger resembles, and what their owner reads.
+/// Returns the Hardware that an unknown machine resembles, each with a message for its owner.
 fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
     let agent_id = status::plain(agent_id);
     match verdict {
@@ -341,7 +341,8 @@ fn hardware(
     enrollment: bool,
 ) -> Option<Value> {
     let attributes = told.attributes.as_ref()?;
-    // Its other MACs are in its inventory alone: nothing but the network shows whose a MAC is.
+    // The other MACs of the report are only stored as inventory. Only the network proves that a
+    // machine has a MAC.
     let mac = told.agent_id.parse::<MacAddr>().ok()?.to_string();
     let interfaces = json!([{ "dhcp": { "mac": mac }, "netboot": { "allowPXE": true } }]);
     let sized = attributes.block.iter().filter(|disk| disk.size.is_some());
@@ -369,7 +370,7 @@ fn device(name: &str) -> String {
     if name.starts_with('/') { name.to_owned() } else { format!("/dev/{name}") }
 }
 
-/// An agent's id as a part of a name: what a name may not have becomes a dash.
+/// Converts an agent ID to a part of an object name. Invalid characters become dashes.
 fn name_of(agent_id: &str) -> String {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let lower = agent_id.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! `bmc.tinkerbell.org` Job: its actions as Tasks, one after another.
+//! Controller for Jobs of `bmc.tinkerbell.org`, which runs the actions as Tasks one after another.
 
 mod decide;
 
@@ -17,13 +17,13 @@ pub(crate) use decide::task_name;
 use decide::{Observed, Step};
 use objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 
-/// Brings Jobs to their end.
+/// Reconciler that runs Jobs until they end.
 pub struct JobReconciler {
-    /// The objects.
+    /// Access to Jobs, Tasks and Machines.
     pub objects: Arc<dyn Objects>,
-    /// The time.
+    /// Clock for start and completion times.
     pub clock: Arc<dyn Clock>,
-    /// Ages of the Jobs.
+    /// Ages of the Jobs after their end.
     pub ages: Ages,
 }
 
@@ -112,7 +112,7 @@ impl JobReconciler {
         }
     }
 
-    /// Adds the finalizer or removes it.
+    /// Adds or removes the finalizer [`decide::POWER_ON`].
     async fn hold(&self, job: &Job, hold: bool) -> Result<(), ObjectError> {
         let mut finalizers = job.metadata.finalizers.clone();
         finalizers.retain(|it| it != decide::POWER_ON);
@@ -121,7 +121,7 @@ impl JobReconciler {
         }
         let mut object = self.objects.get(JOB, &job.key()).await?;
         object["metadata"]["finalizers"] = json!(finalizers);
-        // As it was looked at: another writer's finalizers are not lost.
+        // The observed version is required, so that a finalizer of another writer is not lost.
         object["metadata"]["resourceVersion"] = json!(job.metadata.resource_version);
         self.objects.update(JOB, object).await.map(drop)
     }

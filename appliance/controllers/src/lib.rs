@@ -1,12 +1,13 @@
-//! Reconcilers: what is wanted against what is, for Workflow and for the BMC's Machine, Job, Task,
-//! and for machines that enroll themselves.
+//! Reconcilers for Workflow, for the BMC's Machine, Job and Task, and for machines that enroll
+//! themselves. A reconciler changes the current state toward the wanted state.
 //!
-//! Each kind is observe → decide → apply. `decide` is pure: it sees values and the time and returns
-//! steps; `apply` carries them out and decides nothing. A reconciler takes no input but the name of
-//! its object, runs on a signal and on a tick, and may be stopped at any point and run again.
+//! Each kind has the steps observe → decide → apply. `decide` is pure: it reads values and the
+//! time, and returns steps. `apply` runs the steps and takes no decision. The only input of a
+//! reconciler is the name of its object. A reconciler runs on a signal and on a tick, and may be
+//! stopped at any point and run again.
 //!
-//! Never: the store, HTTP, sockets (objects come through [`objects::Objects`], controllers of
-//! machines through [`Drivers`]). Enter at [`runtime::Controller`].
+//! This crate must never use the store, HTTP or sockets directly. Objects come through
+//! [`objects::Objects`], and BMCs through [`Drivers`]. Enter at [`runtime::Controller`].
 
 pub mod ages;
 pub mod enrollment;

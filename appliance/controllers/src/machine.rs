@@ -1,4 +1,5 @@
-//! `bmc.tinkerbell.org` Machine: asks each management controller for its power state now and then.
+//! Controller for Machines of `bmc.tinkerbell.org`, which regularly reads the power state from each
+//! BMC.
 
 mod drivers;
 mod refusals;
@@ -18,17 +19,17 @@ pub use refusals::Refusals;
 use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
 use objects::{Objects, fetch, write_status};
 
-/// Keeps `status.powerState` and the condition `Contactable` true.
+/// Reconciler that updates `status.powerState` and the condition `Contactable`.
 pub struct MachineReconciler {
-    /// The objects.
+    /// Access to Machines and Secrets.
     pub objects: Arc<dyn Objects>,
-    /// The way to the controllers.
+    /// Drivers for the management controllers.
     pub drivers: Arc<dyn Drivers>,
-    /// The time.
+    /// Clock for the condition's time.
     pub clock: Arc<dyn Clock>,
-    /// How often a controller is asked.
+    /// Interval at which the power state of a BMC is read.
     pub poll: Duration,
-    /// Controllers that refused to log in.
+    /// BMCs that refused a login recently.
     pub refusals: Refusals,
 }
 
@@ -62,7 +63,7 @@ impl Reconciler for MachineReconciler {
 }
 
 impl MachineReconciler {
-    /// Reads the power state.
+    /// Reads the power state and records a refused login.
     async fn ask(&self, key: &ObjectKey, login: Endpoint) -> Result<Power, String> {
         let power = self.drivers.open(login.clone()).power().await;
         match &power {
@@ -76,7 +77,7 @@ impl MachineReconciler {
     }
 }
 
-/// The status after a reading, or `None` when nothing but the time is new.
+/// Returns the status after a reading, or `None` if only the time changed.
 fn decide(
     before: &MachineStatus,
     heard: &Result<Power, String>,

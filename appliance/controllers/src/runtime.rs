@@ -1,6 +1,6 @@
-//! Runs a reconciler: on signals, on a tick, never twice at once for one object, many at once for
-//! many, whoever has waited for longest first. Upstream runs one at a time, so that one slow BMC
-//! holds up the site (rufio#311).
+//! Runtime that calls reconcilers on signals and on a tick. One object is never reconciled twice at
+//! once. Many objects are reconciled in parallel, the longest waiting one first. Upstream
+//! reconciles one object at a time, so one slow BMC delays all others (rufio#311).
 
 mod queue;
 
@@ -20,40 +20,40 @@ use tokio_util::sync::CancellationToken;
 use self::queue::Queue;
 use objects::ObjectError;
 
-/// Objects of one kind that are reconciled at once.
+/// Maximum number of objects of one kind that are reconciled in parallel.
 const AT_ONCE_MAX: usize = 32;
-/// Objects that are reconciled at once where a reconcile waits for a BMC most of the time: more
-/// than the BMCs that a dead management network silences in a rack or two.
+/// Maximum number of parallel reconciles that mostly wait for a BMC. A dead management network
+/// silences the BMCs of one or two racks, which are fewer.
 pub const BMCS_AT_ONCE_MAX: usize = 512;
-/// The first wait after an error.
+/// Wait after the first error.
 const RETRY_FIRST: Duration = Duration::from_millis(200);
-/// The longest wait after errors.
+/// Maximum wait after repeated errors.
 const RETRY_MAX: Duration = Duration::from_secs(15);
 
-/// Longest sleep of a controller with nothing to do.
+/// Maximum sleep of a controller without work.
 const REST: Duration = Duration::from_secs(3600);
 
-/// When a reconciler wants to look at its object again.
+/// Time at which a reconciler wants to run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
-    /// On the next signal.
+    /// Runs on the next signal only.
     OnSignal,
-    /// After this long, or on a signal.
+    /// Runs after this time, or earlier on a signal.
     After(Duration),
 }
 
-/// What a reconciler returns.
+/// Future that a reconciler returns.
 pub type Reconciled<'a> = Pin<Box<dyn Future<Output = Result<Again, ObjectError>> + Send + 'a>>;
 
-/// Brings one object closer to what is wanted.
+/// Reconciler that moves one object toward its wanted state.
 pub trait Reconciler: Send + Sync + 'static {
-    /// The kind, for logs.
+    /// Returns the kind for log messages.
     fn name(&self) -> &'static str;
-    /// Objects that are reconciled at once. A place is held for as long as a reconcile waits.
+    /// Returns the maximum number of parallel reconciles. A waiting reconcile counts too.
     fn at_once_max(&self) -> usize {
         AT_ONCE_MAX
     }
-    /// Look at the object and take the steps that are due.
+    /// Reads the object and carries out the steps that are due.
     fn reconcile<'a>(&'a self, key: &'a ObjectKey) -> Reconciled<'a>;
 }
 
@@ -69,12 +69,12 @@ impl Schedule {
     }
 }
 
-/// Signals a running controller.
+/// Handle that signals a running controller.
 #[derive(Clone, Default)]
 pub struct Signals(Arc<Schedule>);
 
 impl Signals {
-    /// Look at this object soon.
+    /// Schedules an object to be reconciled immediately.
     pub fn signal(&self, key: ObjectKey) {
         self.at(key, Instant::now());
     }
@@ -85,24 +85,25 @@ impl Signals {
     }
 }
 
-/// A reconciler with its schedule.
+/// Controller: a reconciler with its schedule.
 pub struct Controller {
     reconciler: Arc<dyn Reconciler>,
     signals: Signals,
 }
 
 impl Controller {
-    /// A controller that has nothing to do until it is signalled.
+    /// Creates a controller, which waits for its first signal.
     pub fn new(reconciler: Arc<dyn Reconciler>) -> Self {
         Self { reconciler, signals: Signals::default() }
     }
 
-    /// The way to wake it.
+    /// Returns a handle to signal the controller.
     pub fn signals(&self) -> Signals {
         self.signals.clone()
     }
 
-    /// Reconcile until `shutdown`. Reconciles under way are stopped there: they are made to be.
+    /// Reconciles until `shutdown`. Running reconciles are then aborted, which every reconciler
+    /// must tolerate.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut failures: HashMap<ObjectKey, Backoff> = HashMap::new();
         let mut jobs: JoinSet<(ObjectKey, Result<Again, ObjectError>)> = JoinSet::new();
@@ -117,15 +118,16 @@ impl Controller {
                         self.signals.0.queue().end(&key);
                         self.plan(key, result, &mut failures);
                     }
-                    // A bug must not be hidden behind a controller that quietly stands still.
+                    // A panic is passed on, because a controller that silently stops would hide the
+                    // bug.
                     Err(error) => std::panic::resume_unwind(error.into_panic()),
                 },
             }
         }
     }
 
-    /// Begins with every object that is due and for which there is a place; returns when the next
-    /// one is due.
+    /// Starts all due reconciles within the limit. Returns the time at which the next object is
+    /// due.
     fn begin(&self, jobs: &mut JoinSet<(ObjectKey, Result<Again, ObjectError>)>) -> Instant {
         let now = Instant::now();
         while jobs.len() < self.reconciler.at_once_max() {

@@ -1,7 +1,8 @@
-//! `bmc.tinkerbell.org` Task: carries out one action on one management controller.
+//! Controller for Tasks of `bmc.tinkerbell.org`, which carries out one action on one BMC.
 //!
-//! Upstream fires most actions and forgets; here power is only done when the controller confirms
-//! the state, and an action that cannot be repeated is written down before it is sent.
+//! Upstream does not check the result of most actions. This controller reports a power action as
+//! completed only after the BMC confirms the state. An action that cannot be repeated is recorded
+//! before it is sent.
 
 mod act;
 mod decide;
@@ -25,21 +26,21 @@ pub(crate) use decide::set_off_sent;
 use objects::{ObjectError, Objects, fetch, find, write_status};
 use permit::Permitted;
 
-/// The machine may be off because of this Task, which takes power away.
+/// True if the Task removes power, and may already have switched the machine off.
 pub(crate) fn may_be_off(task: &Task) -> bool {
     let takes_power = decide::plan(&task.spec.task).is_ok_and(Plan::takes_power);
     takes_power && decide::may_be_off(&task.status)
 }
 
-/// Brings Tasks to their end.
+/// Reconciler that runs Tasks until they end.
 pub struct TaskReconciler {
-    /// The objects.
+    /// Access to Tasks, Jobs and Secrets.
     pub objects: Arc<dyn Objects>,
-    /// The way to the controllers.
+    /// Drivers for the management controllers.
     pub drivers: Arc<dyn Drivers>,
-    /// The time.
+    /// Clock for start and completion times.
     pub clock: Arc<dyn Clock>,
-    /// Ages of the Tasks.
+    /// Ages of the Tasks since their start.
     pub ages: Ages,
 }
 
@@ -60,7 +61,8 @@ impl Reconciler for TaskReconciler {
                 return Ok(Again::OnSignal);
             }
             let Some(start) = task.status.start_time else {
-                // Durable before anything is sent: after a crash this Task is known to have begun.
+                // The start is stored before any command is sent. After a crash, the Task is then
+                // known to have started.
                 let mut status = task.status.clone();
                 status.start_time = Some(self.clock.now());
                 status.set("Running", decide::BEGUN);
@@ -93,8 +95,8 @@ impl Reconciler for TaskReconciler {
 }
 
 impl TaskReconciler {
-    /// The Job this Task was made for is there and not done; a Job that is being deleted takes no
-    /// power away any more, and gives back what it took. A Task without a Job is always wanted.
+    /// True if the Task's Job exists and has not ended. A Task of a Job that is being deleted must
+    /// not remove power any more, but still restores power. A Task without a Job is always wanted.
     async fn is_wanted(&self, task: &Task, takes_power: bool) -> Result<bool, ObjectError> {
         let has_begun = decide::may_be_off(&task.status) || decide::sent(&task.status);
         let owner = task.metadata.owner_references.iter().find(|owner| owner.kind == JOB.kind);
@@ -122,7 +124,7 @@ impl TaskReconciler {
         };
         let sent = decide::sent(&task.status);
         if plan.needs_mark() && !sent {
-            // Only a controller that answers can be sent anything.
+            // The BMC must respond before the mark is written.
             if let Err(error) = driver.power().await {
                 return Ok(Err(error.into()));
             }
@@ -134,13 +136,13 @@ impl TaskReconciler {
         Ok(act::act(&driver, plan, sent).await)
     }
 
-    /// Time since the Task began.
+    /// Returns the time since the Task began.
     fn age(&self, key: &ObjectKey, start: Timestamp) -> Duration {
         let moments = self.ages.look(key, [start], self.clock.as_ref());
         moments.since(moments.at(start))
     }
 
-    /// Takes the mark away: the command was not carried out and may be sent again.
+    /// Removes the mark, because the command was not carried out and may be sent again.
     async fn unmark(&self, task: &Task) -> Result<(), ObjectError> {
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid == task.metadata.uid && !current.status.ended() {
@@ -159,7 +161,7 @@ impl TaskReconciler {
         self.ages.forget(&task.key());
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid != task.metadata.uid {
-            // Another Task of that name took its place meanwhile; this result is not its own.
+            // Another Task of this name has replaced the old one, so the result is dropped.
             return Ok(Again::OnSignal);
         }
         let mut status = current.status.clone();

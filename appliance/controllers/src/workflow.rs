@@ -1,6 +1,6 @@
-//! `tinkerbell.org` Workflow: renders it, brings its machine into the agent OS, watches the clocks,
-//! and tidies up after the last action. The actions themselves are served and reported through
-//! crate `agent-rpc`; the rules of that are in `api::state`.
+//! Controller for Workflows of `tinkerbell.org`. The controller renders the template, boots the
+//! machine into the agent OS, checks the timeouts, and cleans up after the last action. Crate
+//! `agent-rpc` serves the actions and receives reports. The rules for actions are in `api::state`.
 
 mod again;
 mod apply;
@@ -29,32 +29,32 @@ use crate::ages::Ages;
 use crate::runtime::{Again, Reconciled, Reconciler};
 use objects::{ObjectError, Objects};
 
-/// How long the box waits before it acts on silence.
+/// Timeouts after which the controller acts on a silent agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience {
-    /// For an agent that was heard and runs an action.
+    /// Timeout for an agent that has sent a message and runs an action.
     pub agent: Duration,
-    /// For a machine that was powered on and has not asked for its first action.
+    /// Timeout for a machine that was powered on and has not requested its first action.
     pub boot: Duration,
 }
 
-/// Brings Workflows to their end.
+/// Reconciler that runs Workflows until they end.
 pub struct WorkflowReconciler {
-    /// The objects.
+    /// Access to Workflows, Templates, Hardware and Jobs.
     pub objects: Arc<dyn Objects>,
-    /// The agents.
+    /// Liveness of the agents.
     pub agents: Arc<dyn Agents>,
-    /// What templates may read beside their Hardware.
+    /// Objects that templates may read in addition to their Hardware.
     pub references: Arc<dyn References>,
-    /// The time.
+    /// Clock for times in the status.
     pub clock: Arc<dyn Clock>,
-    /// How long silence is borne.
+    /// Timeouts for silent agents and machines.
     pub patience: Patience,
-    /// What each has left.
+    /// Remaining times of all workflows.
     pub deadlines: Arc<Deadlines>,
     /// Ages of the times in Workflows and their Jobs.
     pub ages: Arc<Ages>,
-    /// Turns of machines.
+    /// Locks by machine, for the start of a Workflow.
     pub turns: Arc<Turns>,
 }
 
@@ -75,7 +75,7 @@ impl Reconciler for WorkflowReconciler {
             };
             let turn = self.turns.wait(&observed.workflow).await;
             let observed = match &turn {
-                // Another Workflow of the machine may have begun meanwhile.
+                // Another Workflow of the machine may have started during the wait.
                 Some(_) => self.observe(key).await?,
                 None => observed,
             };

@@ -1,6 +1,5 @@
-//! What an agent says of its machine, kept on the machine's Hardware: Tinkerbell's attributes under
-//! upstream's name, and beside them what they have no room for. As annotations, which every client
-//! of the API hands back as they were.
+//! Agent reports as annotations of a Hardware: Tinkerbell's attributes under the upstream name, and
+//! an inventory with further data. Every API client preserves annotations.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +11,14 @@ use serde_json::{Value, json};
 
 use agent_rpc::AgentReport;
 
-/// Annotation with the agent's inventory, as JSON.
+/// Annotation with the agent's inventory as JSON.
 pub const INVENTORY: &str = "tinbox.dev/inventory";
-/// Bytes of one annotation (upstream's limit of attributes).
+/// Maximum size of one annotation in bytes (upstream's limit for attributes).
 const ANNOTATION_BYTES: usize = 64 << 10;
-/// How often it is tried again when somebody wrote the Hardware in between.
+/// Number of retries after a conflicting write of the Hardware.
 const CONFLICTS_MAX: usize = 5;
 
-/// The annotations of a machine whose agent said this; what is too long is left out.
+/// Returns the annotations for a report. A value that is too long is omitted with a warning.
 pub fn annotations(told: &AgentReport) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     let mut add = |key, text: Option<String>| match text {
@@ -36,8 +35,8 @@ fn text(value: &impl Serialize) -> Option<String> {
     serde_json::to_string(value).ok()
 }
 
-/// Keep annotations on a machine; it is written only when one changes. Returns the machine as it
-/// is now.
+/// Adds annotations to a Hardware. The Hardware is written only if an annotation changes. Returns
+/// the current Hardware.
 pub async fn keep(
     objects: &dyn Objects,
     key: &ObjectKey,
@@ -54,7 +53,7 @@ pub async fn keep(
     }
 }
 
-/// The object with these annotations; `None` when it has them.
+/// Returns the object with these annotations, or `None` if it already has them.
 fn changed(object: &Value, annotations: &BTreeMap<&'static str, String>) -> Option<Value> {
     let has = |key: &str| object["metadata"]["annotations"][key].as_str();
     if annotations.iter().all(|(key, text)| has(key) == Some(text)) {

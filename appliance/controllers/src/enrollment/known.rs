@@ -1,4 +1,4 @@
-//! What identifies each machine that is known. It is read from a record once for each version: the
+//! Identifying properties of all known machines. Each version of a record is parsed once. The
 //! inventories of a rack are megabytes of JSON, and every unknown agent is compared with them.
 
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use api::tinkerbell::{AGENT_ATTRIBUTES, Hardware};
 
 use super::INVENTORY;
 
-/// The machines; as many as the records.
+/// Known machines with their identifying properties, one entry per record.
 #[derive(Default)]
 pub struct Known(HashMap<ObjectKey, (Arc<Hardware>, Traits)>);
 
 impl Known {
-    /// Reads the records that are new or changed, and forgets those that are gone. Returns how many
-    /// were read.
+    /// Parses new and changed records, and removes deleted ones. Returns the number of parsed
+    /// records.
     pub fn update(&mut self, all: Vec<Arc<Hardware>>) -> usize {
         let mut before = std::mem::take(&mut self.0);
         let mut number = 0;
@@ -32,7 +32,7 @@ impl Known {
         number
     }
 
-    /// Who a stranger is.
+    /// Compares an unknown machine with all known ones.
     pub fn who(&self, stranger: &Traits) -> Verdict {
         who(stranger, self.0.iter().map(|(key, (_, traits))| (key, traits)))
     }

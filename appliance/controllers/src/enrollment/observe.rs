@@ -1,23 +1,23 @@
-//! The facts that enrollment is decided by: the report of an agent, and the known machines.
+//! Inputs of the enrollment decision: the known machines, and the conditions for a rule set.
 
 use std::sync::Arc;
 
 use api::meta::ObjectKey;
 use api::tinkerbell::Hardware;
 
-/// Annotation that says which workflow a rule set made for a machine: no second one is made while
-/// it is there, whatever became of the first.
+/// Annotation with the workflow that a rule set created for a machine. While the annotation exists,
+/// no second workflow is created, even if the first one was deleted.
 pub const ENROLLED: &str = "tinbox.dev/enrolled";
-/// Annotation of a machine that Cluster API Provider Tinkerbell is done with.
+/// Annotation of a machine that Cluster API Provider Tinkerbell has provisioned.
 pub const PROVISIONED: &str = "v1alpha1.tinkerbell.org/provisioned";
 /// Label of a machine that Cluster API Provider Tinkerbell has claimed.
 const CLAIMED: &str = "v1alpha1.tinkerbell.org/ownerName";
 
-/// The machines and workflows that are known.
+/// Index of known machines and workflows.
 pub trait KnownMachines: Send + Sync + 'static {
-    /// The machine that this agent runs on.
+    /// Returns the machine on which this agent runs.
     fn by_agent(&self, agent_id: &str) -> Option<Arc<Hardware>>;
-    /// Every machine.
+    /// Returns every known machine, in any order.
     fn all_hardware(&self) -> Vec<Arc<Hardware>>;
     /// True if machines may enroll on some network.
     fn enrolls(&self) -> bool;
@@ -29,8 +29,8 @@ pub trait KnownMachines: Send + Sync + 'static {
     fn has_open_workflow(&self, agent_id: &str) -> bool;
 }
 
-/// Decides if a rule set may make a workflow for a machine: its owner allows it, nobody has
-/// claimed it, and nothing was or is to be done to it.
+/// True if a rule set may create a workflow for a machine. The owner must allow it, no user may
+/// have claimed the machine, and no workflow may exist for it or have enrolled it before.
 pub fn may_enroll(hardware: &Hardware, has_workflow: bool) -> bool {
     let metadata = &hardware.metadata;
     hardware.spec.auto.enrollment_enabled

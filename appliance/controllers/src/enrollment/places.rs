@@ -1,4 +1,4 @@
-//! Room for machines that enroll themselves: how many, and how fast.
+//! Limits for machines that enroll themselves: their number and their rate.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,26 +9,27 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{AUTO_DISCOVERED, Hardware};
 use tokio::time::Instant;
 
-/// Machines that enrolled themselves and that no person or rule has taken up. For one more, the
-/// eldest goes.
+/// Maximum number of enrolled machines that no person and no rule has accepted. One more machine
+/// replaces the oldest one.
 pub const UNACCEPTED_MAX: usize = 64;
-/// Machines that become Hardware in one [`PERIOD`].
+/// Maximum number of machines that become Hardware in one [`PERIOD`].
 const RATE_MAX: usize = 10;
 const PERIOD: Duration = Duration::from_secs(60);
-/// Machines that wait for that, with at most 192 KiB each: those of 25 minutes. More are dropped,
-/// and enroll when their agents report again.
+/// Maximum number of waiting machines, each with a report of at most 192 KiB. 256 machines take 25
+/// minutes. Reports of further machines are dropped, and those machines enroll with their next
+/// report.
 const WAITING_MAX: usize = 256;
 
-/// The rate, and the reports of machines that wait.
+/// Rate limiter of enrollments, with the reports of waiting machines.
 #[derive(Default)]
 pub struct EnrollmentSlots {
-    /// The last enrollments, at most [`RATE_MAX`].
+    /// Times of the last enrollments, at most [`RATE_MAX`].
     begun: VecDeque<Instant>,
     waiting: VecDeque<AgentReport>,
 }
 
 impl EnrollmentSlots {
-    /// Takes a place, if there is one at this moment.
+    /// Takes a slot if the rate limit allows an enrollment now.
     pub fn take(&mut self, now: Instant) -> bool {
         while self.begun.front().is_some_and(|first| now.duration_since(*first) >= PERIOD) {
             self.begun.pop_front();
@@ -40,7 +41,8 @@ impl EnrollmentSlots {
         is_free
     }
 
-    /// Keeps the report of a machine until there is a place. False when too many wait.
+    /// Stores the report of a machine until a slot is free. Returns false if too many machines
+    /// wait.
     pub fn wait(&mut self, told: AgentReport) -> bool {
         if let Some(before) = self.waiting.iter_mut().find(|it| it.agent_id == told.agent_id) {
             *before = told;
@@ -53,7 +55,8 @@ impl EnrollmentSlots {
         has_room
     }
 
-    /// Waits for a place for the machine that has waited for longest; for ever when none waits.
+    /// Waits for a free slot, and returns the report of the longest waiting machine. Never returns
+    /// if no machine waits.
     pub async fn next(&mut self) -> AgentReport {
         if self.waiting.is_empty() {
             return std::future::pending().await;
@@ -68,8 +71,8 @@ impl EnrollmentSlots {
     }
 }
 
-/// The machines that go so that there is room for one more that enrolls itself, eldest first.
-/// `is_used` says whether a Workflow is for one.
+/// Returns the machines to delete so that one more can enroll, oldest first. `is_used` is true for
+/// a machine with a Workflow.
 pub fn beyond(all: &[Arc<Hardware>], is_used: impl Fn(&ObjectKey) -> bool) -> Vec<ObjectKey> {
     let is_unaccepted = |it: &&Arc<Hardware>| enrolled_itself(it) && !is_used(&it.key());
     let mut unaccepted: Vec<_> = all.iter().filter(is_unaccepted).collect();
@@ -78,7 +81,7 @@ pub fn beyond(all: &[Arc<Hardware>], is_used: impl Fn(&ObjectKey) -> bool) -> Ve
     unaccepted.iter().take(excess).map(|it| it.key()).collect()
 }
 
-/// True if nothing in the record is of a person.
+/// True if the record contains no data from a person.
 fn enrolled_itself(hardware: &Hardware) -> bool {
     let spec = &hardware.spec;
     hardware.metadata.labels.get(AUTO_DISCOVERED).is_some_and(|it| it == "true")
@@ -119,7 +122,7 @@ mod tests {
         all.push(machine(UNACCEPTED_MAX));
         let gone: Vec<_> = beyond(&all, |_| false).into_iter().map(|key| key.name).collect();
         assert_eq!(gone, ["discovery-000"]);
-        // What somebody uses or wrote is nothing that enrolled itself alone.
+        // A machine that is in use, or that a person has edited, is not deleted.
         assert_eq!(beyond(&all, |key| key.name == "discovery-007"), []);
         let mut accepted = machine(0).as_ref().clone();
         accepted.spec.bmc_ref = Some(Default::default());

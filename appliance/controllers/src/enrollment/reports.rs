@@ -1,5 +1,5 @@
-//! Reports of agents about their machines that wait: of each agent the latest. An agent reports
-//! once a boot, so a rack that is switched on at once must not lose a report.
+//! Queue of agent reports with the latest report of each agent. An agent reports once per boot, so
+//! no report may be lost when a whole rack is powered on.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agent_rpc::AgentReport;
 use tokio::sync::Notify;
 
-/// Agents whose word waits, above the number of machines that a box serves.
+/// Maximum number of agents in the queue, more than the number of machines that a box serves.
 const AGENTS_MAX: usize = 16_384;
 
-/// The reports that wait; clones share them.
+/// Queue of waiting reports. Clones share their data.
 #[derive(Clone, Default)]
 pub struct ReportQueue(Arc<Shared>);
 
@@ -22,7 +22,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Waiting {
-    /// Agents in the order in which they began to wait.
+    /// Agent IDs in the order of their first waiting report.
     order: VecDeque<String>,
     told: HashMap<String, AgentReport>,
 }
@@ -32,8 +32,8 @@ impl ReportQueue {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a report; a later one of an agent takes over what it does not say itself. Never waits.
-    /// False when too many agents wait.
+    /// Adds a report without waiting. A later report of an agent keeps the earlier values that it
+    /// does not contain. Returns false if the queue is full.
     pub fn add(&self, told: AgentReport) -> bool {
         let mut waiting = self.waiting();
         if let Some(before) = waiting.told.get_mut(&told.agent_id) {
@@ -51,14 +51,14 @@ impl ReportQueue {
         true
     }
 
-    /// Takes the report that has waited for longest.
+    /// Takes the report of the longest waiting agent.
     pub fn take(&self) -> Option<AgentReport> {
         let mut waiting = self.waiting();
         let agent_id = waiting.order.pop_front()?;
         waiting.told.remove(&agent_id)
     }
 
-    /// Waits for a report.
+    /// Waits for a report and takes it.
     pub async fn next(&self) -> AgentReport {
         loop {
             let added = self.0.added.notified();

@@ -1,7 +1,7 @@
-//! Rule sets: the Workflow of an agent that has none, by what it says of its machine.
+//! Rule sets that choose the Workflow of an agent by the attributes of its machine.
 //!
-//! The set with the most patterns that fit wins, of several the first by namespace and name. Names,
-//! label, annotation and owner are Tinkerbell's.
+//! The set with the most matching patterns wins. Of several such sets, the first by namespace and
+//! name wins. Names, label, annotation and owner are those of Tinkerbell.
 
 use api::core::Happening;
 use api::meta::ObjectKey;
@@ -14,30 +14,30 @@ use jiff::Timestamp;
 use objects::read;
 use serde_json::{Value, json};
 
-/// Longest name of a Workflow, in bytes: what upstream allows.
+/// Maximum length of a Workflow name in bytes, as upstream allows.
 const NAME_BYTES: usize = 63;
 
-/// What is wrong with a rule set, in a sentence.
+/// Error in a rule set, for its owner.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RuleMistake {
-    /// The rule set.
+    /// Key of the rule set.
     pub key: ObjectKey,
-    /// Its uid.
+    /// UID of the rule set.
     pub uid: String,
-    /// The version that was looked at.
+    /// Resource version of the rule set that contains the error.
     pub version: String,
-    /// What is wrong, where, and what to do.
+    /// Description of the error, its position, and the correction.
     pub sentence: String,
 }
 
 impl RuleMistake {
-    /// A mistake of this rule set.
+    /// Creates the error for a rule set.
     pub fn of(set: &WorkflowRuleSet, sentence: String) -> Self {
         let (uid, version) = (&set.metadata.uid, &set.metadata.resource_version);
         Self { key: set.key(), uid: uid.clone(), version: version.clone(), sentence }
     }
 
-    /// For the owner of the rule set.
+    /// Returns the event for the owner of the rule set.
     pub fn happening(&self, at: Timestamp) -> Happening {
         Happening {
             about: WORKFLOW_RULE_SET,
@@ -53,8 +53,8 @@ impl RuleMistake {
     }
 }
 
-/// The rule set for a machine with these attributes, and what is wrong with others: one with a
-/// pattern that is not understood makes nothing, as upstream has it.
+/// Returns the rule set for a machine with these attributes, and the errors of other sets. As in
+/// upstream, a set with an invalid pattern is never used.
 pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>, Vec<RuleMistake>) {
     let event = match Event::new(attributes) {
         Ok(event) => event,
@@ -85,7 +85,7 @@ pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>,
     (best, mistakes)
 }
 
-/// How many of its patterns fit.
+/// Returns the number of matching patterns.
 fn fitting(set: &WorkflowRuleSet, event: &Event) -> Result<usize, String> {
     let rules = &set.spec.rules;
     if rules.len() > RULES_MAX {
@@ -103,10 +103,10 @@ fn fitting(set: &WorkflowRuleSet, event: &Event) -> Result<usize, String> {
     Ok(count)
 }
 
-/// The Workflow that a rule set makes for an agent.
+/// Returns the Workflow that a rule set creates for an agent.
 ///
 /// # Errors
-/// A sentence about the rule set.
+/// The rule set is incomplete or has another namespace than the machine, as a sentence.
 pub fn workflow(
     set: &WorkflowRuleSet,
     agent_id: &str,
@@ -137,7 +137,7 @@ pub fn workflow(
         },
         "spec": { "templateRef": wanted.template.name, "hardwareMap": variables },
     });
-    // An owner in another namespace is none, and the collector would take the Workflow away.
+    // An owner in another namespace is invalid, and garbage collection would delete the Workflow.
     if *namespace == set.metadata.namespace {
         object["metadata"]["ownerReferences"] = json!([{
             "apiVersion": WORKFLOW_RULE_SET.api_version(),
@@ -168,11 +168,11 @@ pub fn workflow(
     Ok(object)
 }
 
-/// `enrollment-52-54-00-77-00-01`: upstream's name.
+/// Returns the Workflow name that upstream uses: `enrollment-52-54-00-77-00-01`.
 fn name(agent_id: &str) -> String {
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     let name: String = "enrollment-".chars().chain(agent_id.trim().chars().map(allowed)).collect();
-    // All of it is ASCII by now.
+    // The name contains only ASCII characters here, so any byte index is valid.
     name[..name.len().min(NAME_BYTES)].trim_end_matches('-').to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! What agents say, and what becomes of it.
+//! Tests of agent reports and their results.
 
 use agent_rpc::{AgentReport, Attributes, Block, Network};
 use api::identity::Verdict;

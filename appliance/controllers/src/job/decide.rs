@@ -1,4 +1,4 @@
-//! Which Task of a Job is next.
+//! Decision about the next Task of a Job.
 
 use std::time::Duration;
 
@@ -8,67 +8,67 @@ use jiff::Timestamp;
 use crate::runtime::Again;
 use crate::task::may_be_off;
 
-/// Finalizer of a Job that switches a machine off and on: a Job that is deleted in between stays
-/// until the machine is on.
+/// Finalizer of a Job that switches a machine off and on again. A Job that is deleted in between
+/// stays until the machine is on.
 pub const POWER_ON: &str = "tinbox.dev/power-on";
 
-/// The wait for a Machine that does not exist yet.
+/// Wait for a Machine that does not exist yet.
 const MACHINE_WAIT: Duration = Duration::from_secs(2);
 /// Time for which a Job without an owner is kept after its end.
 const KEPT: Duration = Duration::from_secs(24 * 3600);
-/// The wait for the Task of an earlier Job to go.
+/// Wait until the Task of an earlier Job is deleted.
 const DELETE_WAIT: Duration = Duration::from_millis(100);
 
-/// What there is.
+/// Objects on which a decision is based.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// The Job.
+    /// Job to decide about.
     pub job: Job,
-    /// Its Machine.
+    /// Machine of the Job, if it exists.
     pub machine: Option<Machine>,
-    /// Its Tasks by position.
+    /// Tasks of the Job by position.
     pub tasks: Vec<Option<Task>>,
-    /// The Workflow it was made for is there and not done; true for a Job of nobody's.
+    /// True if the Workflow of the Job exists and has not ended, or if the Job has no Workflow.
     pub wanted: bool,
-    /// Time since its end.
+    /// Time since the end of the Job.
     pub ended_for: Duration,
 }
 
-/// One thing to do.
+/// Step that changes one object.
 #[derive(Debug, PartialEq)]
 pub enum Step {
-    /// Write the status.
+    /// Writes the status of the Job.
     Status(RunStatus),
-    /// Make the Task at this position.
+    /// Creates the Task at this position.
     CreateTask {
-        /// Position.
+        /// Position in the Job's list of tasks.
         at: usize,
-        /// Its spec.
+        /// Spec of the Task.
         spec: Box<TaskSpec>,
     },
-    /// Remove a Task that an earlier Job of this name left.
+    /// Deletes a Task that an earlier Job of this name left.
     DeleteTask(String),
-    /// Add the finalizer [`POWER_ON`], or remove it.
+    /// Adds the finalizer [`POWER_ON`], or removes it.
     Hold(bool),
-    /// Remove the Job.
+    /// Deletes the Job after its retention time.
     DeleteJob,
 }
 
-/// The steps, and when to look again.
+/// Steps to carry out, and the time of the next run.
 #[derive(Debug, PartialEq)]
 pub struct Decision {
-    /// Steps, in order.
+    /// Steps in the order in which they run.
     pub steps: Vec<Step>,
-    /// When to look again.
+    /// Time of the next run.
     pub again: Again,
 }
 
-/// Name of the Task at a position (upstream rufio: `<job>-task-<index>`).
+/// Returns the name of the Task at a position (upstream rufio: `<job>-task-<index>`).
 pub fn task_name(job: &str, at: usize) -> String {
     format!("{job}-task-{at}")
 }
 
-/// What to do next for a Job.
+/// Returns the next steps for a Job.
 pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     let job = &observed.job;
     let is_held = job.metadata.finalizers.iter().any(|it| it == POWER_ON);
@@ -124,8 +124,8 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     end("Completed", format!("{} task(s) done", observed.tasks.len()))
 }
 
-/// Steps for a Job that has ended. A Job without an owner is removed after a while: nothing else
-/// ever removes it.
+/// Returns the steps for a Job that has ended. A Job without an owner is deleted after a day,
+/// because nothing else deletes it.
 fn ended(observed: &Observed, is_held: bool) -> Decision {
     let metadata = &observed.job.metadata;
     if is_held {
@@ -151,7 +151,7 @@ fn switches_off_and_on(job: &Job) -> bool {
     off.is_some_and(|off| job.spec.tasks[off..].iter().any(switches_on))
 }
 
-/// The machine may be off because of this Job, which is to switch it on again.
+/// True if this Job may have switched the machine off and will switch it on again.
 fn is_off(observed: &Observed) -> bool {
     let job = &observed.job;
     let own = |task: &&Task| {
@@ -180,7 +180,7 @@ fn start(observed: &Observed, at: usize, now: Timestamp) -> Decision {
     };
     let mut connection = machine.spec.connection.clone();
     if connection.auth_secret_ref.namespace.is_empty() {
-        // The Task may stand in another namespace than its Machine.
+        // The Task may be in another namespace than its Machine.
         connection.auth_secret_ref.namespace.clone_from(&machine.metadata.namespace);
     }
     let spec = TaskSpec { task: job.spec.tasks[at].clone(), connection };

@@ -1,4 +1,4 @@
-//! From a Machine's connection to a driver.
+//! Conversion of a Machine's connection to a driver.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use bmc::{Address, Credentials, Driver, Endpoint};
 
 use objects::{Objects, fetch};
 
-/// Opens drivers; a fake one in tests.
+/// Factory of drivers, replaced by a fake in tests.
 pub trait Drivers: Send + Sync + 'static {
-    /// The driver of one controller.
+    /// Returns the driver of one BMC.
     fn open(&self, endpoint: Endpoint) -> Arc<dyn Driver>;
 }
 
-/// The real drivers of crate `bmc`.
+/// Factory of the drivers in crate `bmc`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BmcDrivers;
 
@@ -25,10 +25,10 @@ impl Drivers for BmcDrivers {
     }
 }
 
-/// The driver a connection names, with the credentials its Secret holds.
+/// Returns the driver that a connection names, with the credentials from its Secret.
 ///
 /// # Errors
-/// As [`login`].
+/// The same errors as [`login`].
 pub async fn connect(
     objects: &dyn Objects,
     drivers: &dyn Drivers,
@@ -38,10 +38,11 @@ pub async fn connect(
     Ok(drivers.open(login(objects, connection, owner).await?))
 }
 
-/// Address and credentials of a connection.
+/// Returns address and credentials of a connection.
 ///
 /// # Errors
-/// A sentence: no driver, a missing Secret, a key it lacks, an option that names nothing.
+/// The connection has no driver, its Secret or a key of the Secret is missing, or an option is
+/// invalid.
 pub(super) async fn login(
     objects: &dyn Objects,
     connection: &Connection,

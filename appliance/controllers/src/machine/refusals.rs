@@ -1,5 +1,6 @@
-//! Controllers that refused to log in. Some lock the account, or its address, after a few refused
-//! logins, and each further one renews the lock: the same login is not tried again soon.
+//! BMCs that refused a login. Some BMCs lock the account or the client's address after a few
+//! refused logins, and each further login extends the lock. A refused login is therefore not
+//! repeated soon.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,12 +9,12 @@ use std::time::Duration;
 use api::meta::ObjectKey;
 use bmc::Endpoint;
 
-/// Wait after the first refusal; each further one doubles it.
+/// Wait after the first refusal, doubled by each further refusal.
 const FIRST: Duration = Duration::from_secs(300);
-/// Longest wait.
+/// Maximum wait after repeated refusals.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The refused logins of Machines.
+/// Refused logins by Machine.
 #[derive(Debug, Default)]
 pub struct Refusals(Mutex<HashMap<ObjectKey, Refused>>);
 
@@ -21,7 +22,7 @@ pub struct Refusals(Mutex<HashMap<ObjectKey, Refused>>);
 struct Refused {
     endpoint: Endpoint,
     wait: Duration,
-    /// Moment of the steady clock of the next attempt.
+    /// Time of the next attempt on the monotonic clock.
     until: Duration,
 }
 
@@ -30,14 +31,14 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True when this login was refused and is not to be tried yet. Another password, name or
-    /// address is another login.
+    /// True if this login was refused and must not be repeated yet. A login with another password,
+    /// name or address is allowed.
     pub fn holds(&self, machine: &ObjectKey, endpoint: &Endpoint, now: Duration) -> bool {
         let machines = self.machines();
         machines.get(machine).is_some_and(|it| it.endpoint == *endpoint && now < it.until)
     }
 
-    /// The controller refused this login.
+    /// Records that the BMC refused this login.
     pub fn refused(&self, machine: &ObjectKey, endpoint: Endpoint, now: Duration) {
         let mut machines = self.machines();
         let before = machines.remove(machine).filter(|it| it.endpoint == endpoint);
@@ -45,7 +46,7 @@ impl Refusals {
         machines.insert(machine.clone(), Refused { endpoint, wait, until: now + wait });
     }
 
-    /// The controller took the login, or the Machine is gone.
+    /// Removes the refusal after a successful login or the deletion of the Machine.
     pub fn forget(&self, machine: &ObjectKey) {
         self.machines().remove(machine);
     }

@@ -1,27 +1,27 @@
-//! Keys of the objects that are to be reconciled, in the order in which they are due. Each step
-//! takes logarithmic time.
+//! Queue of objects to reconcile, in the order of their due times. Each operation takes logarithmic
+//! time.
 
 use std::collections::{BTreeMap, HashMap};
 
 use api::meta::ObjectKey;
 use tokio::time::Instant;
 
-/// A moment, and a number that keeps keys of the same moment apart.
+/// Due time, and a number that makes turns of equal time unique.
 type Turn = (Instant, u64);
 
-/// The keys that wait, and those that are reconciled.
+/// Queue of waiting objects, with the objects that are being reconciled.
 #[derive(Default)]
 pub struct Queue {
     waiting: BTreeMap<Turn, ObjectKey>,
     turns: HashMap<ObjectKey, Turn>,
-    /// Keys that are reconciled, and the moment at which each is due again.
+    /// Keys of objects that are being reconciled, with the next due time of each.
     running: HashMap<ObjectKey, Option<Instant>>,
     number: u64,
 }
 
 impl Queue {
-    /// A key is due at a moment, or earlier if it was. One that is reconciled waits for the end of
-    /// that.
+    /// Schedules a key. An earlier due time is kept. A key that is being reconciled is scheduled
+    /// after the end of the reconcile.
     pub fn put(&mut self, key: ObjectKey, when: Instant) {
         if let Some(again) = self.running.get_mut(&key) {
             *again = Some(again.map_or(when, |earlier| earlier.min(when)));
@@ -39,7 +39,7 @@ impl Queue {
         self.turns.insert(key, turn);
     }
 
-    /// Takes the key that has been due for longest, to be reconciled.
+    /// Takes the key with the oldest due time for a reconcile.
     pub fn take(&mut self, now: Instant) -> Option<ObjectKey> {
         let first = self.waiting.first_entry().filter(|first| first.key().0 <= now)?;
         let key = first.remove();
@@ -48,14 +48,14 @@ impl Queue {
         Some(key)
     }
 
-    /// A key is not reconciled any more.
+    /// Ends the reconcile of a key.
     pub fn end(&mut self, key: &ObjectKey) {
         if let Some(Some(when)) = self.running.remove(key) {
             self.put(key.clone(), when);
         }
     }
 
-    /// When the next key is due.
+    /// Returns the due time of the next key.
     pub fn next(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(turn, _)| turn.0)
     }

@@ -87,7 +87,8 @@ async fn errors_are_retried_and_ticks_come() {
     task.abort();
 }
 
-/// Most objects take 10 s, as a BMC that does not answer; one takes no time and is due each 5 s.
+/// Reconciler with slow objects of 10 s, like a BMC that does not respond, and one quick object
+/// that is due every 5 s.
 struct Slow {
     quick: Mutex<Vec<Instant>>,
 }
@@ -126,7 +127,7 @@ async fn objects_that_are_slow_starve_no_other() {
     task.abort();
     let runs = slow.quick.lock().unwrap().clone();
     let gaps = runs.windows(2).map(|pair| pair[1] - pair[0]);
-    // All of those that were due before it, four at a time.
+    // The quick object may wait for all slow objects that were due before it, four at a time.
     assert!(gaps.max().unwrap() <= Duration::from_secs(5 + 40 / 4 * 10 + 10), "{}", runs.len());
     assert!(runs.len() >= 3600 / 115, "{}", runs.len());
 }

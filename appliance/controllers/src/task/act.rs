@@ -1,4 +1,4 @@
-//! Carries out a plan on a driver.
+//! Execution of a plan with a driver.
 
 use std::time::Duration;
 
@@ -7,33 +7,33 @@ use tokio::time::Instant;
 
 use super::decide::Plan;
 
-/// How long a power change may take to be confirmed before the attempt counts as failed.
+/// Maximum time until a power change must be confirmed.
 const POWER_CONFIRM: Duration = Duration::from_secs(60);
-/// How long an operating system may take to shut down.
+/// Maximum time for the shutdown of an operating system.
 const SHUT_DOWN: Duration = Duration::from_secs(300);
-/// Between two readings of the power state.
+/// Interval between two reads of the power state.
 const POLL: Duration = Duration::from_secs(1);
-/// Time in which a BMC that cycles takes the power away, and gives it back; some report the old
-/// state until then.
+/// Maximum time for each half of a power cycle: off, then on. Some BMCs report the old state until
+/// then.
 const CYCLE_STEP: Duration = Duration::from_secs(15);
 
-/// Why an attempt failed.
+/// Reason why an attempt failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// No way to the controller yet: its Secret is missing or wrong.
+    /// The BMC cannot be reached yet, because its Secret is missing or invalid.
     NotConnected(String),
-    /// The controller or the way to it.
+    /// The BMC or the connection to it failed.
     Bmc(bmc::Error),
     /// A command that must not be repeated was not carried out.
     NotDone(bmc::Error),
     /// A command that must not be repeated may have been carried out.
     Unknown(bmc::Error),
-    /// The operating system did not shut down.
+    /// The operating system did not shut down in time.
     StillOn,
 }
 
 impl Failure {
-    /// Another attempt may end better.
+    /// True if another attempt may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::NotConnected(_) => true,
@@ -69,8 +69,8 @@ impl From<bmc::Error> for Failure {
     }
 }
 
-/// Carries out `plan`; `sent` tells that an earlier attempt sent a command that must not be
-/// repeated. Returns what is now true, for people.
+/// Carries out `plan`. `sent` is true if an earlier attempt sent a command that must not be
+/// repeated. Returns a sentence about the result.
 pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, Failure> {
     let deadline = Instant::now() + POWER_CONFIRM;
     match plan {
@@ -91,7 +91,8 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
             })?;
             let was_off = action == PowerAction::Cycle && is_seen(driver, Power::Off).await;
             if was_off {
-                // It comes back by itself; a machine that does not is switched on.
+                // The BMC switches the machine on by itself. If it does not, `ensure` switches the
+                // machine on.
                 is_seen(driver, Power::On).await;
             }
             bmc::ensure(driver, Power::On, deadline).await?;
@@ -111,8 +112,8 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
     }
 }
 
-/// Waits until the power is read as `power` in a cycle. A BMC that cannot be read for a moment is
-/// read again.
+/// Waits during a cycle until the BMC reports `power`. Errors of the BMC are ignored until the
+/// timeout.
 async fn is_seen(driver: &dyn Driver, power: Power) -> bool {
     let deadline = Instant::now() + CYCLE_STEP;
     while Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! What an action asks of a controller, and what a failure means.
+//! Plan for an action, and the decision to retry after a failure.
 
 use std::time::Duration;
 
@@ -7,49 +7,49 @@ use bmc::{BootOverride, Power};
 
 use super::act::Failure;
 
-/// A Task that could not be carried out for this long has failed (upstream's limit too).
+/// Maximum age of a Task that is retried (upstream has the same limit).
 const LIMIT: Duration = Duration::from_secs(600);
-/// The wait after a controller did not answer.
+/// Wait after a failed attempt.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// Message of the condition `Running` of a Task that has begun.
 pub const BEGUN: &str = "begun";
-/// Message of the condition `Running` once an action that must not be repeated is on its way.
+/// Message of the condition `Running` after an action that must not be repeated was sent.
 pub const SENT: &str = "sent; not to be repeated";
-/// Message of the condition `Running` once the machine may be off because of this Task.
+/// Message of the condition `Running` once this Task may have switched the machine off.
 const OFF_SENT: &str = "power off sent";
 
-/// An action in the driver's terms.
+/// Action in the terms of a driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Plan {
-    /// Bring the power to this state and see it confirmed.
+    /// Changes the power to this state and confirms it.
     Reach(Power),
-    /// Ask the operating system to shut down and see the power off.
+    /// Requests a shutdown from the operating system, and confirms that the power is off.
     ShutDown,
-    /// Read the power state.
+    /// Reads the power state only.
     Read,
-    /// Off and on, or a hard reset: not to be repeated.
+    /// Power cycle or hard reset, which must not be repeated.
     Restart(bmc::PowerAction),
-    /// Choose where the next boot comes from.
+    /// Sets the device of the next boot.
     Boot(BootOverride),
 }
 
 impl Plan {
-    /// Doing it twice differs from doing it once.
+    /// True if repeating the action has another effect than doing it once.
     pub fn needs_mark(self) -> bool {
         matches!(self, Self::Restart(_))
     }
 
-    /// The machine is left without power.
+    /// True if the action leaves the machine without power.
     pub fn takes_power(self) -> bool {
         matches!(self, Self::Reach(Power::Off) | Self::ShutDown)
     }
 }
 
-/// The plan of an action.
+/// Returns the plan of an action.
 ///
 /// # Errors
-/// A sentence when the action names nothing, or something no driver here can do.
+/// The action is empty, or no driver supports it. The error is a sentence.
 pub fn plan(action: &Action) -> Result<Plan, String> {
     if let Some(power) = action.power_action {
         return Ok(match power {
@@ -90,24 +90,24 @@ fn device(device: BootDevice) -> bmc::BootDevice {
     }
 }
 
-/// The action is on its way, perhaps from before a restart of the box.
+/// True if the action was sent, possibly before a restart of the box.
 pub fn sent(status: &RunStatus) -> bool {
     status.condition("Running").is_some_and(|running| running.message == SENT)
 }
 
-/// The machine may be off because of a Task with this status and an action that takes power. A
-/// machine that was off before is not.
+/// True if a Task with this status, and an action that removes power, may have switched the machine
+/// off. False for a machine that was off before.
 pub fn may_be_off(status: &RunStatus) -> bool {
     status.condition("Running").is_some_and(|running| running.message == OFF_SENT)
 }
 
-/// Writes down that the machine may be off from now on.
+/// Records that the machine may be off from now on.
 pub fn set_off_sent(status: &mut RunStatus) {
     status.set("Running", OFF_SENT);
 }
 
-/// The wait before the next attempt of a Task that began so long ago, or `None` when there is to be
-/// none.
+/// Returns the wait before the next attempt of a Task of this age, or `None` for no further
+/// attempt.
 pub fn after(failure: &Failure, age: Duration) -> Option<Duration> {
     (failure.is_transient() && age < LIMIT).then_some(RETRY)
 }

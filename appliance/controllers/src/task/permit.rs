@@ -1,8 +1,8 @@
-//! The last check before a command that takes a machine's power away.
+//! Last check before a command that removes a machine's power.
 //!
-//! A BMC that was away for minutes may answer long after a Task began, when nobody wants the
-//! machine off any more. So the command's Job is looked up again right before each sending, and the
-//! sending is written down: a Job that has switched its machine off goes on until it is on again.
+//! A BMC that was unreachable for minutes may respond long after a Task began, when the command is
+//! no longer wanted. The Job is therefore read again right before each command. The command is also
+//! recorded first: a Job that has switched its machine off continues until the machine is on again.
 
 use api::bmc::{TASK, Task};
 use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
@@ -10,13 +10,13 @@ use bmc::{BootOverride, Driver, Error, Pending, Power, PowerAction};
 use super::{TaskReconciler, decide};
 use objects::{ObjectError, fetch};
 
-/// A driver that sends a command that takes power only for a Task that is still wanted.
+/// Driver that sends a command which removes power only while the Task is wanted.
 pub struct Permitted<'a> {
-    /// The driver to the machine's BMC.
+    /// Driver of the machine's BMC.
     pub driver: &'a dyn Driver,
-    /// The reconciler of the Task.
+    /// Reconciler that runs the Task.
     pub tasks: &'a TaskReconciler,
-    /// The Task that is carried out.
+    /// Task that is carried out.
     pub task: &'a Task,
 }
 
@@ -30,7 +30,7 @@ impl Permitted<'_> {
         }
     }
 
-    /// Checks that the Task is wanted and writes down that its machine may be off.
+    /// Checks that the Task is wanted, and records that its machine may be off.
     async fn write_down(&self) -> Result<bool, ObjectError> {
         let key = self.task.key();
         let current: Task = fetch(self.tasks.objects.as_ref(), TASK, &key).await?;

@@ -56,7 +56,7 @@ impl World {
         Self { memory, fake: Fake::new(power), clock, key }
     }
 
-    /// A fresh reconciler each time, as after a restart.
+    /// Runs a new reconciler each time, as after a restart.
     async fn once(&self) -> Again {
         let reconciler = TaskReconciler {
             objects: self.memory.clone(),
@@ -67,7 +67,7 @@ impl World {
         reconciler.reconcile(&self.key).await.unwrap()
     }
 
-    /// Makes the Task one of a Job with this metadata.
+    /// Makes the Task belong to a Job with this metadata.
     fn of_job(&self, mut metadata: Value) {
         metadata["name"] = json!("j");
         metadata["namespace"] = json!("default");
@@ -79,7 +79,7 @@ impl World {
         self.memory.put(TASK, task);
     }
 
-    /// Message of the last condition.
+    /// Returns the message of the last condition.
     fn message(&self) -> String {
         let task = self.memory.peek(TASK, "t").unwrap();
         let last = task["status"]["conditions"].as_array().and_then(|all| all.last());
@@ -194,7 +194,7 @@ async fn a_job_that_is_deleted_takes_no_power() {
         assert!(world.fake.actions().is_empty(), "{action}");
         assert_eq!(world.conditions(), ["Failed"]);
     }
-    // It gives back what it took.
+    // A Job that is deleted still restores power.
     let world = World::new(json!({ "powerAction": "on" }), Power::Off);
     world.of_job(json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
     world.once().await;
@@ -202,7 +202,7 @@ async fn a_job_that_is_deleted_takes_no_power() {
     assert_eq!(world.fake.actions(), [PowerAction::On]);
 }
 
-/// The BMC was away while the Job was deleted, and answers again.
+/// The Job is deleted while the BMC is unreachable, and then the BMC responds again.
 #[tokio::test(start_paused = true)]
 async fn the_job_is_looked_up_right_before_power_is_taken() {
     let world = World::new(json!({ "powerAction": "off" }), Power::On);

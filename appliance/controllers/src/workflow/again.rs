@@ -1,4 +1,4 @@
-//! Another attempt of a workflow that failed or timed out.
+//! Further attempts of a workflow that failed or timed out.
 
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use super::observe::Observed;
 use super::request::CANCELLED;
 use super::rescue;
 
-/// Condition of a workflow that is about to be tried again.
+/// Condition of a workflow that waits for its next attempt.
 const RETRYING: &str = "Retrying";
-/// How long an agent has to be heard after another attempt began before its machine is booted:
-/// ours ask every two seconds, upstream's every five.
+/// Time for an agent to send a request after another attempt began, before its machine is booted.
+/// Tinbox agents send one every two seconds, upstream agents every five.
 const HEARD_WITHIN: Duration = Duration::from_secs(15);
 
-/// What is due after the end: tidying up, then another attempt when its time has come.
+/// Returns the steps after the end of a workflow: cleanup, then another attempt when it is due.
 pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     if let Some(decision) = boot::tidy(observed, now) {
         return decision;
@@ -53,7 +53,8 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     Decision { steps, again: Some(left + Duration::from_millis(100)) }
 }
 
-/// Begin another attempt. The boot Jobs of the last go, so that this one's may have their names.
+/// Begins another attempt. The boot Jobs of the last attempt are deleted, so that the new Jobs can
+/// use their names.
 pub fn retry(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let options = &workflow.spec.boot_options;
@@ -76,17 +77,17 @@ pub fn retry(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) ->
     Decision { steps, again: None }
 }
 
-/// Whether the machine of a later attempt is in the agent OS already.
+/// Presence of the agent in a later attempt.
 pub enum Agent {
-    /// It is, or it is not the box's to boot.
+    /// The agent is running, or the box does not boot this machine.
     There,
-    /// It may be: it is not heard of yet, and this long it has.
+    /// The agent has not sent a request yet, and has this much time left.
     Unheard(Duration),
-    /// It is not.
+    /// The agent is not running.
     Gone,
 }
 
-/// Look for the agent of a later attempt; a first attempt always boots its machine.
+/// Checks if the agent of a later attempt is running. A first attempt always boots its machine.
 pub fn agent(observed: &Observed) -> Agent {
     let Some(begun) = observed.workflow.status.attempt_start else { return Agent::Gone };
     let begun = observed.moments.at(begun);

@@ -1,4 +1,4 @@
-//! Carries out the steps of a decision.
+//! Execution of the steps of a decision.
 
 use api::bmc::{JOB, JobSpec, SecretRef};
 use api::core::Happening;
@@ -78,7 +78,7 @@ impl WorkflowReconciler {
     }
 }
 
-/// The Hardware with `allowPXE` set on every interface.
+/// Returns the Hardware with `allowPXE` set on every interface.
 fn allow_netboot(mut hardware: Value, allow: bool) -> Value {
     let interfaces = hardware.pointer_mut("/spec/interfaces").and_then(Value::as_array_mut);
     for interface in interfaces.into_iter().flatten() {

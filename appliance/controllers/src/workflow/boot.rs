@@ -1,5 +1,5 @@
-//! Bringing a machine into the agent OS and leaving no trace after, as upstream's
-//! workflow controller does it.
+//! Boot of a machine into the agent OS, and the cleanup afterwards, as in upstream's workflow
+//! controller.
 
 use std::time::Duration;
 
@@ -12,28 +12,28 @@ use super::again::{self, Agent};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
 
-/// The wait for a Job of an earlier Workflow to go.
+/// Wait until the Job of an earlier Workflow is deleted.
 const DELETE_WAIT: Duration = Duration::from_millis(200);
 
-/// Condition of a Workflow whose machine was left as it must be after the run.
+/// Condition of a Workflow whose machine was cleaned up after the run.
 const TIDIED_UP: &str = "TidiedUp";
 
-/// How far a boot Job is.
+/// Progress of a boot Job.
 pub enum Progress {
-    /// Steps are due.
+    /// Steps must be carried out first.
     Due(Decision),
-    /// It runs.
+    /// The Job is still running.
     Runs,
-    /// It ended well.
+    /// The Job ended without an error.
     Completed,
-    /// It failed, with why.
+    /// The Job failed, with the reason.
     Failed(String),
 }
 
-/// Name of the Job before the run, and the actions in it.
+/// Returns name and actions of the Job before the run.
 ///
 /// # Errors
-/// A sentence when the boot mode cannot be carried out for this machine.
+/// The machine does not support the boot mode. The error is a sentence.
 fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, String> {
     let workflow = &observed.workflow;
     let name = &workflow.metadata.name;
@@ -50,7 +50,7 @@ fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, S
     }
 }
 
-/// Name of the Job after the run, and the actions in it.
+/// Returns name and actions of the Job after the run.
 fn post_job(workflow: &Workflow) -> Option<(String, Vec<Action>)> {
     let options = &workflow.spec.boot_options;
     let actions = match options.boot_mode {
@@ -65,7 +65,7 @@ fn post_job(workflow: &Workflow) -> Option<(String, Vec<Action>)> {
     (!actions.is_empty()).then_some((name, actions))
 }
 
-/// Upstream's name of the Job after the run.
+/// Returns upstream's name of the Job after the run.
 fn post_name(workflow: &Workflow) -> Option<String> {
     let name = &workflow.metadata.name;
     match workflow.spec.boot_options.boot_mode? {
@@ -75,12 +75,13 @@ fn post_name(workflow: &Workflow) -> Option<String> {
     }
 }
 
-/// Whether a Job is the one after the run: it alone is wanted when the Workflow has ended.
+/// True if a Job is the one after the run, the only Job that is wanted after the Workflow has
+/// ended.
 pub fn is_post_job(workflow: &Workflow, job: &str) -> bool {
     post_name(workflow).is_some_and(|name| name == job)
 }
 
-/// Off, next boot from the network, on: upstream's netboot Job.
+/// Returns the actions of upstream's netboot Job: power off, network boot once, power on.
 pub fn netboot(observed: &Observed) -> Vec<Action> {
     let power = |action| Action { power_action: Some(action), ..Action::default() };
     let efi_boot = observed.hardware.as_ref().is_some_and(|hardware| hardware.spec.uefi());
@@ -89,7 +90,7 @@ pub fn netboot(observed: &Observed) -> Vec<Action> {
     vec![power(PowerAction::Off), boot, power(PowerAction::On)]
 }
 
-/// Names of every boot Job this Workflow may have made.
+/// Returns the names of all boot Jobs that this Workflow may have created.
 pub fn job_names(workflow: &Workflow) -> Vec<String> {
     let name = &workflow.metadata.name;
     let mut names = vec![format!("netboot-{name}"), format!("customboot-preparing-{name}")];
@@ -101,7 +102,7 @@ pub fn job_names(workflow: &Workflow) -> Vec<String> {
     names
 }
 
-/// Before the run: permit network boot, then run the boot Job.
+/// Prepares the run: allows network boot, then runs the boot Job.
 pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let fail = |message: String| {
@@ -145,7 +146,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     }
 }
 
-/// After the last action: forbid network boot, then run the post Job.
+/// Ends the run after the last action: forbids network boot, then runs the post Job.
 pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
     if let Some(decision) = tidy(observed, now) {
         return decision;
@@ -155,9 +156,9 @@ pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
     Decision { steps, again: None }
 }
 
-/// What a run leaves undone, whichever way it ended: after a failure too a machine must not be
-/// permitted to boot from the network, nor keep the medium it was booted from. Upstream leaves it
-/// so, and the machine loops. Its condition says that it is done, so that it is done once.
+/// Cleans up after a run, also after a failure. The machine must not boot from the network again,
+/// nor keep its boot medium. Upstream omits this after a failure, and the machine loops. A
+/// condition records the cleanup, so that it runs once.
 pub fn tidy(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let workflow = &observed.workflow;
     let status = &workflow.status;
@@ -229,7 +230,7 @@ fn with_step_condition(
     steps
 }
 
-/// The bookkeeping of a Job that has completed.
+/// Returns the status with the completed Job recorded.
 pub fn completed(status: &WorkflowStatus, name: &str, now: Timestamp) -> WorkflowStatus {
     let message = format!("job {name} complete");
     let mut status = with_condition(status, "BootJobComplete", true, "Complete", &message, now);
@@ -237,7 +238,7 @@ pub fn completed(status: &WorkflowStatus, name: &str, now: Timestamp) -> Workflo
     status
 }
 
-/// Bring a Job of this Workflow into being and follow it.
+/// Creates a Job of this Workflow and returns its progress.
 pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progress {
     let workflow = &observed.workflow;
     let job = observed.job(name);
@@ -245,7 +246,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
         job.metadata.owner_references.iter().any(|owner| owner.uid == workflow.metadata.uid)
     };
     match job {
-        // Its name is free in a moment.
+        // The Job is being deleted, and its name is free soon.
         Some(job) if job.metadata.deletion_timestamp.is_some() => {
             Progress::Due(Decision::later(DELETE_WAIT))
         }
@@ -259,7 +260,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
             Progress::Failed(failed.map_or_else(String::new, |it| it.message.clone()))
         }
         Some(job) if !workflow.status.boot_options.jobs.contains_key(name) => {
-            // Created just before a crash: take it into the books.
+            // The Job was created just before a crash and is recorded now.
             let steps = vec![Step::Status(Box::new(booked(workflow, name, &job.metadata.uid)))];
             Progress::Due(Decision { steps, again: None })
         }

@@ -1,8 +1,8 @@
-//! How long something may still take, by a clock that nobody can set.
+//! Remaining times of workflows, measured with a monotonic clock.
 //!
-//! A deadline is stored as a time of day, which survives a restart of the box; from the moment it
-//! is first seen in this life of the box it is counted down by the steady clock. So a box whose
-//! clock is set, forward or back by years, ends nothing early and nothing late.
+//! A deadline is stored as a time of day, which survives a restart of the box. After it was first
+//! read in a run of the box, the monotonic clock counts the remaining time. Setting the clock,
+//! forward or back by years, therefore does not change any timeout.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -14,28 +14,28 @@ use api::tinkerbell::WorkflowStatus;
 use jiff::{SignedDuration, Timestamp};
 use stdx::Clock;
 
-/// What a deadline found past when it is first seen is given: after a restart of the box, the time
-/// in which agents deliver what they could not report. Never more than the limit itself.
+/// Minimum remaining time of a deadline when it is first read, but never more than the limit
+/// itself. After a restart of the box, agents need this time to deliver waiting reports.
 const GRACE: Duration = Duration::from_secs(60);
 
-/// How long there is left; zero when the time is up, `None` where there is no limit.
+/// Remaining times. Zero means that the time is up, `None` that there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Left {
-    /// For the action that runs.
+    /// Remaining time of the running action.
     pub action: Option<Duration>,
-    /// For the whole.
+    /// Remaining time of the whole workflow.
     pub whole: Option<Duration>,
 }
 
-/// The deadlines of every workflow that has one. Kept in memory.
+/// Deadlines of all workflows with a limit, kept in memory.
 #[derive(Debug, Default)]
 pub struct Deadlines(Mutex<HashMap<ObjectKey, [Option<Seen>; 2]>>);
 
-/// A deadline that was seen.
+/// Deadline that was read in this run of the box.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     deadline: Timestamp,
-    /// The moment of the steady clock that stands for it.
+    /// Time on the monotonic clock at which the deadline passes.
     due: Duration,
 }
 
@@ -48,7 +48,7 @@ impl Seen {
 }
 
 impl Deadlines {
-    /// What is left to a workflow.
+    /// Returns the remaining times of a workflow.
     pub fn left(&self, key: &ObjectKey, status: &WorkflowStatus, clock: &dyn Clock) -> Left {
         let secs = |secs: i64| Duration::from_secs(u64::try_from(secs).unwrap_or(0));
         let action = running(status).and_then(|at| {
@@ -75,13 +75,13 @@ impl Deadlines {
         Left { action: left[0], whole: left[1] }
     }
 
-    /// Forget a workflow that is gone.
+    /// Removes a workflow that was deleted.
     pub fn forget(&self, key: &ObjectKey) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 }
 
-/// The global deadline of a workflow that stood still for `pause`.
+/// Returns the global deadline of a workflow that was paused for `pause`.
 pub fn later(stop: Option<Timestamp>, pause: SignedDuration) -> Option<Timestamp> {
     let pause = pause.max(SignedDuration::ZERO);
     stop.map(|stop| stop.saturating_add(pause).unwrap_or(Timestamp::MAX))

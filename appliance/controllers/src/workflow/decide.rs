@@ -1,4 +1,4 @@
-//! What is next for a Workflow. Pure.
+//! Decision about the next steps of a Workflow, as a pure function.
 
 use std::time::Duration;
 
@@ -12,63 +12,63 @@ use jiff::Timestamp;
 use super::observe::Observed;
 use super::{Patience, again, boot, installer, request, rescue};
 
-/// The wait for a Template or Hardware that does not exist yet.
+/// Wait for a Template or Hardware that does not exist yet.
 const MISSING_WAIT: Duration = Duration::from_secs(2);
 
-/// Condition of a Workflow that stands in the queue for its machine.
+/// Condition of a Workflow that waits for another one on its machine.
 const WAITING: &str = "Waiting";
-/// Between two looks at the Workflow ahead.
+/// Interval between two checks of the Workflow ahead.
 const QUEUE_WAIT: Duration = Duration::from_secs(2);
 
-/// One thing to do.
+/// Step that changes one object.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Write the status.
+    /// Writes the status of the Workflow.
     Status(Box<WorkflowStatus>),
-    /// Permit or forbid network boot on every interface of the Hardware.
+    /// Allows or forbids network boot on every interface of the Hardware.
     AllowNetboot(bool),
-    /// Make a boot Job.
+    /// Creates a boot Job.
     CreateJob {
-        /// Name.
+        /// Name of the Job.
         name: String,
-        /// Actions, in order.
+        /// BMC actions in the order in which they run.
         actions: Vec<api::bmc::Action>,
     },
-    /// Remove a Job that an earlier Workflow of this name left.
+    /// Deletes a Job that an earlier Workflow of this name left.
     DeleteJob(String),
-    /// Tell people.
+    /// Records an event for operators.
     Tell {
-        /// Stable code.
+        /// Stable code for the reason.
         reason: &'static str,
-        /// Sentence.
+        /// Message of the event as a sentence.
         message: String,
-        /// Something to look at.
+        /// True if an operator should act.
         warning: bool,
     },
 }
 
-/// The steps, and when to look again.
+/// Steps to carry out, and the time of the next run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Decision {
-    /// Steps, in order.
+    /// Steps in the order in which they run.
     pub steps: Vec<Step>,
-    /// When to look again without a signal.
+    /// Wait until the next run without a signal.
     pub again: Option<Duration>,
 }
 
 impl Decision {
-    /// Nothing to do until a signal.
+    /// Returns no steps, and waits for a signal.
     pub fn rest() -> Self {
         Self::default()
     }
 
-    /// Nothing to do until then.
+    /// Returns no steps, and waits for this time.
     pub fn later(again: Duration) -> Self {
         Self { steps: Vec::new(), again: Some(again) }
     }
 }
 
-/// What is next for a Workflow; `id` gives a fresh identifier each time.
+/// Returns the next steps of a Workflow. `id` returns a new identifier for each call.
 pub fn decide(
     observed: &Observed,
     patience: Patience,
@@ -103,7 +103,7 @@ pub fn decide(
     }
 }
 
-/// What is due while another Workflow is to be done with the machine first.
+/// Returns the steps while another Workflow uses the machine first.
 fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     if let Some(ahead) = &observed.ahead {
@@ -121,7 +121,8 @@ fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     None
 }
 
-/// The status moved by `event`, with a sentence about it; nothing when the event changes nothing.
+/// Returns the steps for a state change by `event`, with a message. No steps if the event changes
+/// nothing.
 pub fn moved(
     workflow: &Workflow,
     event: Event,
@@ -136,7 +137,7 @@ pub fn moved(
     vec![Step::Status(Box::new(status)), Step::Tell { reason, message, warning }]
 }
 
-/// `status` with a condition set; its time moves only when it changes.
+/// Returns `status` with a condition set. The condition's time changes only with its value.
 pub fn with_condition(
     status: &WorkflowStatus,
     kind: &str,
@@ -197,7 +198,7 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
                 steps.push(Step::Status(Box::new(status)));
                 steps.push(Step::Tell { reason: "NotRendered", message: why, warning: true });
             }
-            // A Template or Hardware that appears later is found: the order of creation is free.
+            // The order of creation is free, so a Template or Hardware may appear later.
             Decision { steps, again: Some(MISSING_WAIT) }
         }
     }
@@ -238,8 +239,8 @@ fn watch(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
     Decision { again: left.into_iter().flatten().min(), ..decision }
 }
 
-/// The end of an action whose time is up by the box's clock: its agent keeps the same limit, so it
-/// is gone, or cannot be believed.
+/// Ends an action whose time is up by the box's clock. The agent has the same limit, so it is gone
+/// or does not work correctly.
 pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
     observed.left.action.filter(|left| left.is_zero())?;
     let status = &observed.workflow.status;

@@ -1,19 +1,20 @@
-//! Actions with the image `osie-installer`: Tinkerbell's first installer read from the metadata of
-//! its machine what to install and where to. Here it is `image2disk` with those settings.
+//! Settings of actions with the image `osie-installer`. This first installer of Tinkerbell read the
+//! image and the disk from the metadata of its machine. Tinbox runs `image2disk` with these
+//! settings.
 
 use api::document::{Document, repository};
 use api::tinkerbell::Hardware;
 
-/// Repository name of the image.
+/// Name of the image repository.
 const IMAGE: &str = "osie-installer";
 const SOURCE: &str = "IMG_URL";
 const DISK: &str = "DEST_DISK";
 
-/// Fills in the settings that such actions leave out.
+/// Adds the missing settings of such actions.
 ///
 /// # Errors
-/// A sentence for the first action that names no image to install, or no disk: before anything of
-/// the workflow is done, for an action ahead may erase the disk.
+/// The first action without an image or a disk, as a sentence. The check runs before the workflow
+/// begins, because an earlier action may erase the disk.
 pub fn complete(document: &mut Document, hardware: Option<&Hardware>) -> Result<(), String> {
     for task in &mut document.tasks {
         for action in &mut task.actions {
@@ -45,14 +46,14 @@ pub fn complete(document: &mut Document, hardware: Option<&Hardware>) -> Result<
     Ok(())
 }
 
-/// The image of the machine's operating system, where it is a URL.
+/// Returns the image of the machine's operating system if it is a URL.
 fn image(hardware: Option<&Hardware>) -> Option<String> {
     let instance = hardware?.spec.metadata.as_ref()?.instance.as_ref()?;
     let tag = &instance.operating_system.as_ref()?.image_tag;
     ["http://", "https://"].iter().any(|scheme| tag.starts_with(scheme)).then(|| tag.clone())
 }
 
-/// The machine's first disk.
+/// Returns the first disk of the machine.
 fn disk(hardware: Option<&Hardware>) -> Option<String> {
     let disk = hardware?.spec.disks.first()?;
     (!disk.device.is_empty()).then(|| disk.device.clone())

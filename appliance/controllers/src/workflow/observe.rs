@@ -1,4 +1,4 @@
-//! What there is around a Workflow.
+//! Objects and facts on which the decision about a Workflow is based.
 
 use api::bmc::{JOB, Job, MACHINE, Machine, TASK, Task};
 use api::meta::ObjectKey;
@@ -16,45 +16,45 @@ use crate::job::task_name;
 use crate::task::may_be_off;
 use objects::{ObjectError, fetch, find, read};
 
-/// A Workflow with everything a decision about it needs.
+/// Workflow with all inputs of a decision.
 #[derive(Debug, Clone)]
 pub struct Observed {
-    /// The Workflow.
+    /// Workflow to decide about.
     pub workflow: Workflow,
-    /// Its Template, when there is one.
+    /// Template of the Workflow, if it exists.
     pub template: Option<Template>,
-    /// Its Hardware, when there is one.
+    /// Hardware of the Workflow, if it exists.
     pub hardware: Option<Hardware>,
-    /// The Hardware as stored, for templates and for writing it back whole.
+    /// Hardware as stored, for templates and for writing it back unchanged.
     pub hardware_json: Value,
-    /// What the Hardware refers to, where it is about to be rendered.
+    /// Objects that the Hardware refers to, read only before rendering.
     pub referred: Referred,
-    /// Its boot Jobs by name, those that exist.
+    /// Existing boot Jobs of the Workflow.
     pub jobs: Vec<Job>,
-    /// Names of those boot Jobs that may have switched the machine off.
+    /// Names of boot Jobs that may have switched the machine off.
     pub off_jobs: Vec<String>,
-    /// Its agent's last sign of life.
+    /// Liveness of the Workflow's agent.
     pub life: Life,
-    /// Its machine's BMC did not answer when it was last asked.
+    /// True if the machine's BMC did not respond to its last request.
     pub bmc_away: bool,
-    /// Its machine's BMC says that the machine is off.
+    /// True if the machine's BMC reports that the machine is off.
     pub powered_off: bool,
-    /// A Workflow that is to be done with the same Hardware first.
+    /// Name of the Workflow that uses the same Hardware first, if any.
     pub ahead: Option<String>,
-    /// How long its action and the whole may still take.
+    /// Remaining times of the action and of the whole Workflow.
     pub left: Left,
-    /// The times in the Workflow and its Jobs, and the moment of this look.
+    /// Times in the Workflow and its Jobs, and the time of this look.
     pub moments: Moments,
 }
 
 impl Observed {
-    /// The boot Job of this name.
+    /// Returns the boot Job with this name.
     pub fn job(&self, name: &str) -> Option<&Job> {
         self.jobs.iter().find(|job| job.metadata.name == name)
     }
 }
 
-/// The times that decisions compare.
+/// Returns the times that decisions compare.
 fn times(workflow: &Workflow, jobs: &[Job]) -> Vec<Timestamp> {
     let status = &workflow.status;
     let of_jobs = jobs.iter().flat_map(|job| {
@@ -130,7 +130,7 @@ impl WorkflowReconciler {
         })
     }
 
-    /// A Job that runs may have switched its machine off.
+    /// True if a running Job may have switched its machine off.
     async fn is_off(&self, job: &Job) -> Result<bool, ObjectError> {
         for at in 0..job.spec.tasks.len() {
             let name = task_name(&job.metadata.name, at);
@@ -146,8 +146,8 @@ impl WorkflowReconciler {
         Ok(false)
     }
 
-    /// The Workflow this one waits for. Asked only until this one begins: later it is this one
-    /// that others wait for.
+    /// Returns the Workflow for which this one waits. After this Workflow has begun, it waits for
+    /// no other.
     async fn ahead(&self, workflow: &Workflow) -> Result<Option<String>, ObjectError> {
         let waits = matches!(workflow.status.state, State::Preparing | State::Pending)
             && !queue::begun(&workflow.status);
@@ -157,7 +157,8 @@ impl WorkflowReconciler {
         let others = self.of_its_machine(workflow).await?;
         Ok(queue::ahead(workflow, others.iter()).map(str::to_owned))
     }
-    /// Every Workflow of the same Hardware. One that cannot be read holds up nobody.
+    /// Returns all Workflows of the same Hardware. An unreadable Workflow is ignored, so that it
+    /// does not block the others.
     async fn of_its_machine(&self, workflow: &Workflow) -> Result<Vec<Workflow>, ObjectError> {
         let objects = self.objects.as_ref();
         let (namespace, hardware) = (&workflow.metadata.namespace, &workflow.spec.hardware_ref);

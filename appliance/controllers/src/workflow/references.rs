@@ -1,4 +1,4 @@
-//! What a Template sees as `.references`: the objects that its Hardware names.
+//! Objects that a Template reads as `.references`, named by its Hardware.
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{REFERENCES_MAX, Reference};
@@ -7,26 +7,26 @@ use serde_json::{Map, Value};
 use super::WorkflowReconciler;
 use objects::{ObjectError, Pending};
 
-/// Follows references of Hardware.
+/// Reader of the objects to which a Hardware refers.
 pub trait References: Send + Sync + 'static {
-    /// The object that Hardware `from` names.
+    /// Reads the object that Hardware `from` names.
     ///
     /// # Errors
-    /// [`ObjectError::Invalid`] where `from` may not show it to its templates.
+    /// [`ObjectError::Invalid`] if `from` may not give the object to its templates.
     fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value>;
 }
 
-/// What the references of a Hardware lead to.
+/// Objects to which a Hardware refers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Referred {
-    /// The objects, by the names that the Hardware gives them.
+    /// Objects by the names that the Hardware gives them.
     pub objects: Map<String, Value>,
-    /// Why the others are not among them, in sentences.
+    /// Reasons for missing objects, as sentences.
     pub missing: Vec<String>,
 }
 
 impl Referred {
-    /// Why a template is not rendered, with what it may have looked for in vain.
+    /// Returns the reason of a rendering error together with the missing objects.
     pub fn explained(&self, why: String) -> String {
         match self.missing.is_empty() {
             true => why,
@@ -36,7 +36,7 @@ impl Referred {
 }
 
 impl WorkflowReconciler {
-    /// Follows the references of a workflow's Hardware.
+    /// Reads the references of a workflow's Hardware.
     pub(super) async fn refer(
         &self,
         workflow: &ObjectKey,

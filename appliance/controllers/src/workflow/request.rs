@@ -1,8 +1,8 @@
-//! What people ask of a workflow that is under way: cancel, retry, pause, resume.
+//! Requests of users for a running workflow: cancel, retry, pause, resume.
 //!
-//! Cancel and retry are annotations, which every client carries through; the value that was
-//! answered last is kept in the status, written together with what was done about it, so that no
-//! request is answered twice, whatever restarts in between.
+//! Cancel and retry are annotations, which every client preserves. The status stores the value of
+//! the last handled request, in the same write as its effect. A request is therefore never handled
+//! twice, even after a restart.
 
 use api::state::attempt;
 use api::state::workflow::Event;
@@ -16,12 +16,12 @@ use super::decide::{Decision, Step, with_condition};
 use super::observe::Observed;
 use super::{again, clocks};
 
-/// Condition of a workflow in which nothing new is begun.
+/// Condition of a workflow that is paused and starts nothing new.
 const PAUSED: &str = "Paused";
-/// Condition of a workflow that somebody ended.
+/// Condition of a workflow that a user cancelled.
 pub const CANCELLED: &str = "Cancelled";
 
-/// What is due because somebody asked; `None` when all was answered.
+/// Returns the steps for a new request, or `None` if all requests are handled.
 pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let workflow = &observed.workflow;
     let status = &workflow.status;
@@ -52,7 +52,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     Some(again::retry(&asked_of, from.unwrap_or(wanted), "asked for", now))
 }
 
-/// The value of a request that was not answered yet.
+/// Returns the value of a request that was not handled yet.
 fn asked<'a>(workflow: &'a Workflow, annotation: &str, answered: &str) -> Option<&'a str> {
     let value = workflow.metadata.annotations.get(annotation)?.as_str();
     (!value.is_empty() && value != answered).then_some(value)
@@ -76,8 +76,9 @@ fn cancel(workflow: &Workflow, request: &str, now: Timestamp) -> Decision {
     }
 }
 
-/// What is due because of a pause, or its end; `None` where there is neither. What has begun goes
-/// on to its end: an action within its limits, a boot Job, the steps after the last action.
+/// Returns the steps at the start, during and at the end of a pause, or `None` without a pause.
+/// Running work continues to its end: an action within its limits, a boot Job, the steps after the
+/// last action.
 pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let workflow = &observed.workflow;
     let status = &workflow.status;

@@ -1,6 +1,6 @@
-//! A machine that fell silent: power lost, agent crashed, boot gone wrong. Upstream notices only
-//! when a global timeout happens to be armed; here the machine is booted into the agent OS again,
-//! a few times, and the action it was at starts anew.
+//! Handling of a silent machine after a power loss, an agent crash or a failed boot. Upstream only
+//! notices one if a global timeout is set. Here the machine is booted into the agent OS again, up
+//! to a limit, and its current action starts again.
 
 use std::time::Duration;
 
@@ -14,26 +14,25 @@ use super::boot::{self, Progress};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
 
-/// Between two looks while a machine is left alone.
+/// Interval between two checks while the controller waits without touching a machine.
 const LOOK_WAIT: Duration = Duration::from_secs(5);
-/// Longest wait for a machine of which neither the agent nor the BMC answers: a weekend without
-/// power.
+/// Maximum wait for a machine whose agent and BMC are both silent, such as a weekend without power.
 const UNREACHABLE_MAX: Duration = Duration::from_secs(72 * 3600);
-/// Longest time for which the silence of all agents at once is taken for the box's own trouble.
-/// Machines that all hang at once look the same: after this time each is looked at for itself.
+/// Maximum time for which the silence of all agents counts as a fault of the box. Machines that all
+/// hang look the same. After this time, each machine is handled separately.
 const ALL_SILENT_MAX: Duration = Duration::from_secs(30 * 60);
-/// Fewest running actions of which no agent is heard that make it silence of all.
+/// Minimum number of running actions with silent agents that counts as silence of all agents.
 const ALL_MIN: usize = 2;
-/// A look falls after the moment that it waits for.
+/// Extra wait, so that a check runs after the time for which it waits.
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// Condition of a Workflow that waits for its machine's BMC, or for any agent, to answer.
+/// Condition of a Workflow that waits for a response of its machine's BMC or of any agent.
 const UNREACHABLE: &str = "Unreachable";
 
-/// How often a machine is booted for one Workflow before it has failed.
+/// Maximum number of boots for one Workflow. The Workflow fails after the last boot.
 const BOOTS_MAX: usize = 4;
 
-/// Names of the boots of this Workflow so far, in order.
+/// Returns the names of this Workflow's boot Jobs so far, in order.
 fn boots(workflow: &Workflow) -> Vec<String> {
     (1..=BOOTS_MAX)
         .map(|boot| name(workflow, boot))
@@ -41,8 +40,8 @@ fn boots(workflow: &Workflow) -> Vec<String> {
         .collect()
 }
 
-/// Upstream's name for the first boot. The later ones carry the uid, so that no other Workflow's
-/// name can make the same.
+/// Returns upstream's name for the first boot. Later names contain the UID, so that the name of
+/// another Workflow cannot collide with them.
 fn name(workflow: &Workflow, boot: usize) -> String {
     let metadata = &workflow.metadata;
     let uid: String = metadata.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
@@ -52,16 +51,16 @@ fn name(workflow: &Workflow, boot: usize) -> String {
     }
 }
 
-/// Name of the Job that would boot the machine once more.
+/// Returns the name of the next boot Job, or `None` after the last allowed boot.
 pub fn next_name(workflow: &Workflow) -> Option<String> {
     let boot = boots(workflow).len() + 1;
     (boot <= BOOTS_MAX).then(|| name(workflow, boot))
 }
 
-/// Whether the machine is to be booted again, and when to look next.
+/// Decides if the machine is booted again, and when the next check is due.
 pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
-    // Only a machine the box itself booted may be booted again.
+    // The box may only boot a machine again that it booted itself.
     if workflow.spec.boot_options.boot_mode != Some(BootMode::Netboot) || !ours(observed) {
         return lost(observed, patience, now);
     }
@@ -75,8 +74,8 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
     }
     let booted = last_boot(observed);
     let life = observed.life;
-    // Only an agent that was heard since the last boot, and that is at work, owes a heartbeat. A
-    // machine on its way through its firmware is given the time of a boot.
+    // Only an agent that was active since the last boot and runs an action must send heartbeats. A
+    // machine in its firmware gets the time of a boot.
     let patience = match life.heard {
         Some(heard) if at_work(workflow) && heard > booted => patience.agent,
         _ => patience.boot,
@@ -93,19 +92,19 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
     boot_again(observed, boots.len(), silent.as_secs(), now)
 }
 
-/// Time since the agent was last heard, as far as is known.
+/// Returns the time since the agent's last message, as far as known.
 fn silence(observed: &Observed) -> Duration {
     let Life { heard, listening_since, .. } = observed.life;
     observed.moments.since(heard.unwrap_or_default().max(listening_since))
 }
 
-/// Why the silence of an agent is no reason to touch its machine.
+/// Reason why a silent agent does not lead to a new boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
-    /// Its BMC is silent too: the way to both is broken, and what is queued now would strike a
-    /// healthy machine later.
+    /// The BMC is silent too. The path to both is broken, and a waiting command would later hit a
+    /// healthy machine.
     BmcAway,
-    /// So are all other agents: that is the trouble of the box or of its network.
+    /// All other agents are silent too, which is a fault of the box or of its network.
     AllSilent,
 }
 
@@ -131,7 +130,7 @@ impl Hold {
     }
 }
 
-/// The reason not to touch the machine of an agent that has been silent for `silent`, if any.
+/// Returns the reason not to boot the machine of an agent that is silent for `silent`, if any.
 fn holds(observed: &Observed, silent: Duration, patience: Duration) -> Option<Hold> {
     if silent < patience {
         return None;
@@ -146,8 +145,8 @@ fn holds(observed: &Observed, silent: Duration, patience: Duration) -> Option<Ho
     (is_all && is_fresh && !observed.powered_off).then_some(Hold::AllSilent)
 }
 
-/// Decides about an agent whose silence says nothing about its machine: shows the wait, and ends
-/// it.
+/// Returns the steps while a silent agent does not lead to a new boot. Shows the wait in a
+/// condition, and ends it.
 fn held_back(
     observed: &Observed,
     silent: Duration,
@@ -178,13 +177,13 @@ fn held_back(
     };
     let is_news = status != workflow.status;
     let steps = is_news.then(|| Step::Status(Box::new(status))).into_iter().collect();
-    // A written status is a signal.
+    // Writing the status is itself a signal.
     let again = hold.map(|_| LOOK_WAIT);
     (is_news || hold.is_some()).then_some(Decision { steps, again })
 }
 
-/// The agent whose turn it is runs on the machine that this Workflow may boot: in one of several
-/// machines that is true of one.
+/// True if the current agent runs on the machine that this Workflow may boot. In a Workflow with
+/// several machines, only one qualifies.
 pub fn ours(observed: &Observed) -> bool {
     let agent = &observed.workflow.status.agent_id;
     observed.hardware.as_ref().is_some_and(|hardware| {
@@ -199,15 +198,15 @@ fn at_work(workflow: &Workflow) -> bool {
         && current.is_some_and(|it| it.state == ActionState::Running)
 }
 
-/// A machine that died at work and that nothing can boot: somebody may switch it on again within
-/// the time of a boot; then the Workflow has ended, and says why.
+/// Handles a machine that stopped during an action and that the box cannot boot. A person may
+/// switch it on within the time of a boot. After that the Workflow ends with the reason.
 fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     if !at_work(workflow) || !observed.life.beats {
         return Decision::rest();
     }
     let silent = silence(observed);
-    // The BMC of a machine that is not booted from here is nobody's business.
+    // The BMC of a machine that the box does not boot is not considered.
     let holds = holds(observed, silent, patience.boot).filter(|hold| *hold == Hold::AllSilent);
     if let Some(decision) = held_back(observed, silent, holds, now) {
         return decision;
@@ -232,7 +231,7 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
     }
     Some(match boot::run_job(observed, last, boot::netboot(observed)) {
         Progress::Due(decision) => decision,
-        // A machine that was switched off is switched on by the same Job.
+        // If the Job has switched the machine off, it must also switch the machine on.
         Progress::Runs
             if is_back(observed, last) && !observed.off_jobs.iter().any(|it| it == last) =>
         {
@@ -253,14 +252,14 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
     })
 }
 
-/// The agent was heard after the Job was made that is to boot its machine again.
+/// True if the agent sent a message after the Job was created that boots its machine again.
 fn is_back(observed: &Observed, job: &str) -> bool {
     let made = observed.job(job).and_then(|job| job.metadata.creation_timestamp);
     let made = made.map(|made| observed.moments.at(made));
     matches!((observed.life.heard, made), (Some(heard), Some(made)) if heard > made)
 }
 
-/// Its Tasks find their Job gone and do nothing more.
+/// Deletes a boot Job. Its Tasks end without another command, because their Job is gone.
 fn call_off(workflow: &Workflow, job: &str) -> Decision {
     let mut status = workflow.status.clone();
     status.boot_options.jobs.remove(job);
@@ -280,7 +279,7 @@ fn last_boot(observed: &Observed) -> Duration {
         .iter()
         .filter(|job| jobs.contains_key(&job.metadata.name))
         .filter_map(|job| job.status.completion_time);
-    // The books know of the boot although somebody removed its Job.
+    // The status still records the boot if a user deleted its Job.
     let conditions = observed.workflow.status.conditions.iter();
     let booked = conditions.filter(|it| it.kind == "BootJobComplete").filter_map(|it| it.time);
     ended.chain(booked).map(|time| observed.moments.at(time)).max().unwrap_or_default()

@@ -18,7 +18,7 @@ use objects::fake::Memory;
 const TEMPLATE_TEXT: &str = "name: install\nglobal_timeout: 600\ntasks:\n- name: os\n  worker: \
     \"{{.device_1}}\"\n  actions:\n  - name: stream\n    image: image2disk:v1\n    timeout: 60\n";
 
-/// What is known of agents: their last sign of life, and the workflows of the machine.
+/// Fake agents: their liveness, and the workflows of the machine.
 struct Heard(Mutex<Life>, Mutex<Option<Vec<ObjectKey>>>);
 
 impl Agents for Heard {
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// Reconcile until nothing changes; a fresh reconciler each time, as after a restart.
+    /// Reconciles until nothing changes, with a new reconciler each time, as after a restart.
     async fn settle(&self) {
         for _ in 0..20 {
             let before = self.memory.peek(WORKFLOW, "wf");

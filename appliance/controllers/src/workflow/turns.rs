@@ -1,5 +1,5 @@
-//! Turns of machines: of the Workflows of one machine, one at a time is looked at and begun. What
-//! one begins is stored before another looks, so two never begin both.
+//! Locks by machine. Only one Workflow of a machine is observed and started at a time. Its start is
+//! stored before the next Workflow is observed, so two Workflows never start together.
 
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 
@@ -8,10 +8,10 @@ use api::state::queue;
 use api::tinkerbell::{State, Workflow};
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Turns that can be held at once. Machines that share one wait for each other's writes alone.
+/// Number of locks. Machines that share a lock only wait for each other's writes.
 const TURNS: usize = 64;
 
-/// The turns.
+/// Locks by machine, chosen by hash.
 #[derive(Debug)]
 pub struct Turns([Mutex<()>; TURNS]);
 
@@ -22,8 +22,8 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Waits for the turn of the machine that this Workflow is about to use; `None` when it begins
-    /// nothing.
+    /// Waits for the lock of the machine that this Workflow is about to use. Returns `None` if the
+    /// Workflow does not start anything.
     pub(super) async fn wait(&self, workflow: &Workflow) -> Option<MutexGuard<'_, ()>> {
         let may_begin = matches!(workflow.status.state, State::Preparing | State::Pending)
             && !queue::begun(&workflow.status);

@@ -1,4 +1,4 @@
-//! Which rule set, and what it makes.
+//! Tests of the choice of a rule set and of its Workflow.
 
 use api::tinkerbell::{AGENT_ATTRIBUTES, Hardware, WorkflowRuleSet};
 use serde_json::{Value, json};

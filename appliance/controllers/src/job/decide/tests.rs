@@ -96,7 +96,8 @@ fn an_ended_job_rests() {
     }
 }
 
-/// Off, the next boot from the network, on: with the states of the Tasks that exist.
+/// Runs a Job with the actions power off, network boot and power on. `states` has the conditions of
+/// the existing Tasks.
 fn reboot(states: &[&str], change: impl FnOnce(&mut Observed)) -> Vec<Step> {
     let mut job = job(3);
     job.spec.tasks[1] = Action::default();
@@ -135,10 +136,10 @@ fn a_job_that_is_not_wanted_any_more_leaves_its_machine_on() {
     let unwanted: [fn(&mut Observed); 2] =
         [|it| it.job.metadata.deletion_timestamp = Some(NOW), |it| it.wanted = false];
     for change in unwanted {
-        // The power was not touched.
+        // The Task did not change the power.
         assert!(ends(&reboot(&[], change)));
         assert!(ends(&reboot(&["Running"], change)));
-        // It may be off.
+        // The machine may be off.
         assert_eq!(reboot(&["Sent"], change), []);
         for (states, next) in [(&["Completed"][..], 1), (&["Completed"; 2], 2)] {
             let steps = reboot(states, change);
@@ -147,7 +148,7 @@ fn a_job_that_is_not_wanted_any_more_leaves_its_machine_on() {
         assert!(matches!(&reboot(&["Completed"; 3], change)[..],
             [Step::Status(status)] if !status.is("Running")));
     }
-    // It was off before.
+    // The machine was off before the Job.
     let was_off = |it: &mut Observed| {
         it.wanted = false;
         let status = &mut it.tasks[0].as_mut().unwrap().status;

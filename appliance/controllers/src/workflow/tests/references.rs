@@ -1,4 +1,4 @@
-//! What a Hardware refers to, in its templates.
+//! Tests of references of a Hardware in its templates.
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Reference, TEMPLATE};
@@ -9,7 +9,7 @@ use crate::workflow::References;
 use objects::Objects as _;
 use objects::{ObjectError, Pending};
 
-/// One reference leads somewhere, one nowhere, and the others are closed.
+/// Fake with one existing object, one missing object, and no access to all others.
 impl References for Heard {
     fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value> {
         assert_eq!(from.to_string(), "default/nuc1");

@@ -1,4 +1,4 @@
-//! Retry, cancel and pause, and what is done to the machine around them.
+//! Tests of retry, cancel and pause, and of their effects on the machine.
 
 use api::bmc::JOB;
 use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
@@ -8,7 +8,7 @@ use super::{World, netboot};
 use objects::Objects as _;
 
 impl World {
-    /// As `kubectl annotate` does; the engine takes metadata and spec in one write.
+    /// Sets an annotation as `kubectl annotate` does. The engine writes metadata and spec together.
     fn annotate(&self, key: &str, value: &str) {
         let mut workflow = self.workflow();
         workflow["metadata"]["annotations"][key] = json!(value);
@@ -21,7 +21,7 @@ impl World {
         self.memory.put(WORKFLOW, workflow);
     }
 
-    /// The agent says what became of the first action.
+    /// Reports the state of the first action as its agent does.
     async fn report(&self, state: api::tinkerbell::ActionState) {
         let mut workflow: api::tinkerbell::Workflow =
             serde_json::from_value(self.workflow()).unwrap();
@@ -47,7 +47,7 @@ impl World {
         self.settle().await;
     }
 
-    /// A workflow with a booted machine whose first action has begun.
+    /// Creates a workflow with a booted machine whose first action has begun.
     async fn at_work(options: Value) -> Self {
         let world = World::new(options);
         world.settle().await;
@@ -78,7 +78,7 @@ async fn a_retry_is_done_once_and_its_machine_permitted_to_boot_again() {
     assert!(!world.has_condition("TidiedUp"));
     assert!(world.memory.names(JOB).is_empty(), "its agent may still be there");
 
-    // The agent asks: nothing is booted.
+    // The agent sends a request, so the machine is not booted again.
     world.advance(3);
     world.hear();
     world.settle().await;
@@ -129,7 +129,7 @@ async fn the_policy_retries_with_growing_waits_and_then_gives_up() {
     world.settle().await;
     assert_eq!(world.state(), "FAILED");
     assert_eq!(world.workflow()["status"]["attempts"], 3);
-    // But a person may go on.
+    // A user may still request another attempt.
     world.annotate("tinbox.dev/retry", "please");
     world.annotate("tinbox.dev/retry-from", "start");
     world.settle().await;
@@ -334,7 +334,7 @@ async fn without_boot_options_too_the_oldest_is_first() {
     world.settle().await;
     assert_eq!(world.state(), "PENDING");
     assert!(world.condition("Waiting")["message"].as_str().unwrap().contains("a-first"));
-    // The same where it is known which workflows the machine has, some of them gone by now.
+    // The result is the same with a list of the machine's workflows, some of them deleted.
     let known = ["a-first", "gone", "wf"].map(|name| api::meta::ObjectKey::new("default", name));
     *world.heard.1.lock().unwrap() = Some(known.to_vec());
     world.settle().await;

@@ -1,4 +1,4 @@
-//! Machines that fall silent.
+//! Tests of machines whose agents are silent.
 
 use api::bmc::{JOB, MACHINE, TASK};
 use jiff::SignedDuration;
@@ -8,7 +8,7 @@ use stdx::Clock as _;
 use super::{World, at_work, netboot};
 
 impl World {
-    /// A machine that the box booted.
+    /// Creates a workflow with a machine that the box booted.
     async fn booted() -> Self {
         let world = Self::new(netboot());
         world.settle().await;
@@ -17,7 +17,7 @@ impl World {
         world
     }
 
-    /// The same, with an agent that runs an action.
+    /// Creates a workflow with a booted machine whose agent runs an action.
     async fn working() -> Self {
         let world = Self::booted().await;
         world.advance(10);
@@ -26,7 +26,7 @@ impl World {
         world
     }
 
-    /// Lets the BMC of the machine report this power state.
+    /// Sets the power state that the machine's BMC reports.
     fn bmc(&self, power: &str) {
         self.memory.put(
             MACHINE,
@@ -109,7 +109,8 @@ async fn a_clock_that_is_set_makes_no_agent_silent() {
         world.settle().await;
         world.end_job("netboot-wf", "Completed").await;
         world.settle().await;
-        // A machine that is in its firmware, and then one that is at work.
+        // The first case is a machine in its firmware, the second one a machine that runs an
+        // action.
         world.clock.set(SignedDuration::from_hours(hours));
         world.settle().await;
         world.advance(100);
@@ -127,7 +128,7 @@ async fn a_clock_that_is_set_makes_no_agent_silent() {
     }
 }
 
-/// The clock is set between a boot Job's end and the first look at that end.
+/// The clock is set between the end of a boot Job and the first look at that end.
 #[tokio::test]
 async fn a_clock_that_is_set_makes_no_boot_old() {
     let world = World::new(netboot());
@@ -196,13 +197,13 @@ async fn an_agent_that_does_not_beat_is_left_alone() {
 }
 
 impl World {
-    /// Lets so many actions run in all, and any of their agents be heard now.
+    /// Sets the number of running actions, and records a message of another agent now.
     fn others(&self, at_work: usize) {
         let mut life = self.heard.0.lock().unwrap();
         (life.at_work, life.any_heard) = (at_work, self.clock.steady());
     }
 
-    /// The same among others at work.
+    /// Creates a busy machine in a rack with five running actions.
     async fn of_a_busy_rack() -> Self {
         let world = Self::working().await;
         world.others(5);
@@ -220,7 +221,7 @@ async fn silence_of_all_agents_at_once_touches_no_machine() {
     world.settle().await;
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
     assert_eq!(world.condition("Unreachable")["reason"], "AllSilent");
-    // Another agent is heard: this machine is silent for itself.
+    // Another agent sends a message, so this machine is handled separately.
     world.others(5);
     world.settle().await;
     assert!(!world.has_condition("Unreachable"));

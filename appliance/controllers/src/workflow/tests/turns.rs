@@ -21,7 +21,7 @@ async fn two_workflows_of_one_machine_never_begin_both() {
     let gated = world.memory.names(JOB);
     world.memory.put(WORKFLOW, earlier);
 
-    // The later one looks while the earlier one is not rendered yet, and writes slowly.
+    // The later Workflow is observed before the earlier one is rendered, and its write is slow.
     "wf".clone_into(&mut world.memory.gated.lock().unwrap());
     let closed = world.memory.gate.lock().await;
     let spawn = |key: ObjectKey, times: usize| {
