@@ -105,7 +105,7 @@ mod tests {
             assert_eq!(age(first)[0], 0, "{hours}");
         }
         clock.advance(SignedDuration::from_secs(60));
-        // This time was written after the last look, whatever the clock says.
+        // This time was written after the last look, regardless of the clock's setting.
         let new = clock.now();
         clock.set(SignedDuration::from_hours(8));
         assert_eq!(age(new), [60, 60]);

@@ -39,10 +39,10 @@ pub fn built() -> Option<SystemTime> {
     modified(Path::new(BUILT))
 }
 
-/// Sets the clock.
+/// Sets the system clock to `time`.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses the change.
 pub fn set(time: SystemTime) -> Result<(), Error> {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let time = Timespec {
@@ -52,10 +52,10 @@ pub fn set(time: SystemTime) -> Result<(), Error> {
     clock_settime(ClockId::Realtime, time).map_err(Error::io("set the clock"))
 }
 
-/// Lets the clock run faster, or slower for a negative time, until it has made up for `micros`.
+/// Lets the clock run faster, or slower for a negative time, until it has compensated `micros`.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses the change.
 pub fn slew(micros: i64) -> Result<(), Error> {
     sys::slew(micros).map_err(Error::io::<std::io::Error>("let the clock run at another pace"))
 }

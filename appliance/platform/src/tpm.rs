@@ -83,7 +83,7 @@ pub trait Sealer {
     /// Returns the secret from the result of [`Sealer::seal`].
     ///
     /// # Errors
-    /// Another TPM sealed it, or Secure Boot is in another state.
+    /// Another TPM sealed the secret, or Secure Boot is in another state.
     fn unseal(&mut self, sealed: &[u8]) -> Result<Vec<u8>, Error>;
 }
 

@@ -49,7 +49,7 @@ impl Networks {
     ) {
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
         // Only the first start of the process resumes the stored state. A later change of the spec
-        // starts the service anew.
+        // starts the service again.
         let mut start = Start::Resume;
         loop {
             let network = wanted.borrow_and_update().clone();
