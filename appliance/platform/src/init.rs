@@ -2,8 +2,8 @@
 //! orphans, and shuts the machine down in order.
 //!
 //! A failure that an owner could repair never stops process 1. If the state volume cannot be
-//! mounted, the supervisor still starts, in safe mode and without an owner. The supervisor receives
-//! the reason, and shows it on the panel and the web page.
+//! mounted, the supervisor still starts, in safe mode, and the box accepts no new owner. The
+//! supervisor receives the reason, and shows it on the panel and the web page.
 
 mod back;
 mod falls;
