@@ -11,90 +11,90 @@ use serde_json::Value;
 
 use crate::meta::{Object, Resource};
 
-/// Machines.
+/// Resource of the kind Machine.
 pub const MACHINE: Resource = Resource {
     group: "bmc.tinkerbell.org",
     version: "v1alpha1",
     kind: "Machine",
     plural: "machines",
 };
-/// Jobs.
+/// Resource of the kind Job.
 pub const JOB: Resource =
     Resource { group: "bmc.tinkerbell.org", version: "v1alpha1", kind: "Job", plural: "jobs" };
-/// Tasks.
+/// Resource of the kind Task.
 pub const TASK: Resource =
     Resource { group: "bmc.tinkerbell.org", version: "v1alpha1", kind: "Task", plural: "tasks" };
 
-/// A management controller.
+/// Management controller (BMC) of a machine.
 pub type Machine = Object<MachineSpec, MachineStatus>;
 /// Actions on one Machine, in order.
 pub type Job = Object<JobSpec, RunStatus>;
 /// One action of a Job.
 pub type Task = Object<TaskSpec, RunStatus>;
 
-/// How the controller is reached.
+/// Connection settings of a management controller.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MachineSpec {
-    /// Connection.
+    /// Address, credentials and options of the connection.
     pub connection: Connection,
 }
 
-/// How a controller is reached.
+/// Connection settings of a management controller.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Connection {
-    /// Address or name.
+    /// IP address or host name.
     pub host: String,
-    /// Port; 623 when unset or 0. Provider options come first.
+    /// Port; 623 when unset or 0. Ports in the provider options take precedence.
     pub port: u16,
     /// Secret with keys `username` and `password`.
     pub auth_secret_ref: SecretRef,
-    /// Do not verify TLS.
+    /// Skips verification of the TLS certificate.
     #[serde(rename = "insecureTLS")]
     pub insecure_tls: bool,
-    /// Options by provider.
+    /// Options for each provider.
     pub provider_options: Option<ProviderOptions>,
 }
 
-/// Names a Secret.
+/// Reference to a Secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SecretRef {
-    /// Name.
+    /// Name of the object.
     pub name: String,
-    /// Namespace.
+    /// Namespace of the object.
     pub namespace: String,
 }
 
-/// Options by provider; only what has a driver is typed.
+/// Options for each provider; only providers with a driver are typed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ProviderOptions {
-    /// IPMI, under upstream's name.
+    /// Options of IPMI, under upstream's name.
     pub ipmitool: Option<IpmiOptions>,
-    /// Others, passed on untouched.
+    /// Options of other providers, passed on untouched.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
 
-/// Options of IPMI.
+/// Options of an IPMI connection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct IpmiOptions {
     /// UDP port; 0 means 623.
     pub port: u16,
-    /// `3` or `17`; empty means the best both sides know.
+    /// Cipher suite: `3` or `17`. Empty means the best one that both sides support.
     pub cipher_suite: String,
 }
 
-/// What the controller last said.
+/// Last state that the controller reported.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineStatus {
     /// `on`, `off` or `unknown`.
     pub power_state: Option<String>,
-    /// `Contactable`.
+    /// Conditions; the only type is `Contactable`.
     pub conditions: Vec<MachineCondition>,
 }
 
@@ -102,15 +102,15 @@ pub struct MachineStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineCondition {
-    /// `Contactable`.
+    /// Type of the condition: `Contactable`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True` or `False`.
     pub status: String,
-    /// When it last changed.
+    /// Time of the last change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Timestamp>,
-    /// Why.
+    /// Reason of the status, for display.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
@@ -119,9 +119,9 @@ pub struct MachineCondition {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobSpec {
-    /// The Machine.
+    /// Machine that the actions are for.
     pub machine_ref: SecretRef,
-    /// Actions, in order.
+    /// Actions, in the order of execution.
     pub tasks: Vec<Action>,
 }
 
@@ -129,84 +129,84 @@ pub struct JobSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskSpec {
-    /// The action.
+    /// Action to execute on the controller.
     pub task: Action,
-    /// Connection, copied from the Machine.
+    /// Connection settings, copied from the Machine.
     pub connection: Connection,
 }
 
-/// Exactly one of its fields is set (upstream: `maxProperties: 1`).
+/// Action with exactly one field set (upstream: `maxProperties: 1`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Action {
-    /// Change or read power.
+    /// Changes or reads the power state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power_action: Option<PowerAction>,
     /// Deprecated form of `bootDevice`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub one_time_boot_device_action: Option<OneTimeBootDevice>,
-    /// Where the next boot, or every boot, comes from.
+    /// Sets the device of the next boot or of every boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_device: Option<BootDeviceConfig>,
-    /// Insert or eject.
+    /// Inserts or ejects virtual media.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_media_action: Option<Value>,
 }
 
-/// A power action.
+/// Power action of a BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PowerAction {
-    /// Power on.
+    /// Switches the power on.
     On,
-    /// Power off, hard.
+    /// Switches the power off without a shutdown.
     Off,
-    /// Ask the operating system to shut down.
+    /// Requests a shutdown of the operating system.
     Soft,
-    /// Read the power state.
+    /// Reads the power state.
     Status,
-    /// Off and on.
+    /// Switches the power off and on.
     Cycle,
-    /// Hard reset.
+    /// Resets the machine without a shutdown.
     Reset,
 }
 
-/// Where a boot comes from.
+/// Boot device of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BootDevice {
-    /// Network.
+    /// Network boot by PXE.
     Pxe,
-    /// Disk.
+    /// Boot from a local disk.
     Disk,
-    /// Firmware set-up.
+    /// Setup program of the firmware.
     Bios,
     /// Optical or virtual media.
     Cdrom,
-    /// Safe mode.
+    /// Safe mode of the operating system.
     Safe,
 }
 
-/// Deprecated form: the first device counts.
+/// Deprecated form of a boot device; only the first device is used.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OneTimeBootDevice {
-    /// Devices.
+    /// Boot devices; only the first is used.
     pub device: Vec<BootDevice>,
-    /// Boot by UEFI.
+    /// Boots by UEFI instead of BIOS.
     pub efi_boot: bool,
 }
 
-/// Where the next boot, or every boot, comes from.
+/// Boot device of the next boot or of every boot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BootDeviceConfig {
-    /// Device.
+    /// Boot device to set.
     pub device: BootDevice,
-    /// Every boot.
+    /// Applies to every boot; otherwise only to the next.
     #[serde(default)]
     pub persistent: bool,
-    /// Boot by UEFI.
+    /// Boots by UEFI instead of BIOS.
     #[serde(default)]
     pub efi_boot: bool,
 }
@@ -215,12 +215,12 @@ pub struct BootDeviceConfig {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunStatus {
-    /// `Running`, `Completed`, `Failed`.
+    /// Conditions: `Running`, `Completed`, `Failed`.
     pub conditions: Vec<RunCondition>,
-    /// Start.
+    /// Time at which the run started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
-    /// End.
+    /// Time at which the run ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_time: Option<Timestamp>,
 }
@@ -229,33 +229,33 @@ pub struct RunStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunCondition {
-    /// `Running`, `Completed`, `Failed`.
+    /// Type of the condition: `Running`, `Completed` or `Failed`.
     #[serde(rename = "type")]
     pub kind: String,
     /// `True` or `False`.
     pub status: String,
-    /// Why.
+    /// Reason of the status, for display.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
 }
 
 impl RunStatus {
-    /// The condition `kind` is `True`.
+    /// True if the condition `kind` is `True`.
     pub fn is(&self, kind: &str) -> bool {
         self.condition(kind).is_some_and(|it| it.status == "True")
     }
 
-    /// The condition `kind`, whatever its status.
+    /// Condition of the type `kind`, with any status.
     pub fn condition(&self, kind: &str) -> Option<&RunCondition> {
         self.conditions.iter().find(|it| it.kind == kind)
     }
 
-    /// It ended, well or not.
+    /// True after the run has completed or failed.
     pub fn ended(&self) -> bool {
         self.is("Completed") || self.is("Failed")
     }
 
-    /// Set the condition `kind` to `True`.
+    /// Sets the condition `kind` to `True`.
     pub fn set(&mut self, kind: &str, message: impl Into<String>) {
         self.conditions.retain(|it| it.kind != kind);
         self.conditions.push(RunCondition {

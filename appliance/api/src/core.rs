@@ -1,4 +1,4 @@
-//! The kinds of the core group that the box reads or writes itself.
+//! Kinds of the core group that the box itself reads or writes.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use crate::meta::{ObjectMeta, Resource};
 
-/// `v1` Secrets.
+/// Resource of the kind Secret (`v1`).
 pub const SECRET: Resource =
     Resource { group: "", version: "v1", kind: "Secret", plural: "secrets" };
-/// `v1` Events.
+/// Resource of the kind Event (`v1`).
 pub const EVENT: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
 
-/// `v1` ServiceAccounts.
+/// Resource of the kind ServiceAccount (`v1`).
 pub const SERVICE_ACCOUNT: Resource =
     Resource { group: "", version: "v1", kind: "ServiceAccount", plural: "serviceaccounts" };
-/// `rbac.authorization.k8s.io/v1` ClusterRoleBindings.
+/// Resource of the kind ClusterRoleBinding (`rbac.authorization.k8s.io/v1`).
 pub const CLUSTER_ROLE_BINDING: Resource = Resource {
     group: "rbac.authorization.k8s.io",
     version: "v1",
@@ -25,54 +25,54 @@ pub const CLUSTER_ROLE_BINDING: Resource = Resource {
     plural: "clusterrolebindings",
 };
 
-/// A Secret as far as controllers read it.
+/// Secret with the fields that controllers read.
 #[derive(Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Secret {
-    /// Metadata.
+    /// Name, labels and other metadata.
     pub metadata: ObjectMeta,
     /// Values in base64, by key.
     pub data: BTreeMap<String, String>,
 }
 
 impl Secret {
-    /// The decoded text under `key`; `None` when absent, not base64 or not UTF-8.
+    /// Decoded text of `key`; `None` when absent, not base64 or not UTF-8.
     pub fn text(&self, key: &str) -> Option<stdx::Secret> {
         let bytes = base64::engine::general_purpose::STANDARD.decode(self.data.get(key)?).ok()?;
         String::from_utf8(bytes).ok().map(stdx::Secret::from)
     }
 }
 
-/// One thing that happened to an object, before it becomes a core/v1 Event.
+/// Event of an object, before it becomes a core/v1 Event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happening {
-    /// Kind of the object it happened to.
+    /// Kind of the object of the event.
     pub about: Resource,
-    /// Its namespace.
+    /// Namespace of the object.
     pub namespace: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// Its uid, when known.
+    /// UID of the object; empty when unknown.
     pub uid: String,
-    /// Upper camel case, stable: what a program matches on.
+    /// Stable code in upper camel case, for programs.
     pub reason: String,
     /// One sentence for a person.
     pub message: String,
-    /// Something somebody should look at.
+    /// True if a person should look into the event.
     pub warning: bool,
-    /// Which part of the box saw it.
+    /// Part of the box that reports the event.
     pub component: String,
-    /// When.
+    /// Time of the event.
     pub at: jiff::Timestamp,
 }
 
 impl Happening {
-    /// The name of its Event: the object's and a `suffix`.
+    /// Name of the Event: the object's name and a `suffix`.
     pub fn event_name(&self, suffix: &str) -> String {
         format!("{}.{suffix}", self.name)
     }
 
-    /// The core/v1 Event to create, named `<object>.<suffix>`.
+    /// Event (core/v1) to create, named `<object>.<suffix>`.
     pub fn to_event(&self, suffix: &str) -> Value {
         let at = self.at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let exact = self.at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string();

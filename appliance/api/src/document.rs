@@ -1,8 +1,8 @@
-//! The YAML of a rendered template (upstream: tink's `internal/workflow`).
+//! YAML of a rendered template (upstream: tink's `internal/workflow`).
 //!
-//! Unknown keys are ignored, with a warning. Every scalar keeps its raw text where a string is
-//! wanted (`MODE: 0600` stays `0600`), and a key without a value is an empty text, as upstream's
-//! decoder (`yaml.v3`) has it.
+//! Unknown keys are ignored, with a warning. A scalar in place of a string keeps its raw text
+//! (`MODE: 0600` stays `0600`). A key without a value is an empty text, as in upstream's decoder
+//! (`yaml.v3`).
 
 mod data;
 mod keys;
@@ -19,86 +19,86 @@ pub use keys::{SETTINGS, repository};
 use crate::tinkerbell::{ActionStatus, Namespaces, TaskStatus};
 use tree::{Twice, Unreadable};
 
-/// A rendered workflow document.
+/// Workflow document from a rendered template.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Document {
-    /// Conventionally `0.1`; not checked.
+    /// Version, by convention `0.1`; not checked.
     pub version: String,
-    /// Name.
+    /// Name of the workflow.
     pub name: String,
-    /// Seconds; 0 means none.
+    /// Time limit of the workflow in seconds; 0 means none.
     pub global_timeout: i64,
-    /// Tasks, in order.
+    /// Tasks, in the order of execution.
     pub tasks: Vec<Task>,
 }
 
-/// One task of a document.
+/// Task of a workflow document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Task {
-    /// Name.
+    /// Name of the task.
     pub name: String,
-    /// The agent that runs it.
+    /// ID of the agent that runs the task.
     pub worker: String,
-    /// Binds of every action.
+    /// Bind mounts of every action in the task.
     pub volumes: Vec<String>,
-    /// Environment of every action.
+    /// Environment of every action in the task.
     pub environment: BTreeMap<String, String>,
-    /// Actions, in order.
+    /// Actions, in the order of execution.
     pub actions: Vec<Action>,
 }
 
-/// One action of a document.
+/// Action of a workflow document.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Action {
-    /// Name.
+    /// Name of the action.
     pub name: String,
-    /// Image reference.
+    /// Reference of the container image.
     pub image: String,
-    /// Seconds; 0 means none.
+    /// Time limit in seconds; 0 means none.
     pub timeout: i64,
-    /// Arguments.
+    /// Arguments of the container.
     pub command: Vec<String>,
-    /// Binds.
+    /// Bind mounts, after those of the task.
     pub volumes: Vec<String>,
-    /// Environment.
+    /// Environment; overrides the task's environment.
     pub environment: BTreeMap<String, String>,
-    /// Deprecated upstream: `host`.
+    /// PID namespace, deprecated upstream: `host` or empty.
     pub pid: String,
-    /// Namespaces to share with the host.
+    /// Linux namespaces to share with the host.
     pub namespaces: Option<Namespaces>,
-    /// How often it may fail and be begun again (upstream's v1alpha2 has this name).
+    /// Maximum number of repeats after a failure (the name comes from upstream's v1alpha2).
     pub retries: i64,
-    /// Seconds before the first of them; they double with each.
+    /// Wait in seconds before the first repeat; it doubles with each further repeat.
     pub retry_wait: i64,
-    /// Arguments with which the image is run once after a failure.
+    /// Arguments for one more run of the image after a failure.
     pub on_failure: Vec<String>,
-    /// The same after its time was up.
+    /// Arguments for one more run of the image after a timeout.
     pub on_timeout: Vec<String>,
 }
 
-/// Why a rendered template is not a workflow.
+/// Reason why a rendered template is not a valid workflow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
-    /// Not YAML, or not of this shape.
+    /// The text is not YAML, or the YAML does not have the required structure.
     #[error("the rendered template is not a workflow document: {0}")]
     Yaml(String),
-    /// It breaks rules; all of them are listed.
+    /// The document breaks rules; all of them are listed.
     #[error("the rendered template breaks {} rule(s): {}", .0.len(), .0.join("; "))]
     Rules(Vec<String>),
 }
 
-/// Findings of a look at a template that is not rendered.
+/// Result of a check of a template before it is rendered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lint {
-    /// Reasons why no workflow can be made of the template.
+    /// Reasons why no workflow can be created from the template.
     pub mistakes: Vec<String>,
     /// Keys that nothing reads.
     pub unknown: Vec<String>,
-    /// Reason why the YAML could not be looked at.
+    /// Reason why the YAML could not be checked.
     pub unread: Option<String>,
 }
 
-/// Reads a rendered template.
+/// Parses a rendered template.
 ///
 /// # Errors
 /// [`DocumentError`], with every broken rule at once.
@@ -106,7 +106,7 @@ pub fn parse(text: &str) -> Result<Document, DocumentError> {
     parse_with_warnings(text).map(|(document, _)| document)
 }
 
-/// Reads a rendered template; also returns a sentence for each key that nothing reads.
+/// Parses a rendered template; also returns a sentence for each key that nothing reads.
 ///
 /// # Errors
 /// [`DocumentError`], with every broken rule at once.
@@ -126,8 +126,8 @@ pub fn parse_with_warnings(text: &str) -> Result<(Document, Vec<String>), Docume
     }
 }
 
-/// Looks for mistakes in a template that is not rendered. Values that the template prints are not
-/// known, and count as right.
+/// Searches for mistakes in a template before it is rendered. Values that the template prints are
+/// unknown and count as correct.
 pub fn lint(template: &str) -> Lint {
     let Some(skeleton) = skeleton::of(template) else {
         return Lint { unread: Some("an action has no end".to_owned()), ..Lint::default() };
@@ -146,7 +146,7 @@ pub fn lint(template: &str) -> Lint {
 }
 
 impl Document {
-    /// The tasks as the status of a new workflow; `id` gives a fresh identifier each time.
+    /// Tasks as the status of a new workflow; `id` returns a new identifier at each call.
     pub fn into_tasks(self, mut id: impl FnMut() -> String) -> Vec<TaskStatus> {
         self.tasks
             .into_iter()

@@ -1,7 +1,7 @@
-//! Which known machine a stranger may be: a network card is replaced more often than a machine, so
-//! more than the MAC is asked.
+//! Matching of an unknown machine to known machines. NICs are replaced more often than machines, so
+//! the comparison uses more than the MAC.
 //!
-//! Nothing here changes a record: the answer is for its owner.
+//! This module changes no record: the result is a hint for the machine's owner.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,23 @@ use serde_json::Value;
 use crate::meta::ObjectKey;
 use crate::tinkerbell::Hardware;
 
-/// Points that make one machine of two.
+/// Minimum score to treat two records as the same machine.
 const SAME: u32 = 60;
-/// By how much the likeliest must lead.
+/// Minimum lead of the best match over the second, in points.
 const LEAD: u32 = 30;
-/// What each thing that is the same is worth. A TPM's certificate is its board's alone, and no two
-/// have one.
+/// Points for each equal identifier. A certificate of a TPM is unique to its board.
 const ENDORSEMENT: u32 = 100;
 const UUID: u32 = 60;
 const PRODUCT_SERIAL: u32 = 50;
 const BOARD_SERIAL: u32 = 50;
 const CHASSIS_SERIAL: u32 = 30;
-/// Of each disk; two of them are enough.
+/// Points for each equal disk; two equal disks are sufficient.
 const DISK: u32 = 30;
-/// Of each interface other than the one it came by.
+/// Points for each equal interface other than the one that the machine booted from.
 const MAC: u32 = 60;
-/// Shortest serial number that is believed.
+/// Minimum length of a serial number that is used for matching.
 const SERIAL_CHARS: usize = 4;
-/// What manufacturers write where a serial number belongs, in lower case.
+/// Placeholders of manufacturers for a missing serial number, in lower case.
 const NO_SERIALS: [&str; 14] = [
     "to be filled by o.e.m.",
     "default string",
@@ -45,27 +44,28 @@ const NO_SERIALS: [&str; 14] = [
     "none",
 ];
 
-/// What a machine can be known by.
+/// Identifiers of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// SHA-256 of the certificate of its TPM's endorsement key.
+    /// SHA-256 of the certificate of the TPM's endorsement key.
     pub endorsement: Option<String>,
-    /// SMBIOS' UUID.
+    /// System UUID from SMBIOS.
     pub uuid: Option<String>,
-    /// Serial number of the product.
+    /// Serial number of the product (SMBIOS).
     pub product: Option<String>,
-    /// Serial number of the board.
+    /// Serial number of the board (SMBIOS).
     pub board: Option<String>,
-    /// Serial number of the chassis.
+    /// Serial number of the chassis (SMBIOS).
     pub chassis: Option<String>,
-    /// Serial numbers of disks; a name where there is none.
+    /// Serial numbers of disks; the WWN of a disk without a serial number.
     pub disks: BTreeSet<String>,
-    /// MACs, lower case with colons.
+    /// MAC addresses, lower case with colons.
     pub macs: BTreeSet<String>,
 }
 
 impl Traits {
-    /// From what an agent says: Tinkerbell's attributes and our inventory, as they are stored.
+    /// Identifiers from an agent's stored report: Tinkerbell's attributes and the inventory of
+    /// Tinbox.
     pub fn of(attributes: &Value, inventory: &Value) -> Self {
         let text = |path: &str| attributes.pointer(path).and_then(Value::as_str).and_then(serial);
         let all = |list: &Value, field: &str| -> Vec<String> {
@@ -85,7 +85,7 @@ impl Traits {
         }
     }
 
-    /// Of a known machine: what its agent said last, and its record.
+    /// Identifiers of a known machine: from the agent's last report and the Hardware record.
     pub fn of_hardware(hardware: &Hardware, attributes: &str, inventory: &str) -> Self {
         let json = |key: &str| {
             let text = hardware.metadata.annotations.get(key);
@@ -96,7 +96,7 @@ impl Traits {
         traits
     }
 
-    /// How much another is this one: points, and what is the same, as phrases.
+    /// Score of the match with another machine, and the equal identifiers as phrases.
     fn likeness(&self, other: &Self) -> (u32, Vec<String>) {
         let (mut points, mut same) = (0, Vec::new());
         let mut one = |worth: u32, what: &str, a: &Option<String>, b: &Option<String>| {
@@ -124,7 +124,7 @@ impl Traits {
     }
 }
 
-/// A serial number that tells one thing from another, in lower case.
+/// Serial number in lower case; `None` for a placeholder or a text too short to be unique.
 fn serial(text: &str) -> Option<String> {
     let text = text.trim().to_lowercase();
     let differs =
@@ -135,24 +135,24 @@ fn serial(text: &str) -> Option<String> {
     is_one.then_some(text)
 }
 
-/// A UUID that is one: neither all zeros nor all ones, nor the sample of a board's manufacturer.
+/// UUID in lower case; `None` for all zeros, all ones, or a sample value of a board manufacturer.
 fn uuid(text: &str) -> Option<String> {
     const SAMPLE: &str = "03000200-0400-0500-0006-000700080009";
     serial(text).filter(|text| text != SAMPLE)
 }
 
-/// Who a stranger is.
+/// Result of the matching.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// Nobody who is known.
+    /// No known machine matches.
     Nobody,
-    /// This machine, by what is the same.
+    /// One machine matches, with the equal identifiers as phrases.
     One(ObjectKey, Vec<String>),
-    /// One of these; it does not show which.
+    /// Several machines match, none of them with a sufficient lead.
     Several(Vec<ObjectKey>),
 }
 
-/// Who a stranger is, of all that are known.
+/// Finds the known machines that an unknown machine may be.
 pub fn who<'a>(
     stranger: &Traits,
     known: impl IntoIterator<Item = (&'a ObjectKey, &'a Traits)>,

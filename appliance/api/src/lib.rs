@@ -1,8 +1,8 @@
-//! The objects people and controllers exchange, and every rule about them that needs no world.
+//! API objects of people and controllers, and all rules about them that are pure functions.
 //!
-//! Never: I/O, an async runtime, the system clock, a store. Rules take the time as an argument.
-//! Enter at [`tinkerbell`], [`bmc`] and [`network`] for the kinds, [`state`] for what happens next
-//! to a workflow, [`document`] for what a rendered Template says.
+//! Never does I/O, and never uses an async runtime, the system clock or a store. Rules take the
+//! time as an argument. Enter at [`tinkerbell`], [`bmc`] and [`network`] for the kinds. [`state`]
+//! has the next step of a workflow, and [`document`] the content of a rendered Template.
 
 pub mod bmc;
 pub mod core;

@@ -1,11 +1,11 @@
-//! What every object carries, as Kubernetes names it (apimachinery `meta/v1`).
+//! Fields of every object, with the names of Kubernetes (apimachinery `meta/v1`).
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Names one kind of object at one version: what a path of the API is made of.
+/// Kind of object in one API version, with the parts of its API path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Resource {
     /// API group; empty for the core group.
@@ -14,7 +14,7 @@ pub struct Resource {
     pub version: &'static str,
     /// Kind, in upper camel case.
     pub kind: &'static str,
-    /// Plural, as in paths.
+    /// Plural name, as in API paths.
     pub plural: &'static str,
 }
 
@@ -29,18 +29,18 @@ impl Resource {
     }
 }
 
-/// An object's name inside its namespace.
+/// Name and namespace of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ObjectKey {
     /// Namespace; empty for cluster-scoped kinds.
     pub namespace: String,
-    /// Name.
+    /// Name within the namespace.
     pub name: String,
 }
 
 impl ObjectKey {
-    /// A key from its two parts.
+    /// Key from namespace and name.
     pub fn new(namespace: impl Into<String>, name: impl Into<String>) -> Self {
         Self { namespace: namespace.into(), name: name.into() }
     }
@@ -52,41 +52,41 @@ impl std::fmt::Display for ObjectKey {
     }
 }
 
-/// The metadata of an object; fields the box has no use for are left to the stored JSON.
+/// Metadata of an object. Fields that the box does not use stay in the stored JSON.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectMeta {
-    /// Name, unique among its kind in its namespace.
+    /// Name, unique for the kind in its namespace.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Namespace.
+    /// Namespace; empty for cluster-scoped kinds.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Identity across deletion and re-creation.
+    /// Unique ID; an object that is deleted and created again gets a new one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
     /// Store revision of the last write, as decimal text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
-    /// Counts changes of the spec.
+    /// Number of the spec's version; it grows with each change of the spec.
     #[serde(skip_serializing_if = "is_zero")]
     pub generation: i64,
-    /// When it was created.
+    /// Time at which the object was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<Timestamp>,
-    /// Set when somebody asked for deletion and finalizers hold it.
+    /// Time of the deletion request; set while finalizers delay the deletion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<Timestamp>,
-    /// Labels.
+    /// Labels, which selectors match.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Annotations.
+    /// Annotations, which selectors do not match.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// What must be undone before the object may go.
+    /// Finalizers: names of cleanup steps that must complete before the object is removed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub finalizers: Vec<String>,
-    /// Whose object it is.
+    /// Owners of the object; garbage collection removes the object after them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
 }
@@ -95,11 +95,11 @@ fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-/// Names an owner of an object.
+/// Reference to an owner of an object.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
-    /// `group/version` of the owner.
+    /// API version of the owner as `group/version`.
     pub api_version: String,
     /// Kind of the owner.
     pub kind: String,
@@ -107,15 +107,15 @@ pub struct OwnerReference {
     pub name: String,
     /// Uid of the owner.
     pub uid: String,
-    /// The one owner that manages the object.
+    /// True for the one owner that manages the object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
-    /// Deleting the owner in the foreground waits for this object.
+    /// True if foreground deletion of the owner waits for this object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
 }
 
-/// An object with a spec and a status.
+/// API object with a spec and a status.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Object<Spec, Status>
@@ -123,25 +123,25 @@ where
     Spec: Default,
     Status: Default,
 {
-    /// `group/version`.
+    /// API version as `group/version`.
     pub api_version: String,
-    /// Kind.
+    /// Kind in upper camel case.
     pub kind: String,
-    /// Metadata.
+    /// Name, labels and other metadata.
     pub metadata: ObjectMeta,
-    /// What is wanted.
+    /// Desired state of the object.
     pub spec: Spec,
-    /// What is.
+    /// Observed state of the object.
     pub status: Status,
 }
 
 impl<Spec: Default, Status: Default> Object<Spec, Status> {
-    /// Namespace and name.
+    /// Namespace and name of the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::new(&self.metadata.namespace, &self.metadata.name)
     }
 
-    /// A reference that makes this object the controlling owner of another.
+    /// Owner reference that makes this object the controlling owner of another.
     pub fn controller_reference(&self, resource: Resource) -> OwnerReference {
         OwnerReference {
             api_version: resource.api_version(),

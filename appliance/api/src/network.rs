@@ -1,7 +1,7 @@
-//! Group `tinbox.dev/v1alpha1`: Network, one of the box's interfaces and what it serves there.
+//! Group `tinbox.dev/v1alpha1`: kind Network, an interface of the box and its services.
 //!
-//! The box makes one for each interface of its configuration, named after it. [`NetworkSpec::plan`]
-//! is the one reading of a spec, for the configuration file and the API alike.
+//! The box creates a Network for each interface of its configuration, with the interface's name.
+//! [`NetworkSpec::plan`] is the only parser of a spec, for the configuration file and the API.
 
 mod plan;
 
@@ -15,25 +15,25 @@ use crate::meta::{Object, Resource};
 
 pub use plan::{NetworkPlan, Problem, SubnetPlan};
 
-/// Networks.
+/// Resource of the kind Network.
 pub const NETWORK: Resource =
     Resource { group: "tinbox.dev", version: "v1alpha1", kind: "Network", plural: "networks" };
 
-/// One interface of the box and what it serves there.
+/// Interface of the box and the services on it.
 pub type Network = Object<NetworkSpec, NetworkStatus>;
 
-/// What DHCP clients of a network are answered (`appliance-ux` NW-1 to NW-4, in rising trust).
+/// DHCP serving mode of a network (`appliance-ux` NW-1 to NW-4), ordered by increasing trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// Nothing.
+    /// Answers no DHCP client.
     #[default]
     Off,
-    /// What to boot, beside another server that gives the addresses.
+    /// Boot options only; another DHCP server assigns the addresses.
     Proxy,
     /// Known machines get the address of their record.
     Reserved,
-    /// As reserved, and everybody else an address from a pool.
+    /// As [`Mode::Reserved`]; unknown machines get an address from a pool.
     Pool,
 }
 
@@ -48,64 +48,65 @@ impl fmt::Display for Mode {
     }
 }
 
-/// What the box is to do on one interface. Addresses are text, as people write them; what is wrong
-/// with them is told by [`NetworkSpec::plan`], all at once.
+/// Settings of one interface. Addresses are text, as people write them. [`NetworkSpec::plan`]
+/// reports all invalid values at once.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkSpec {
-    /// The interface's name: `eth1`.
+    /// Linux name of the interface, such as `eth1`.
     pub interface: String,
-    /// The box's own address there, with the length of the network's prefix: `10.77.0.1/24`.
+    /// Address of the box on the interface, with prefix length: `10.77.0.1/24`.
     pub address: String,
-    /// What DHCP clients are answered.
+    /// DHCP serving mode of the interface.
     pub mode: Mode,
-    /// Answer machines nobody registered too: they start the agent and become known.
+    /// Answers unknown machines too. They start the agent and become known.
     pub enroll: bool,
-    /// Addresses to give away on the interface's own network.
+    /// Settings for clients of the interface's own network.
     #[serde(flatten)]
     pub own: SubnetSettings,
-    /// Networks behind relay agents.
+    /// Networks behind DHCP relay agents.
     pub relayed: Vec<RelayedSubnet>,
-    /// Loader file by client architecture (DHCP option 93), instead of the built-in table.
+    /// Loader file by client architecture (DHCP option 93); replaces the built-in table.
     pub loaders: BTreeMap<String, String>,
-    /// Answer IPv6 router solicitations, so that iPXE does not wait for a router; unset means yes.
+    /// Answers IPv6 router solicitations, so that iPXE does not wait for a router. Unset means
+    /// true.
     pub router_advertisements: Option<bool>,
-    /// Serve DHCPv6 to known machines.
+    /// Serves DHCPv6 to known machines.
     pub ipv6: bool,
-    /// The last four hexadecimal digits of the interface's hardware address: whoever gives away
-    /// addresses on the interface with the default route says that way that it is meant (NW-4).
+    /// Last four hexadecimal digits of the interface's hardware address. This confirmation is
+    /// required to assign addresses on the interface with the default route (NW-4).
     pub confirm: String,
-    /// Any new value serves again after another server was heard (NW-6).
+    /// Token of a resume request: any new value resumes service after another DHCP server was
+    /// detected (NW-6).
     pub rearm: String,
 }
 
-/// What the clients of one network are told, and which addresses they may get.
+/// DHCP options and address pool for the clients of one network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SubnetSettings {
-    /// Ranges, each `first-last` or one address.
+    /// Address ranges, each `first-last` or a single address.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pool: Vec<String>,
-    /// The router; empty: none is told, as on a rack without a way out.
+    /// Address of the router. Empty means that clients receive no router, as on an isolated rack.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub gateway: String,
-    /// Resolvers.
+    /// Addresses of DNS servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub name_servers: Vec<String>,
-    /// NTP servers.
+    /// Addresses of NTP servers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub time_servers: Vec<String>,
-    /// Domain name.
+    /// Domain name for the clients.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub domain: String,
-    /// How long an address from the pool is given, in seconds; 0 means
-    /// [`SubnetSettings::DEFAULT_LEASE_SECS`].
+    /// Lease time of a pool address in seconds; 0 means [`SubnetSettings::DEFAULT_LEASE_SECS`].
     #[serde(skip_serializing_if = "is_zero")]
     pub lease_seconds: u32,
 }
 
 impl SubnetSettings {
-    /// How long an address from a pool is given when nothing else is said: an hour.
+    /// Default lease time of a pool address in seconds: one hour.
     pub const DEFAULT_LEASE_SECS: u32 = 3600;
 }
 
@@ -113,65 +114,65 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// A network behind a relay agent.
+/// Network behind a DHCP relay agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RelayedSubnet {
-    /// The network: `10.78.0.0/24`.
+    /// Network with prefix length, such as `10.78.0.0/24`.
     pub subnet: String,
-    /// Its pool and what its clients are told.
+    /// DHCP options and address pool of the network.
     #[serde(flatten)]
     pub settings: SubnetSettings,
 }
 
-/// Whether the box serves the network, and if not, why.
+/// Serving state of a network, with the cause when the box does not serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Phase {
-    /// Nothing is answered, as the spec says.
+    /// The spec disables all DHCP answers.
     #[default]
     Off,
-    /// Looking for other servers before the first answer (NW-5).
+    /// Searches for other DHCP servers before the first answer (NW-5).
     Probing,
-    /// Answering.
+    /// The box answers DHCP clients.
     Serving,
-    /// Another server was heard; a person must say that it is gone (NW-6).
+    /// Another DHCP server was detected. A person must confirm that it is gone (NW-6).
     Stopped,
-    /// It cannot be served as the spec says.
+    /// The spec cannot be applied.
     Failed,
 }
 
-/// How it is.
+/// Serving state and pool usage of a network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkStatus {
-    /// In one word.
+    /// Serving state as one word.
     pub phase: Phase,
-    /// In a sentence, with what to do about it.
+    /// Sentence for display, with the action that a person should take.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// The spec this is about.
+    /// Generation of the spec that this status belongs to.
     pub observed_generation: i64,
-    /// The other server that was heard last.
+    /// Other DHCP server that was detected last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_server: Option<ForeignServer>,
-    /// Addresses of the pools that are given away now.
+    /// Number of pool addresses with a lease.
     pub leased: u32,
-    /// Addresses of the pools that are free.
+    /// Number of free pool addresses.
     pub free: u32,
 }
 
-/// A DHCP server that is not this box.
+/// DHCP server other than this box.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForeignServer {
-    /// Its address (option 54, else the packet's source).
+    /// Address of the server (DHCP option 54, else the source of the packet).
     pub address: String,
-    /// Its hardware address, or that of the relay in front of it.
+    /// Hardware address of the server or of the relay agent in front of it.
     pub mac: String,
-    /// The first address it was heard to offer.
+    /// First address that the server offered.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub offered: String,
-    /// When it was heard first.
+    /// Time of the first detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<Timestamp>,
 }

@@ -1,4 +1,4 @@
-//! State machines as tables, and the pure rules that move through them.
+//! State machines as tables, and pure functions for their transitions.
 
 pub mod agents;
 pub mod attempt;

@@ -30,27 +30,27 @@ pub use workflow::{
 
 use crate::meta::Resource;
 
-/// Label of a Hardware that no person wrote: its machine enrolled itself.
+/// Label of a Hardware that enrollment created, not a person.
 pub const AUTO_DISCOVERED: &str = "tinkerbell.org/auto-discovered";
 
-/// Hardware.
+/// Resource of the kind Hardware.
 pub const HARDWARE: Resource =
     Resource { group: "tinkerbell.org", version: "v1alpha1", kind: "Hardware", plural: "hardware" };
-/// Templates.
+/// Resource of the kind Template.
 pub const TEMPLATE: Resource = Resource {
     group: "tinkerbell.org",
     version: "v1alpha1",
     kind: "Template",
     plural: "templates",
 };
-/// Workflows.
+/// Resource of the kind Workflow.
 pub const WORKFLOW: Resource = Resource {
     group: "tinkerbell.org",
     version: "v1alpha1",
     kind: "Workflow",
     plural: "workflows",
 };
-/// Workflow rule sets.
+/// Resource of the kind WorkflowRuleSet.
 pub const WORKFLOW_RULE_SET: Resource = Resource {
     group: "tinkerbell.org",
     version: "v1alpha1",

@@ -1,12 +1,12 @@
-//! Ways to speak to a management controller, and the one that this box has a driver for.
+//! Protocols of management controllers, and the one that this box has a driver for.
 
 use serde_json::Value;
 
 use super::Connection;
 
-/// The option and the value of `preferredOrder` that mean IPMI, in lower case.
+/// Option name and value of `preferredOrder` that mean IPMI, in lower case.
 const IPMI: &str = "ipmitool";
-/// Options of `providerOptions` that name another way, with its name for people.
+/// Options of `providerOptions` for other protocols, each with its name for display.
 const OTHERS: [(&str, &str); 4] = [
     ("redfish", "Redfish"),
     ("intelAMT", "Intel AMT"),
@@ -17,7 +17,7 @@ const OTHERS: [(&str, &str); 4] = [
 const ORDER: &str = "preferredOrder";
 
 impl Connection {
-    /// Reason why this box does not drive the controller: its options name other ways than IPMI.
+    /// Reason why this box cannot drive the controller: the options name other protocols than IPMI.
     /// A controller without options, or with options for IPMI too, is driven by IPMI.
     pub fn undriven(&self) -> Option<String> {
         let options = self.provider_options.as_ref()?;

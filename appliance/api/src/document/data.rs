@@ -1,12 +1,12 @@
-//! What a template sees, under the names that upstream gives it.
+//! Data of a template, with upstream's names.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// The dot of a template: the hardware map at the top level, `.hardware` as stored, `.Hardware`
-/// with upstream's Go field names, and `.references`, empty: whoever may follow the references of
-/// the Hardware puts there what they lead to.
+/// Value of `.` in a template: the hardware map at the top level, `.hardware` as stored, and
+/// `.Hardware` with upstream's Go field names. `.references` is empty; a caller with permission to
+/// read the references of the Hardware fills it.
 pub fn data(hardware_map: &BTreeMap<String, String>, hardware: &Value) -> Value {
     let mut dot: Map<String, Value> =
         hardware_map.iter().map(|(key, value)| (key.clone(), value.as_str().into())).collect();
@@ -18,7 +18,7 @@ pub fn data(hardware_map: &BTreeMap<String, String>, hardware: &Value) -> Value 
     Value::Object(dot)
 }
 
-/// The fields of upstream's legacy struct that published templates read.
+/// Fields of upstream's legacy struct that published templates read.
 fn legacy(spec: &Value) -> Value {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let disks: Vec<Value> = list(&spec["disks"]).iter().map(|it| it["device"].clone()).collect();

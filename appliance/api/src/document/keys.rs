@@ -1,7 +1,7 @@
-//! The keys of a workflow document and the settings of the box's own actions, and which of them a
-//! misspelt one may be.
+//! Keys of a workflow document and settings of the box's own actions, with suggestions for
+//! misspelled ones.
 
-/// Most characters by which a key may differ from the one that is meant, by its length.
+/// Maximum edit distance between a misspelled key and its suggestion, by the length of the key.
 const fn slips(length: usize) -> usize {
     match length {
         0..=2 => 0,
@@ -14,7 +14,7 @@ const fn slips(length: usize) -> usize {
 /// Longest key that is compared with others, in bytes.
 const COMPARED_MAX: usize = 64;
 
-/// Meaning of a map of the document.
+/// Level of a map in the document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Level {
     Document,
@@ -59,7 +59,7 @@ impl Level {
     }
 }
 
-/// Names that other schemas (upstream's v1alpha2, Kubernetes, Docker) have for keys of this one.
+/// Names in other schemas (upstream's v1alpha2, Kubernetes, Docker) for keys of this schema.
 const OTHER_NAMES: &[(&str, &str)] = &[
     ("agent", "worker"),
     ("agentid", "worker"),
@@ -81,8 +81,8 @@ const OTHER_NAMES: &[(&str, &str)] = &[
     ("workflowtimeout", "global_timeout"),
 ];
 
-/// The settings that an action reads from its environment. The first of a row is the repository
-/// name of its image.
+/// Settings that an action reads from its environment. The first entry of a row is the repository
+/// name of the action's image.
 pub const SETTINGS: &[(&str, &[&str])] = &[
     ("image2disk", IMAGE),
     ("qemuimg2disk", IMAGE),
@@ -150,7 +150,7 @@ const IMAGE: &[&str] = &[
     "REGISTRY_PASSWORD",
 ];
 
-/// A hint about the key that may be meant by one that `level` does not know.
+/// Suggestion for a key that `level` does not know.
 pub(super) fn meant(level: Level, key: &str) -> Option<String> {
     let plain = plain(key)?;
     let of_level = |level: Level| {
@@ -178,10 +178,10 @@ pub(super) fn meant(level: Level, key: &str) -> Option<String> {
     place.map(|place| format!("it is a key of {place}"))
 }
 
-/// The setting that may be meant by one that no action of these images reads.
+/// Suggestion for a setting that no action of these images reads.
 ///
-/// A program of an action may read any other name, so only names that are nearly those of a setting
-/// are reported.
+/// A program of an action may read any other name. Therefore only names similar to a setting are
+/// reported.
 pub(super) fn meant_setting(images: &[&str], key: &str) -> Option<&'static str> {
     let known = || {
         let rows = images
@@ -197,15 +197,14 @@ pub(super) fn meant_setting(images: &[&str], key: &str) -> Option<&'static str> 
     same.or_else(|| nearest(known(), &plain))
 }
 
-/// The last path component of an image reference, without tag and digest.
+/// Last path component of an image reference, without tag and digest.
 pub fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     name.split(':').next().unwrap_or_default()
 }
 
-/// A key in lower case without the marks between its words; `None` for one that is too long to be
-/// a slip.
+/// Key in lower case without separators; `None` for a key too long to be a misspelling.
 fn plain(key: &str) -> Option<String> {
     let marks = ['-', '_', ' ', '.'];
     (key.len() <= COMPARED_MAX)
@@ -218,8 +217,8 @@ fn nearest<'a>(known: impl Iterator<Item = &'a str>, plain: &str) -> Option<&'a 
     distances.filter(|(distance, _)| *distance <= allowed).min_by_key(|it| it.0).map(|it| it.1)
 }
 
-/// Insertions, deletions, replacements and exchanges of neighbors that make one text of the other
-/// (optimal string alignment).
+/// Number of insertions, deletions, replacements and transpositions of neighbors that turn `a` into
+/// `b` (optimal string alignment).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before_last: Vec<usize> = Vec::new();

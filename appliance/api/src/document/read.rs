@@ -1,5 +1,5 @@
-//! A document out of its YAML, with a sentence for each value of a wrong type and for each key that
-//! is not known.
+//! Conversion of YAML to a document, with a sentence for each value of a wrong type and each
+//! unknown key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use super::tree::{Node, Value, shown};
 use super::{Action, Document, Task};
 use crate::tinkerbell::Namespaces;
 
-/// Most sentences of one kind in an answer.
+/// Maximum number of sentences of one kind in the result.
 const SENTENCES_MAX: usize = 32;
-/// Most settings of a document that are compared with those of the box's actions.
+/// Maximum number of settings of a document that are compared with those of the box's actions.
 const COMPARISONS_MAX: usize = 512;
 
-/// A document, and what is wrong with its text.
+/// Document, with the mistakes of its text.
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     pub document: Document,
@@ -22,15 +22,15 @@ pub(super) struct Reading {
     pub mistakes: Vec<String>,
     /// Keys that nothing reads.
     pub unknown: Vec<String>,
-    /// Line of each value, by its path.
+    /// Line of each value, by the value's path.
     pub lines: BTreeMap<String, usize>,
-    /// Paths of values that are not known or have a mistake already.
+    /// Paths of values that are unknown or have a mistake already.
     pub settled: BTreeSet<String>,
-    /// Settings compared so far.
+    /// Number of settings compared so far.
     compared: usize,
 }
 
-/// Reads the tree of a rendered template or, with holes, of one that is not rendered.
+/// Converts the tree of a rendered template or, with [`HOLE`], of one before rendering.
 pub(super) fn document(tree: &Node) -> Reading {
     let mut reading = Reading::default();
     let mut document = Document::default();
@@ -124,7 +124,7 @@ impl Reading {
         Some(namespaces)
     }
 
-    /// The keys of a map that its level knows; the others are reported.
+    /// Known keys of a map at `level`; the others are reported.
     fn map<'n>(&mut self, node: &'n Node, path: &str, level: Level) -> Vec<(&'n str, &'n Node)> {
         self.lines.insert(path.to_owned(), node.line);
         let entries = match &node.value {
@@ -186,7 +186,7 @@ impl Reading {
         }
     }
 
-    /// Whole numbers in the notations of YAML 1.1 and 1.2. Nothing counts as 0.
+    /// Parses a whole number in the notations of YAML 1.1 and 1.2. A missing value counts as 0.
     fn number(&mut self, node: &Node, path: &str) -> i64 {
         self.lines.insert(path.to_owned(), node.line);
         let number = match &node.value {
@@ -246,7 +246,8 @@ impl Reading {
         if self.mistakes.len() == SENTENCES_MAX {
             return;
         }
-        // A setting's value may be a secret: a text is shown only where a number belongs.
+        // The value of a setting may be a secret: the text is shown only where a number is
+        // expected.
         let found = match &node.value {
             Value::Null => "nothing".to_owned(),
             Value::Text(text) if expected.contains("number") => format!("{:?}", shown(text)),
@@ -268,7 +269,7 @@ fn join(path: &str, key: &str) -> String {
     if path.is_empty() { shown(key).to_owned() } else { format!("{path}.{}", shown(key)) }
 }
 
-/// `600`, `1_000`, `0x10`, `0o17`, `017`, `0b1` and `6e2`, as `yaml.v3` reads them.
+/// Parses `600`, `1_000`, `0x10`, `0o17`, `017`, `0b1` and `6e2` as `yaml.v3` does.
 fn whole_number(text: &str) -> Option<i64> {
     let plain = text.trim().replace('_', "");
     let (sign, digits) = match plain.strip_prefix('-') {

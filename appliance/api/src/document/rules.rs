@@ -1,18 +1,18 @@
-//! The rules that a workflow document must obey.
+//! Rules for a valid workflow document.
 
 use std::collections::BTreeSet;
 
 use super::read::Reading;
 use super::{Action, Document, Task};
 
-/// The most times one action is begun again.
+/// Maximum number of repeats of one action.
 const RETRIES_MAX: i64 = 10;
-/// The longest wait before an action is begun again, in seconds.
+/// Longest wait before an action is repeated, in seconds.
 const RETRY_WAIT_MAX: i64 = 3600;
-/// The longest name of a workflow, task or action, in characters.
+/// Longest name of a workflow, task or action, in characters.
 const NAME_CHARS_MAX: usize = 199;
 
-/// A broken rule: the path of the value and the reason.
+/// Broken rule: path of the value and reason.
 #[derive(Debug)]
 pub(super) struct Broken {
     path: String,
@@ -20,14 +20,13 @@ pub(super) struct Broken {
 }
 
 impl Broken {
-    /// The sentence with the value's line; `None` where the value has a mistake already or is not
-    /// known.
+    /// Sentence with the value's line; `None` if the value is unknown or has a mistake already.
     pub fn sentence(self, reading: &Reading) -> Option<String> {
         let Self { path, why } = self;
         if reading.settled.contains(&path) {
             return None;
         }
-        // A value that is missing has the line of what should have it.
+        // A missing value gets the line of its parent.
         let line = std::iter::successors(Some(path.as_str()), |path| {
             path.rsplit_once('.').map(|(parent, _)| parent)
         });
@@ -44,8 +43,7 @@ pub(super) fn broken(document: &Document) -> Vec<Broken> {
     rules.broken
 }
 
-/// The rules that single values break. A template may leave out or repeat names before it is
-/// rendered.
+/// Broken rules about single values. Before rendering, a template may omit or repeat names.
 pub(super) fn of_values(document: &Document) -> Vec<Broken> {
     let mut rules = Rules { all: false, broken: Vec::new() };
     rules.document(document);
@@ -123,7 +121,8 @@ impl Rules {
     }
 }
 
-/// `[registry[:port]/]path[:tag][@digest]` with the characters the distribution grammar allows.
+/// True for `[registry[:port]/]path[:tag][@digest]` with the characters of the distribution
+/// grammar.
 pub(super) fn is_image_reference(text: &str) -> bool {
     let (name, digest) = text.split_once('@').map_or((text, None), |(n, d)| (n, Some(d)));
     let digest_ok = digest.is_none_or(|digest| {

@@ -1,12 +1,12 @@
-//! The YAML of a template before it is rendered, as far as it can be known.
+//! YAML of a template before rendering, as far as it is known.
 
-/// Stands where the template prints something.
+/// Placeholder for output of the template.
 pub(super) const HOLE: char = '\u{e000}';
 
-/// Puts [`HOLE`] in the place of each `{{…}}`. A line of nothing but actions becomes empty: such
-/// lines are conditions, loops, or print whole blocks. Line numbers stay.
+/// Replaces each `{{…}}` with [`HOLE`]. A line with only template actions becomes empty: such lines
+/// are conditions or loops, or print whole blocks. Line numbers stay unchanged.
 ///
-/// Returns `None` for an action without an end.
+/// Returns `None` for a template action without an end.
 pub(super) fn of(template: &str) -> Option<String> {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -15,7 +15,7 @@ pub(super) fn of(template: &str) -> Option<String> {
         let action = &rest[start..];
         let length = action_length(action)?;
         text.push(HOLE);
-        // A comment or a long pipeline may go over several lines.
+        // A comment or a long pipeline may span several lines.
         text.extend(action[..length].chars().filter(|char| *char == '\n'));
         rest = &action[length..];
     }
@@ -28,7 +28,7 @@ pub(super) fn of(template: &str) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// Bytes from `{{` to the end of its `}}`. Quoted text may have `}}` in it, and so may a comment.
+/// Bytes from `{{` to the end of its `}}`. Quoted text and comments may contain `}}`.
 fn action_length(action: &str) -> Option<usize> {
     let body = action.get(2..)?;
     let trimmed = body.strip_prefix('-').unwrap_or(body).trim_start();

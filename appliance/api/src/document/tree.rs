@@ -5,17 +5,17 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span, StrInput};
 
-/// Deepest nesting.
+/// Deepest nesting of maps and lists.
 const DEPTH_MAX: usize = 64;
-/// Nodes and bytes of text of one document, aliases counted as often as they stand: a few lines of
-/// aliases can otherwise ask for more than any memory holds.
+/// Maximum weight of a document: nodes and bytes of text, with each use of an alias counted.
+/// Without this limit, a few lines of aliases can expand beyond all memory.
 const WEIGHT_MAX: usize = 16 * 1024 * 1024;
-/// Weight of a node beside its text.
+/// Weight of a node in addition to its text.
 const NODE_WEIGHT: usize = 64;
 /// Longest part of a key in a message, in bytes.
 const SHOWN_MAX: usize = 64;
 
-/// A value and the line it begins at, from 1.
+/// Value with the line of its beginning, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Node {
     pub line: usize,
@@ -24,14 +24,14 @@ pub(super) struct Node {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Nothing, `~` or `null`.
+    /// Empty value, `~` or `null`.
     Null,
     Text(String),
     List(Vec<Node>),
     Map(Vec<Entry>),
 }
 
-/// A key of a map and its value.
+/// Key of a map with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     pub line: usize,
@@ -39,7 +39,8 @@ pub(super) struct Entry {
     pub node: Node,
 }
 
-/// A text that is not YAML: its line and the reason, without the text, which may hold secrets.
+/// Error for text that is not YAML: line and reason. The text itself may hold secrets and is left
+/// out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unreadable {
     pub line: usize,
@@ -52,15 +53,15 @@ impl Unreadable {
     }
 }
 
-/// Treatment of a key that a map has twice.
+/// Treatment of a key that occurs twice in a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Twice {
     Refuse,
-    /// Both branches of a template's condition stand in the text.
+    /// Keeps both values: both branches of a template's condition are in the text.
     KeepBoth,
 }
 
-/// Reads the first document of `text`; an empty one is `Null`.
+/// Parses the first document of `text`; an empty one is `Null`.
 pub(super) fn read(text: &str, twice: Twice) -> Result<Node, Unreadable> {
     let parser = Parser::new_from_str(text);
     let mut reader = Reader { text, parser, anchors: HashMap::new(), weight: 0, twice };
@@ -73,7 +74,7 @@ pub(super) fn read(text: &str, twice: Twice) -> Result<Node, Unreadable> {
             Event::StreamStart | Event::DocumentStart(..) => {}
             first => {
                 let node = reader.node(first, span, DEPTH_MAX)?;
-                // The end of the document shows that nothing stands behind its value.
+                // The end of the document proves that nothing follows its value.
                 reader.event()?;
                 return Ok(node);
             }
@@ -186,7 +187,7 @@ impl<'a> Reader<'a> {
                 Event::Scalar(text, ScalarStyle::Plain, _, None) if text.as_ref() == "<<"
             );
             let key = match event {
-                // A key is its text, whatever a value of that text would be.
+                // A key is its text, independent of the type that a value of that text has.
                 Event::Scalar(text, _, 0, _) => {
                     self.weigh(NODE_WEIGHT + text.len(), span.start.line())?;
                     Node { line: span.start.line(), value: Value::Text(text.to_string()) }
@@ -222,7 +223,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `<<`: keys that the map has already stay.
+/// Merges the value of `<<`: keys that the map already has stay.
 fn merge(
     entries: &mut Vec<Entry>,
     lines: &mut HashMap<String, usize>,
@@ -257,7 +258,7 @@ impl Node {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Beginning of a text, for a message.
 pub(super) fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN_MAX)]
 }

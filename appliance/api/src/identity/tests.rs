@@ -1,4 +1,4 @@
-//! Who is taken for whom.
+//! Matching of unknown machines to known ones.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::new("default", name)
 }
 
-/// What the agent of a machine says; `unit` tells two of one kind apart.
+/// Report of a machine's agent; `unit` distinguishes two machines of one model.
 fn machine(unit: &str, mac: &str) -> Traits {
     let attributes = json!({
         "product": { "serialNumber": format!("G6TN{unit}") },
@@ -92,7 +92,7 @@ fn what_every_machine_of_a_kind_says_is_nothing() {
 #[test]
 fn two_that_fit_are_both_named() {
     let stranger = machine("0001", "52:54:00:77:00:99");
-    // Its disk stands in another machine now.
+    // The disk is in another machine now.
     let mut other = machine("0002", "52:54:00:77:00:02");
     other.disks = stranger.disks.clone();
     let known = [(key("nuc1"), machine("0001", "52:54:00:77:00:01")), (key("nuc2"), other)];

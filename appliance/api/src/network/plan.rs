@@ -1,4 +1,4 @@
-//! A spec read: every address an address, every range inside its network.
+//! Parser of a [`NetworkSpec`]: checks every address, and that every range is inside its network.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,24 +7,24 @@ use std::ops::RangeInclusive;
 
 use super::{Mode, NetworkSpec, SubnetSettings};
 
-/// Ranges of one network's pool.
+/// Maximum number of ranges in the pool of one network.
 const MAX_RANGES: usize = 64;
-/// Networks behind relays.
+/// Maximum number of networks behind relay agents.
 const MAX_RELAYED: usize = 64;
-/// Addresses that all pools of one interface have together.
+/// Maximum number of addresses in all pools of one interface.
 const MAX_ADDRESSES: u64 = 1 << 17;
-/// The lease times that are sensible, in seconds: below a minute clients do nothing else, and
-/// beyond a month an address never comes back.
+/// Accepted lease times in seconds. Below one minute, clients only renew leases. Above one month,
+/// unused addresses do not return to the pool in useful time.
 const LEASE_SECS: RangeInclusive<u32> = 60..=2_592_000;
 
-/// Something wrong with a spec: which field, and what.
+/// Invalid field of a spec with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Path below `spec`: `relayed[0].pool[1]`.
+    /// Path of the field below `spec`, such as `relayed[0].pool[1]`.
     pub field: String,
-    /// What was written there.
+    /// Value of the field, cut to 64 characters.
     pub value: String,
-    /// What is wrong with it, as a sentence's end: `is not inside 10.77.0.0/24`.
+    /// Reason, as the end of a sentence: `is not inside 10.77.0.0/24`.
     pub why: String,
 }
 
@@ -34,57 +34,57 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A [`NetworkSpec`] that can be served.
+/// Valid [`NetworkSpec`] in parsed form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkPlan {
-    /// The interface.
+    /// Linux name of the interface.
     pub interface: String,
-    /// The box's own address.
+    /// Address of the box on the interface.
     pub address: Ipv4Addr,
-    /// What is answered.
+    /// DHCP serving mode of the interface.
     pub mode: Mode,
-    /// Whether strangers are answered.
+    /// True if unknown machines are answered.
     pub enroll: bool,
-    /// The interface's own network first, then those behind relays.
+    /// Network of the interface first, then the networks behind relay agents.
     pub subnets: Vec<SubnetPlan>,
-    /// Loader by architecture.
+    /// Loader file by client architecture (DHCP option 93).
     pub loaders: BTreeMap<u16, String>,
-    /// Whether to answer router solicitations.
+    /// True if router solicitations are answered.
     pub router_advertisements: bool,
-    /// Whether to serve DHCPv6.
+    /// True if DHCPv6 is served.
     pub ipv6: bool,
-    /// [`NetworkSpec::confirm`], in lower case.
+    /// Value of [`NetworkSpec::confirm`] in lower case.
     pub confirm: String,
-    /// [`NetworkSpec::rearm`].
+    /// Value of [`NetworkSpec::rearm`], unchanged.
     pub rearm: String,
 }
 
-/// One network's pool and what its clients are told.
+/// DHCP options and address pool of one network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubnetPlan {
-    /// The network's first address.
+    /// First address of the network.
     pub network: Ipv4Addr,
-    /// The length of its prefix, 0 to 32.
+    /// Prefix length, 0 to 32.
     pub length: u8,
-    /// The pool.
+    /// Address ranges of the pool.
     pub ranges: Vec<RangeInclusive<Ipv4Addr>>,
-    /// The router.
+    /// Address of the router.
     pub gateway: Option<Ipv4Addr>,
-    /// Resolvers.
+    /// Addresses of DNS servers.
     pub name_servers: Vec<Ipv4Addr>,
-    /// NTP servers.
+    /// Addresses of NTP servers.
     pub time_servers: Vec<Ipv4Addr>,
-    /// Domain name.
+    /// Domain name for the clients.
     pub domain: Option<String>,
-    /// Lease time in seconds.
+    /// Lease time of a pool address in seconds.
     pub lease_secs: u32,
 }
 
 impl NetworkSpec {
-    /// What to serve.
+    /// Parses and checks the spec.
     ///
     /// # Errors
-    /// Everything that is wrong with the spec.
+    /// All invalid fields of the spec.
     pub fn plan(&self) -> Result<NetworkPlan, Vec<Problem>> {
         let mut reader = Reader::default();
         let name = &self.interface;
@@ -123,17 +123,17 @@ impl NetworkSpec {
 }
 
 impl SubnetPlan {
-    /// Whether an address is of this network.
+    /// True if the network contains `address`.
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         masked(address, self.length) == self.network
     }
 
-    /// The network's mask.
+    /// Mask of the network.
     pub fn netmask(&self) -> Ipv4Addr {
         Ipv4Addr::from_bits(mask(self.length))
     }
 
-    /// How many addresses the pool has.
+    /// Number of addresses in the pool.
     pub fn addresses(&self) -> u64 {
         let count = |range: &RangeInclusive<Ipv4Addr>| {
             u64::from(range.end().to_bits()).saturating_sub(range.start().to_bits().into()) + 1
@@ -156,7 +156,8 @@ fn masked(address: Ipv4Addr, length: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(address.to_bits() & mask(length))
 }
 
-/// Reads texts and keeps what is wrong with them; for a wrong one it goes on with a harmless value.
+/// Parser that collects all problems. An invalid text yields a harmless value, so that parsing can
+/// continue.
 #[derive(Default)]
 struct Reader {
     problems: Vec<Problem>,
@@ -254,7 +255,7 @@ impl Reader {
         None
     }
 
-    /// What all pools together must be.
+    /// Checks the number of addresses in all pools, and that no network is listed twice.
     fn pools(&mut self, mode: Mode, subnets: &[SubnetPlan]) {
         let all: u64 = subnets.iter().map(SubnetPlan::addresses).sum();
         if all > MAX_ADDRESSES {

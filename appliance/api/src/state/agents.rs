@@ -1,31 +1,32 @@
-//! Liveness of agents, as the rules of a Workflow see it.
+//! Liveness of agents, as input to the rules of a Workflow.
 
 use std::time::Duration;
 
 use crate::meta::ObjectKey;
 
-/// The last message of an agent, in moments of the steady clock ([`stdx::Clock::steady`]).
+/// Time of an agent's last message, on the steady clock ([`stdx::Clock::steady`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
-    /// Moment of the last message; `None` where none is recorded.
+    /// Time of the last message; `None` if no message is recorded.
     pub heard: Option<Duration>,
-    /// An agent without a record may have been heard up to this moment, and not since: the start of
-    /// the box, or the last message of the newest record that was dropped for want of room.
+    /// Latest possible time of a message from an agent without a record. This is the start of the
+    /// box, or the last message of the newest record that was dropped to limit memory.
     pub listening_since: Duration,
-    /// It says so every few seconds while an action runs, so that silence means it is gone.
+    /// True if the agent sends a heartbeat every few seconds while an action runs. Silence of such
+    /// an agent means that it is gone.
     pub beats: bool,
-    /// Moment of the last message of any agent.
+    /// Time of the last message of any agent.
     pub any_heard: Duration,
-    /// Workflows of which an action runs, of all agents.
+    /// Number of Workflows, of all agents, in which an action runs.
     pub at_work: usize,
 }
 
-/// Agents, and the last message of each. Kept in memory: after a restart of the box every agent is
-/// given fresh time.
+/// Source of the last message time of each agent. The times are kept in memory: after a restart of
+/// the box, the timeout of every agent starts again.
 pub trait Agents: Send + Sync + 'static {
-    /// The last sign of life of an agent.
+    /// Time of the last message of an agent.
     fn life(&self, agent_id: &str) -> Life;
-    /// The Workflows of a machine, ended or not, each that a reconciler was ever woken for among
-    /// them; `None` where that is not known (yet), and has to be looked up.
+    /// All Workflows of a machine, ended or not, for which a reconciler was ever woken. `None` if
+    /// the list is not known yet and the caller must look the Workflows up.
     fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>>;
 }

@@ -1,7 +1,7 @@
-//! Attempts: what another one keeps of the last, and how a workflow is given up.
+//! Attempts of a Workflow: the state that a new attempt keeps, and the end of a Workflow.
 //!
-//! An action that is begun again is given a new id, so that a late report of its last attempt can
-//! never be taken for one of this.
+//! A repeated action gets a new ID, so that a late report of its last attempt is never applied to
+//! the new attempt.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -12,21 +12,21 @@ use crate::tinkerbell::{
     State, TaskStatus, WorkflowStatus,
 };
 
-/// The most attempts of a workflow that are made without being asked for.
+/// Maximum number of attempts of a workflow without a request for another.
 pub const ATTEMPTS_MAX: i64 = 20;
-/// Attempts of a workflow that are remembered; of more, the last.
+/// Maximum number of attempts in the history of a workflow; older attempts are dropped.
 pub const HISTORY_MAX: usize = 20;
-/// Attempts of an action that are remembered; of more, the last.
+/// Maximum number of attempts in the history of an action; older attempts are dropped.
 pub const ACTION_HISTORY_MAX: usize = 8;
-/// The wait before the second attempt where none is given, in seconds.
+/// Default wait before the second attempt, in seconds.
 const BACKOFF_SECS: i64 = 10;
-/// The longest wait before another attempt, in seconds.
+/// Longest wait before another attempt, in seconds.
 const BACKOFF_MAX_SECS: i64 = 3600;
 
-/// `templateRendering` of a workflow whose tasks are those of its Template.
+/// Value of `templateRendering` after the tasks were rendered from the Template.
 pub const RENDERED: &str = "successful";
 
-/// Conditions that are true of one attempt only.
+/// Conditions that apply to one attempt only; a new attempt drops them.
 const OF_ONE_ATTEMPT: [&str; 7] = [
     "AllowNetbootTrue",
     "AllowNetbootFalse",
@@ -37,17 +37,17 @@ const OF_ONE_ATTEMPT: [&str; 7] = [
     "TidiedUp",
 ];
 
-/// Which attempt of a workflow this is, from 1.
+/// Number of the current attempt of a workflow, from 1.
 pub fn number(status: &WorkflowStatus) -> i64 {
     status.attempts.max(1)
 }
 
-/// How often a workflow is tried in all without being asked.
+/// Maximum number of attempts of a workflow without a request for another.
 pub fn limit(retry: Option<&Retry>) -> i64 {
     retry.map_or(1, |retry| retry.attempts.clamp(1, ATTEMPTS_MAX))
 }
 
-/// The wait between the end of attempt `number` and the next.
+/// Wait between the end of attempt `number` and the next attempt.
 pub fn backoff(retry: &Retry, number: i64) -> SignedDuration {
     let first = if retry.backoff_seconds > 0 { retry.backoff_seconds } else { BACKOFF_SECS };
     let doublings = u32::try_from(number - 1).unwrap_or(0).min(30);
@@ -55,24 +55,25 @@ pub fn backoff(retry: &Retry, number: i64) -> SignedDuration {
     SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS))
 }
 
-/// The wait before an action is begun again that was begun again `retried` times, where its
-/// template asks for one; it doubles.
+/// Wait before the next repeat of an action, if its template sets a wait. The wait doubles with
+/// each of the `retried` repeats.
 pub fn retry_wait(action: &ActionStatus) -> Option<SignedDuration> {
     let doublings = u32::try_from(action.retried).unwrap_or(0).min(30);
     let wait = action.retry_wait.saturating_mul(1_i64 << doublings);
     (wait > 0).then(|| SignedDuration::from_secs(wait.min(BACKOFF_MAX_SECS)))
 }
 
-/// How long an action still has to wait before it is begun again. A time further away than any
-/// wait was noted by a clock that has been set since: it says nothing.
+/// Remaining wait before an action is repeated. A time further away than the longest wait was
+/// recorded before the clock was set, and is ignored.
 pub fn retry_left(action: &ActionStatus, now: Timestamp) -> Option<SignedDuration> {
     let left = action.retry_at?.duration_since(now);
     (left.is_positive() && left.as_secs() <= BACKOFF_MAX_SECS).then_some(left)
 }
 
-/// The next attempt of a workflow that has failed or timed out; `None` where the table has none.
-/// `boots` tells that its machine must be permitted to boot, or be booted, before its agent asks.
-/// From the start means from the Template as it is then: it is rendered anew (see [`carry_over`]).
+/// Returns the next attempt of a workflow that has failed or timed out; `None` if the state table
+/// has no transition. `boots` is true if the machine must boot, or get permission to boot, before
+/// its agent requests work. An attempt from the start renders the Template anew, in its present
+/// version (see [`carry_over`]).
 pub fn another(
     status: &WorkflowStatus,
     from: RetryFrom,
@@ -105,8 +106,8 @@ pub fn another(
     Some(status)
 }
 
-/// Tasks rendered anew for another attempt, with what is remembered of their actions: the one of
-/// the same name in the task of the same name.
+/// Adds the history of earlier attempts to newly rendered tasks. Actions are matched by task name
+/// and action name.
 pub fn carry_over(before: &[TaskStatus], fresh: Vec<TaskStatus>) -> Vec<TaskStatus> {
     let mut fresh = fresh;
     for task in &mut fresh {
@@ -124,7 +125,7 @@ pub fn carry_over(before: &[TaskStatus], fresh: Vec<TaskStatus>) -> Vec<TaskStat
     fresh
 }
 
-/// The status with this attempt moved into its history.
+/// Returns the status with the current attempt moved into the history.
 fn remembered(status: &WorkflowStatus) -> WorkflowStatus {
     let mut after = status.clone();
     let ended = after.ended.take().unwrap_or_default();
@@ -139,7 +140,7 @@ fn remembered(status: &WorkflowStatus) -> WorkflowStatus {
     after
 }
 
-/// Make an action pending again, under a new id if it was begun.
+/// Sets an action to pending again; an action that had started gets a new ID.
 pub fn begin_again(action: &mut ActionStatus) {
     if action.state == ActionState::Pending {
         return;
@@ -174,8 +175,9 @@ fn keep_last<T>(list: &mut Vec<T>, most: usize) {
     list.drain(..list.len().saturating_sub(most));
 }
 
-/// End a workflow that something other than a report ends; `None` where the table says that it
-/// does not. What runs is stopped in the books, which is how its agent learns of it.
+/// Ends a workflow for a cause other than an agent's report; `None` if the state table has no
+/// transition. The running action is marked as ended, and its agent learns from that mark to stop
+/// it.
 pub fn end(
     status: &WorkflowStatus,
     event: Event,

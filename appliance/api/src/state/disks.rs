@@ -1,15 +1,15 @@
-//! The disk that a hint chose is the disk of the whole workflow: a hint such as `model=Samsung` may
-//! fit another disk after a restart, and half an installation on each of two disks is none.
+//! Choice of a disk for a whole workflow. A hint such as `model=Samsung` may fit another disk after
+//! a restart, and half an installation on each of two disks is useless.
 
 use std::fmt;
 
 use super::report::running;
 use crate::tinkerbell::{ChosenDisk, WorkflowStatus};
 
-/// The most choices that a workflow records.
+/// Maximum number of disk choices that a workflow records.
 pub const CHOICES_MAX: usize = 64;
 
-/// Why a disk is not used.
+/// Reason why a disk must not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The action does not run.
@@ -26,20 +26,20 @@ pub enum Refused {
          attach that disk again, or make a new Workflow to use the other"
     )]
     Other {
-        /// The hint.
+        /// Hint of the request.
         hint: String,
-        /// The recorded disk, for people.
+        /// Recorded disk, as text for a person.
         before: String,
-        /// The disk that fits at present, for people.
+        /// Disk that fits at present, as text for a person.
         now: String,
     },
-    /// Too many are recorded.
+    /// The workflow has recorded [`CHOICES_MAX`] choices already.
     #[error("the workflow has chosen disks by {CHOICES_MAX} hints: use fewer of them")]
     Full,
 }
 
-/// Takes the choice of a disk, by the action with the id `action_id`, into `status`; `true` when
-/// something changed.
+/// Records the disk choice of the action with the ID `action_id` in `status`. Returns `true` when
+/// the status changed.
 ///
 /// # Errors
 /// [`Refused`]: the disk must not be used.
@@ -71,8 +71,8 @@ pub fn choose(
     }
 }
 
-/// True if both are one disk: by its world wide name, else by its serial number. Disks that have
-/// neither are told apart by model and size.
+/// True if both choices are the same disk: by World Wide Name, else by serial number. Disks without
+/// either are compared by model and size.
 fn is_same(one: &ChosenDisk, other: &ChosenDisk) -> bool {
     let pairs = [(&one.wwn, &other.wwn), (&one.serial, &other.serial)];
     let known = pairs.into_iter().find(|(one, other)| !one.is_empty() && !other.is_empty());
@@ -83,7 +83,7 @@ fn is_same(one: &ChosenDisk, other: &ChosenDisk) -> bool {
     is_nameless && one.model == other.model && one.size == other.size
 }
 
-/// A disk as a person finds it.
+/// Formats a disk so that a person can find it.
 struct Words<'a>(&'a ChosenDisk);
 
 impl fmt::Display for Words<'_> {

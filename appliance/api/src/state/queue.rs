@@ -1,23 +1,23 @@
-//! The queue of a machine: its workflows are served one at a time, what has begun first, then the
-//! oldest. (Upstream serves them in the order of its cache, which is undefined.)
+//! Queue of a machine: its workflows run one at a time. A workflow that has begun comes first, then
+//! the oldest. (Upstream serves them in the order of its cache, which is undefined.)
 
 use jiff::Timestamp;
 
 use crate::tinkerbell::{ActionState, State, Workflow, WorkflowStatus};
 
-/// The place of a workflow in the queue of its machine; the least is served.
+/// Position of a workflow in the queue of its machine; the least position is served.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// It has not begun.
+    /// True if the workflow has not begun.
     waits: bool,
-    /// When it was created.
+    /// Creation time of the workflow.
     created: Option<Timestamp>,
-    /// Its name, and before it its namespace: two of the same second have an order too.
+    /// Namespace and name; they order workflows that were created in the same second.
     name: (String, String),
 }
 
 impl Place {
-    /// The place of a workflow.
+    /// Queue position of `workflow`.
     pub fn of(workflow: &Workflow) -> Self {
         let metadata = &workflow.metadata;
         Self {
@@ -28,7 +28,7 @@ impl Place {
     }
 }
 
-/// Something was done to the machine for this workflow, and it is not done with it.
+/// True if the workflow has changed the machine and has not ended.
 pub fn begun(status: &WorkflowStatus) -> bool {
     let booted = || {
         let boot = &status.boot_options;
@@ -41,20 +41,21 @@ pub fn begun(status: &WorkflowStatus) -> bool {
     }
 }
 
-/// Nothing is begun for it: switched off by its owner, on its way out, or paused before it began.
+/// True if no action of the workflow may start: disabled by its owner, being deleted, or paused
+/// before it began.
 pub fn idle(workflow: &Workflow) -> bool {
     workflow.spec.disabled == Some(true)
         || workflow.metadata.deletion_timestamp.is_some()
         || (workflow.spec.paused == Some(true) && !begun(&workflow.status))
 }
 
-/// Whether others wait while this workflow is before them.
+/// True if workflows behind this one in the queue must wait.
 pub fn holds(workflow: &Workflow) -> bool {
     let state = workflow.status.state;
     state != State::New && !state.ended() && !idle(workflow)
 }
 
-/// Whether an agent still has something to do in this workflow, or will have.
+/// True if the workflow has an unfinished task for the agent, now or later.
 pub fn needs(status: &WorkflowStatus, agent_id: &str) -> bool {
     let open = |state: ActionState| matches!(state, ActionState::Pending | ActionState::Running);
     status.tasks.iter().any(|task| {
@@ -63,7 +64,8 @@ pub fn needs(status: &WorkflowStatus, agent_id: &str) -> bool {
     })
 }
 
-/// The name of the first of `others` that `workflow` waits for: of the same Hardware and before it.
+/// Name of the first of `others` that `workflow` waits for: same Hardware, and earlier in the
+/// queue.
 pub fn ahead<'a>(
     workflow: &Workflow,
     others: impl Iterator<Item = &'a Workflow>,
@@ -113,7 +115,7 @@ mod tests {
         assert_eq!(before(&own, &all[..2]).as_deref(), Some("older"));
         assert_eq!(before(&own, &all[1..2]), None);
         assert_eq!(before(&runs, &all[..3]), None);
-        // Created in one second: by name, so that exactly one of two waits.
+        // Workflows of the same second are ordered by name, so that exactly one of two waits.
         let twin = workflow("twin", 5, State::Pending);
         assert_eq!(before(&own, std::slice::from_ref(&twin)), None);
         assert_eq!(before(&twin, std::slice::from_ref(&own)).as_deref(), Some("own"));

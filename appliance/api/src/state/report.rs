@@ -1,4 +1,4 @@
-//! What an agent's report changes (upstream tink `internal/grpc`, ReportActionStatus).
+//! Effect of an agent's report on a Workflow (upstream tink `internal/grpc`, ReportActionStatus).
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -6,33 +6,33 @@ use super::attempt::{begin_again, retry_wait};
 use super::workflow::{Event, next};
 use crate::tinkerbell::{ActionState, ActionStatus, CurrentState, Ended, WorkflowStatus};
 
-/// What the box adds to an action's own limit before it gives up waiting for its end: the agent
-/// keeps that limit too, and its report may be on the way.
+/// Extra time after an action's own limit before the box times the action out. The agent applies
+/// the limit too, and its report may be on the way.
 pub const TOLERANCE: SignedDuration = SignedDuration::from_secs(60);
 
-/// What an agent says of one action.
+/// Report of an agent about one action.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Report {
-    /// Who says it.
+    /// ID of the reporting agent.
     pub agent_id: String,
-    /// Task.
+    /// ID of the task.
     pub task_id: String,
-    /// Action.
+    /// ID of the action.
     pub action_id: String,
     /// State of the action.
     pub state: ActionState,
-    /// For people: `1m2s`.
+    /// Duration for display, such as `1m2s`.
     pub duration: String,
-    /// For people.
+    /// Message for a person.
     pub message: String,
-    /// The boot of the machine the agent runs in; empty where it is not known.
+    /// Boot ID of the machine that the agent runs on; empty if unknown.
     pub boot_id: String,
 }
 
-/// Why a report is not taken.
+/// Reason why a report is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// No such action.
+    /// The workflow has no such action.
     #[error("the workflow has no action {action_id} in task {task_id}")]
     Action {
         /// Task of the report.
@@ -40,35 +40,35 @@ pub enum Refused {
         /// Action of the report.
         action_id: String,
     },
-    /// It is too late to begin the action: whoever asks must not do it.
+    /// The action must not start any more; the agent must not run it.
     #[error("action {action_id} is not to be begun: {why}")]
     Late {
         /// Action of the report.
         action_id: String,
-        /// Why.
+        /// Reason, as the end of a sentence.
         why: &'static str,
     },
-    /// The action is somebody else's.
+    /// The action belongs to another agent.
     #[error("action {action_id} belongs to agent {owner}, not to {agent_id}")]
     Agent {
         /// Action of the report.
         action_id: String,
-        /// Whose it is.
+        /// Agent that the action belongs to.
         owner: String,
-        /// Who reported.
+        /// Agent that sent the report.
         agent_id: String,
     },
 }
 
-/// Take a report into `status`; `true` when something changed.
+/// Applies a report to `status`; returns `true` when the status changed.
 ///
 /// The end of an ended action, or of an action of an ended workflow, is acknowledged and changes
-/// nothing, so an agent may repeat a report whose acknowledgement it lost. Beginning one is
-/// refused: the report was under way while the workflow was given up, and the disk must not be
-/// touched now. Times are the box's own: an agent's clock may be years off.
+/// nothing. An agent may thus repeat a report whose acknowledgment was lost. The start of such an
+/// action is refused. The report was in transit when the workflow ended, and the disk must not be
+/// changed now. All times are the box's own: an agent's clock may be wrong by years.
 ///
 /// # Errors
-/// [`Refused`]: no such action, another agent's, or too late to begin it.
+/// [`Refused`]: the action does not exist, belongs to another agent, or must not start any more.
 pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Result<bool, Refused> {
     let (at, is_current) = find(status, report)?;
     let begins = report.state == ActionState::Running;
@@ -87,7 +87,7 @@ pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Res
         return late("it has ended");
     }
     if first_open(status) != Some(at) {
-        // Served before the workflow was begun again from its start.
+        // The action was served before the workflow was restarted from its first action.
         return late("one before it is not done");
     }
     let action = &mut status.tasks[at.0].actions[at.1];
@@ -109,8 +109,8 @@ fn begin(action: &mut ActionStatus, report: &Report, now: Timestamp) {
     action.deadline = allowance(action).and_then(|limit| now.saturating_add(limit).ok());
 }
 
-/// How long the box waits for the end of an action, from its beginning; `None` where it has no
-/// limit. What is run after a failure has the same limit once more.
+/// Time from the start of an action after which the box times it out; `None` for an action without
+/// a limit. A run after a failure adds the same limit once more.
 pub fn allowance(action: &ActionStatus) -> Option<SignedDuration> {
     let limit = SignedDuration::from_secs(action.timeout);
     let handled = !action.on_failure.is_empty() || !action.on_timeout.is_empty();
@@ -119,7 +119,7 @@ pub fn allowance(action: &ActionStatus) -> Option<SignedDuration> {
     (action.timeout > 0).then_some(whole)
 }
 
-/// End the action that runs because its time is up by the box's clock; `None` when none runs.
+/// Ends the running action whose time is up by the box's clock; `None` when no action runs.
 pub fn time_out(status: &WorkflowStatus, message: &str, now: Timestamp) -> Option<WorkflowStatus> {
     let at = running(status).filter(|_| status.state.serves())?;
     let mut status = status.clone();
@@ -127,8 +127,8 @@ pub fn time_out(status: &WorkflowStatus, message: &str, now: Timestamp) -> Optio
     Some(status)
 }
 
-/// The status with another message of the action that runs; `None` when `action_id` is not the
-/// running action of that agent, or has the message already.
+/// Returns the status with a new message for the running action. `None` when `action_id` is not the
+/// running action of that agent, or has the same message already.
 pub fn say(
     status: &WorkflowStatus,
     agent_id: &str,
@@ -146,12 +146,12 @@ pub fn say(
     })
 }
 
-/// Where the first action is that has not succeeded.
+/// Task and action index of the first action that has not succeeded.
 fn first_open(status: &WorkflowStatus) -> Option<(usize, usize)> {
     place(status, |action| action.state != ActionState::Success)
 }
 
-/// Where the action is that runs: task and action.
+/// Task and action index of the running action.
 pub fn running(status: &WorkflowStatus) -> Option<(usize, usize)> {
     place(status, |action| action.state == ActionState::Running)
 }
@@ -162,7 +162,7 @@ fn place(status: &WorkflowStatus, is_it: impl Fn(&ActionStatus) -> bool) -> Opti
     })
 }
 
-/// An action is now in this state: what that means for its workflow.
+/// Applies a new state of an action to its workflow.
 fn settle(
     status: &mut WorkflowStatus,
     at: (usize, usize),
@@ -201,7 +201,8 @@ fn settle(
     }
 }
 
-/// Where the action is, and whether the report is of its present attempt.
+/// Task and action index of the reported action, and true if the report is about its present
+/// attempt.
 fn find(status: &WorkflowStatus, report: &Report) -> Result<((usize, usize), bool), Refused> {
     let id = &report.action_id;
     let is_it = |action: &ActionStatus| {
@@ -257,7 +258,7 @@ fn advance(status: &mut WorkflowStatus, reported: ActionState, sentence: String,
     }
 }
 
-/// The agent whose turn it is; `None` when every action has succeeded.
+/// ID of the agent that must act next; `None` when every action has succeeded.
 pub fn turn(status: &WorkflowStatus) -> Option<String> {
     status
         .tasks

@@ -1,36 +1,36 @@
-//! What an agent is given when it asks for work (upstream tink `internal/grpc`, GetAction).
+//! Response to an agent's request for work (upstream tink `internal/grpc`, GetAction).
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::attempt::retry_left;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
-/// An action without a limit, as it is told to agents, in seconds: upstream's takes 0 for an
-/// expired one. Some ten years, which its nanoseconds still hold.
+/// Limit in seconds that agents receive for an action without a limit: about ten years. Upstream's
+/// agent treats 0 as expired, and its nanosecond counter still holds this value.
 pub const NO_LIMIT_SECS: i64 = 315_360_000;
-/// The least time from the beginning of an action that leaves the agent OS until an agent can be
-/// heard again that was booted since; one that asks sooner lost its answer.
+/// Shortest time from the start of an action that leaves the agent OS until a newly booted agent
+/// can send a request. An agent with an earlier request did not reboot: it lost the response.
 const BOOT_LEAST: SignedDuration = SignedDuration::from_secs(20);
 
-/// The answer to an agent that asks.
+/// Response to an agent that requests work.
 #[derive(Debug, PartialEq)]
 pub enum Serve<'a> {
-    /// Run this.
+    /// Action to run now.
     Action {
-        /// The task it belongs to.
+        /// Task of the action.
         task: &'a TaskStatus,
-        /// The action.
+        /// First action that has not succeeded.
         action: &'a ActionStatus,
     },
-    /// This workflow has nothing for this agent now; the reason is for people.
+    /// No work in this workflow for this agent now; the text is the reason for a person.
     Wait(&'static str),
 }
 
-/// What `agent_id` is to do next in a workflow.
+/// Next step of the agent `agent_id` in a workflow.
 ///
-/// The first action that has not succeeded is served again for as long as it is pending or running:
-/// an agent that comes back after a power cut starts it anew. For an action that leaves the agent
-/// OS see [`came_back`].
+/// The first action that has not succeeded is served again while it is pending or running. An agent
+/// that returns after a power failure starts the action anew. For an action that leaves the agent
+/// OS, see [`came_back`].
 pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> Serve<'a> {
     match status.state {
         State::New => return Serve::Wait("its template is not rendered yet"),
@@ -61,15 +61,16 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> 
     Serve::Wait("every action is done")
 }
 
-/// Whether the agent that asks is back from an action that leaves its OS, which then is done: an
-/// upstream agent is killed by its own reboot before it can report, and would be told to reboot
-/// for ever (CAPT #569).
+/// True if the requesting agent has returned from an action that leaves its OS; that action is then
+/// done. An upstream agent is killed by its own reboot before it can report. Without this rule the
+/// box would order a reboot again and again (CAPT #569).
 ///
-/// Told by the image's repository name (`reboot`, `kexec`, or `waitdaemon` that runs one of these).
-/// An agent of ours leaves only once its success is acknowledged: one that asks lost power before
-/// that, and is to do it again, or its machine would stay in the agent's OS. Of an upstream agent
-/// (`is_stock`) nothing is known but that it asks only when it is idle, so that it has forgotten
-/// the action: it is taken to be back unless it asks sooner than any machine can boot.
+/// The image's repository name identifies such an action (`reboot`, `kexec`, or `waitdaemon` that
+/// runs one of these). A Tinbox agent leaves only after its success is acknowledged. A request from
+/// it means that power failed earlier, and that it must repeat the action. Otherwise its machine
+/// would stay in the agent OS. An upstream agent (`is_stock`) requests work only when it is idle,
+/// so it has forgotten the action. It is taken to have returned, unless its request comes sooner
+/// than any machine can boot.
 pub fn came_back(action: &ActionStatus, is_stock: bool, now: Timestamp) -> bool {
     is_stock
         && action.state == ActionState::Running
@@ -77,7 +78,7 @@ pub fn came_back(action: &ActionStatus, is_stock: bool, now: Timestamp) -> bool 
         && action.execution_start.is_some_and(|start| now.duration_since(start) >= BOOT_LEAST)
 }
 
-/// The action ends by leaving the agent's OS.
+/// True if the action ends by leaving the agent OS.
 fn leaves(action: &ActionStatus) -> bool {
     let name = match repository(&action.image) {
         "waitdaemon" => action.environment.get("IMAGE").map_or("", |image| repository(image)),
@@ -86,15 +87,15 @@ fn leaves(action: &ActionStatus) -> bool {
     matches!(name, "reboot" | "kexec")
 }
 
-/// The last part of an OCI reference's name, without tag and digest: by it an action is told,
-/// whatever the registry.
+/// Last part of an OCI reference's name, without tag and digest. It identifies an action
+/// independently of the registry.
 pub fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();
     name.split(':').next().unwrap_or_default()
 }
 
-/// Why an agent must stop an action it says it runs; `None` while it is wanted.
+/// Reason why an agent must stop a running action; `None` while the action is needed.
 pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
     if status.state.ended() {
         let why = status.ended.as_ref().map_or("it has ended", |ended| &ended.message);
@@ -108,14 +109,14 @@ pub fn unwanted(status: &WorkflowStatus, action_id: &str) -> Option<String> {
     }
 }
 
-/// The environment of an action: the task's, overlaid by the action's, as sorted `K=V`.
+/// Environment of an action as sorted `K=V`; the action's variables override the task's.
 pub fn environment(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
     let mut merged = task.environment.clone();
     merged.extend(action.environment.iter().map(|(key, value)| (key.clone(), value.clone())));
     merged.into_iter().map(|(key, value)| format!("{key}={value}")).collect()
 }
 
-/// The binds of an action: the task's first, then the action's.
+/// Bind mounts of an action: the task's first, then the action's.
 pub fn volumes(task: &TaskStatus, action: &ActionStatus) -> Vec<String> {
     task.volumes.iter().chain(&action.volumes).cloned().collect()
 }

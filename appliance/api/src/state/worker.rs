@@ -1,5 +1,5 @@
-//! What older workers (tink-worker) know of a workflow: its actions by name and by their place in
-//! one list, without ids and attempts.
+//! View of a workflow for older workers (tink-worker). They know its actions by name and by
+//! position in one list, without IDs and attempts.
 
 use crate::tinkerbell::{ActionState, ActionStatus, TaskStatus, WorkflowStatus};
 
@@ -8,8 +8,8 @@ pub fn list(status: &WorkflowStatus) -> impl Iterator<Item = (&TaskStatus, &Acti
     status.tasks.iter().flat_map(|task| task.actions.iter().map(move |action| (task, action)))
 }
 
-/// The action that a worker means. Names are its template's, which lets none stand twice in a task;
-/// of two all the same, the first that is not done.
+/// Action that a worker refers to by name. A template permits no action name twice in a task. If a
+/// name is there twice anyway, the first action that is not done is meant.
 pub fn named<'a>(
     status: &'a WorkflowStatus,
     task: &str,
@@ -20,9 +20,9 @@ pub fn named<'a>(
     list(status).filter(is_it).find(open).or_else(|| list(status).find(is_it))
 }
 
-/// Whether a report can only be of an attempt that is over: the end of an action that was not
-/// begun. A worker begins none without the box's consent, so what it has ended was begun again
-/// since. (Of a report that names an attempt this is told by the action's id.)
+/// True if a report can only belong to an earlier attempt: the end of an action that has not
+/// started. A worker starts no action without the box's consent, so the ended action was repeated
+/// since. (For a report with an attempt, the action's ID decides this.)
 pub fn is_late(action: &ActionStatus, reported: ActionState) -> bool {
     let ends =
         matches!(reported, ActionState::Success | ActionState::Failed | ActionState::Timeout);

@@ -1,15 +1,15 @@
-//! The states of a Workflow as one table (upstream: tink's `internal/workflow`).
-//! A pair that is not in the table changes nothing: late news never revives a workflow that has
-//! ended. Only a retry does, which somebody asked for, and never one that succeeded.
+//! State table of a Workflow (upstream: tink's `internal/workflow`). A pair that is not in the
+//! table changes nothing: a late report never revives a workflow that has ended. Only a requested
+//! retry does, and never for a workflow that succeeded.
 
 use crate::tinkerbell::State;
 
-/// Something that happened to a workflow.
+/// Event that may change the state of a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// Its template was rendered and its machine must first be booted or permitted to boot.
+    /// The template was rendered, and the machine must first boot or get permission to boot.
     RenderedForBoot,
-    /// Its template was rendered and its agent may ask at once.
+    /// The template was rendered, and the agent may request work at once.
     RenderedForAgent,
     /// Network boot is permitted and every boot job has completed.
     BootPrepared,
@@ -17,27 +17,27 @@ pub enum Event {
     BootFailed,
     /// The agent began an action.
     ActionStarted,
-    /// An action failed.
+    /// An action of the workflow failed.
     ActionFailed,
-    /// An action took too long.
+    /// An action exceeded its time limit.
     ActionTimedOut,
     /// The last action of the last task succeeded.
     LastActionSucceeded,
-    /// The whole took too long.
+    /// The workflow exceeded its time limit.
     TimeRanOut,
     /// The steps after the last action are done.
     PostDone,
-    /// Somebody wants it to end.
+    /// A user requested the end of the workflow.
     Cancelled,
-    /// It is to be tried again, and its machine is permitted to boot or booted first.
+    /// A retry was requested, and the machine must first boot or get permission to boot.
     RetriedForBoot,
-    /// It is to be tried again by an agent that may ask at once.
+    /// A retry was requested, and the agent may request work at once.
     RetriedForAgent,
-    /// It is to be tried again, and was never rendered.
+    /// A retry was requested, and the template was never rendered.
     RetriedUnrendered,
-    /// Somebody wants nothing new to be begun; that holds the state where it is.
+    /// A user paused the workflow: no new action starts, and the state stays.
     Paused,
-    /// Somebody wants it to go on from there.
+    /// A user resumed the paused workflow.
     Resumed,
 }
 
@@ -88,7 +88,7 @@ pub fn next(state: State, event: Event) -> Option<State> {
         (S::Pending | S::Running, E::LastActionSucceeded) => S::Post,
         (S::Preparing | S::Pending | S::Running, E::TimeRanOut) => S::Timeout,
         (S::Post, E::PostDone) => S::Success,
-        // In POST every action is done: there is nothing left to cancel.
+        // In Post every action is done: nothing is left to cancel.
         (S::New | S::Preparing | S::Pending | S::Running, E::Cancelled) => S::Failed,
         (S::Failed | S::Timeout, E::RetriedForBoot) => S::Preparing,
         (S::Failed | S::Timeout, E::RetriedForAgent) => S::Pending,
@@ -98,17 +98,17 @@ pub fn next(state: State, event: Event) -> Option<State> {
 }
 
 impl State {
-    /// Nothing moves it any more but a retry, and that not where it succeeded.
+    /// True if only a retry can still change the state; after success, a retry cannot.
     pub fn ended(self) -> bool {
         matches!(self, State::Success | State::Failed | State::Timeout)
     }
 
-    /// Its agent may be served.
+    /// True if the agent may receive actions.
     pub fn serves(self) -> bool {
         matches!(self, State::Pending | State::Running)
     }
 
-    /// As on the wire.
+    /// State name as in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             State::New => "",

@@ -1,4 +1,4 @@
-//! Hardware: one machine, how it boots and what it is told about itself.
+//! Kind Hardware: one machine, its boot settings and its instance metadata.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,37 +9,38 @@ use stdx::MacAddr;
 
 use crate::meta::Object;
 
-/// One machine.
+/// Hardware object of one machine.
 pub type Hardware = Object<HardwareSpec, HardwareStatus>;
 
-/// What is known of the machine.
+/// Identity, boot settings and metadata of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HardwareSpec {
-    /// The id its agent goes by; its first MAC when unset.
+    /// Agent ID of the machine; the MAC of the first interface when unset.
     #[serde(rename = "agentID")]
     pub agent_id: Option<String>,
-    /// What may be done without being asked for.
+    /// Permissions for actions without a request of the owner.
     pub auto: Auto,
-    /// Network interfaces; the first is the one it boots from unless it asks by another.
+    /// Network interfaces. The machine boots from the first unless a boot request arrives by
+    /// another.
     pub interfaces: Vec<Interface>,
     /// Disks, in the owner's order.
     pub disks: Vec<Disk>,
-    /// Its management controller.
+    /// Reference to the `bmc.tinkerbell.org` Machine of the management controller.
     pub bmc_ref: Option<ObjectRef>,
-    /// Instance metadata, Equinix-shaped.
+    /// Instance metadata in the shape of Equinix Metal.
     pub metadata: Option<HardwareMetadata>,
-    /// What cloud-init gets as user data.
+    /// User data for cloud-init.
     pub user_data: Option<String>,
-    /// What cloud-init gets as vendor data.
+    /// Vendor data for cloud-init.
     pub vendor_data: Option<String>,
 }
 
-/// What may happen to the machine without being asked for.
+/// Permissions for actions on the machine without a request of its owner.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Auto {
-    /// Whether a rule set may make a workflow when its agent reports.
+    /// True if a rule set may create a Workflow when the agent of the machine reports.
     pub enrollment_enabled: bool,
 }
 
@@ -51,11 +52,11 @@ pub struct HardwareStatus {
     pub state: Option<String>,
 }
 
-/// A disk by its device path.
+/// Disk, identified by its device path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Disk {
-    /// `/dev/…`.
+    /// Device path, such as `/dev/sda`.
     pub device: String,
 }
 
@@ -71,15 +72,15 @@ pub struct ObjectRef {
     pub name: String,
 }
 
-/// One network interface.
+/// Network interface with its boot settings and DHCP reservation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Interface {
-    /// No DHCP answer for this interface.
+    /// Disables DHCP answers for this interface.
     pub disable_dhcp: bool,
-    /// Whether and how it may boot from the network.
+    /// Permission and settings of network boot.
     pub netboot: Option<Netboot>,
-    /// Its reservation.
+    /// DHCP reservation of the interface.
     pub dhcp: Option<Dhcp>,
 }
 
@@ -87,12 +88,12 @@ pub struct Interface {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Netboot {
-    /// Absent means no.
+    /// Permission for network boot; absent means no.
     #[serde(rename = "allowPXE")]
     pub allow_pxe: Option<bool>,
-    /// Custom iPXE.
+    /// Custom iPXE binary or script.
     pub ipxe: Option<Ipxe>,
-    /// Another agent OS than the box's own.
+    /// Agent OS that replaces the box's own.
     pub osie: Option<Osie>,
 }
 
@@ -100,130 +101,131 @@ pub struct Netboot {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ipxe {
-    /// Chain to this URL.
+    /// URL of a script that iPXE chains to.
     pub url: String,
-    /// Serve this script.
+    /// Text of an iPXE script that the box serves.
     pub contents: String,
-    /// Name of the iPXE binary to hand out.
+    /// Name of the iPXE binary that the box serves.
     pub binary: String,
 }
 
-/// Where an agent OS comes from.
+/// Source of an agent OS.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Osie {
     /// Folder URL of kernel and initramfs.
     #[serde(rename = "baseURL")]
     pub base_url: String,
-    /// Kernel file name.
+    /// Kernel file name below `base_url`.
     pub kernel: String,
-    /// Initramfs file name.
+    /// Initramfs file name below `base_url`.
     pub initrd: String,
-    /// More kernel arguments.
+    /// Kernel arguments in addition to the box's own.
     pub kernel_params: Vec<String>,
 }
 
-/// The reservation of one interface; upstream's JSON names are in snake case here.
+/// DHCP reservation of one interface. Upstream's JSON names are in snake case here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dhcp {
     /// Hardware address, lower case with colons.
     pub mac: Option<MacAddr>,
-    /// Option 12.
+    /// Host name, DHCP option 12.
     pub hostname: String,
-    /// Option 15.
+    /// Domain name, DHCP option 15.
     pub domain_name: String,
-    /// Option 51 in seconds; 0 means unset.
+    /// Lease time in seconds, DHCP option 51; 0 means unset.
     pub lease_time: i64,
-    /// Option 6.
+    /// DNS servers, DHCP option 6.
     pub name_servers: Vec<String>,
-    /// Option 42.
+    /// NTP servers, DHCP option 42.
     pub time_servers: Vec<String>,
     /// `x86_64` or `aarch64`.
     pub arch: String,
-    /// Boots by UEFI: the EFI bit of one-time boot devices.
+    /// Boots by UEFI: sets the EFI bit of one-time boot devices.
     pub uefi: bool,
     /// Name of the interface in the installed system.
     pub iface_name: String,
-    /// The address.
+    /// Reserved address with its network.
     pub ip: Option<Ip>,
-    /// VLAN of the agent OS.
+    /// VLAN ID of the agent OS.
     pub vlan_id: String,
-    /// Option 121.
+    /// Classless static routes, DHCP option 121.
     pub classless_static_routes: Vec<StaticRoute>,
-    /// Option 66; with `boot_file_name` it replaces the box's own boot options.
+    /// TFTP server name, DHCP option 66. With `boot_file_name` it replaces the box's own boot
+    /// options.
     pub tftp_server_name: String,
-    /// Option 67.
+    /// Boot file name, DHCP option 67.
     pub boot_file_name: String,
 }
 
-/// An address with its network.
+/// Address with its network mask and router.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ip {
-    /// Address, v4 or v6.
+    /// IPv4 or IPv6 address.
     pub address: String,
-    /// Mask, as `255.255.255.0`.
+    /// Network mask, such as `255.255.255.0`.
     pub netmask: String,
-    /// Router.
+    /// Address of the router.
     pub gateway: String,
-    /// 4 or 6.
+    /// Address family: 4 or 6.
     pub family: i64,
 }
 
-/// One route of option 121.
+/// One route of DHCP option 121.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StaticRoute {
-    /// `10.0.0.0/8`.
+    /// Destination network, such as `10.0.0.0/8`.
     pub destination_descriptor: String,
-    /// Next hop.
+    /// Address of the next hop.
     pub router: String,
 }
 
-/// Instance metadata as upstream's legacy schema has it; only what is served is typed.
+/// Instance metadata in upstream's legacy schema; only fields that the box serves are typed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HardwareMetadata {
-    /// Facility and plan.
+    /// Facility and plan of the machine.
     pub facility: Facility,
-    /// The instance.
+    /// Metadata of the installed system.
     pub instance: Option<Instance>,
     /// Fields the box passes on untouched.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
 
-/// Where the machine stands.
+/// Location of the machine.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facility {
-    /// Facility code.
+    /// Facility code of the Equinix schema.
     pub facility_code: String,
-    /// Plan.
+    /// Plan slug of the Equinix schema.
     pub plan_slug: String,
     /// Fields the box passes on untouched.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
 
-/// Who the installed system is.
+/// Identity of the installed system.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Instance {
-    /// Instance id.
+    /// Instance ID for cloud-init.
     pub id: String,
-    /// Host name.
+    /// Host name of the installed system.
     pub hostname: String,
-    /// Operating system.
+    /// Operating system of the instance.
     pub operating_system: Option<OperatingSystem>,
-    /// Addresses.
+    /// Addresses of the instance.
     pub ips: Vec<InstanceIp>,
-    /// Tags.
+    /// Tags of the instance.
     pub tags: Vec<String>,
     /// Public keys in OpenSSH form.
     pub ssh_keys: Vec<String>,
-    /// Partitioning of rootio.
+    /// Partitioning instructions for Tinkerbell's `rootio` action.
     pub storage: Option<Value>,
     /// Fields the box passes on untouched.
     #[serde(flatten)]
@@ -234,13 +236,13 @@ pub struct Instance {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct OperatingSystem {
-    /// Slug.
+    /// Slug of the operating system.
     pub slug: String,
-    /// Distribution.
+    /// Distribution of the operating system.
     pub distro: String,
-    /// Version.
+    /// Version of the operating system.
     pub version: String,
-    /// Image tag.
+    /// Tag of the operating system image.
     pub image_tag: String,
     /// Fields the box passes on untouched.
     #[serde(flatten)]
@@ -251,11 +253,11 @@ pub struct OperatingSystem {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InstanceIp {
-    /// Address.
+    /// IPv4 or IPv6 address.
     pub address: String,
-    /// 4 or 6.
+    /// Address family: 4 or 6.
     pub family: i64,
-    /// Reachable from outside.
+    /// True if the address is reachable from outside the site.
     pub public: bool,
     /// Fields the box passes on untouched.
     #[serde(flatten)]
@@ -263,7 +265,7 @@ pub struct InstanceIp {
 }
 
 impl HardwareSpec {
-    /// The id its agent goes by: `agentID`, else the MAC of its first interface.
+    /// Agent ID of the machine: `agentID`, else the MAC of its first interface.
     pub fn agent_id(&self) -> Option<String> {
         match &self.agent_id {
             Some(id) if !id.is_empty() => Some(id.clone()),
@@ -276,7 +278,7 @@ impl HardwareSpec {
         self.interfaces.iter().filter_map(|interface| interface.dhcp.as_ref()?.mac)
     }
 
-    /// Reserved addresses, in order; unreadable ones are left out.
+    /// Reserved addresses, in order; invalid ones are left out.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.interfaces
             .iter()
@@ -290,7 +292,7 @@ impl HardwareSpec {
             .find(|interface| interface.dhcp.as_ref().is_some_and(|dhcp| dhcp.mac == Some(mac)))
     }
 
-    /// Any interface boots by UEFI.
+    /// True if any interface boots by UEFI.
     pub fn uefi(&self) -> bool {
         self.interfaces.iter().any(|interface| interface.dhcp.as_ref().is_some_and(|it| it.uefi))
     }

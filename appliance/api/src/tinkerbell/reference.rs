@@ -1,4 +1,4 @@
-//! References of a Hardware: other objects of the API that its templates read as
+//! References of a Hardware to other API objects. Templates read those objects as
 //! `.references.NAME`.
 
 use std::collections::BTreeMap;
@@ -8,35 +8,36 @@ use serde_json::{Value, json};
 
 use crate::meta::ObjectKey;
 
-/// The most references of one Hardware that are followed.
+/// Maximum number of references of one Hardware that are followed.
 pub const REFERENCES_MAX: usize = 32;
 
-/// An object that a Hardware names.
+/// Reference to an API object from a Hardware.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reference {
-    /// Group; empty for those of Kubernetes' core.
+    /// API group; empty for the core group of Kubernetes.
     pub group: String,
-    /// Version.
+    /// API version, without the group.
     pub version: String,
-    /// Plural, as in paths.
+    /// Plural name, as in API paths.
     pub resource: String,
-    /// Its namespace.
+    /// Namespace of the object.
     pub namespace: String,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
 }
 
 impl Reference {
-    /// Those of a Hardware as it is stored, by the names that templates know them by; what is none
-    /// is left out.
+    /// References of a stored Hardware, by their names in templates. Invalid references are left
+    /// out.
     pub fn of(hardware: &Value) -> BTreeMap<String, Reference> {
         let all = hardware["spec"]["references"].as_object().into_iter().flatten();
         let read = |it: &Value| Reference::deserialize(it).ok();
         all.filter_map(|(name, it)| Some((name.clone(), read(it)?))).collect()
     }
 
-    /// What rules are held against (in upstream's shape): who names what.
+    /// Event in upstream's shape that access rules are matched with: the referring Hardware and its
+    /// reference.
     pub fn event(&self, from: &ObjectKey) -> Value {
         json!({
             "source": { "name": from.name, "namespace": from.namespace },

@@ -1,45 +1,46 @@
-//! What a Workflow carries beyond upstream's: attempts, their history, and requests.
-//! Clients that do not know these keys keep or lose them without harm: without them a Workflow is
-//! run once, as upstream runs it.
+//! Fields of a Workflow that Tinbox adds to upstream's: attempts, history and requests. Clients may
+//! drop these unknown keys without harm. A Workflow without them runs once, as upstream runs it.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::workflow::{ActionState, State, is_zero};
 
-/// Annotation that asks for another attempt; each new value asks once.
+/// Annotation that requests another attempt; each new value is one request.
 pub const RETRY_REQUEST: &str = "tinbox.dev/retry";
-/// Annotation that says where that attempt begins: `failed` or `start`.
+/// Annotation with the start of the requested attempt: `failed` or `start`.
 pub const RETRY_FROM: &str = "tinbox.dev/retry-from";
-/// Annotation that asks for the end; each new value asks once.
+/// Annotation that requests the end of the Workflow; each new value is one request.
 pub const CANCEL_REQUEST: &str = "tinbox.dev/cancel";
 
-/// Whether what failed is tried again.
+/// Rule for further attempts after a failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Retry {
-    /// The most attempts, the first included; 0 and 1 mean that nothing is tried again.
+    /// Maximum number of attempts, including the first. With 0 or 1, a failed Workflow is not
+    /// repeated.
     pub attempts: i64,
-    /// The wait before the second attempt; it doubles with each. 0 means the default.
+    /// Wait in seconds before the second attempt; it doubles with each attempt. 0 means the
+    /// default.
     #[serde(skip_serializing_if = "is_zero")]
     pub backoff_seconds: i64,
-    /// Where a new attempt begins.
+    /// First action of a new attempt.
     pub from: RetryFrom,
 }
 
-/// Where a new attempt begins.
+/// First action of a new attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryFrom {
-    /// At the action that did not succeed; what succeeded is not done again.
+    /// The action that did not succeed; actions that succeeded are not repeated.
     #[default]
     Failed,
-    /// At the first action.
+    /// The first action of the Workflow.
     Start,
 }
 
 impl RetryFrom {
-    /// As in the annotation and on the command line.
+    /// Value as in the annotation and on the command line.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Failed => "failed",
@@ -47,67 +48,67 @@ impl RetryFrom {
         }
     }
 
-    /// Read what [`RetryFrom::as_str`] writes.
+    /// Parses the output of [`RetryFrom::as_str`].
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Failed, Self::Start].into_iter().find(|from| from.as_str() == text)
     }
 }
 
-/// How a Workflow ended.
+/// Time and reason of the end of a Workflow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ended {
-    /// When, by the box's clock.
+    /// Time of the end, by the box's clock.
     pub time: Timestamp,
-    /// Stable code.
+    /// Stable code for programs.
     pub reason: String,
-    /// Sentence.
+    /// Sentence for a person.
     pub message: String,
 }
 
-/// An attempt that ended.
+/// Attempt that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Attempt {
-    /// Which, from 1.
+    /// Number of the attempt, from 1.
     pub attempt: i64,
-    /// The state it ended in.
+    /// State in which the attempt ended.
     pub state: State,
-    /// Stable code.
+    /// Stable code for programs.
     pub reason: String,
-    /// Sentence.
+    /// Sentence for a person.
     pub message: String,
-    /// When it ended.
+    /// Time at which the attempt ended.
     pub time: Timestamp,
 }
 
-/// An attempt of an action that ended.
+/// Ended attempt of an action.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ActionAttempt {
-    /// The id it had: late reports carry it.
+    /// ID of the action in this attempt; late reports carry it.
     pub id: String,
-    /// The state it ended in.
+    /// State in which the attempt ended.
     pub state: ActionState,
-    /// What the agent or the box said.
+    /// Message of the agent or of the box.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When it began.
+    /// Time at which the attempt began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_start: Option<Timestamp>,
-    /// When it ended.
+    /// Time at which the attempt ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_stop: Option<Timestamp>,
 }
 
-/// The requests that were answered last, so that none is answered twice.
+/// Last requests that were carried out, so that the box carries out none twice.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Requests {
-    /// Value of [`RETRY_REQUEST`].
+    /// Last value of [`RETRY_REQUEST`] that was carried out.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub retry: String,
-    /// Value of [`CANCEL_REQUEST`].
+    /// Last value of [`CANCEL_REQUEST`] that was carried out.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub cancel: String,
 }

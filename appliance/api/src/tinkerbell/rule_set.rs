@@ -1,4 +1,4 @@
-//! WorkflowRuleSet: which machines get a workflow by themselves, and which one.
+//! Kind WorkflowRuleSet: rules that create a Workflow for a machine without a request.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Object;
 
-/// Label of a Workflow that was made by a rule set.
+/// Label of a Workflow that a rule set created.
 pub const AUTO_ENROLLMENT: &str = "tinkerbell.org/auto-enrollment";
-/// Annotation with what an agent said of its machine, as JSON.
+/// Annotation with the attributes that an agent reported of its machine, as JSON.
 pub const AGENT_ATTRIBUTES: &str = "tinkerbell.org/agent-attributes";
 
-/// The most rules of one set.
+/// Maximum number of rules of one set.
 pub const RULES_MAX: usize = 256;
 
-/// Rules by which workflows are made for machines whose agents report.
+/// Rules that create Workflows for machines whose agents report.
 pub type WorkflowRuleSet = Object<RuleSetSpec, RuleSetStatus>;
 
-/// The rules, and what to make.
+/// Rules, and the Workflow that they create.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RuleSetSpec {
-    /// Patterns of the agent's attributes, in Quamina's language; one that fits is enough.
+    /// Patterns of the agent's attributes, in Quamina's language. One matching pattern is enough.
     pub rules: Vec<String>,
-    /// What to make.
+    /// Workflow to create for a matching agent.
     pub workflow: RuleSetWorkflow,
 }
 
@@ -31,27 +31,27 @@ pub struct RuleSetSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RuleSetStatus {}
 
-/// The Workflow that is made.
+/// Workflow that a rule set creates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleSetWorkflow {
-    /// Makes it disabled.
+    /// Creates the Workflow disabled.
     pub disabled: Option<bool>,
-    /// Its namespace; the rule set's own when empty.
+    /// Namespace of the Workflow; the rule set's own when empty.
     pub namespace: String,
-    /// Whether it carries [`AGENT_ATTRIBUTES`].
+    /// True if the Workflow gets the annotation [`AGENT_ATTRIBUTES`].
     pub add_attributes: bool,
-    /// Its template.
+    /// Template of the Workflow.
     pub template: RuleSetTemplate,
 }
 
-/// The template of the Workflow that is made.
+/// Template of the Workflow that a rule set creates.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RuleSetTemplate {
-    /// The template's variable that becomes the agent's id.
+    /// Template variable that receives the agent ID.
     pub agent_value: String,
-    /// More variables.
+    /// Further template variables with their values.
     pub kvs: BTreeMap<String, String>,
     /// Name of the Template.
     #[serde(rename = "ref")]

@@ -1,4 +1,4 @@
-//! Template and Workflow: what shall be done to a machine, and how far it got.
+//! Kinds Template and Workflow: the tasks to run on a machine, and their progress.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub type Workflow = Object<WorkflowSpec, WorkflowStatus>;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TemplateSpec {
-    /// The text.
+    /// Text of the Go template.
     pub data: Option<String>,
 }
 
@@ -27,11 +27,11 @@ pub struct TemplateSpec {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TemplateStatus {
-    /// Unused upstream.
+    /// State; upstream does not use this field.
     pub state: Option<String>,
 }
 
-/// What to run, and where.
+/// Template, machine and settings of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkflowSpec {
@@ -39,86 +39,87 @@ pub struct WorkflowSpec {
     pub template_ref: String,
     /// Hardware in the same namespace.
     pub hardware_ref: String,
-    /// Top-level template variables.
+    /// Top-level variables of the template.
     pub hardware_map: BTreeMap<String, String>,
-    /// Not processed while true.
+    /// Excludes the Workflow from processing while true.
     pub disabled: Option<bool>,
-    /// How the machine is brought into the agent OS.
+    /// Ways to boot the machine into the agent OS.
     pub boot_options: BootOptions,
-    /// Ours: whether what failed is tried again.
+    /// Tinbox extension: rule for further attempts after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// Ours: nothing new is begun while true.
+    /// Tinbox extension: no new action is started while true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 }
 
-/// How the machine is brought into the agent OS.
+/// Ways to boot the machine into the agent OS.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BootOptions {
-    /// Permit network boot before the run and forbid it after.
+    /// Permits network boot before the run and forbids it afterward.
     pub toggle_allow_netboot: bool,
-    /// ISO of `isoboot`.
+    /// URL of the ISO for `isoboot`.
     #[serde(rename = "isoURL")]
     pub iso_url: String,
-    /// Which BMC jobs surround the run.
+    /// Kind of the BMC jobs before and after the run.
     pub boot_mode: Option<BootMode>,
-    /// Actions of `customboot`.
+    /// Actions for the boot mode `customboot`.
     #[serde(rename = "custombootConfig")]
     pub custom: Custom,
 }
 
-/// Which BMC jobs surround a run.
+/// Kind of the BMC jobs before and after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BootMode {
-    /// Off, next boot from the network, on.
+    /// Power off, set the next boot to the network, power on.
     Netboot,
-    /// Off, insert the ISO, next boot from it, on.
+    /// Power off, insert the ISO, set the next boot to the ISO, power on.
     #[serde(alias = "iso")]
     Isoboot,
-    /// The listed actions.
+    /// Runs the listed actions.
     Customboot,
 }
 
-/// Actions of `customboot`.
+/// Actions for the boot mode `customboot`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Custom {
-    /// Before the run.
+    /// Actions before the run.
     pub preparing_actions: Vec<BmcAction>,
-    /// After it.
+    /// Actions after the run.
     pub post_actions: Vec<BmcAction>,
 }
 
-/// State of a workflow, in upstream's spelling; that of its charts up to 0.6 is read too.
+/// State of a Workflow in upstream's spelling. The spelling of upstream's charts up to 0.6 is read
+/// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum State {
-    /// Not looked at yet (the empty string on the wire).
+    /// Not processed yet (the empty string in JSON).
     #[default]
     #[serde(rename = "")]
     New,
-    /// Network boot is being permitted and BMC jobs run.
+    /// Network boot is being permitted, and BMC jobs run.
     #[serde(alias = "STATE_PREPARING")]
     Preparing,
-    /// Waits for its agent.
+    /// Waits for a request of the agent.
     #[serde(alias = "STATE_PENDING")]
     Pending,
-    /// An action runs.
+    /// At least one action has started.
     #[serde(alias = "STATE_RUNNING")]
     Running,
-    /// Steps after the last action.
+    /// Runs the steps after the last action.
     #[serde(alias = "STATE_POST")]
     Post,
-    /// Done.
+    /// All actions and later steps succeeded.
     #[serde(alias = "STATE_SUCCESS")]
     Success,
     /// An action or a boot job failed.
     #[serde(alias = "STATE_FAILED")]
     Failed,
-    /// An action or the whole took too long.
+    /// An action or the whole workflow exceeded its time limit.
     #[serde(alias = "STATE_TIMEOUT")]
     Timeout,
 }
@@ -127,42 +128,42 @@ pub enum State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ActionState {
-    /// Not started.
+    /// The action has not started yet.
     #[default]
     #[serde(alias = "STATE_PENDING")]
     Pending,
-    /// The agent runs it.
+    /// The agent runs the action.
     #[serde(alias = "STATE_RUNNING")]
     Running,
-    /// It ended with an error.
+    /// Ended with an error.
     #[serde(alias = "STATE_FAILED")]
     Failed,
-    /// It took too long.
+    /// Exceeded its time limit.
     #[serde(alias = "STATE_TIMEOUT")]
     Timeout,
-    /// It ended well.
+    /// Ended without an error.
     #[serde(alias = "STATE_SUCCESS")]
     Success,
 }
 
-/// How far a workflow got.
+/// Progress of a Workflow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WorkflowStatus {
-    /// The agent whose turn it is.
+    /// Agent that must run the next action.
     #[serde(rename = "agentID", skip_serializing_if = "String::is_empty")]
     pub agent_id: String,
-    /// State.
+    /// State of the current attempt.
     pub state: State,
-    /// Bookkeeping of the boot.
+    /// Progress of the boot jobs.
     pub boot_options: BootOptionsStatus,
-    /// `successful` or `failed`.
+    /// Result of rendering: `successful` or `failed`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub template_rendering: String,
-    /// Seconds, from the YAML; 0 means none.
+    /// Time limit in seconds, from the YAML; 0 means none.
     #[serde(skip_serializing_if = "is_zero")]
     pub global_timeout: i64,
-    /// When the whole times out.
+    /// Time at which the whole workflow times out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_execution_stop: Option<Timestamp>,
     /// The action last served or reported.
@@ -174,23 +175,23 @@ pub struct WorkflowStatus {
     /// Conditions, upstream's shape (`time`, not `lastTransitionTime`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// Ours: which attempt this is, from 1; 0 is read as 1.
+    /// Tinbox extension: number of this attempt, from 1; 0 is read as 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub attempts: i64,
-    /// Ours: when a later attempt began.
+    /// Tinbox extension: start time of an attempt after the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt_start: Option<Timestamp>,
-    /// Ours: how it ended, as long as it has.
+    /// Tinbox extension: result of the workflow, set while it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<Ended>,
-    /// Ours: the attempts before this one, oldest first.
+    /// Tinbox extension: the attempts before this one, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,
-    /// Ours: the requests that were answered last.
+    /// Tinbox extension: the last requests that were carried out.
     #[serde(skip_serializing_if = "Requests::is_empty")]
     pub requests: Requests,
-    /// Ours: the disk that each hint chose when it was first used; later actions and attempts use
-    /// no other.
+    /// Tinbox extension: the disk that each hint chose at its first use. Later actions and attempts
+    /// must use the same disk.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub chosen_disks: Vec<ChosenDisk>,
 }
@@ -199,11 +200,11 @@ pub(super) fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-/// Bookkeeping of the boot.
+/// Progress of the boot jobs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BootOptionsStatus {
-    /// Which way network boot was toggled.
+    /// Changes that the box made to the permission of network boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_netboot: Option<NetbootToggle>,
     /// BMC jobs by name.
@@ -211,13 +212,13 @@ pub struct BootOptionsStatus {
     pub jobs: BTreeMap<String, JobStatus>,
 }
 
-/// Which way network boot was toggled.
+/// Changes that the box made to the permission of network boot.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetbootToggle {
-    /// Permitted before the run.
+    /// True after network boot was permitted before the run.
     pub toggled_true: bool,
-    /// Forbidden after it.
+    /// True after network boot was forbidden after the run.
     pub toggled_false: bool,
 }
 
@@ -225,12 +226,12 @@ pub struct NetbootToggle {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct JobStatus {
-    /// Uid of the Job.
+    /// UID of the Job.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// It ended.
+    /// True after the Job has ended.
     pub complete: bool,
-    /// A Job of that name from before is gone.
+    /// True after an older Job of the same name was deleted.
     pub existing_job_deleted: bool,
 }
 
@@ -238,16 +239,16 @@ pub struct JobStatus {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CurrentState {
-    /// Agent.
+    /// Agent of the action.
     #[serde(rename = "agentID")]
     pub agent_id: String,
-    /// Task id.
+    /// ID of the task.
     #[serde(rename = "taskID")]
     pub task_id: String,
-    /// Action id.
+    /// ID of the action.
     #[serde(rename = "actionID")]
     pub action_id: String,
-    /// State of that action.
+    /// State of the action.
     pub state: ActionState,
     /// Name of the action.
     #[serde(rename = "actionName")]
@@ -257,112 +258,114 @@ pub struct CurrentState {
     pub task_name: String,
 }
 
-/// One rendered task.
+/// Rendered task with its actions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskStatus {
-    /// Id.
+    /// Unique ID, assigned when the template is rendered.
     pub id: String,
-    /// Name.
+    /// Name from the template.
     pub name: String,
-    /// The agent that runs it.
+    /// Agent that runs the task.
     #[serde(rename = "agentID")]
     pub agent_id: String,
-    /// Binds of every action in it.
+    /// Bind mounts of every action in the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
-    /// Environment of every action in it.
+    /// Environment of every action in the task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// Actions, in order.
+    /// Actions, in the order of the template.
     pub actions: Vec<ActionStatus>,
 }
 
-/// One rendered action with its result.
+/// Rendered action with its result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ActionStatus {
-    /// Id.
+    /// Unique ID of this attempt of the action.
     pub id: String,
-    /// Name.
+    /// Name from the template.
     pub name: String,
-    /// Image reference.
+    /// Reference of the container image.
     pub image: String,
-    /// Seconds; 0 means none.
+    /// Time limit in seconds; 0 means none.
     pub timeout: i64,
-    /// Arguments.
+    /// Arguments of the container.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Binds, after the task's.
+    /// Bind mounts, after those of the task.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
-    /// Deprecated upstream: `host`.
+    /// PID namespace, deprecated upstream: `host` or empty.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub pid: String,
-    /// Namespaces to share with the host.
+    /// Linux namespaces to share with the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Namespaces>,
-    /// Environment, over the task's.
+    /// Environment; overrides the task's environment.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub environment: BTreeMap<String, String>,
-    /// State.
+    /// State of this attempt of the action.
     pub state: ActionState,
-    /// When the agent started it.
+    /// Time at which the agent started the action.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_start: Option<Timestamp>,
-    /// When it ended.
+    /// Time at which the action ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execution_stop: Option<Timestamp>,
-    /// For people: `1m2s`.
+    /// Duration for display, such as `1m2s`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub execution_duration: String,
-    /// For people.
+    /// Message for a person.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// Ours: how often it may fail within one attempt of its workflow and be begun again.
+    /// Tinbox extension: maximum number of repeats within one attempt of the workflow.
     #[serde(skip_serializing_if = "is_zero")]
     pub retries: i64,
-    /// Ours: how often that was done in this attempt of its workflow.
+    /// Tinbox extension: number of repeats so far in this attempt of the workflow.
     #[serde(skip_serializing_if = "is_zero")]
     pub retried: i64,
-    /// Ours: seconds before it is begun again after its first failure; they double with each.
+    /// Tinbox extension: wait in seconds before the first repeat; it doubles with each further
+    /// repeat.
     #[serde(skip_serializing_if = "is_zero")]
     pub retry_wait: i64,
-    /// Ours: when it may be begun again, as long as that is to come.
+    /// Tinbox extension: time of the next repeat, set while that time is in the future.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_at: Option<Timestamp>,
-    /// Arguments with which its image is run once after it failed for good; upstream's old worker
-    /// has it, its new agent has not.
+    /// Arguments for one more run of the image after the action failed for good. Upstream's old
+    /// worker supports this field; upstream's new agent does not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_failure: Vec<String>,
-    /// The same after its time was up.
+    /// Arguments for one more run of the image after the action timed out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub on_timeout: Vec<String>,
-    /// Ours: which attempt of this action this is, from 1; 0 is read as 1.
+    /// Tinbox extension: number of this attempt of the action, from 1; 0 is read as 1.
     #[serde(skip_serializing_if = "is_zero")]
     pub attempts: i64,
-    /// Ours: its attempts before this one, oldest first.
+    /// Tinbox extension: the attempts of the action before this one, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<ActionAttempt>,
-    /// Ours: when the box gives up waiting for its end, by the box's clock.
+    /// Tinbox extension: time at which the box stops waiting for the end of the action, by the
+    /// box's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Ours: the boot of the machine on which it was begun, where the agent says that.
+    /// Tinbox extension: boot ID of the machine when the action started, if the agent reported one.
     #[serde(rename = "bootID", skip_serializing_if = "String::is_empty")]
     pub boot_id: String,
 }
 
-/// Namespaces an action shares with its host.
+/// Linux namespaces that an action shares with the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Namespaces {
-    /// `host` or empty.
+    /// Network namespace: `host` or empty.
     pub network: String,
-    /// `host` or empty.
+    /// PID namespace: `host` or empty.
     pub pid: String,
 }
 
-/// A condition in upstream's shape.
+/// Condition in upstream's shape.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Condition {
@@ -371,10 +374,10 @@ pub struct Condition {
     pub kind: String,
     /// `True` or `False`.
     pub status: String,
-    /// Stable code.
+    /// Stable code for programs.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Sentence.
+    /// Sentence for a person.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
     /// When it last changed.

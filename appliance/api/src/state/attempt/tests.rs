@@ -34,7 +34,7 @@ fn workflow(actions: usize, retries: i64) -> WorkflowStatus {
     }
 }
 
-/// As the controller does it: the same Template again.
+/// Renders the same Template again, as the controller does.
 fn rendered(mut status: WorkflowStatus) -> WorkflowStatus {
     let fresh = |action: &ActionStatus| ActionStatus {
         id: "fresh".into(),
@@ -58,7 +58,7 @@ fn say(status: &mut WorkflowStatus, id: &str, state: ActionState) {
         state,
         ..Report::default()
     };
-    // A refusal changes nothing, which is what is tested.
+    // A rejected report must change nothing, and this test covers that too.
     let _ = take(status, &report, AT);
 }
 
@@ -189,10 +189,10 @@ fn a_cancelled_action_has_ended_too() {
     );
 }
 
-/// What may happen, in any order.
+/// Event of a random test sequence.
 #[derive(Debug, Clone)]
 enum Happens {
-    /// A report about one of all ids that ever were.
+    /// Report about one of all action IDs that ever existed.
     Report(usize, ActionState),
     TimeOut,
     Cancel,
@@ -242,9 +242,9 @@ fn apply(status: &mut WorkflowStatus, ids: &mut Vec<String>, what: &Happens) {
 }
 
 proptest! {
-    /// No order of duplicate, late and lost reports, retries, cancels and clocks moves a workflow
-    /// that has ended but by a retry, loses a completed step, or completes one that was not begun
-    /// in its attempt.
+    /// Duplicate, late and lost reports, retries, cancels and clocks may come in any order. Only a
+    /// retry moves an ended workflow. No completed step is lost, and none completes that did not
+    /// start in its attempt.
     #[test]
     fn no_order_of_news_revives_or_loses(
         retries in 0_i64..3,
@@ -281,7 +281,7 @@ proptest! {
                 || crate::state::workflow::EVENTS
                     .into_iter()
                     .any(|event| next(before.state, event) == Some(status.state))
-                // The end of an action never begun in the books is two moves in one, and so is an
+                // The end of an action that had not started is two transitions in one. So is an
                 // attempt from the start with its rendering.
                 || before.state == State::Pending
                 || from_start;
