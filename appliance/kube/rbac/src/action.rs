@@ -1,39 +1,39 @@
-//! What somebody wants to do, as rules speak of it (k8s.io/apiserver, pkg/authorization/authorizer
+//! Action of a user in the terms of access rules (k8s.io/apiserver, pkg/authorization/authorizer
 //! and pkg/endpoints/request).
 
 use crate::User;
 
-/// What is asked for.
+/// Target of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Objects of a kind.
     Resource {
-        /// API group, empty for core.
+        /// API group; empty for the core group.
         group: String,
-        /// Plural, such as `hardware`.
+        /// Plural name, such as `hardware`.
         resource: String,
-        /// Such as `status`; empty for the object itself.
+        /// Subresource, such as `status`; empty for the object itself.
         subresource: String,
-        /// Empty for all namespaces, and for kinds of the whole box.
+        /// Namespace; empty for all namespaces, and for cluster-scoped kinds.
         namespace: String,
-        /// Empty for collections, and for objects whose name is not chosen yet.
+        /// Object name; empty for collections, and for objects whose name is not chosen yet.
         name: String,
     },
-    /// A path that names no objects, such as `/version`.
+    /// Path without API objects, such as `/version`.
     Path(String),
 }
 
-/// A verb and what it is done to.
+/// Verb with its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
-    /// `get`, `list`, `watch`, `create`, …; on paths the HTTP method in lower case.
+    /// Verb: `get`, `list`, `watch`, `create`, …; on paths the HTTP method in lower case.
     pub verb: String,
-    /// To what.
+    /// Objects or path that the verb applies to.
     pub target: Target,
 }
 
-/// The verb of a request for objects. A request without an object's name reads or deletes the
-/// collection; a method that no rule knows gives the empty verb, which only `*` allows.
+/// Verb of a request for objects. A request without an object's name reads or deletes the
+/// collection. A method that no rule knows gives the empty verb, which only `*` allows.
 pub fn verb(method: &str, named: bool, watch: bool) -> &'static str {
     match (method, named) {
         ("GET" | "HEAD", true) => "get",
@@ -49,12 +49,12 @@ pub fn verb(method: &str, named: bool, watch: bool) -> &'static str {
 }
 
 impl Action {
-    /// `verb` on the path `path`.
+    /// Action with `verb` on the path `path`.
     pub fn on_path(verb: impl Into<String>, path: impl Into<String>) -> Self {
         Self { verb: verb.into(), target: Target::Path(path.into()) }
     }
 
-    /// `verb` on objects; `resource` may be `PLURAL/SUBRESOURCE`.
+    /// Action with `verb` on objects; `resource` may be `PLURAL/SUBRESOURCE`.
     pub fn on(verb: &str, group: &str, resource: &str, namespace: &str, name: &str) -> Self {
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let target = Target::Resource {
@@ -67,7 +67,7 @@ impl Action {
         Self { verb: verb.to_owned(), target }
     }
 
-    /// The namespace; empty where there is none.
+    /// Namespace of the target; empty for a path or a cluster-scoped kind.
     pub fn namespace(&self) -> &str {
         match &self.target {
             Target::Resource { namespace, .. } => namespace,
@@ -75,7 +75,7 @@ impl Action {
         }
     }
 
-    /// Why `user` may not, in the words of Kubernetes (pkg/endpoints/handlers/responsewriters):
+    /// Message for a denied request, as in Kubernetes (pkg/endpoints/handlers/responsewriters):
     /// `User "x" cannot list resource "hardware" in API group "tinkerbell.org" at the cluster
     /// scope`.
     pub fn denial(&self, user: &User) -> String {
@@ -98,7 +98,7 @@ impl Action {
                 )
             }
         };
-        // Nothing that a browser would take for a tag.
+        // Escapes all characters that a browser would read as an HTML tag.
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
     }
 }

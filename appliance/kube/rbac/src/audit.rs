@@ -1,70 +1,70 @@
-//! What is kept of a write: who did what to which object, and how it ended. Never what was written.
+//! Audit record of a write: user, action, object and result. It never contains the written data.
 
 use serde::Serialize;
 
 use crate::User;
 
-/// Longest text of one field; a client's words are cut there.
+/// Longest text of one field in characters; longer texts of a client are cut.
 pub const MAX_TEXT_CHARS: usize = 256;
-/// Groups one record lists.
+/// Maximum number of groups in one record.
 const MAX_GROUPS: usize = 16;
 
-/// One line of the audit log. There is no field a body or a secret could get into.
+/// One line of the audit log. No field can hold a request body or a secret.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditRecord {
-    /// When the request came, RFC 3339.
+    /// Time of the request, RFC 3339.
     pub at: String,
-    /// The request's own id, also in the answer's `Audit-Id` header.
+    /// Unique ID of the request, also in the response header `Audit-Id`.
     pub id: String,
-    /// The user's name.
+    /// Name of the user.
     pub user: String,
-    /// The user's groups.
+    /// Groups of the user.
     pub groups: Vec<String>,
-    /// Whom the user acted as; empty for nobody.
+    /// Name of the impersonated user; empty without impersonation.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub impersonated: String,
-    /// `create`, `update`, `patch`, `delete`, `deletecollection`; for Secrets `get`, `list`,
-    /// `watch` too; on paths the HTTP method, at the box itself the action.
+    /// Verb: `create`, `update`, `patch`, `delete` or `deletecollection`. For Secrets also `get`,
+    /// `list` and `watch`. On paths the HTTP method; for a local action at the box, the action.
     pub verb: String,
-    /// API group, empty for core.
+    /// API group; empty for the core group.
     pub group: String,
-    /// `PLURAL` or `PLURAL/SUBRESOURCE`; empty if the request is not about objects.
+    /// `PLURAL` or `PLURAL/SUBRESOURCE`; empty if the request does not concern objects.
     pub resource: String,
-    /// Empty for kinds of the whole box.
+    /// Namespace; empty for cluster-scoped kinds.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub namespace: String,
-    /// Empty for collections.
+    /// Object name; empty for collections.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The object's uid, where the answer told it.
+    /// UID of the object, if the response contains it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    /// A path that names no object, without its query.
+    /// Path of a request without API objects, without the query.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub path: String,
-    /// The machine or level of an action at the box itself, or its reason.
+    /// Machine or level of a local action at the box, or the action's reason.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub detail: String,
-    /// Refused requests since the last such record that have no record of their own.
+    /// Number of refused requests without a record since the last record of a refused request.
     #[serde(skip_serializing_if = "is_zero")]
     pub omitted: u64,
-    /// Whether nothing was stored because that was asked for.
+    /// True if nothing was stored because the client requested a dry run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// The HTTP status.
+    /// Status code of the HTTP response.
     pub code: u16,
-    /// From request to answer, milliseconds.
+    /// Time from request to response, in milliseconds.
     pub millis: u64,
-    /// The client's address.
+    /// Address of the client.
     pub from: String,
-    /// What the client calls itself.
+    /// `User-Agent` header of the client.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub agent: String,
 }
 
 impl AuditRecord {
-    /// Says who, cut to size.
+    /// Adds the user and the impersonated user, with texts cut to [`MAX_TEXT_CHARS`].
     #[must_use]
     pub fn by(mut self, user: &User, impersonated: Option<&User>) -> Self {
         self.user = cut(&user.name);
@@ -73,7 +73,7 @@ impl AuditRecord {
         self
     }
 
-    /// The record as one line of JSON with its newline, every text cut to size.
+    /// Record as one line of JSON with a newline, every text cut to [`MAX_TEXT_CHARS`].
     pub fn line(&self) -> String {
         let mut record = self.clone();
         for text in [

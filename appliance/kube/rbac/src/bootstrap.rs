@@ -1,19 +1,20 @@
-//! The roles and bindings that exist from the first start.
+//! Default roles and bindings, which exist from the first start.
 //!
-//! Names that begin with `system:` and the three of `admin`, `edit` and `view` are Kubernetes' own
-//! (k8s.io/kubernetes, plugin/pkg/auth/authorizer/rbac/bootstrappolicy), as far as they speak of
-//! kinds the box has; those that begin with `tinbox:` are the box's.
+//! Names that begin with `system:`, and `admin`, `edit` and `view`, come from Kubernetes. They
+//! cover the kinds that the box has (k8s.io/kubernetes,
+//! plugin/pkg/auth/authorizer/rbac/bootstrappolicy). Names that begin with `tinbox:` are defined by
+//! the box.
 
 use serde_json::{Value, json};
 
 use crate::rbac::{PolicyRule, RBAC_GROUP, covers};
 use crate::user::{AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED};
 
-/// Marks the objects below.
+/// Label of the objects below.
 const BOOTSTRAPPING: (&str, &str) = ("kubernetes.io/bootstrapping", "rbac-defaults");
-/// Set to `false` by an owner who wants an object left as it is.
+/// Annotation that an owner sets to `false` to keep an object unchanged.
 pub const AUTOUPDATE: &str = "rbac.authorization.kubernetes.io/autoupdate";
-/// Which of `admin`, `edit` and `view` a role is part of: `…/aggregate-to-view`.
+/// Prefix of the label that makes a role part of `admin`, `edit` or `view`: `…/aggregate-to-view`.
 const AGGREGATE: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
 const READ: &[&str] = &["get", "list", "watch"];
@@ -23,7 +24,7 @@ const ALL: &[&str] =
 
 const TINKERBELL: &str = "tinkerbell.org";
 const BMC: &str = "bmc.tinkerbell.org";
-/// Groups whose kinds describe machines and what happens to them.
+/// Groups whose kinds describe machines and their workflows.
 const MACHINES: &[&str] = &[
     TINKERBELL,
     BMC,
@@ -32,7 +33,8 @@ const MACHINES: &[&str] = &[
     "bootstrap.cluster.x-k8s.io",
     "tinbox.dev",
 ];
-/// The box's own system: its settings, its reset and its updates are the administrator's.
+/// Group of the box's own system. Only administrators may change settings, reset the box or update
+/// it.
 const BOX: &str = "box.tinbox.dev";
 const HEALTH: &[&str] = &["/healthz", "/livez", "/readyz", "/version", "/version/"];
 const DISCOVERY: &[&str] = &[
@@ -55,7 +57,7 @@ const ISSUER_PATHS: &[&str] = &[
     "/openid/v1/jwks/",
 ];
 
-/// The ClusterRoles, in order of name.
+/// ClusterRoles, sorted by name.
 pub fn cluster_roles() -> Vec<Value> {
     let mut roles = vec![
         aggregate("admin", Some("admin"), None),
@@ -75,11 +77,11 @@ pub fn cluster_roles() -> Vec<Value> {
     roles
 }
 
-/// The ClusterRoles of the box itself.
+/// ClusterRoles for users of the box itself.
 fn box_roles() -> Vec<Value> {
     let mut operator = viewer_rules();
     operator.extend(edit_rules().into_iter().filter(|rule| {
-        // An operator must not become another account.
+        // An operator must not be able to act as another account.
         !rule.resources.iter().any(|one| one.starts_with("serviceaccounts"))
     }));
     operator.push(on(WRITE, MACHINES, &["*"]));
@@ -93,7 +95,7 @@ fn box_roles() -> Vec<Value> {
     ]
 }
 
-/// The ClusterRoleBindings.
+/// ClusterRoleBindings that exist from the first start.
 pub fn cluster_role_bindings() -> Vec<Value> {
     let all_accounts = [SERVICE_ACCOUNTS];
     vec![
@@ -105,8 +107,8 @@ pub fn cluster_role_bindings() -> Vec<Value> {
     ]
 }
 
-/// What stock CAPT needs of the box it provisions with (its page on remote Tinkerbell),
-/// and nothing else. Discovery is everybody's.
+/// Exactly the permissions that stock CAPT needs on the box (CAPT's page on remote Tinkerbell). API
+/// discovery is not listed: every user has that permission.
 fn capt_rules() -> Vec<PolicyRule> {
     vec![
         on(&["get", "list", "patch"], &[TINKERBELL], &["hardware"]),
@@ -116,8 +118,8 @@ fn capt_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Everything there is to see but Secrets and who may do what. Machines are seen whole, with the
-/// user data that provisioners leave in them.
+/// Permissions to read everything except Secrets and access rules. Machines are readable in full,
+/// including the user data that provisioners store in them.
 fn viewer_rules() -> Vec<PolicyRule> {
     let mut rules = view_rules();
     rules.push(on(READ, MACHINES, &["*"]));
@@ -147,7 +149,7 @@ fn edit_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Managing access to a namespace.
+/// Permissions to manage access to a namespace.
 fn access_rules() -> Vec<PolicyRule> {
     vec![
         on(&["create"], &["authorization.k8s.io"], &["localsubjectaccessreviews"]),
@@ -155,7 +157,7 @@ fn access_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// Asking about oneself.
+/// Permissions to query one's own identity and permissions.
 fn self_rules() -> Vec<PolicyRule> {
     let create = &["create"];
     let about = &["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
@@ -201,14 +203,14 @@ fn role(name: &str, rules: &[PolicyRule]) -> Value {
     role
 }
 
-/// A role whose rules are part of `of`.
+/// Role whose rules are part of the aggregated role `of`.
 fn part(name: &str, of: &str, rules: &[PolicyRule]) -> Value {
     let mut role = role(name, rules);
     role["metadata"]["labels"][format!("{AGGREGATE}{of}")] = json!("true");
     role
 }
 
-/// A role that gathers the parts labelled `of`, and is itself a part of `into`.
+/// Role that aggregates the roles labeled `of`, and is itself part of `into`.
 fn aggregate(name: &str, of: Option<&str>, into: Option<&str>) -> Value {
     let mut role = object("ClusterRole", name);
     let labels =
@@ -231,9 +233,9 @@ fn binding(role: &str, groups: &[&str]) -> Value {
     binding
 }
 
-/// What must be added to `stored` so that it holds what `wanted`, an object out of this module,
-/// does: the changed object, or `None` when nothing is missing or the owner wants it left alone.
-/// What somebody added stays.
+/// Adds to `stored` the parts of `wanted`, an object of this module, that are missing. Returns the
+/// changed object, or `None` when nothing is missing or the owner disabled updates. Additions of
+/// users stay.
 pub fn reconciled(stored: &Value, wanted: &Value) -> Option<Value> {
     if stored["metadata"]["annotations"][AUTOUPDATE] != "true" {
         return None;

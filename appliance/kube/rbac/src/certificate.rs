@@ -1,10 +1,10 @@
-//! Who a client certificate names: CN is the user, each O a group (k8s.io/apiserver,
-//! pkg/authentication/request/x509). The certificate must have been verified before; this reads no
-//! more of it than its subject (RFC 5280 section 4.1, DER of ITU-T X.690).
+//! User of a client certificate: CN is the user name, each O a group (k8s.io/apiserver,
+//! pkg/authentication/request/x509). The caller must have verified the certificate. This module
+//! reads only its subject (RFC 5280 section 4.1, DER of ITU-T X.690).
 
 use crate::User;
 
-/// Groups one certificate may name.
+/// Maximum number of groups in one certificate.
 pub const MAX_GROUPS: usize = 64;
 
 const INTEGER: u8 = 0x02;
@@ -12,16 +12,15 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 const VERSION: u8 = 0xa0;
-/// UTF8String, PrintableString, TeletexString, IA5String: what names are written in. The last two
-/// are read as UTF-8 too, which refuses what is not ASCII in them.
+/// String types of names: UTF8String, PrintableString, TeletexString, IA5String. The last two are
+/// read as UTF-8 too, which rejects non-ASCII bytes in them.
 const TEXTS: [u8; 4] = [0x0c, 0x13, 0x14, 0x16];
-/// id-at-commonName, 2.5.4.3
+/// OID of the common name: id-at-commonName, 2.5.4.3.
 const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-/// id-at-organizationName, 2.5.4.10
+/// OID of the organization: id-at-organizationName, 2.5.4.10.
 const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
 
-/// The user that `certificate` (DER) names; `None` when it has no common name, or one that is not
-/// text.
+/// User of `certificate` (DER); `None` without a common name, or if the common name is not text.
 pub fn user(certificate: &[u8]) -> Option<User> {
     let (whole, _) = take(certificate, SEQUENCE)?;
     let (mut fields, _) = take(whole, SEQUENCE)?;
@@ -42,7 +41,7 @@ pub fn user(certificate: &[u8]) -> Option<User> {
             set = rest;
             let (kind, value) = take(pair, OBJECT_IDENTIFIER)?;
             if kind == COMMON_NAME {
-                // The last one counts, as in Go.
+                // The last common name is used, as in Go.
                 name = Some(text(value)?);
             } else if kind == ORGANIZATION && groups.len() < MAX_GROUPS {
                 groups.push(text(value)?);
@@ -59,8 +58,8 @@ fn text(value: &[u8]) -> Option<String> {
     Some(std::str::from_utf8(text).ok()?.to_owned())
 }
 
-/// The contents of the element at the beginning of `bytes`, which must be of type `tag`, and what
-/// follows it.
+/// Contents of the first element of `bytes`, which must have the type `tag`, and the bytes after
+/// it.
 fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (first, rest) = bytes.split_first()?;
     let (length, rest) = rest.split_first()?;
@@ -69,7 +68,7 @@ fn take(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     }
     let (length, rest) = match *length {
         short @ 0..=0x7f => (usize::from(short), rest),
-        // At most three bytes: no certificate is 16 MiB.
+        // Three bytes of length at most: no certificate has 16 MiB.
         long @ 0x81..=0x83 => {
             let (digits, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
             (digits.iter().fold(0, |sum, digit| (sum << 8) | usize::from(*digit)), rest)

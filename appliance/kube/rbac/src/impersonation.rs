@@ -1,4 +1,4 @@
-//! Acting as somebody else: what the headers ask for, and what the caller must be allowed first
+//! Impersonation: the requested user, and the permissions that the caller must have
 //! (k8s.io/apiserver, pkg/endpoints/filters/impersonation).
 
 use std::collections::BTreeMap;
@@ -6,34 +6,35 @@ use std::collections::BTreeMap;
 use crate::user::{ANONYMOUS, AUTHENTICATED, UNAUTHENTICATED};
 use crate::{Action, User, service_account_groups, service_account_parts};
 
-/// Groups and extra values one request may ask for together.
+/// Maximum number of impersonation headers in one request.
 pub const MAX_ASKED: usize = 64;
 
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
 const EXTRA: &str = "impersonate-extra-";
-/// The API group of what is neither user nor group.
+/// API group of UIDs and extra values in impersonation rules; users and groups are in the core
+/// group.
 const AUTHENTICATION: &str = "authentication.k8s.io";
 
-/// Somebody to be, and what it takes.
+/// Requested user with the required permissions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Impersonation {
-    /// Who to be.
+    /// User that the request acts as.
     pub user: User,
-    /// What the caller must be allowed, each of it.
+    /// Actions that the caller must be allowed; all are required.
     pub needs: Vec<Action>,
 }
 
-/// Whether a header, its name in lower case, is one of impersonation.
+/// True if the header is an impersonation header; `name` is in lower case.
 pub fn is_header(name: &str) -> bool {
     name.starts_with("impersonate-")
 }
 
-/// Reads the impersonation headers, names in lower case; `None` without any.
+/// Reads the impersonation headers, with names in lower case; `None` without any.
 ///
 /// # Errors
-/// A sentence about headers that make no sense: these must not be taken for none.
+/// A sentence about invalid headers: they must not be treated as absent.
 pub fn read<'a>(
     headers: impl Iterator<Item = (&'a str, &'a str)>,
 ) -> Result<Option<Impersonation>, String> {
@@ -110,7 +111,7 @@ fn assemble(
     Impersonation { user, needs }
 }
 
-/// Undoes percent-encoding; a key that is not well encoded is taken as it stands.
+/// Decodes percent-encoding; an invalid encoding is kept unchanged.
 fn unescape(key: &str) -> String {
     let mut bytes = Vec::with_capacity(key.len());
     let mut rest = key.as_bytes();

@@ -1,5 +1,5 @@
 //! ServiceAccount tokens: JSON Web Tokens (RFC 7515, RFC 7519) with Kubernetes' claims
-//! (k8s.io/kubernetes, pkg/serviceaccount). Signing and checking signatures is the caller's.
+//! (k8s.io/kubernetes, pkg/serviceaccount). The caller creates and verifies signatures.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
@@ -9,94 +9,96 @@ use serde_json::{Value, json};
 
 use crate::{User, service_account_groups, service_account_name};
 
-/// Who issues tokens, and whom they are for where nothing else was asked. The same on every box and
-/// for ever: tokens must outlive a change of the box's address.
+/// Issuer of tokens, and their default audience. The value is equal on every box and never changes:
+/// tokens must stay valid when the box's address changes.
 pub const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-/// The signature algorithm: ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4).
+/// Signature algorithm: ECDSA on P-256 with SHA-256 (RFC 7518 section 3.4).
 pub const ALGORITHM: &str = "ES256";
-/// How far clocks may differ, seconds.
+/// Accepted clock difference: 60 seconds.
 pub const LEEWAY: SignedDuration = SignedDuration::from_secs(60);
-/// Audiences one token may be for.
+/// Maximum number of audiences of one token.
 pub const MAX_AUDIENCES: usize = 32;
-/// The extra under which a user carries which token was used.
+/// Key of the user's extra value that identifies the token in use.
 pub const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
 
-/// A name and the uid that tells apart objects of that name.
+/// Name of an object with its UID. The UID distinguishes objects that had the same name at
+/// different times.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ObjectRef {
-    /// The object's name.
+    /// Name of the object.
     pub name: String,
-    /// The object's uid.
+    /// UID of the object.
     pub uid: String,
 }
 
-/// What a token is about, in Kubernetes' own claim.
+/// Objects that a token is bound to, in Kubernetes' own claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Bound {
-    /// The ServiceAccount's namespace.
+    /// Namespace of the ServiceAccount.
     pub namespace: String,
-    /// The Secret the token lives and dies with.
+    /// Secret that the token is bound to; deleting the Secret revokes the token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret: Option<ObjectRef>,
-    /// A pod, on tokens of other issuers; ours never name one.
+    /// Pod of a token from another issuer; Tinbox never sets this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<ObjectRef>,
-    /// A node, likewise.
+    /// Node of a token from another issuer; Tinbox never sets this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectRef>,
-    /// The ServiceAccount.
+    /// ServiceAccount that the token authenticates.
     pub serviceaccount: ObjectRef,
 }
 
-/// The claims. Times are seconds since the epoch.
+/// Claims of a token. Times are in seconds since the Unix epoch.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Claims {
-    /// Whom the token is for.
+    /// Audiences of the token (RFC 7519 section 4.1.3).
     pub aud: Vec<String>,
-    /// When it ends.
+    /// Expiry time (RFC 7519 section 4.1.4).
     pub exp: i64,
-    /// When it was made.
+    /// Issue time (RFC 7519 section 4.1.6).
     pub iat: i64,
-    /// Who made it.
+    /// Issuer, always [`ISSUER`] in valid tokens (RFC 7519 section 4.1.1).
     pub iss: String,
-    /// The token's own id.
+    /// Unique ID of the token (RFC 7519 section 4.1.7).
     pub jti: String,
-    /// What it is about.
+    /// Objects that the token is bound to.
     #[serde(rename = "kubernetes.io")]
     pub kubernetes: Bound,
-    /// From when on it counts.
+    /// Start of validity (RFC 7519 section 4.1.5).
     pub nbf: i64,
-    /// The user's name.
+    /// User name (RFC 7519 section 4.1.2).
     pub sub: String,
 }
 
-/// Why a token is not taken.
+/// Reason why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Not three parts of base64 with JSON in them, or of another issuer or algorithm.
+    /// The token does not consist of three base64 parts with JSON, or has another issuer or
+    /// algorithm.
     #[error("invalid bearer token")]
     Malformed,
-    /// Past its end.
+    /// The expiry time has passed.
     #[error("service account token has expired")]
     Expired,
-    /// Before its beginning.
+    /// The start of validity is in the future.
     #[error("service account token is not valid yet")]
     Early,
-    /// For somebody else.
+    /// The token is for another audience.
     #[error("token audiences {has:?} is invalid for the target audiences {wanted:?}")]
     Audience {
-        /// Whom the token is for.
+        /// Audiences of the token.
         has: Vec<String>,
-        /// Who was meant.
+        /// Audiences that the request needs.
         wanted: Vec<String>,
     },
 }
 
 impl Claims {
-    /// The claims of a new token.
+    /// Claims of a new token that is valid for `seconds` from `now`.
     pub fn new(bound: Bound, aud: Vec<String>, id: String, now: Timestamp, seconds: i64) -> Self {
         let iat = now.as_second();
         Self {
@@ -111,11 +113,11 @@ impl Claims {
         }
     }
 
-    /// Whether the claims hold at `now` for one of `audiences`, and for which of them. Whether the
-    /// ServiceAccount still exists is the caller's to find out.
+    /// Checks the claims at the time `now` and returns the `audiences` that the token is valid for.
+    /// The caller must check that the ServiceAccount still exists.
     ///
     /// # Errors
-    /// Why not.
+    /// [`Refused`], with the reason.
     pub fn check(&self, now: Timestamp, audiences: &[String]) -> Result<Vec<String>, Refused> {
         let bound = &self.kubernetes;
         let sub = service_account_name(&bound.namespace, &bound.serviceaccount.name);
@@ -138,7 +140,7 @@ impl Claims {
         Ok(common)
     }
 
-    /// The user the token stands for.
+    /// User that the token authenticates.
     pub fn user(&self) -> User {
         let bound = &self.kubernetes;
         let mut user = User::known(self.sub.clone(), service_account_groups(&bound.namespace));
@@ -150,40 +152,40 @@ impl Claims {
     }
 }
 
-/// What is signed: header and claims.
+/// Signing input of a token: header and claims.
 pub fn signing_input(key_id: &str, claims: &Claims) -> String {
     let header = json!({ "alg": ALGORITHM, "kid": key_id });
     let claims = serde_json::to_vec(claims).expect("texts and numbers are always JSON");
     format!("{}.{}", BASE64URL.encode(header.to_string()), BASE64URL.encode(claims))
 }
 
-/// The token: what was signed, and the signature (R and S, 64 bytes).
+/// Token from the signing input and the signature (R and S, 64 bytes).
 pub fn token(signing_input: &str, signature: &[u8]) -> String {
     format!("{signing_input}.{}", BASE64URL.encode(signature))
 }
 
-/// A token taken apart; nothing in it is true before the signature was checked.
+/// Parsed token. Its contents must not be trusted before the signature is verified.
 #[derive(Debug)]
 pub struct Unverified<'a> {
-    /// What was signed.
+    /// Signing input: header and claims as received.
     pub signing_input: &'a str,
-    /// By which key.
+    /// ID of the signing key.
     pub key_id: String,
-    /// The signature.
+    /// Signature: R and S, 64 bytes for ES256.
     pub signature: Vec<u8>,
     claims: Claims,
 }
 
-/// Whether a bearer token has the form of a JSON Web Token.
+/// True if a bearer token has the form of a JSON Web Token.
 pub fn is_token(text: &str) -> bool {
     text.starts_with("eyJ") && text.bytes().filter(|byte| *byte == b'.').count() == 2
 }
 
 impl<'a> Unverified<'a> {
-    /// Takes a token apart.
+    /// Parses a token without verifying it.
     ///
     /// # Errors
-    /// When it is none of ours by its form.
+    /// [`Refused::Malformed`] if the token does not have the form of a Tinbox token.
     pub fn parse(token: &'a str) -> Result<Self, Refused> {
         let bad = |_| Refused::Malformed;
         let (signing_input, signature) = token.rsplit_once('.').ok_or(Refused::Malformed)?;
@@ -203,14 +205,15 @@ impl<'a> Unverified<'a> {
         })
     }
 
-    /// The claims, given that the caller checked the signature over [`Self::signing_input`].
+    /// Claims of the token. The caller must have verified the signature over
+    /// [`Self::signing_input`].
     pub fn verified(self) -> Claims {
         self.claims
     }
 }
 
-/// `/.well-known/openid-configuration` (OpenID Connect Discovery 1.0 section 3); `server` is the
-/// box's URL.
+/// Content of `/.well-known/openid-configuration` (OpenID Connect Discovery 1.0 section 3);
+/// `server` is the URL of the box.
 pub fn configuration(server: &str) -> Value {
     json!({
         "issuer": ISSUER,
@@ -221,7 +224,8 @@ pub fn configuration(server: &str) -> Value {
     })
 }
 
-/// `/openid/v1/jwks` (RFC 7517) for one P-256 key, its uncompressed point (65 bytes).
+/// Content of `/openid/v1/jwks` (RFC 7517) for one P-256 key, given as uncompressed point (65
+/// bytes).
 pub fn key_set(key_id: &str, point: &[u8]) -> Value {
     let half = |from: usize| BASE64URL.encode(point.get(from..from + 32).unwrap_or_default());
     json!({ "keys": [{

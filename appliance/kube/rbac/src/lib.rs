@@ -1,11 +1,11 @@
-//! Who a caller is and what they may do: identities, roles, shares, the record of writes.
+//! Identity and permissions of API callers: users, roles, connection limits, audit records.
 //!
-//! Never: does I/O, reads a clock of its own, stores or logs a secret, lets an unknown caller be
-//! somebody.
+//! Never does I/O, reads a clock of its own, or stores or logs a secret. Never gives an
+//! unauthenticated caller the identity of a user.
 //!
-//! Enter at [`User`] (who), [`Action`] (does what), [`Roles`] (may they: Kubernetes' RBAC over the
-//! objects it was given), [`certificate`], [`impersonation`], [`jwt`] (ServiceAccount tokens),
-//! [`Shares`] (how much at a time) and [`AuditRecord`] (what is kept of a write).
+//! Enter at [`User`] (identity), [`Action`] (verb and target) and [`Roles`] (Kubernetes' RBAC over
+//! the objects it was given). Also [`certificate`], [`impersonation`], [`jwt`] (ServiceAccount
+//! tokens), [`Shares`] (limits for each client) and [`AuditRecord`] (audit log of writes).
 
 mod action;
 mod audit;

@@ -1,5 +1,5 @@
-//! Role-based access control, by Kubernetes' rules (k8s.io/kubernetes, plugin/pkg/auth/authorizer/
-//! rbac; k8s.io/component-helpers, auth/rbac/validation).
+//! Role-based access control (RBAC) with Kubernetes' rules (k8s.io/kubernetes,
+//! plugin/pkg/auth/authorizer/rbac; k8s.io/component-helpers, auth/rbac/validation).
 
 mod aggregation;
 mod escalation;
@@ -11,7 +11,7 @@ pub use escalation::{Refusal, escalation, only_bookkeeping};
 pub use roles::{Decision, RoleRef, Roles, Subject};
 pub use rule::{MAX_PATTERNS, PolicyRule, covers, full_authority};
 
-/// The API group of the four kinds.
+/// API group of the four RBAC kinds.
 pub const RBAC_GROUP: &str = "rbac.authorization.k8s.io";
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! The number of audit records that refused clients may cause.
+//! Limit on the number of audit records that refused clients may cause.
 
 use std::time::Duration;
 
-/// Records of refused credentials in a minute. Every client can cause them, and the log is a ring:
-/// without a limit they would push out what administrators did.
+/// Records of refused credentials per minute. Every client can cause them, and the log is a ring.
+/// Without a limit, they would push out the records of administrators.
 pub const REFUSED_A_MINUTE: u32 = 30;
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The records of this minute.
+/// Counter of the records in the current minute.
 #[derive(Debug, Default)]
 pub struct RefusedRecords {
     began: Duration,
@@ -16,8 +16,8 @@ pub struct RefusedRecords {
 }
 
 impl RefusedRecords {
-    /// Returns the number of refused requests without a record since the last one, if another
-    /// record is kept at the time `now`.
+    /// Counts a refused request at the time `now`. If it gets a record, returns the number of
+    /// refused requests without a record since the last one.
     pub fn admit(&mut self, now: Duration) -> Option<u64> {
         if now.saturating_sub(self.began) >= MINUTE {
             (self.began, self.kept) = (now, 0);

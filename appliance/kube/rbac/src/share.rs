@@ -1,32 +1,32 @@
-//! How much one client may have going at a time, so that it cannot starve the others.
+//! Limit on the concurrent requests of one client, so that other clients still get service.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many places there are.
+/// Maximum number of concurrent slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For everybody together.
+    /// Maximum for all clients together.
     pub total: usize,
-    /// For one client.
+    /// Maximum for one client.
     pub each: usize,
 }
 
-/// Places of one kind: for requests, for watches, for connections. Clones share them.
+/// Slots of one kind: for requests, for watches, for connections. Clones share the slots.
 #[derive(Debug, Clone)]
 pub struct Shares {
     limits: Limits,
     taken: Arc<Mutex<Taken>>,
 }
 
-/// Clients without a place have no entry, so that this is never larger than the total.
+/// Slots in use. Clients without a slot have no entry, so that the map has at most `total` entries.
 #[derive(Debug, Default)]
 struct Taken {
     total: usize,
     each: HashMap<String, usize>,
 }
 
-/// A place; given back on drop.
+/// Slot of a client; dropping it frees the slot.
 #[derive(Debug)]
 pub struct Share {
     client: String,
@@ -34,12 +34,12 @@ pub struct Share {
 }
 
 impl Shares {
-    /// That many places.
+    /// Slots with the limits `limits`.
     pub fn new(limits: Limits) -> Self {
         Self { limits, taken: Arc::default() }
     }
 
-    /// A place for `client`; `None` when it has its share, or all places are taken.
+    /// Takes a slot for `client`; `None` when the client has its maximum, or all slots are taken.
     pub fn enter(&self, client: &str) -> Option<Share> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let has = taken.each.get(client).copied().unwrap_or(0);

@@ -1,36 +1,36 @@
-//! Somebody, as every later decision sees them. Names are Kubernetes'
-//! (k8s.io/apiserver, pkg/authentication/user and pkg/authentication/serviceaccount).
+//! Identity of a caller, for all later decisions. Names are those of Kubernetes (k8s.io/apiserver,
+//! pkg/authentication/user and pkg/authentication/serviceaccount).
 
 use std::collections::BTreeMap;
 
-/// The group whose members may do everything.
+/// Group whose members may do everything.
 pub const MASTERS: &str = "system:masters";
-/// The group of everybody who is known.
+/// Group of all authenticated users.
 pub const AUTHENTICATED: &str = "system:authenticated";
-/// The group of everybody who is not.
+/// Group of all unauthenticated callers.
 pub const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The group of every ServiceAccount; with `:NAMESPACE` behind it those of one namespace.
+/// Group of every ServiceAccount; with the suffix `:NAMESPACE`, group of those in one namespace.
 pub const SERVICE_ACCOUNTS: &str = "system:serviceaccounts";
-/// The name of somebody who did not say who they are.
+/// User name of an unauthenticated caller.
 pub const ANONYMOUS: &str = "system:anonymous";
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// Who sent a request.
+/// Sender of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
-    /// The name; unique at one time.
+    /// User name; unique at one time.
     pub name: String,
-    /// What tells apart two users of the same name at different times; empty where nothing does.
+    /// Unique ID that distinguishes users with the same name at different times; empty if unknown.
     pub uid: String,
-    /// The groups.
+    /// Names of the user's groups.
     pub groups: Vec<String>,
-    /// What else is known, such as which credential was used.
+    /// Further attributes, such as the ID of the credential.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
-    /// A known user: of `groups` and of [`AUTHENTICATED`].
+    /// Authenticated user, a member of `groups` and of [`AUTHENTICATED`].
     pub fn known(name: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
         let mut groups: Vec<String> = groups.into_iter().collect();
         if !groups.iter().any(|group| group == AUTHENTICATED) {
@@ -39,24 +39,24 @@ impl User {
         Self { name: name.into(), groups, ..Self::default() }
     }
 
-    /// Somebody who did not say who they are.
+    /// User of an unauthenticated request.
     pub fn anonymous() -> Self {
         let groups = vec![UNAUTHENTICATED.to_owned()];
         Self { name: ANONYMOUS.to_owned(), groups, ..Self::default() }
     }
 
-    /// Whether the user is of `group`.
+    /// True if the user is a member of `group`.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
     }
 }
 
-/// `system:serviceaccount:NAMESPACE:NAME`
+/// User name of a ServiceAccount: `system:serviceaccount:NAMESPACE:NAME`.
 pub fn service_account_name(namespace: &str, name: &str) -> String {
     format!("{SERVICE_ACCOUNT}{namespace}:{name}")
 }
 
-/// Namespace and name behind a ServiceAccount's user name; `None` for any other user.
+/// Namespace and name from a ServiceAccount's user name; `None` for any other user.
 pub fn service_account_parts(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
     let is_name = |text: &str| {
@@ -66,7 +66,7 @@ pub fn service_account_parts(user: &str) -> Option<(&str, &str)> {
     (is_name(namespace) && is_name(name)).then_some((namespace, name))
 }
 
-/// The groups of the ServiceAccounts of `namespace`, without [`AUTHENTICATED`].
+/// Groups of the ServiceAccounts in `namespace`, without [`AUTHENTICATED`].
 pub fn service_account_groups(namespace: &str) -> Vec<String> {
     vec![SERVICE_ACCOUNTS.to_owned(), format!("{SERVICE_ACCOUNTS}:{namespace}")]
 }

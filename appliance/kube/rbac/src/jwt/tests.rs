@@ -1,4 +1,4 @@
-//! Claims and their limits; signatures are tested where they are made.
+//! Claims and their limits. The code that creates signatures has the signature tests.
 
 use base64::Engine as _;
 use jiff::Timestamp;

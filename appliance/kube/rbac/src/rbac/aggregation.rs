@@ -1,4 +1,4 @@
-//! ClusterRoles that gather the rules of others (k8s.io/kubernetes,
+//! ClusterRoles that aggregate the rules of other ClusterRoles (k8s.io/kubernetes,
 //! pkg/controller/clusterroleaggregation).
 
 use std::collections::HashSet;
@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use super::rule::PolicyRule;
 use serde::Deserialize as _;
 
-/// The rules a ClusterRole with an `aggregationRule` must have, given every ClusterRole; `None`
-/// where it has none or already has them.
+/// Rules that a ClusterRole with an `aggregationRule` must have, given every ClusterRole. `None`
+/// for a role without `aggregationRule`, and for a role whose rules are up to date.
 pub fn aggregated(role: &Value, all: &[Value]) -> Option<Value> {
     let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array()?;
     let mut chosen = Vec::new();
-    // A role that is chosen again brings nothing new.
+    // A role that a second selector selects adds no new rules.
     let mut names = HashSet::new();
     for selector in selectors {
         let mut matching: Vec<&Value> = all
@@ -28,7 +28,7 @@ pub fn aggregated(role: &Value, all: &[Value]) -> Option<Value> {
     let mut seen = HashSet::new();
     let mut rules = Vec::new();
     for rule in chosen.iter().flat_map(|other| other["rules"].as_array()).flatten() {
-        // What cannot be read grants nothing.
+        // An invalid rule grants nothing.
         let Ok(rule) = PolicyRule::deserialize(rule) else { continue };
         if seen.insert(rule.clone()) {
             rules.push(rule);
@@ -43,7 +43,7 @@ fn name(role: &Value) -> &str {
     role["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Whether a `LabelSelector` object takes `labels`. An empty one takes everything.
+/// True if a `LabelSelector` object selects `labels`. An empty selector selects everything.
 fn selects(selector: &Value, labels: &Value) -> bool {
     let pairs = selector["matchLabels"].as_object().into_iter().flatten();
     let equal = pairs.into_iter().all(|(key, value)| labels.get(key) == Some(value));

@@ -1,4 +1,5 @@
-//! Nobody grants what they do not hold (k8s.io/kubernetes, pkg/registry/rbac).
+//! Prevention of privilege escalation: a user may grant only permissions that this user has
+//! (k8s.io/kubernetes, pkg/registry/rbac).
 
 use serde_json::{Map, Value};
 
@@ -7,21 +8,21 @@ use super::{RBAC_GROUP, RoleRef, Roles};
 use crate::{Action, MASTERS, User};
 use serde::Deserialize as _;
 
-/// Why somebody may not write a role or binding.
+/// Reason why a user may not write a role or binding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// The role a binding is of is not there; its name.
+    /// The role of a binding does not exist; contains the role's name.
     NoSuchRole(String),
-    /// Stands behind `clusterroles… "x" is forbidden: `.
+    /// Reason after the prefix `clusterroles… "x" is forbidden: `.
     Forbidden(String),
 }
 
-/// Whether `user` may write `new` (over `old`) of the RBAC kind `plural` in `namespace`, as far as
-/// what it grants goes: only what they hold, unless they may `escalate` the role or `bind` it.
-/// `name` is the one in the path, empty on a create.
+/// Checks the permissions that `new` (over `old`) grants, an object of the RBAC kind `plural` in
+/// `namespace`. The user must have all of them, or be allowed to `escalate` the role or `bind` it.
+/// `name` is the name in the path, empty for a create.
 ///
 /// # Errors
-/// Why not.
+/// [`Refusal`], with the reason.
 pub fn escalation(
     roles: &Roles,
     user: &User,
@@ -93,7 +94,8 @@ fn aggregates(role: &Value) -> bool {
     selectors.is_some_and(|selectors| !selectors.is_empty())
 }
 
-/// Whether two states of an object differ only in what its way out needs: finalizers and owners.
+/// True if two states of an object differ only in fields for deletion and bookkeeping, such as
+/// finalizers and owners.
 pub fn only_bookkeeping(old: &Value, new: &Value) -> bool {
     let strip = |object: &Value| {
         let mut object = object.clone();

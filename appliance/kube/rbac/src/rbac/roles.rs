@@ -1,4 +1,4 @@
-//! Every role and binding there is, and what follows from them.
+//! Index of all roles and bindings, with the authorization decision.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,27 +10,27 @@ use super::RBAC_GROUP;
 use super::rule::PolicyRule;
 use crate::{Action, MASTERS, User, service_account_parts};
 
-/// Whom a binding means.
+/// Subject of a binding: a user, a group or a ServiceAccount.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct Subject {
-    /// `User`, `Group` or `ServiceAccount`.
+    /// Kind of the subject: `User`, `Group` or `ServiceAccount`.
     pub kind: String,
-    /// The name.
+    /// Name of the subject.
     pub name: String,
-    /// The ServiceAccount's namespace; empty is the binding's.
+    /// Namespace of the ServiceAccount; empty means the binding's.
     pub namespace: String,
 }
 
-/// Which role a binding grants.
+/// Role that a binding grants.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RoleRef {
-    /// The group of the role's kind.
+    /// API group of the role's kind.
     pub api_group: String,
-    /// `Role` or `ClusterRole`.
+    /// Kind of the role: `Role` or `ClusterRole`.
     pub kind: String,
-    /// The name.
+    /// Name of the role.
     pub name: String,
 }
 
@@ -47,37 +47,36 @@ struct Role {
     rules: Option<Vec<PolicyRule>>,
 }
 
-/// Whether something is allowed, and why.
+/// Result of an authorization, with its reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it is.
+    /// True if the action is allowed.
     pub allowed: bool,
-    /// Which binding allows it, or what could not be resolved; may be empty.
+    /// Binding that allows the action, or errors of unresolved roles; may be empty.
     pub reason: String,
 }
 
-/// An index of the four RBAC kinds, kept in step by [`Roles::put`] and [`Roles::remove`].
+/// Index of the four RBAC kinds, updated by [`Roles::put`] and [`Roles::remove`].
 #[derive(Debug, Clone, Default)]
 pub struct Roles {
-    /// By namespace (empty for ClusterRoles) and name.
+    /// Rules by namespace (empty for ClusterRoles) and name.
     roles: HashMap<(String, String), Arc<[PolicyRule]>>,
-    /// By namespace (empty for ClusterRoleBindings), then name.
+    /// Bindings by namespace (empty for ClusterRoleBindings), then by name.
     bindings: HashMap<String, BTreeMap<String, Binding>>,
 }
 
-/// A rule that holds for a user, and the binding it comes from.
+/// Rule that applies to a user, with its binding.
 struct Held<'a> {
     rules: Result<Arc<[PolicyRule]>, String>,
     binding: &'a Binding,
     subject: &'a Subject,
-    /// The binding's namespace, empty for a ClusterRoleBinding.
+    /// Namespace of the binding; empty for a ClusterRoleBinding.
     place: &'a str,
     name: &'a str,
 }
 
 impl Roles {
-    /// Takes in an object of one of the four kinds (`plural` says which), new or changed. What it
-    /// cannot read grants nothing.
+    /// Adds or replaces an object of the RBAC kind `plural`. An invalid object grants nothing.
     pub fn put(&mut self, plural: &str, object: &Value) {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text("namespace"), text("name"));
@@ -95,7 +94,7 @@ impl Roles {
         }
     }
 
-    /// Forgets an object of one of the four kinds.
+    /// Removes an object of the RBAC kind `plural`.
     pub fn remove(&mut self, plural: &str, namespace: &str, name: &str) {
         match plural {
             "clusterroles" | "roles" => {
@@ -113,7 +112,7 @@ impl Roles {
         }
     }
 
-    /// Whether `user` may do `action`. Members of [`MASTERS`] may do everything.
+    /// Decides if `user` may do `action`. Members of [`MASTERS`] may do everything.
     pub fn authorize(&self, user: &User, action: &Action) -> Decision {
         if user.is_in(MASTERS) {
             return Decision { allowed: true, reason: String::new() };
@@ -135,8 +134,8 @@ impl Roles {
         Decision { allowed: false, reason }
     }
 
-    /// Every rule that holds for `user` in `namespace` (empty: in all), and what could not be
-    /// resolved. A member of [`MASTERS`] holds what the bindings give them, as in Kubernetes.
+    /// All rules that apply to `user` in `namespace` (empty: in all), and the errors of unresolved
+    /// roles. A member of [`MASTERS`] has the rules of its bindings, as in Kubernetes.
     pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<PolicyRule>, Option<String>) {
         let (mut rules, mut unresolved) = (Vec::new(), Vec::new());
         for held in self.held(user, namespace) {
@@ -149,13 +148,14 @@ impl Roles {
         (rules, aggregate(&unresolved))
     }
 
-    /// The rules of the role that a binding in `namespace` (empty: a ClusterRoleBinding) names.
+    /// Rules of the role of a binding in `namespace` (empty: a ClusterRoleBinding).
     ///
     /// # Errors
-    /// The sentence saying that there is no such role.
+    /// A sentence if the role does not exist or its kind is not supported.
     pub fn rules_of(&self, role: &RoleRef, namespace: &str) -> Result<Arc<[PolicyRule]>, String> {
         let (namespace, word) = match role.kind.as_str() {
-            // Without a namespace there are no Roles; the key would be that of a ClusterRole.
+            // A Role without a namespace does not exist; an empty namespace is the key of a
+            // ClusterRole.
             "Role" if namespace.is_empty() => {
                 return Err("must provide namespace when getting role".to_owned());
             }
@@ -187,7 +187,7 @@ impl Roles {
 }
 
 impl Subject {
-    /// Whether a binding in `place` (empty: everywhere) means `user` by this subject.
+    /// True if this subject of a binding in `place` (empty: cluster-wide) matches `user`.
     fn is(&self, user: &User, place: &str) -> bool {
         match self.kind.as_str() {
             "User" => user.name == self.name,
@@ -202,7 +202,7 @@ impl Subject {
 }
 
 impl Held<'_> {
-    /// The binding in words.
+    /// Description of the binding for a reason.
     fn describe(&self) -> String {
         let title = match self.place {
             "" => format!("ClusterRoleBinding {:?}", self.name),
@@ -218,7 +218,7 @@ impl Held<'_> {
     }
 }
 
-/// `a`, `[a, b]`, nothing.
+/// Formats errors as in Go: `a`, `[a, b]`, or nothing.
 fn aggregate(errors: &[String]) -> Option<String> {
     match errors {
         [] => None,

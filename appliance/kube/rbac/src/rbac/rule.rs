@@ -1,4 +1,4 @@
-//! One rule: what it allows, and whether rules cover other rules.
+//! Access rule: the actions that it allows, and the comparison with other rules.
 
 use std::collections::BTreeMap;
 
@@ -6,42 +6,43 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Action, Target};
 
-/// Single permissions one rule is broken into at most when it is compared with what its author
-/// holds. A rule beyond that is taken for one that grants more than anybody holds.
+/// Maximum number of single permissions that a rule is split into for the comparison with its
+/// author's permissions. A larger rule counts as one that grants more than any user has.
 pub const MAX_PATTERNS: usize = 10_000;
 
-/// Words that are looked at at most when wanted permissions are compared with those held: the
-/// comparison runs where every other write waits.
+/// Maximum number of words that one comparison of wanted permissions with held ones processes. The
+/// limit is needed because every other write waits for this comparison.
 pub const MAX_COMPARED: usize = 20_000_000;
 
-/// A rule of a role. Lists name alternatives; `*` is anything.
+/// Rule of a role. Lists are alternatives; `*` matches anything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyRule {
-    /// Verbs.
+    /// Verbs, such as `get`; `*` for all.
     #[serde(deserialize_with = "nullable")]
     pub verbs: Vec<String>,
-    /// API groups; the empty string is core.
+    /// API groups; the empty string is the core group.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     pub api_groups: Vec<String>,
-    /// `PLURAL`, `PLURAL/SUBRESOURCE` or `*/SUBRESOURCE`.
+    /// Resources: `PLURAL`, `PLURAL/SUBRESOURCE` or `*/SUBRESOURCE`.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     pub resources: Vec<String>,
-    /// Only objects of these names; none is all.
+    /// Names of the permitted objects; an empty list permits all.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "nullable")]
     pub resource_names: Vec<String>,
-    /// Paths; a `*` at the end is any rest.
+    /// Paths; a `*` at the end matches any suffix.
     #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "nullable")]
     pub non_resource_urls: Vec<String>,
 }
 
-/// Clients write `null` for an empty list.
+/// Accepts `null` for an empty list, because clients write it.
 fn nullable<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// Everything: what somebody must hold to grant what cannot be known beforehand.
+/// Rules that allow everything. A user must have them to grant permissions that are not known
+/// beforehand.
 pub fn full_authority() -> [PolicyRule; 2] {
     let all = || vec!["*".to_owned()];
     let none = PolicyRule::default;
@@ -55,18 +56,18 @@ fn has(set: &[String], one: &str) -> bool {
     set.iter().any(|element| element == one)
 }
 
-/// Whether `set` holds `one` or is unbounded.
+/// True if `set` contains `one` or `*`.
 fn takes(set: &[String], one: &str) -> bool {
     has(set, "*") || has(set, one)
 }
 
-/// Whether the pattern `owner` is `path` or ends in `*` and begins it.
+/// True if the pattern `owner` equals `path`, or ends in `*` and its prefix matches.
 fn path_matches(owner: &str, path: &str) -> bool {
     owner == path || (owner.ends_with('*') && path.starts_with(owner.trim_end_matches('*')))
 }
 
 impl PolicyRule {
-    /// Whether this rule allows `action`.
+    /// True if this rule allows `action`.
     pub fn allows(&self, action: &Action) -> bool {
         if !takes(&self.verbs, &action.verb) {
             return false;
@@ -93,7 +94,7 @@ impl PolicyRule {
         })
     }
 
-    /// How many single permissions this rule breaks into.
+    /// Number of single permissions in this rule.
     fn size(&self) -> usize {
         let names = self.resource_names.len().max(1);
         let objects =
@@ -101,7 +102,7 @@ impl PolicyRule {
         objects.saturating_add(self.non_resource_urls.len()).saturating_mul(self.verbs.len())
     }
 
-    /// How many words this rule consists of.
+    /// Number of words in this rule.
     fn words(&self) -> usize {
         let lists = [
             &self.verbs,
@@ -113,7 +114,7 @@ impl PolicyRule {
         lists.into_iter().map(Vec::len).sum()
     }
 
-    /// The same as rules of at most one verb, group, resource, name or path each.
+    /// Splits the rule into rules of at most one verb, group, resource, name or path each.
     fn breakdown(&self) -> Vec<Self> {
         let one = |text: &String| vec![text.clone()];
         let mut single = Vec::new();
@@ -146,7 +147,7 @@ impl PolicyRule {
         single
     }
 
-    /// Whether this rule holds everything that `single`, a rule out of [`Self::breakdown`], does.
+    /// True if this rule includes all of `single`, a rule from [`Self::breakdown`].
     fn covers(&self, single: &Self) -> bool {
         let all = |set: &[String], wanted: &[String]| wanted.iter().all(|one| takes(set, one));
         if !(all(&self.verbs, &single.verbs) && all(&self.api_groups, &single.api_groups)) {
@@ -169,7 +170,7 @@ impl PolicyRule {
         resources && paths && names
     }
 
-    /// `{APIGroups:["a"], Resources:["b"], Verbs:["get"]}`
+    /// Go's compact form: `{APIGroups:["a"], Resources:["b"], Verbs:["get"]}`.
     fn compact(&self) -> String {
         let parts = [
             ("APIGroups", &self.api_groups),
@@ -185,16 +186,16 @@ impl PolicyRule {
     }
 }
 
-/// `["a" "b"]`, as Go prints a list of strings.
+/// Formats a list of strings as Go does: `["a" "b"]`.
 pub(super) fn quoted(list: &[String]) -> String {
     let quoted: Vec<String> = list.iter().map(|one| format!("{one:?}")).collect();
     format!("[{}]", quoted.join(" "))
 }
 
-/// Whether whoever holds `owned` holds everything in `wanted`.
+/// Checks that the rules `owned` include all permissions in `wanted`.
 ///
 /// # Errors
-/// What is missing, one line each, verbs of the same objects together.
+/// The missing permissions, one line each; verbs of the same objects share a line.
 pub fn covers(owned: &[PolicyRule], wanted: &[PolicyRule]) -> Result<(), String> {
     let size = wanted.iter().fold(0_usize, |sum, rule| sum.saturating_add(rule.size()));
     if size > MAX_PATTERNS {
@@ -207,7 +208,7 @@ pub fn covers(owned: &[PolicyRule], wanted: &[PolicyRule]) -> Result<(), String>
              rules held; write smaller roles"
         ));
     }
-    // By group, resource and name.
+    // Missing permissions by group, resource and name.
     let mut compact: BTreeMap<[Vec<String>; 3], PolicyRule> = BTreeMap::new();
     let mut lines = Vec::new();
     for single in wanted.iter().flat_map(PolicyRule::breakdown) {

@@ -95,7 +95,7 @@ fn what_goes_is_forgotten() {
     roles.remove("rolebindings", "n", "to-writer");
     roles.remove("rolebindings", "n", "to-gone");
     assert!(roles.bindings_are_empty());
-    // What cannot be read grants nothing, and breaks nothing.
+    // An invalid object grants nothing and breaks nothing else.
     roles.put("clusterroles", &json!({ "metadata": { "name": "x" }, "rules": "y" }));
     roles.put("clusterrolebindings", &json!({ "subjects": 7 }));
 }
@@ -135,7 +135,7 @@ fn nobody_grants_what_they_do_not_hold() {
          permissions not currently held:\n{APIGroups:[\"g\"], Resources:[\"a\"], \
          Verbs:[\"create\"]}"
     );
-    // Taking a finalizer away is no grant.
+    // Removing a finalizer grants no permission.
     let mut finalizing = role("create");
     finalizing["metadata"]["finalizers"] = json!(["x"]);
     assert_eq!(write(&roles, "clusterroles", &role("create"), Some(&finalizing)), Ok(()));
@@ -156,7 +156,7 @@ fn nobody_grants_what_they_do_not_hold() {
         "rules": role("delete")["rules"] }),
     );
     assert!(write(&roles, "clusterrolebindings", &to("more"), None).is_err());
-    // `bind` and `escalate` are the ways around.
+    // The verbs `bind` and `escalate` permit an escalation.
     for (verb, resource, name) in
         [("bind", "clusterroles", "more"), ("escalate", "clusterroles", "new")]
     {
@@ -200,7 +200,7 @@ fn aggregation_gathers_by_labels() {
             { "key": "kubernetes.io/bootstrapping", "operator": "NotIn", "values": ["y"] },
         ] }] } });
     assert!(aggregated(&odd, &all).is_some());
-    // A selector of what is chosen already costs little: no rule is read again.
+    // A second selector for the same role is cheap: no rule is read again.
     let cost = |selectors: usize| {
         let rule = json!({ "clusterRoleSelectors": vec![json!({}); selectors] });
         let role = json!({ "aggregationRule": rule });
@@ -213,12 +213,12 @@ fn aggregation_gathers_by_labels() {
     assert!(many < one * 200, "one selector takes {one:?}, 1000 of them {many:?}");
 }
 
-/// CPU time of this thread, which does not grow while another one runs.
+/// CPU time of this thread; other threads do not add to it.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap()
 }
 
-/// The shipped roles, with the aggregated ones filled in, as the running box has them.
+/// Default roles with the aggregated ones filled in, as on a running box.
 fn shipped() -> Roles {
     let mut all = bootstrap::cluster_roles();
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! What one rule allows, and whether rules cover others.
+//! Actions that one rule allows, and comparison of rules.
 
 use serde_json::{Value, json};
 
@@ -101,7 +101,6 @@ fn covering() {
     assert!(covers(&full_authority(), &[huge]).is_err());
 }
 
-/// A role, and a binding of it to `subject`.
 #[test]
 fn a_comparison_has_an_end() {
     let words = |count: usize| (0..count).map(|at| format!("w{at}/x")).collect::<Vec<_>>();
