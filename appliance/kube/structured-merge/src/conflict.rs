@@ -1,4 +1,4 @@
-//! What an apply may not change, in the words of an API server (apimachinery,
+//! Conflicts of an apply with other managers, worded as by an API server (apimachinery,
 //! `util/managedfields/internal/conflict.go`).
 
 use std::fmt;
@@ -8,36 +8,36 @@ use crate::set::Set;
 use crate::typed::shortened;
 use go_text::quoted;
 
-/// The most conflicts that are told; the rest is counted.
+/// Maximum number of conflicts in a message; further ones are only counted.
 const MAX_CONFLICTS: usize = 100;
 
-/// A field that another manager owns and the apply would change.
+/// Field that another manager owns and that the apply would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The owner: its name, subresource and, for plain writes, version.
+    /// Owner of the field: its name, subresource and, for plain writes, version.
     pub manager: String,
-    /// The field, as paths are printed.
+    /// Path of the field, as paths are printed.
     pub field: String,
 }
 
 impl Conflict {
-    /// The sentence for one conflict; the field stands beside it.
+    /// Message for one conflict; the response carries the field separately.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.manager)
     }
 }
 
-/// Everything an apply may not change without force, by manager; never empty.
+/// All fields that an apply may not change without force, by manager; never empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conflicts(Vec<(String, Set)>);
 
 impl Conflicts {
-    /// The fields of `owned`, which belong to `entry`.
+    /// Adds the fields of `owned`, which belong to `entry`.
     pub(crate) fn add(&mut self, entry: &Entry, owned: Set) {
         self.0.push((owner(entry), owned));
     }
 
-    /// Those that `allowed` does not hold.
+    /// Conflicts outside of `allowed`.
     pub(crate) fn without(&self, allowed: &Set) -> Self {
         let left = self.0.iter().map(|(owner, owned)| (owner.clone(), owned.difference(allowed)));
         Self(left.filter(|(_, owned)| !owned.is_empty()).collect())
@@ -51,7 +51,7 @@ impl Conflicts {
         self.0.iter().map(|(_, owned)| owned.len()).sum()
     }
 
-    /// The conflicts, up to a limit; those of one manager stand together.
+    /// The first 100 conflicts; those of one manager are adjacent.
     pub fn told(&self) -> Vec<Conflict> {
         let mut told: Vec<Conflict> = Vec::new();
         for (manager, owned) in &self.0 {

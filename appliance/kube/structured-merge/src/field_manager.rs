@@ -1,4 +1,4 @@
-//! What a server asks on every write (apimachinery, `util/managedfields/internal`:
+//! Entry points for every write of an API server (apimachinery, `util/managedfields/internal`:
 //! `fieldmanager.go` and the managers it chains).
 
 use std::borrow::Cow;
@@ -17,12 +17,12 @@ use crate::set::Set;
 use crate::typed::{Mismatches, Typed};
 use crate::updater::{CURRENT, Updater};
 
-/// The manager of what stood in an object before anybody was tracked.
+/// Manager of fields that existed in an object before its fields were tracked.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
-/// The manager whose applies also keep the annotation of client-side apply.
+/// Manager whose applies also update the annotation of client-side apply.
 const KUBECTL: &str = "kubectl";
 
-/// Fields nobody owns: the server writes them, or they name the object.
+/// Fields without owner: the server writes them, or they name the object.
 const UNOWNED: [&str; 9] = [
     "name",
     "namespace",
@@ -35,50 +35,52 @@ const UNOWNED: [&str; 9] = [
     "resourceVersion",
 ];
 
-/// Why an apply did not happen, or a write's ownership could not be told.
+/// Reason why an apply is rejected, or the ownership of a write cannot be determined.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// Others own what the apply would change.
+    /// Other managers own fields that the apply would change.
     #[error("{0}")]
     Conflicts(Conflicts),
-    /// The configuration is of another kind or version, or says who manages it.
+    /// The configuration is of another kind or version, or contains `managedFields`.
     #[error("{0}")]
     BadRequest(String),
-    /// The configuration or the object is not what its schema says.
+    /// The configuration or the object does not match its schema.
     #[error("{0}")]
     Failed(String),
 }
 
-/// The rules of one kind at one place: the object itself or a subresource.
+/// Field ownership rules of one kind for the object itself or one subresource.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldManager<'a> {
-    /// The version of the request, which all objects passed in must have: `apps/v1`.
+    /// API version of the request, such as `apps/v1`; all objects passed in must have it.
     pub api_version: &'a str,
-    /// The kind's name.
+    /// Name of the kind.
     pub kind: &'a str,
-    /// The subresource that is written; empty for the object itself.
+    /// Subresource that is written; empty for the object itself.
     pub subresource: &'a str,
-    /// How each served version merges, [`FieldManager::api_version`] among them.
+    /// Merge schema of each served version; includes [`FieldManager::api_version`].
     pub schemas: &'a BTreeMap<String, Arc<Schema>>,
-    /// Fields that a write at this place cannot change, with everything inside them.
+    /// Fields that a write to this object or subresource cannot change, including everything below
+    /// them.
     pub reset: &'a Set,
 }
 
-/// What an object is to a write.
+/// Role of an object in a write.
 #[derive(Debug, Clone, Copy)]
 enum Role {
-    /// What is applied; it alone may hold no duplicates.
+    /// Applied configuration; only this object must not contain duplicates.
     Config,
-    /// What an apply is put into.
+    /// Stored object that an apply is merged into.
     Live,
-    /// What an update started from.
+    /// Object before an update.
     Old,
-    /// What an update made of it.
+    /// Object after an update.
     New,
 }
 
 impl Role {
-    /// The sentence about one that is not of its type, around the object's name.
+    /// Message parts before and after the object's name, for an object that does not match its
+    /// type.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Config => ("failed to create typed patch object", ""),
@@ -90,11 +92,11 @@ impl Role {
 }
 
 impl FieldManager<'_> {
-    /// Sets `metadata.managedFields` of `new`, which a create (no `live`), an update or a patch
-    /// made. Everything else in `new` stays.
+    /// Sets `metadata.managedFields` of `new`, the result of a create (no `live`), an update or a
+    /// patch. All other fields of `new` stay.
     ///
     /// # Errors
-    /// When the objects are not what the schema says; then `new` has no managedFields any more, as
+    /// When the objects do not match the schema. Then `new` has no managedFields any more, because
     /// wrong ones would be worse.
     pub fn update(
         &self,
@@ -105,7 +107,7 @@ impl FieldManager<'_> {
     ) -> Result<(), Refused> {
         let managers = self.managers_before(live, new);
         remove_managed_fields(new);
-        // Nobody is tracked on an object that was not tracked from its creation.
+        // An object that was not tracked from its creation is not tracked later.
         if managers.is_empty() && live.is_some_and(has_uid) {
             return Ok(());
         }
@@ -115,11 +117,12 @@ impl FieldManager<'_> {
         Ok(())
     }
 
-    /// The object after `manager` applied `config` to `live` (none: the apply creates it), with its
-    /// managedFields. An apply that changes nothing gives `live` back.
+    /// Returns the object after `manager` applied `config` to `live` (none: the apply creates the
+    /// object), with its managedFields. An apply without changes returns `live`.
     ///
     /// # Errors
-    /// Conflicts, when others own what it would change and it is not forced.
+    /// [`Refused::Conflicts`] when other managers own fields that the apply would change, and it is
+    /// not forced.
     pub fn apply(
         &self,
         live: Option<&Value>,
@@ -150,19 +153,19 @@ impl FieldManager<'_> {
         Ok(new)
     }
 
-    /// Checks a configuration by `schema`, that of the request's version, where objects are kept in
-    /// another form.
+    /// Checks a configuration with `schema`, the schema of the request's version, for objects that
+    /// are stored in another form.
     ///
     /// # Errors
-    /// When it is of another kind, or is not what that schema says.
+    /// When the configuration is of another kind, or does not match the schema.
     pub fn check_config(&self, config: &Value, schema: &Schema) -> Result<(), Refused> {
         self.check_kind(config)?;
         let typed = Typed::new(schema, Cow::Borrowed(config));
         typed.map(drop).map_err(|why| self.misfit(Role::Config, config, &why))
     }
 
-    /// Whose entries a write starts from. A client may write them itself, but not through a
-    /// subresource, and one that leaves them out or garbles them does not delete them.
+    /// Entries that a write starts from. A client may write the entries itself, but not through a
+    /// subresource. Missing or invalid entries in the request do not delete the stored ones.
     fn managers_before(&self, live: Option<&Value>, new: &Value) -> Managers {
         let read = |object: &Value| Managers::read(&object["metadata"]["managedFields"]);
         let stored = || live.and_then(|live| read(live).ok()).unwrap_or_default();
@@ -178,7 +181,7 @@ impl FieldManager<'_> {
         }
     }
 
-    /// The managers after a write by `manager` that made `new` of `live`.
+    /// Managers after a write by `manager` that changed `live` to `new`.
     fn track(
         &self,
         live: &Value,
@@ -243,7 +246,7 @@ impl FieldManager<'_> {
         Ok((new.unwrap_or_else(|| live.clone()), managers))
     }
 
-    /// The fields that client-side apply set and that nobody has changed since.
+    /// Fields that client-side apply set and that were not changed since.
     fn taken_from_client_side_apply(&self, live: &Value) -> Option<Set> {
         let config = last_applied::read(live)?;
         if config["apiVersion"] != *self.api_version {
@@ -336,7 +339,8 @@ fn set_managed_fields(object: &mut Value, managers: &Managers) {
     }
 }
 
-/// `apps/v1, Kind=Deployment`; the core group is empty: `/v1, Kind=Secret`.
+/// Group, version and kind for a message: `apps/v1, Kind=Deployment`. The core group is empty:
+/// `/v1, Kind=Secret`.
 fn group_version_kind(api_version: &str, kind: &str) -> String {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     format!("{group}/{version}, Kind={kind}")

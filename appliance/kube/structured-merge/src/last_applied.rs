@@ -1,28 +1,30 @@
-//! The annotation in which client-side apply keeps its configuration, for the way over to
-//! server-side apply and back (apimachinery, `util/managedfields/internal`: `lastapplied*.go`).
+//! Annotation in which client-side apply stores its configuration. It is needed to change between
+//! client-side and server-side apply (apimachinery, `util/managedfields/internal`:
+//! `lastapplied*.go`).
 
 use serde_json::{Map, Value};
 
 use go_text::json_iterator::push_json;
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// All annotations of one object together, keys and values, in bytes (Kubernetes' limit).
+/// Size limit of all annotations of one object, keys and values, in bytes (Kubernetes' limit).
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
-/// The configuration that the annotation holds.
+/// Configuration in the annotation.
 pub(crate) fn read(object: &Value) -> Option<Value> {
     let text = annotations(object)?[ANNOTATION].as_str()?;
     serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
-/// The annotations; none at all where one of them is no text, as upstream reads them.
+/// Annotations of an object; none if one of them is not a text, as in upstream.
 fn annotations(object: &Value) -> Option<&Value> {
     let annotations = &object["metadata"]["annotations"];
     let texts = annotations.as_object()?.values().all(|value| value.is_string() || value.is_null());
     texts.then_some(annotations)
 }
 
-/// Writes `config` into the annotation, where the object has one. One that would be too long goes.
+/// Writes `config` into the annotation, if the object has it. An annotation that would be too long
+/// is removed.
 pub(crate) fn refresh(object: &mut Value, config: &Value) {
     let Some(annotations) = annotations(object) else { return };
     if annotations[ANNOTATION].as_str().is_none_or(str::is_empty) {
@@ -45,7 +47,7 @@ pub(crate) fn refresh(object: &mut Value, config: &Value) {
     }
 }
 
-/// The configuration as a line of JSON, without the annotation itself.
+/// Configuration as a line of JSON, without the annotation itself.
 fn encode(config: &Value) -> String {
     let mut config = config.clone();
     if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -63,7 +65,7 @@ fn encode(config: &Value) -> String {
     text
 }
 
-/// Annotations are texts, which are empty where the JSON has null.
+/// Replaces null by an empty text, because annotations are texts.
 fn coerce(annotations: &mut Map<String, Value>) {
     for value in annotations.values_mut().filter(|value| value.is_null()) {
         *value = Value::from("");

@@ -1,14 +1,14 @@
-//! Structured merge: who owns which field of an object, and what an apply makes of it.
+//! Structured merge: ownership of the fields of an object, and server-side apply.
 //!
-//! The rules are those of Kubernetes' server-side apply: field paths, types and merging as in
-//! `sigs.k8s.io/structured-merge-diff` (packages `fieldpath`, `typed`, `merge`), and the entries of
-//! `metadata.managedFields` as in `k8s.io/apimachinery` (`pkg/util/managedfields`). Objects are
+//! The rules are those of Kubernetes' server-side apply. Field paths, types and merging follow
+//! `sigs.k8s.io/structured-merge-diff` (packages `fieldpath`, `typed`, `merge`). The entries of
+//! `metadata.managedFields` follow `k8s.io/apimachinery` (`pkg/util/managedfields`). Objects are
 //! [`serde_json::Value`]s; the time is an argument.
 //!
-//! Never: does I/O, knows a kind, reads a clock.
+//! Never does I/O, has rules for a particular kind, or reads a clock.
 //!
-//! Enter at [`FieldManager`], which a server asks on every write; [`Schema`] says how a kind's
-//! fields merge.
+//! Enter at [`FieldManager`], which a server calls on every write. A [`Schema`] defines how the
+//! fields of a kind merge.
 
 mod conflict;
 mod field_manager;

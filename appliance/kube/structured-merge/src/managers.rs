@@ -1,4 +1,4 @@
-//! The entries of `metadata.managedFields` (apimachinery, `util/managedfields/internal`:
+//! Entries of `metadata.managedFields` (apimachinery, `util/managedfields/internal`:
 //! `managedfields.go`, `capmanagers.go`).
 
 use std::collections::BTreeMap;
@@ -10,21 +10,21 @@ use serde_json::{Map, Value, json};
 use crate::set::{Set, UnreadableSet};
 use go_text::json_iterator::push_json_text;
 
-/// Entries one object may have; an object that lists more is refused where it is read.
+/// Maximum number of entries of one object; an object with more is rejected when it is read.
 pub const MAX_ENTRIES: usize = 1000;
-/// Entries of plain writes that are kept apart; the oldest become one.
+/// Maximum number of separate entries of plain writes; the oldest are merged into one.
 pub const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// The manager that the oldest plain writes are merged into.
+/// Name of the manager that the oldest plain writes are merged into.
 const ANCIENT: &str = "ancient-changes";
 const FIELDS_TYPE: &str = "FieldsV1";
 
-/// How a manager came to own fields.
+/// Operation by which a manager came to own fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
-    /// By server-side apply.
+    /// Server-side apply with the manager's configuration.
     Apply,
-    /// By any other write.
+    /// Any write other than server-side apply.
     Update,
 }
 
@@ -37,23 +37,23 @@ impl Operation {
     }
 }
 
-/// Who owns which fields.
+/// Manager with the fields that it owns.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub manager: String,
     pub operation: Operation,
-    /// The version that the fields are named in.
+    /// API version of the field names.
     pub api_version: String,
-    /// Empty for the object itself.
+    /// Subresource; empty for the object itself.
     pub subresource: String,
-    /// When the manager last changed something.
+    /// Time of the manager's last change.
     pub time: Option<Timestamp>,
     pub set: Set,
 }
 
 impl Entry {
-    /// What tells entries apart: an applier keeps its entry across versions, a writer has one per
-    /// version. The text is the one upstream sorts by.
+    /// Key of an entry. An applier keeps its entry across versions; a writer has one entry for each
+    /// version. The text equals upstream's, because upstream sorts by it.
     pub(crate) fn identifier(&self) -> String {
         let api_version = match self.operation {
             Operation::Apply => "",
@@ -104,40 +104,41 @@ impl Entry {
     }
 }
 
-/// `metadata.managedFields` cannot be read.
+/// Error of a `metadata.managedFields` that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableManagers {
-    /// It must be an array of objects.
+    /// The value is not an array of objects.
     #[error("managedFields must be an array of objects")]
     NoEntries,
-    /// More than [`MAX_ENTRIES`].
+    /// The object has more than [`MAX_ENTRIES`] entries.
     #[error("managedFields has more than {MAX_ENTRIES} entries")]
     TooMany,
-    /// A field of an entry is wrong.
+    /// A field of an entry is invalid.
     #[error("{0}")]
     Entry(String),
-    /// The fields of an entry cannot be read.
+    /// The `fieldsV1` of an entry cannot be parsed.
     #[error("error decoding the fields of entry {at}: {source}")]
     Fields {
-        /// The entry's place.
+        /// Index of the entry, from 0.
         at: usize,
-        /// What is wrong.
+        /// Reason from the parser of the set.
         source: UnreadableSet,
     },
 }
 
-/// Everybody who owns fields of one object.
+/// All managers of the fields of one object.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Managers {
-    /// By [`Entry::identifier`], or [`crate::updater::CURRENT`] while a write is in progress.
+    /// Entries by [`Entry::identifier`], or by [`crate::updater::CURRENT`] while a write is in
+    /// progress.
     pub(crate) entries: BTreeMap<String, Entry>,
 }
 
 impl Managers {
-    /// Reads `metadata.managedFields`; null and missing are nobody.
+    /// Parses `metadata.managedFields`; null or a missing value means no managers.
     ///
     /// # Errors
-    /// When an entry is not what the API says.
+    /// When an entry does not match the API.
     pub fn read(managed_fields: &Value) -> Result<Self, UnreadableManagers> {
         let entries = match managed_fields {
             Value::Null => return Ok(Self::default()),
@@ -153,7 +154,7 @@ impl Managers {
         Ok(managers)
     }
 
-    /// Whether a client asks to forget every owner: it sends `[]` or `[{}]`.
+    /// True if a client requests to remove every manager: it sends `[]` or `[{}]`.
     pub fn is_reset(managed_fields: &Value) -> bool {
         match managed_fields.as_array().map(Vec::as_slice) {
             Some([]) => true,
@@ -162,8 +163,8 @@ impl Managers {
         }
     }
 
-    /// The value of `metadata.managedFields`: appliers first, then by time, manager, version and
-    /// subresource. `None` when nobody owns anything.
+    /// Value of `metadata.managedFields`: appliers first, then by time, manager, version and
+    /// subresource. `None` when no field has an owner.
     pub fn write(&self) -> Option<Value> {
         let mut entries: Vec<_> = self.entries.values().collect();
         entries.sort_by(|one, other| {
@@ -178,12 +179,12 @@ impl Managers {
         (!written.is_empty()).then_some(Value::Array(written))
     }
 
-    /// Whether nobody owns anything.
+    /// True if no field has an owner.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// What `manager` owns by `operation`, over all versions and subresources.
+    /// Fields that `manager` owns by `operation`, over all versions and subresources.
     pub fn owned(&self, manager: &str, operation: Operation) -> Set {
         let mut owned = Set::default();
         for entry in self.values() {
@@ -231,7 +232,8 @@ impl Managers {
                 set: Set::default(),
             };
             let bucket_id = bucket.identifier();
-            // Upstream would lose the bucket here, when it is newer than what goes into it.
+            // Upstream would lose the bucket here if the bucket is newer than the entry that goes
+            // into it.
             if id == bucket_id {
                 continue;
             }

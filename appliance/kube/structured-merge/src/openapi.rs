@@ -1,4 +1,5 @@
-//! Merge schemas out of OpenAPI schemas, as JSON (kube-openapi, `pkg/schemaconv/openapi.go`).
+//! Conversion of OpenAPI schemas, as JSON, to merge schemas (kube-openapi,
+//! `pkg/schemaconv/openapi.go`).
 
 use std::collections::BTreeMap;
 
@@ -6,44 +7,44 @@ use serde_json::{Map as Object, Value};
 
 use crate::schema::{Atom, Field, List, Map, Scalar, Schema, TypeId};
 
-/// Kubernetes types that are not what their OpenAPI schema says.
+/// Kubernetes types whose values differ from their OpenAPI schema.
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
-/// The OpenAPI schema says nothing sensible about merging.
+/// Reason why an OpenAPI schema cannot be converted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unconvertible {
-    /// A `$ref` or the root names no model.
+    /// A `$ref` or the root refers to a missing model.
     #[error("no type found matching: {0}")]
     NoModel(String),
-    /// A `type` that OpenAPI does not know.
+    /// The `type` is not an OpenAPI type.
     #[error("unrecognized type: {0:?}")]
     Type(String),
-    /// An `x-kubernetes-*` extension with a value it cannot have.
+    /// An `x-kubernetes-*` extension has an invalid value.
     #[error("unknown {extension} {value}")]
     Extension {
-        /// The extension's name.
+        /// Name of the extension.
         extension: &'static str,
-        /// Its value.
+        /// Value of the extension.
         value: String,
     },
-    /// A list of type map names no keys.
+    /// A list of type map has no keys.
     #[error("missing map keys")]
     NoKeys,
-    /// An array says nothing of its items.
+    /// An array has no `items`.
     #[error("`items` must be specified on arrays")]
     NoItems,
-    /// A map type laid over something that is neither object nor array.
+    /// An atomic map type is set on a type that is neither object nor array.
     #[error("only objects and arrays can be made atomic, not {0}")]
     NotAContainer(String),
 }
 
 impl Schema {
-    /// The schema in which objects are of the model `root`. `models` are OpenAPI schemas by name;
-    /// a `$ref` ends in the name of one.
+    /// Merge schema for objects of the model `root`. `models` are OpenAPI schemas by name; a `$ref`
+    /// ends in one of these names.
     ///
     /// # Errors
-    /// When a model cannot be understood or names one that is missing.
+    /// When a model is invalid or refers to a missing model.
     pub fn from_openapi(
         models: &BTreeMap<String, Value>,
         root: &str,
@@ -79,7 +80,8 @@ impl Schema {
 struct Convert<'m> {
     schema: Schema,
     named: BTreeMap<&'m str, TypeId>,
-    /// References that say themselves whether the type is atomic; resolved when all are known.
+    /// References that override the `atomic` setting of their type; resolved after all types are
+    /// known.
     overridden: Vec<(TypeId, String, bool)>,
 }
 
@@ -88,7 +90,7 @@ impl Convert<'_> {
         self.named.get(name).copied().ok_or_else(|| Unconvertible::NoModel(name.to_owned()))
     }
 
-    /// The type of a schema inside another: a reference, or one that stands there.
+    /// Type of a schema inside another: a reference or an inline schema.
     fn of(&mut self, model: &Value, preserve: bool) -> Result<TypeId, Unconvertible> {
         if let Some(name) = reference(model) {
             let target = self.find(name)?;
@@ -101,7 +103,7 @@ impl Convert<'_> {
         Ok(self.schema.inline(atom))
     }
 
-    /// `preserve`: fields that are not declared are kept, here and further inside.
+    /// Converts a model; `preserve` keeps undeclared fields, at this level and below.
     fn atom(&mut self, model: &Value, preserve: bool) -> Result<Atom, Unconvertible> {
         let preserve = preserve || model["x-kubernetes-preserve-unknown-fields"] == true;
         let kind = match &model["type"] {
@@ -156,7 +158,8 @@ impl Convert<'_> {
     }
 }
 
-/// The name in `$ref`, which may stand alone in an `allOf` so that other words can stand beside it.
+/// Name in `$ref`. The `$ref` may be alone in an `allOf`, so that other keywords can be used with
+/// it.
 fn reference(model: &Value) -> Option<&str> {
     let holder = match (&model["$ref"], model["allOf"].as_array().map(Vec::as_slice)) {
         (Value::String(_), _) => model,
@@ -176,7 +179,7 @@ fn map_type(model: &Value) -> Result<Option<bool>, Unconvertible> {
     }
 }
 
-/// Whether the list is atomic, and its keys. Built-in kinds say it with the older words of
+/// True if the list is atomic, and the list's keys. Built-in kinds use the older keywords of
 /// strategic merge patch.
 fn list_type(model: &Value) -> Result<(bool, Vec<String>), Unconvertible> {
     const LIST: &str = "x-kubernetes-list-type";

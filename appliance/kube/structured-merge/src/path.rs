@@ -1,4 +1,4 @@
-//! Field paths: how a field is named inside an object (structured-merge-diff, `fieldpath`).
+//! Field paths: names of the fields of an object (structured-merge-diff, `fieldpath`).
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,47 +7,47 @@ use serde_json::{Map, Value};
 
 use crate::value;
 
-/// One step from a container into it. The order is that of the written form: fields, keys, values,
-/// indices.
+/// One step of a path from a container to a value in it. The order is that of the written form:
+/// fields, keys, values, indices.
 #[derive(Debug, Clone)]
 pub enum PathElement {
-    /// `f:`, a field of an object.
+    /// Field of an object, written `f:`.
     Field(String),
-    /// `k:`, the item of a list whose key fields have these values, sorted by name.
+    /// List item with these values of its key fields, written `k:`; the fields are sorted by name.
     Key(Vec<(String, Value)>),
-    /// `v:`, the item of a set that is this value.
+    /// Set item that equals this value, written `v:`.
     Value(Value),
-    /// `i:`, the item of a list at this place.
+    /// List item at this index, written `i:`.
     Index(i64),
 }
 
-/// The text of a path element cannot be read.
+/// Error of a path element that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the path element {element:?}: {why}")]
 pub struct UnreadableElement {
-    /// The text.
+    /// Text of the path element.
     pub element: String,
-    /// What is wrong with it.
+    /// Reason why the text is invalid.
     pub why: &'static str,
 }
 
 impl PathElement {
-    /// A field of an object.
+    /// Path element of an object's field.
     pub fn field(name: impl Into<String>) -> Self {
         Self::Field(name.into())
     }
 
-    /// An item by its key fields.
+    /// Path element of a list item, from its key fields.
     pub fn key(mut fields: Vec<(String, Value)>) -> Self {
         fields.sort_by(|(one, _), (other, _)| one.cmp(other));
         Self::Key(fields)
     }
 
-    /// Reads the form that stands in `fieldsV1`: `f:spec`, `k:{"name":"x"}`. `None` is a kind of
-    /// element that only a newer version knows, which readers leave out.
+    /// Parses a path element of `fieldsV1`: `f:spec`, `k:{"name":"x"}`. `None` is an element kind
+    /// of a newer version, which readers skip.
     ///
     /// # Errors
-    /// For a text that is no path element.
+    /// When the text is not a valid path element.
     pub fn parse(text: &str) -> Result<Option<Self>, UnreadableElement> {
         let wrong = |why| UnreadableElement { element: text.to_owned(), why };
         if text.len() < 2 {
@@ -72,7 +72,7 @@ impl PathElement {
         }))
     }
 
-    /// The form that stands in `fieldsV1`.
+    /// Text of the path element in `fieldsV1`.
     pub fn written(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -159,7 +159,7 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// A value inside a path, for people.
+/// Value inside a path, for a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -178,12 +178,12 @@ fn shown_object(map: &Map<String, Value>) -> String {
     map.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect()
 }
 
-/// A field inside an object; `.spec.ports[port=80].name` when printed.
+/// Path of a field inside an object; printed as `.spec.ports[port=80].name`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Path(pub Vec<PathElement>);
 
 impl Path {
-    /// A path through objects only.
+    /// Path with only object fields.
     pub fn fields(names: &[&str]) -> Self {
         Self(names.iter().map(|name| PathElement::field(*name)).collect())
     }

@@ -1,65 +1,66 @@
-//! How the fields of a kind merge (structured-merge-diff, `schema/elements.go`).
+//! Merge rules for the fields of a kind (structured-merge-diff, `schema/elements.go`).
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// A type of one [`Schema`].
+/// Index of a type in one [`Schema`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TypeId(usize);
 
-/// What a single value may be.
+/// Scalar types that a field may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scalar {
-    /// A number.
+    /// Integer or floating-point number.
     Numeric,
-    /// A text.
+    /// Text of any length.
     String,
-    /// True or false.
+    /// Boolean: true or false.
     Boolean,
-    /// Any of them.
+    /// Scalar of any type.
     Untyped,
 }
 
-/// What values a type admits: any of the parts that are set.
+/// Values that a type admits: scalars, arrays or objects, for each part that is set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Atom {
-    /// Single values.
+    /// Scalars, if the type admits them.
     pub scalar: Option<Scalar>,
-    /// Arrays.
+    /// Arrays, if the type admits them.
     pub list: Option<List>,
-    /// Objects.
+    /// Objects, if the type admits them.
     pub map: Option<Map>,
 }
 
-/// How arrays merge.
+/// Merge rule for arrays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct List {
-    /// The items' type.
+    /// Type of the items.
     pub element: TypeId,
-    /// The whole array has one owner.
+    /// True if the whole array has one owner.
     pub atomic: bool,
-    /// The fields that tell items apart, where it is not atomic; none makes it a set of scalars.
+    /// Key fields that identify items, for an array that is not atomic. Without keys, the array is
+    /// a set of scalars.
     pub keys: Vec<String>,
 }
 
-/// How objects merge.
+/// Merge rule for objects.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Map {
-    /// The declared fields.
+    /// Declared fields by name.
     pub fields: BTreeMap<String, Field>,
-    /// The type of all other fields; without one there may be no others.
+    /// Type of undeclared fields; without it, undeclared fields are not allowed.
     pub element: Option<TypeId>,
-    /// The whole object has one owner.
+    /// True if the whole object has one owner.
     pub atomic: bool,
 }
 
-/// A declared field.
+/// Declared field of an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its type.
+    /// Type of the field.
     pub of: TypeId,
-    /// What it is when it is missing; counts where the field is a key of a list's items.
+    /// Default of a missing field; used only if the field is a key of list items.
     pub default: Option<Value>,
 }
 
@@ -69,7 +70,7 @@ struct Type {
     named: bool,
 }
 
-/// The types of a kind. Types refer to each other by [`TypeId`], so they may be recursive.
+/// Types of a kind. Types refer to each other by [`TypeId`], so they may be recursive.
 #[derive(Debug, Clone)]
 pub struct Schema {
     types: Vec<Type>,
@@ -79,12 +80,12 @@ pub struct Schema {
 static NOTHING: Atom = Atom { scalar: None, list: None, map: None };
 
 impl Schema {
-    /// Anything, owned as a whole.
+    /// Type of any value that has one owner as a whole.
     pub const ATOMIC: TypeId = TypeId(0);
-    /// Anything: objects field by field, arrays as a whole.
+    /// Type of any value: objects are owned field by field, arrays as a whole.
     pub const DEDUCED: TypeId = TypeId(1);
 
-    /// A schema with the two types of unknown content, of which [`Schema::DEDUCED`] is the root.
+    /// Schema with only the two types of unknown content; [`Schema::DEDUCED`] is the root.
     pub fn deduced() -> Self {
         let untyped = |element, atomic| Atom {
             scalar: Some(Scalar::Untyped),
@@ -98,17 +99,17 @@ impl Schema {
         Self { types, root: Self::DEDUCED }
     }
 
-    /// Adds a type that stands where it is used.
+    /// Adds a type that is used in one location.
     pub fn inline(&mut self, atom: Atom) -> TypeId {
         self.push(Type { atom, named: false })
     }
 
-    /// Adds a type that others refer to; [`Schema::define`] says later what it is.
+    /// Adds a named type for references; [`Schema::define`] sets its content later.
     pub fn declare(&mut self) -> TypeId {
         self.push(Type { atom: Atom::default(), named: true })
     }
 
-    /// Says what a type is.
+    /// Sets the content of a type.
     pub fn define(&mut self, id: TypeId, atom: Atom) {
         if let Some(of) = self.types.get_mut(id.0) {
             of.atom = atom;
@@ -127,18 +128,18 @@ impl Schema {
         TypeId(self.types.len() - 1)
     }
 
-    /// The type of whole objects.
+    /// Type of whole objects.
     pub fn root(&self) -> TypeId {
         self.root
     }
 
-    /// What a type admits.
+    /// Values that a type admits.
     pub fn atom(&self, id: TypeId) -> &Atom {
         self.types.get(id.0).map_or(&NOTHING, |of| &of.atom)
     }
 
-    /// Whether an object type declares nothing: its content was never known well enough to notice
-    /// that it changed.
+    /// True for an object type without declared fields. Changes of its type cannot be detected,
+    /// because its content was never known.
     pub(crate) fn is_untyped_map(&self, map: &Map) -> bool {
         let Some(element) = map.element.filter(|_| map.fields.is_empty()) else { return false };
         let inline_scalar = || {
@@ -149,7 +150,7 @@ impl Schema {
     }
 }
 
-/// The part of an atom that applies to a value.
+/// Part of an atom that applies to a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Part<'s> {
     Scalar(Scalar),
@@ -158,18 +159,18 @@ pub(crate) enum Part<'s> {
     Nothing,
 }
 
-/// Which part of an atom a value selects.
+/// Part of an atom that a value selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
     Scalar,
     List,
     Map,
-    /// None: the value is missing, null or of a kind that the atom does not admit.
+    /// The value selects no part: it is missing, null or of a kind that the atom does not admit.
     Whole,
 }
 
 impl Atom {
-    /// Which part `value` selects. An atom of one part leaves no choice.
+    /// Part that `value` selects. An atom with one part always selects that part.
     pub(crate) fn choose(&self, value: Option<&Value>) -> Choice {
         match (&self.scalar, &self.list, &self.map) {
             (Some(_), None, None) => return Choice::Scalar,
@@ -187,7 +188,7 @@ impl Atom {
         }
     }
 
-    /// The chosen part; of the whole, the first of map, scalar and list.
+    /// Selected part; for [`Choice::Whole`], the first of map, scalar and list.
     pub(crate) fn part(&self, choice: Choice) -> Part<'_> {
         let scalar = self.scalar.map(Part::Scalar);
         let list = self.list.as_ref().map(Part::List);
@@ -201,14 +202,14 @@ impl Atom {
         part.unwrap_or(Part::Nothing)
     }
 
-    /// The part that applies to `value`.
+    /// Part that applies to `value`.
     pub(crate) fn part_for(&self, value: Option<&Value>) -> Part<'_> {
         self.part(self.choose(value))
     }
 }
 
 impl Map {
-    /// The type of the field `name`.
+    /// Type of the field `name`.
     pub(crate) fn field(&self, name: &str) -> Option<TypeId> {
         self.fields.get(name).map(|field| field.of).or(self.element)
     }

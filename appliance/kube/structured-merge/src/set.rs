@@ -10,17 +10,17 @@ use crate::schema::{Schema, TypeId};
 
 pub use fields_v1::UnreadableSet;
 
-/// A set of fields. Holding a field says nothing about the fields inside it or around it.
+/// Set of fields. Membership of a field is independent of its parents and of the fields below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
-    /// The fields of this level that are in the set.
+    /// Fields of this level that are in the set.
     members: BTreeSet<PathElement>,
-    /// The fields of this level that have fields of the set inside.
+    /// Fields of this level with set members below them.
     children: BTreeMap<PathElement, Set>,
 }
 
 impl Set {
-    /// A set of `paths`.
+    /// Set of the fields at `paths`.
     pub fn of(paths: impl IntoIterator<Item = Path>) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -29,7 +29,7 @@ impl Set {
         set
     }
 
-    /// Adds the field, not its parents. The path of the whole object is nobody's and ignored.
+    /// Adds the field, not its parents. The path of the whole object has no owner and is ignored.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((last, parents)) = path.split_last() else { return };
         let mut at = self;
@@ -39,7 +39,7 @@ impl Set {
         at.members.insert(last.clone());
     }
 
-    /// Whether the field is in the set.
+    /// True if the field is in the set.
     pub fn has(&self, path: &[PathElement]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let parent = parents.iter().try_fold(self, |at, element| at.children.get(element));
@@ -50,12 +50,12 @@ impl Set {
         self.members.contains(element)
     }
 
-    /// The set of the fields inside `element`, relative to it.
+    /// Set of the fields below `element`, relative to it.
     pub(crate) fn inside(&self, element: &PathElement) -> Option<&Set> {
         self.children.get(element)
     }
 
-    /// The elements of this level: those that only have fields inside, then the members.
+    /// Elements of this level: those that only have fields below them, then the members.
     pub(crate) fn elements(&self) -> impl Iterator<Item = (&PathElement, bool)> {
         let only_inside = self.children.keys().filter(|element| !self.members.contains(element));
         only_inside
@@ -63,17 +63,17 @@ impl Set {
             .chain(self.members.iter().map(|element| (element, true)))
     }
 
-    /// Whether no field is in the set.
+    /// True if no field is in the set.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
-    /// How many fields are in the set.
+    /// Number of fields in the set.
     pub fn len(&self) -> usize {
         self.members.len() + self.children.values().map(Self::len).sum::<usize>()
     }
 
-    /// The fields in either.
+    /// Fields of both sets.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
@@ -89,7 +89,7 @@ impl Set {
         }
     }
 
-    /// The fields in both.
+    /// Fields that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let shared = self.children.iter().filter_map(|(element, inside)| {
@@ -102,14 +102,13 @@ impl Set {
         }
     }
 
-    /// The fields of this set that are not in `other`. A field stays when only its parent is in
-    /// `other`.
+    /// Fields of this set that are not in `other`. A field stays if only its parent is in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.without(other, false)
     }
 
-    /// The fields of this set that are neither in `other` nor inside a field of `other`.
+    /// Fields of this set that are neither in `other` nor below a field of `other`.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
         self.without(other, true)
@@ -134,8 +133,8 @@ impl Set {
         }
     }
 
-    /// The set and, as members, every declared field that has fields of the set inside it: whoever
-    /// has `.a.b` of a struct has `.a` too, whoever has `.a.b` of a map has not.
+    /// Adds every declared field with set members below it as a member. The owner of `.a.b` in a
+    /// struct also owns `.a`; in a map it does not.
     #[must_use]
     pub(crate) fn with_named_fields(&self, schema: &Schema, of: Option<TypeId>) -> Self {
         let atom = of.map(|of| schema.atom(of));
@@ -160,7 +159,7 @@ impl Set {
         named
     }
 
-    /// Calls `f` with every field: the members of a level, then those inside.
+    /// Calls `f` with every field: the members of a level, then the fields below.
     pub fn each(&self, f: &mut dyn FnMut(&[PathElement])) {
         self.each_below(&mut Vec::new(), f);
     }
@@ -178,7 +177,7 @@ impl Set {
         }
     }
 
-    /// The first paths in the order of [`Set::each`], `most` at most.
+    /// First paths in the order of [`Set::each`], at most `most`.
     pub(crate) fn first_paths(&self, most: usize) -> Vec<Path> {
         let mut paths = Vec::new();
         self.each(&mut |path| {
@@ -189,7 +188,7 @@ impl Set {
         paths
     }
 
-    /// Every field's path, in the order of [`Set::each`].
+    /// Paths of all fields, in the order of [`Set::each`].
     pub fn paths(&self) -> Vec<Path> {
         let mut paths = Vec::new();
         self.each(&mut |path| paths.push(Path(path.to_vec())));
@@ -197,7 +196,7 @@ impl Set {
     }
 }
 
-/// One field per line.
+/// Prints one field per line.
 impl fmt::Display for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<_> = self.paths().iter().map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! Values with their type: validating, comparing, merging, removing (structured-merge-diff,
+//! Values with their type: validation, comparison, merging and removal (structured-merge-diff,
 //! `typed`).
 
 mod compare;
@@ -20,15 +20,15 @@ use crate::set::Set;
 pub use compare::Comparison;
 pub(crate) use reconcile::reconcile;
 
-/// Deepest nesting of a typed value and of a set of fields; readers of JSON give up at 128.
+/// Deepest nesting of a typed value and of a set of fields; JSON parsers stop at 128.
 pub const MAX_DEPTH: usize = 128;
 
-/// One place where a value is not of its type.
+/// Mismatch between a value and its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// The place, as paths are printed; empty for the whole object.
+    /// Path of the value; empty for the whole object.
     pub path: String,
-    /// What is wrong there.
+    /// Description of the mismatch.
     pub message: String,
 }
 
@@ -42,13 +42,13 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// The most places that are told; the rest is counted.
+/// Maximum number of mismatches in a message; further ones are only counted.
 const MAX_MISMATCHES: usize = 100;
 
-/// The longest path and the longest message of one place, in bytes.
+/// Longest path and longest message of one mismatch, in bytes.
 const MAX_TEXT_BYTES: usize = 1_024;
 
-/// Every place where a value is not of its type.
+/// All mismatches between a value and its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mismatches {
     told: Vec<Mismatch>,
@@ -65,7 +65,7 @@ impl Mismatches {
         Self::default()
     }
 
-    /// The places, up to a limit.
+    /// The first 100 mismatches.
     pub fn told(&self) -> &[Mismatch] {
         &self.told
     }
@@ -74,7 +74,7 @@ impl Mismatches {
         self.told.is_empty()
     }
 
-    /// Moves the places below `prefix`, which is only asked for when there are any.
+    /// Prepends `prefix` to all paths; it is computed only if there are mismatches.
     fn below(mut self, prefix: impl Fn() -> String) -> Self {
         if !self.is_empty() {
             let prefix = shortened(prefix());
@@ -96,7 +96,7 @@ impl Mismatches {
     }
 }
 
-/// The text, cut where it is too long to be read.
+/// Text, cut to [`MAX_TEXT_BYTES`].
 pub(crate) fn shortened(mut text: String) -> String {
     if text.len() > MAX_TEXT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
@@ -121,7 +121,7 @@ impl fmt::Display for Mismatches {
 
 impl std::error::Error for Mismatches {}
 
-/// A value that has been checked against its type.
+/// Value that has been checked against its type.
 #[derive(Debug, Clone)]
 pub struct Typed<'a> {
     schema: &'a Schema,
@@ -129,16 +129,17 @@ pub struct Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    /// Checks that `value` is what the schema's root says.
+    /// Checks `value` against the root type of the schema.
     ///
     /// # Errors
-    /// Every mismatch; also two items of one key and equal items of a set, and a value nested
-    /// deeper than [`MAX_DEPTH`].
+    /// All mismatches. These include two items with the same key, equal items of a set, and a value
+    /// nested deeper than [`MAX_DEPTH`].
     pub fn new(schema: &'a Schema, value: Cow<'a, Value>) -> Result<Self, Mismatches> {
         Self::checked(schema, value, false)
     }
 
-    /// As [`Typed::new`], but lists may hold duplicates: what is stored may be older than the rule.
+    /// As [`Typed::new`], but lists may contain duplicates: a stored object may be older than the
+    /// rule.
     ///
     /// # Errors
     /// As [`Typed::new`].
@@ -158,50 +159,50 @@ impl<'a> Typed<'a> {
         mismatches.or_else_ok(Self { schema, value })
     }
 
-    /// A part of a value that was checked.
+    /// Part of a value that was checked before.
     pub(crate) fn unchecked(schema: &'a Schema, value: Value) -> Self {
         Self { schema, value: Cow::Owned(value) }
     }
 
-    /// The value.
+    /// Value without its type.
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The value, without its type.
+    /// Consumes the typed value and returns the value.
     pub fn into_value(self) -> Value {
         self.value.into_owned()
     }
 
-    /// The type's schema.
+    /// Schema with the type of the value.
     pub fn schema(&self) -> &'a Schema {
         self.schema
     }
 
-    /// Every leaf and item of the value.
+    /// Set of every leaf and item of the value.
     pub fn field_set(&self) -> Set {
         field_set::field_set(self.schema, &self.value)
     }
 
-    /// What `other` removes from, changes in and adds to this value.
+    /// Fields that `other` removes from, changes in and adds to this value.
     ///
     /// # Errors
-    /// When the two do not fit together.
+    /// When the two values cannot have the same type.
     pub fn compare(&self, other: &Typed<'_>) -> Result<Comparison, Mismatches> {
         compare::compare(self.schema, &self.value, &other.value)
     }
 
-    /// This value with the leaves of `config` put in; nothing is removed. Lists are ordered as in
-    /// `config` as far as it names their items.
+    /// Merges the leaves of `config` into this value; nothing is removed. Items of lists that are
+    /// in `config` have its order.
     ///
     /// # Errors
-    /// When the two do not fit together.
+    /// When the two values cannot have the same type.
     pub fn merge(&self, config: &Typed<'_>) -> Result<Typed<'a>, Mismatches> {
         let value = merge::merge(self.schema, &self.value, &config.value)?;
         Ok(Self { schema: self.schema, value: Cow::Owned(value) })
     }
 
-    /// This value without the items and fields in `items`.
+    /// Copy of this value without the items and fields in `items`.
     #[must_use]
     pub fn remove(&self, items: &Set) -> Typed<'a> {
         let value = remove::remove(self.schema, self.schema.root(), &self.value, items);

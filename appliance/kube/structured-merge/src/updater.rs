@@ -1,4 +1,4 @@
-//! What a write does to everybody's ownership, and what an apply does to the object
+//! Effect of a write on the ownership of all managers, and of an apply on the object
 //! (structured-merge-diff, `merge/update.go`).
 
 use std::borrow::Cow;
@@ -16,27 +16,28 @@ use crate::set::Set;
 use crate::typed::{Comparison, Mismatches, Typed, reconcile};
 use crate::value::equal;
 
-/// The manager of a plain write while it is in progress; its fields join its entry afterwards.
+/// Manager of a plain write in progress; its fields join the manager's entry afterward.
 pub(crate) const CURRENT: &str = "current-operation";
 
-/// The rules of one kind.
+/// Schemas and settings for the writes of one kind.
 pub(crate) struct Updater<'a> {
-    /// The version of the objects.
+    /// API version of the objects.
     pub version: &'a str,
-    /// The schemas of every served version.
+    /// Schemas of all served versions.
     pub schemas: &'a BTreeMap<String, Arc<Schema>>,
-    /// Fields that a write at this place cannot change, so that nobody comes to own them.
+    /// Fields that a write to this object or subresource cannot change, so that no manager gets to
+    /// own them.
     pub reset: &'a Set,
 }
 
-/// Says what was attempted, around what was wrong.
+/// Adds the attempted operation in front of the mismatches.
 fn failed(attempted: impl fmt::Display) -> impl FnOnce(Mismatches) -> Refused {
     move |mismatches| Refused::Failed(format!("{attempted}: {mismatches}"))
 }
 
 impl Updater<'_> {
-    /// The object in another version, which differs in nothing but the version and the schema.
-    /// `None` when that version is not served.
+    /// Converts the object to another version; only the version and the schema differ. `None` when
+    /// that version is not served.
     fn convert<'t>(
         &'t self,
         object: &'t Typed<'t>,
@@ -53,8 +54,8 @@ impl Updater<'_> {
         Typed::new(schema, Cow::Owned(value)).map(|typed| Some(Cow::Owned(typed)))
     }
 
-    /// The managers after a plain write that made `new` of `live`; what the write changed is owned
-    /// by [`CURRENT`].
+    /// Managers after a plain write that changed `live` to `new`. Fields that the write changed are
+    /// owned by [`CURRENT`].
     pub(crate) fn update(
         &self,
         live: &Typed<'_>,
@@ -79,8 +80,8 @@ impl Updater<'_> {
         Ok(managers)
     }
 
-    /// The object and its managers after an apply; no object when the apply changes nothing. The
-    /// applier `entry` comes without its fields, which are those of `config`.
+    /// Object and managers after an apply; no object if the apply changes nothing. The applier's
+    /// `entry` is passed without fields, which are those of `config`.
     pub(crate) fn apply(
         &self,
         live: &Typed<'_>,
@@ -102,7 +103,7 @@ impl Updater<'_> {
         Ok((changed.then(|| new.into_value()), managers))
     }
 
-    /// Takes what `workflow` changed or removed away from all others.
+    /// Takes the fields that `workflow` changed or removed out of the sets of all other managers.
     fn take_over(
         &self,
         old: &Typed<'_>,
@@ -126,7 +127,7 @@ impl Updater<'_> {
             if id == workflow {
                 return true;
             }
-            // Who owns fields of a version that is no longer served owns nothing.
+            // The owner of fields in a version that is no longer served loses them.
             let Some(Some(compare)) = versions.get(&entry.api_version) else { return false };
             let changed = entry.set.intersection(&compare.modified.union(&compare.added));
             entry.set = entry.set.difference(&changed).difference(&compare.removed);
@@ -158,7 +159,8 @@ impl Updater<'_> {
         }
     }
 
-    /// Takes out what the applier applied before, does not apply now, and nobody else owns.
+    /// Removes fields of the applier's last apply that the present one omits and no other manager
+    /// owns.
     fn prune<'t>(
         &'t self,
         merged: Typed<'t>,
@@ -187,8 +189,7 @@ impl Updater<'_> {
         })
     }
 
-    /// Puts back what was taken out though somebody owns it, the applier's new configuration
-    /// included.
+    /// Restores removed fields that a manager owns; the applier's new configuration counts too.
     fn add_back_owned<'t>(
         &'t self,
         merged: &Typed<'t>,
@@ -201,7 +202,7 @@ impl Updater<'_> {
             owned.entry(&entry.api_version).or_default().extend(&entry.set);
         }
         let mut pruned = pruned;
-        // The version that was pruned comes first.
+        // The version of the pruned object comes first.
         let first = owned.remove(version).map(|set| (version, set));
         for (version, owned) in first.into_iter().chain(owned) {
             let at = |which: &str, object| {
@@ -225,7 +226,7 @@ impl Updater<'_> {
         Ok(pruned)
     }
 
-    /// Puts back what was taken out though the applier never owned it.
+    /// Restores removed fields that the applier never owned.
     fn add_back_dangling<'t>(
         &'t self,
         merged: &Typed<'t>,
@@ -243,7 +244,7 @@ impl Updater<'_> {
         Ok(merged.remove(&gone))
     }
 
-    /// Brings the managers' sets up to what the schema says today.
+    /// Converts the managers' sets to the present schema.
     fn reconcile(&self, live: &Typed<'_>, mut managers: Managers) -> Result<Managers, Refused> {
         let mut served: BTreeMap<String, bool> = BTreeMap::new();
         for entry in managers.values() {

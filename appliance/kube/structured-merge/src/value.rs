@@ -1,4 +1,4 @@
-//! Comparing JSON values: one order over all of them, in which 1 and 1.0 are the same
+//! Comparison of JSON values: one order over all values, in which 1 and 1.0 are equal
 //! (structured-merge-diff, `value/value.go`).
 
 use std::cmp::Ordering;
@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-/// Whether two values are the same; integers and floats are compared as numbers.
+/// True if two values are equal; integers and floats are compared as numbers.
 pub(crate) fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => compare_numbers(one, other).is_eq(),
@@ -21,7 +21,7 @@ pub(crate) fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// The order of values: numbers, strings, booleans, arrays, objects, null.
+/// Order of values: numbers, strings, booleans, arrays, objects, null.
 pub(crate) fn compare(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => compare_numbers(one, other),
@@ -57,8 +57,8 @@ fn compare_arrays(one: &[Value], other: &[Value]) -> Ordering {
     items.find(|order| order.is_ne()).unwrap_or_else(|| one.len().cmp(&other.len()))
 }
 
-/// By key in the keys' order; the object that lacks a key the other has at that place is greater,
-/// unless it has come to its end.
+/// Compares objects key by key, in the order of the keys. An object that lacks the next key of the
+/// other is greater, unless it has no further keys.
 fn compare_objects(one: &Map<String, Value>, other: &Map<String, Value>) -> Ordering {
     let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
     for (at, key) in keys.into_iter().enumerate() {

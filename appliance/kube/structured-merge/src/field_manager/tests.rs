@@ -1,4 +1,4 @@
-//! Writes and applies, one after the other.
+//! Sequences of writes and applies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::set::Set;
 const V1: &str = "example.com/v1";
 const V2: &str = "example.com/v2";
 
-/// One object, written again and again; every write is a second later.
+/// Object that is written repeatedly; each write is one second later.
 struct Life {
     schemas: BTreeMap<String, Arc<Schema>>,
     live: Option<Value>,

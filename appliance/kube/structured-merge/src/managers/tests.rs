@@ -1,4 +1,4 @@
-//! Entries are read, written, and kept few.
+//! Parsing, writing and limiting of entries.
 
 use serde_json::{Value, json};
 
@@ -105,7 +105,7 @@ fn the_oldest_writers_become_one() {
     let bucket = &managers.write().unwrap()[1];
     assert_eq!(bucket["fieldsV1"], json!({"f:x0": {}, "f:x1": {}, "f:x2": {}, "f:x3": {}}));
     assert_eq!(bucket["time"], "2020-01-01T00:00:03Z");
-    // One more, and the bucket takes the next.
+    // With one more entry, the bucket receives the next oldest.
     let more = entry("n", "Update", 20, "z");
     let mut entries = managers.write().unwrap();
     entries.as_array_mut().unwrap().push(more);

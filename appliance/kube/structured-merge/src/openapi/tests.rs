@@ -1,4 +1,4 @@
-//! OpenAPI schemas as merge schemas.
+//! Conversion of OpenAPI schemas to merge schemas.
 
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ fn words_about_lists_and_maps_are_understood() {
     assert!(anything.list.unwrap().atomic && !anything.map.unwrap().atomic);
     assert_eq!(field(&schema, "time").scalar, Some(Scalar::Untyped));
     assert_eq!(field(&schema, "bytes").scalar, Some(Scalar::String));
-    // Without a type an object may be anything else, too.
+    // Without a type, an object may also be any other value.
     assert!(schema.atom(schema.root()).scalar.is_some());
 }
 

@@ -1,4 +1,4 @@
-//! The JSON of a set: `fieldsV1` (structured-merge-diff, `fieldpath/serialize.go`).
+//! JSON form of a set: `fieldsV1` (structured-merge-diff, `fieldpath/serialize.go`).
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,31 @@ use super::Set;
 use crate::path::{PathElement, UnreadableElement};
 use crate::typed::MAX_DEPTH;
 
-/// The JSON is no set of fields.
+/// Error of a `fieldsV1` that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableSet {
-    /// A key is no path element.
+    /// A key is not a valid path element.
     #[error("cannot read a set of fields: {0}")]
     Element(#[from] UnreadableElement),
-    /// What stands under a key must be an object.
+    /// The value of a key is not an object.
     #[error("cannot read a set of fields: what is inside {0:?} is no object")]
     NoObject(String),
-    /// Nested deeper than any object.
+    /// The JSON is nested deeper than [`MAX_DEPTH`].
     #[error("cannot read a set of fields nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
 }
 
 impl Set {
-    /// Reads `fieldsV1`. Elements of kinds that are not known are left out.
+    /// Parses `fieldsV1`. Path elements of unknown kinds are left out.
     ///
     /// # Errors
-    /// When the JSON is no set of fields.
+    /// When the JSON is not a valid set of fields.
     pub fn from_fields_v1(fields: &Value) -> Result<Self, UnreadableSet> {
         let (set, _) = read(fields, "", MAX_DEPTH)?;
         Ok(set.unwrap_or_default())
     }
 
-    /// The value of `fieldsV1`.
+    /// Value of `fieldsV1` for the set.
     pub fn to_fields_v1(&self) -> Value {
         Value::Object(self.object(false))
     }
@@ -57,7 +57,7 @@ impl Set {
     }
 }
 
-/// The set inside, where there is one, and whether the level itself is a member of the one above.
+/// Set below the value, if there is one, and true if the value itself is a member of the set above.
 fn read(fields: &Value, under: &str, levels: usize) -> Result<(Option<Set>, bool), UnreadableSet> {
     let levels = levels.checked_sub(1).ok_or(UnreadableSet::TooDeep)?;
     let empty = Map::new();

@@ -1,4 +1,4 @@
-//! The algebra of sets, and their JSON.
+//! Set operations and the JSON form of sets.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Set;
 use crate::path::{Path, PathElement};
 use crate::schema::{Atom, Field, List, Map, Scalar, Schema};
 
-/// `a/b` is the field b of the field a; `[x]` in place of a name is the set item x.
+/// Test notation: `a/b` is the field b of the field a; `[x]` in place of a name is the set item x.
 fn set(paths: &[&str]) -> Set {
     Set::of(paths.iter().map(|path| {
         Path(
@@ -38,7 +38,7 @@ fn membership_is_of_the_field_alone() {
 fn sets_are_added_and_taken_away() {
     type Paths = &'static [&'static str];
     let cases: [(Paths, Paths, [Paths; 4]); 5] = [
-        // one, other: union, intersection, difference, recursive difference
+        // Columns: one, other, and their union, intersection, difference, recursive difference.
         (&["a"], &["b"], [&["a", "b"], &[], &["a"], &["a"]]),
         (&["a", "b"], &["b"], [&["a", "b"], &["b"], &["a"], &["a"]]),
         (&["a/b"], &["a"], [&["a", "a/b"], &[], &["a/b"], &[]]),

@@ -1,4 +1,4 @@
-//! What differs between two values (structured-merge-diff, `typed/compare.go`).
+//! Differences between two values (structured-merge-diff, `typed/compare.go`).
 
 use std::collections::BTreeMap;
 
@@ -11,19 +11,19 @@ use crate::schema::{Choice, List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 use crate::value::equal;
 
-/// What one value has that another has not, or has otherwise. A field is in at most one set.
+/// Differences between a first and a second value. A field is in at most one of the sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Fields only the first has.
+    /// Fields that only the first value has.
     pub removed: Set,
-    /// Fields both have with different values.
+    /// Fields that both values have, with different contents.
     pub modified: Set,
-    /// Fields only the second has.
+    /// Fields that only the second value has.
     pub added: Set,
 }
 
 impl Comparison {
-    /// Without the fields in `excluded` and everything inside them.
+    /// Removes the fields in `excluded` and everything below them.
     #[must_use]
     pub(crate) fn without(self, excluded: &Set) -> Self {
         if excluded.is_empty() {
@@ -37,7 +37,7 @@ impl Comparison {
     }
 }
 
-/// What `new` removes from, changes in and adds to `old`.
+/// Fields that `new` removes from, changes in and adds to `old`.
 pub(super) fn compare(schema: &Schema, old: &Value, new: &Value) -> Result<Comparison, Mismatches> {
     let mut walk = Walk { schema, path: Vec::new(), found: Comparison::default() };
     let mismatches = walk.visit(schema.root(), Some(old), Some(new));
@@ -53,7 +53,7 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// At least one side is there.
+    /// Compares two values; at least one of them must exist.
     fn visit(&mut self, of: TypeId, old: Side<'_>, new: Side<'_>) -> Mismatches {
         let atom = self.schema.atom(of);
         let (one, other) = (atom.choose(old), atom.choose(new));
@@ -63,7 +63,7 @@ impl<'s> Walk<'s> {
             (None, _) => other,
             _ => {
                 if one != other {
-                    // The kind of value changed: it is seen once as each.
+                    // The kind of the value changed: the value is compared once as each kind.
                     let (seen, _) = self.part(of, one, old, new);
                     mismatches.append(seen);
                 }
@@ -82,7 +82,7 @@ impl<'s> Walk<'s> {
         mismatches
     }
 
-    /// What is wrong, and whether the field is a leaf.
+    /// Returns the mismatches, and true if the field is a leaf.
     fn part(
         &mut self,
         of: TypeId,
@@ -102,7 +102,7 @@ impl<'s> Walk<'s> {
             }
             Part::List(list) => {
                 let (left, right) = (items(old), items(new));
-                // Two empty lists are a leaf, so that empty and null stay apart.
+                // Two empty lists are a leaf, so that empty and null are different.
                 if list.atomic || (left.is_empty() && right.is_empty()) {
                     self.leaf(old, new);
                     return (Mismatches::none(), true);
@@ -191,7 +191,7 @@ impl<'s> Walk<'s> {
         mismatches
     }
 
-    /// The items of one path element. Several of one side are a leaf together.
+    /// Compares the items of one path element. Several items on one side form one leaf.
     fn items(
         &mut self,
         list: &'s List,
@@ -236,12 +236,12 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// The items of a list; what is no list has none.
+/// Items of a list; any other value has none.
 pub(super) fn items<'v>(side: Side<'v>) -> &'v [Value] {
     side.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The fields of an object; what is no object has none.
+/// Fields of an object; any other value has none.
 pub(super) fn fields<'v>(side: Side<'v>) -> Option<&'v Object<String, Value>> {
     side.and_then(Value::as_object)
 }

@@ -1,4 +1,4 @@
-//! The set of everything a value says (structured-merge-diff, `typed/tofieldset.go`).
+//! Set of all fields of a value (structured-merge-diff, `typed/tofieldset.go`).
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 
-/// Every leaf and item of `value`.
+/// Set of every leaf and item of `value`.
 pub(super) fn field_set(schema: &Schema, value: &Value) -> Set {
     let mut walk = Walk { schema, path: Vec::new(), set: Set::default() };
     walk.visit(schema.root(), value);
@@ -42,7 +42,8 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Items that stand there twice are one leaf: nobody can own a part of them.
+    /// Adds the items of a list. Duplicate items are one leaf, because a manager cannot own a part
+    /// of them.
     fn list(&mut self, list: &'s List, items: &[Value]) {
         let mut by_element: BTreeMap<PathElement, Vec<&Value>> = BTreeMap::new();
         for one in items {

@@ -1,4 +1,4 @@
-//! Which path element an item of a list is (structured-merge-diff, `typed/helpers.go`).
+//! Path elements of list items (structured-merge-diff, `typed/helpers.go`).
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use crate::path::PathElement;
 use crate::schema::{List, Schema};
 use go_text::quoted;
 
-/// The item's path element: its keys' values, or the scalar itself in a set.
+/// Path element of an item: the values of its keys, or the scalar itself in a set.
 ///
 /// # Errors
-/// A sentence, for an item that cannot be told apart.
+/// A sentence, for an item without a unique path element.
 pub(super) fn element(schema: &Schema, list: &List, item: &Value) -> Result<PathElement, String> {
     if list.atomic {
         return Err("invalid indexing of non-associative list".to_owned());
@@ -37,7 +37,7 @@ fn of_keys(schema: &Schema, list: &List, item: &Value) -> Result<PathElement, St
     };
     let mut fields = Vec::with_capacity(list.keys.len());
     for key in &list.keys {
-        // A key that is missing and has no default is left out: that makes another item.
+        // A missing key without default is left out; the result is a different item.
         let value = match object.get(key) {
             Some(value) => Some(value),
             None => default(schema, list, key)?,

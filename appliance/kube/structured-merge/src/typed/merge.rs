@@ -1,4 +1,4 @@
-//! Putting a partial object into a whole one (structured-merge-diff, `typed/merge.go`).
+//! Merging of a partial object into a whole one (structured-merge-diff, `typed/merge.go`).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use super::{Mismatches, item};
 use crate::path::PathElement;
 use crate::schema::{Choice, List, Map, Part, Schema, TypeId};
 
-/// `live` with everything in `config`.
+/// Merges `config` into `live`.
 pub(super) fn merge(schema: &Schema, live: &Value, config: &Value) -> Result<Value, Mismatches> {
     let (merged, mismatches) = Merge { schema }.visit(schema.root(), live, config);
     mismatches.or_else_ok(merged.unwrap_or_default())
@@ -20,11 +20,11 @@ struct Merge<'s> {
     schema: &'s Schema,
 }
 
-/// What comes out, where something does, and what was wrong.
+/// Merged value, if there is one, and the mismatches.
 type Merged = (Option<Value>, Mismatches);
 
 impl<'s> Merge<'s> {
-    /// What only one side has is taken as it is.
+    /// Merges two sides. A value of only one side is taken unchanged.
     fn either(&self, of: TypeId, live: Option<&Value>, config: Option<&Value>) -> Merged {
         match (live, config) {
             (Some(live), Some(config)) => self.visit(of, live, config),
@@ -132,7 +132,7 @@ impl<'s> Merge<'s> {
             if !index.items.contains_key(&element) {
                 index.items.insert(element.clone(), one);
             } else if duplicates {
-                // An item that stands there twice is not merged with a new one but replaced.
+                // A duplicate item is not merged with a new one but replaced.
                 index.items.insert(element.clone(), &Value::Null);
             } else {
                 let message = format!("duplicate entries for key {element}");
@@ -145,7 +145,7 @@ impl<'s> Merge<'s> {
     }
 }
 
-/// A list's items by path element, and their order.
+/// Items of a list by path element, with their order.
 struct Index<'v> {
     order: Vec<PathElement>,
     items: BTreeMap<PathElement, &'v Value>,
@@ -157,8 +157,8 @@ impl Index<'_> {
     }
 }
 
-/// Two lists becoming one: shared items in the order of the configuration, the others of the live
-/// list where they stood.
+/// Merge of two lists. Shared items have the order of the configuration; other items of the live
+/// list keep their position.
 struct Zip<'a, 's> {
     merge: &'a Merge<'s>,
     list: &'s List,
@@ -188,7 +188,7 @@ impl Zip<'_, '_> {
                     continue;
                 }
                 if self.right.has(left) && next.is_some_and(|next| next != left) {
-                    // Shared, but it is another's turn.
+                    // The item is shared, but another shared item must come first.
                     l += 1;
                     continue;
                 }
@@ -214,8 +214,8 @@ impl Zip<'_, '_> {
         }
     }
 
-    /// The configuration's item, merged into the live one where there is one. What is wrong inside
-    /// was said when both were validated.
+    /// Adds the item of the configuration, merged into the live item if there is one. Mismatches
+    /// below were reported when both values were validated.
     fn take_both(&mut self, element: &PathElement) {
         let (left, right) = (self.left.items.get(element), self.right.items.get(element));
         let (merged, _) = self.merge.either(self.list.element, left.copied(), right.copied());

@@ -1,12 +1,12 @@
-//! Old sets of fields under a changed schema (structured-merge-diff, `typed/reconcile_schema.go`):
-//! whoever owned fields inside what is a leaf now owns the leaf. The other way, from a leaf to
-//! parts, sets stay as they are.
+//! Conversion of old sets of fields after a schema change (structured-merge-diff,
+//! `typed/reconcile_schema.go`). The owner of fields below a value that is a leaf now owns the
+//! leaf. In the other direction, from a leaf to parts, sets stay unchanged.
 
 use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 
-/// The set as the schema has it now; `None` when that changes nothing.
+/// Set in terms of the present schema; `None` if the set stays unchanged.
 pub(crate) fn reconcile(schema: &Schema, set: &Set) -> Option<Set> {
     let mut walk = Walk { schema, path: Vec::new(), leaves: Set::default(), changed: false };
     walk.visit(schema.root(), Some(set), false);
@@ -16,13 +16,13 @@ pub(crate) fn reconcile(schema: &Schema, set: &Set) -> Option<Set> {
 struct Walk<'s> {
     schema: &'s Schema,
     path: Vec<PathElement>,
-    /// Fields that are leaves now.
+    /// Fields that have become leaves.
     leaves: Set,
     changed: bool,
 }
 
 impl<'s> Walk<'s> {
-    /// `is_leaf`: the set has the field and nothing inside it.
+    /// Visits a field; `is_leaf` is true if the set has the field and nothing below it.
     fn visit(&mut self, of: TypeId, set: Option<&Set>, is_leaf: bool) {
         match self.schema.atom(of).part_for(None) {
             Part::List(list) => self.list(list, set, is_leaf),

@@ -1,4 +1,4 @@
-//! Taking fields and items out of a value (structured-merge-diff, `typed/remove.go`).
+//! Removal of fields and items from a value (structured-merge-diff, `typed/remove.go`).
 
 use serde_json::{Map as Object, Value};
 
@@ -7,7 +7,7 @@ use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 
-/// `value` without what is in `items`. Null, when nothing is left.
+/// Copy of `value` without the fields and items in `items`; null when nothing is left.
 pub(super) fn remove(schema: &Schema, of: TypeId, value: &Value, items: &Set) -> Value {
     match (schema.atom(of).part_for(Some(value)), value) {
         (Part::Scalar(_), value) => value.clone(),
@@ -17,7 +17,8 @@ pub(super) fn remove(schema: &Schema, of: TypeId, value: &Value, items: &Set) ->
         (Part::Map(map), Value::Object(old)) if !map.atomic => {
             remove_fields(schema, map, old, items)
         }
-        // What has no parts is left to its owner, who says whether it goes as a whole.
+        // A value without parts cannot lose a part; the caller decides if the whole value is
+        // removed.
         _ => Value::Null,
     }
 }

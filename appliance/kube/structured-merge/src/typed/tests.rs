@@ -1,4 +1,4 @@
-//! Values with a type: the cases the rules were written for.
+//! Values with a type: the cases that the rules were written for.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -146,7 +146,8 @@ fn field_sets_name_leaves_and_items() {
             json!({"ports": [{"port": 1}]}),
             json!({"f:ports": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}}}}),
         ),
-        // Unknown content: objects are entered, and own themselves too; arrays are leaves.
+        // Unknown content: fields of objects and the objects themselves are in the set; arrays are
+        // leaves.
         (
             json!({"open": {"x": {"y": 1}, "z": [1]}}),
             json!({"f:open": {"f:x": {".": {}, "f:y": {}}, "f:z": {}}}),
@@ -277,7 +278,8 @@ fn items_are_taken_out() {
             json!({"f:labels": {"f:a": {}}}),
             json!({"labels": {"b": "2"}}),
         ),
-        // The last field of a container leaves null; the only field of the object, nothing.
+        // A container becomes null without its last field, and so does an object without its only
+        // field.
         (json!({"labels": {"a": "1"}}), json!({"f:labels": {"f:a": {}}}), json!({"labels": null})),
         (json!({"name": "x"}), json!({"f:name": {}}), json!(null)),
         (
@@ -314,7 +316,7 @@ fn sets_follow_a_schema_that_became_atomic() {
         (json!({"f:whole": {"f:a": {}, "f:b": {}}}), Some(json!({"f:whole": {}}))),
         (json!({"f:row": {"i:0": {}}, "f:name": {}}), Some(json!({"f:name": {}, "f:row": {}}))),
         (json!({"f:whole": {}, "f:row": {}}), None),
-        // Atomic that became granular stays as it was said.
+        // A set of an atomic value that became granular stays unchanged.
         (json!({"f:struct": {}, "f:set": {}}), None),
         (json!({"f:tree": {"f:next": {"f:next": {}}}}), None),
         (json!({"f:open": {"f:x": {"f:y": {}}}, "f:gone": {"f:x": {}}}), None),

@@ -1,4 +1,4 @@
-//! Whether a value is of its type (structured-merge-diff, `typed/validate.go`).
+//! Validation of a value against its type (structured-merge-diff, `typed/validate.go`).
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use super::{Mismatches, item};
 use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Scalar, Schema, TypeId};
 
-/// Everything that is wrong with `value`.
+/// All mismatches between `value` and its type.
 pub(super) fn validate(schema: &Schema, of: TypeId, value: &Value, duplicates: bool) -> Mismatches {
     Validator { schema, duplicates }.visit(of, value)
 }
 
-/// Whether `value` is such a scalar; null is, too.
+/// Mismatches between `value` and a scalar type; null matches every type.
 pub(super) fn scalar(kind: Scalar, value: Option<&Value>, side: &str) -> Mismatches {
     let value = match value {
         None | Some(Value::Null) => return Mismatches::none(),
@@ -105,7 +105,8 @@ impl Validator<'_> {
         for (name, value) in fields {
             let place = || PathElement::field(name).to_string();
             let Some(of) = map.field(name) else {
-                // One undeclared field hides the rest: the kind is probably another.
+                // One undeclared field hides the rest, because the object is probably of another
+                // kind.
                 mismatches.append(Mismatches::one("field not declared in schema").below(place));
                 break;
             };
