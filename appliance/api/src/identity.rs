@@ -57,7 +57,7 @@ pub struct Traits {
     pub board: Option<String>,
     /// Serial number of the chassis (SMBIOS).
     pub chassis: Option<String>,
-    /// Serial numbers of disks; the WWN of a disk without a serial number.
+    /// Serial numbers of disks.
     pub disks: BTreeSet<String>,
     /// MAC addresses, lower case with colons.
     pub macs: BTreeSet<String>,
