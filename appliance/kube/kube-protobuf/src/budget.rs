@@ -1,10 +1,10 @@
-//! What one body may still become.
+//! Limits on the values and levels that one body may expand to.
 
 use serde_json::Value;
 
 use crate::{Error, MAX_DEPTH, MAX_JSON_DEPTH, MAX_VALUES};
 
-/// Counts values and levels down.
+/// Remaining values of a body.
 pub(crate) struct Budget {
     values: usize,
 }
@@ -14,14 +14,14 @@ impl Budget {
         Self { values: MAX_VALUES }
     }
 
-    /// Takes `count` values out.
+    /// Subtracts `count` values from the budget.
     pub(crate) fn take(&mut self, count: usize) -> Result<(), Error> {
         let left = self.values.checked_sub(count);
         self.values = left.ok_or(Error::TooMuch { what: "values", limit: MAX_VALUES })?;
         Ok(())
     }
 
-    /// Raw JSON that stands `depth` messages deep.
+    /// Parses raw JSON that is `depth` messages deep.
     pub(crate) fn json(&mut self, bytes: &[u8], depth: usize) -> Result<Value, Error> {
         if bytes.is_empty() {
             return Ok(Value::Null);
@@ -30,7 +30,7 @@ impl Budget {
             .map_err(|_| Error::Malformed("raw bytes within it are not JSON"))?;
         let (values, levels) = measure(&value);
         self.take(values)?;
-        // A message is an object, and so is a list or a map around it.
+        // A message is one object level; a list or map around it is another.
         if levels + 2 * depth > MAX_JSON_DEPTH {
             return Err(Error::TooMuch { what: "levels of JSON", limit: MAX_JSON_DEPTH });
         }
@@ -38,7 +38,7 @@ impl Budget {
     }
 }
 
-/// Values and levels; the parser has bounded both, at 128 levels.
+/// Number of values and levels; the parser has limited both, to 128 levels.
 fn measure(value: &Value) -> (usize, usize) {
     let parts: Vec<(usize, usize)> = match value {
         Value::Array(items) => items.iter().map(measure).collect(),
@@ -49,7 +49,7 @@ fn measure(value: &Value) -> (usize, usize) {
     (values + 1, parts.iter().map(|part| part.1).max().unwrap_or_default() + 1)
 }
 
-/// One level down.
+/// Next depth, or an error beyond [`MAX_DEPTH`].
 pub(crate) fn deeper(depth: usize) -> Result<usize, Error> {
     if depth < MAX_DEPTH {
         return Ok(depth + 1);

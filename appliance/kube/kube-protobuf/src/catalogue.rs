@@ -1,13 +1,13 @@
-//! The built-in types, read once from the tables in `types/`.
+//! Built-in types of Kubernetes, parsed once from the tables in `types/`.
 //!
-//! A line `kind VERSION KIND TYPE` names the type of a kind; `type NAME` begins a message and
-//! `slice NAME` one that is an array in JSON; then a line for each field: its number, its name in
-//! JSON (`-` when its fields stand in the message around it), its type, and what else is known.
+//! A line `kind VERSION KIND TYPE` names the type of a kind. `type NAME` begins a message, and
+//! `slice NAME` a message that is an array in JSON. Each field has a line: number, JSON name, type
+//! and further facts. The JSON name is `-` for a field whose own fields are inlined.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// The tables.
+/// Tables of the types, one for each API group and version.
 const TABLES: [&str; 21] = [
     include_str!("../types/admissionregistration.v1.types"),
     include_str!("../types/apiextensions.v1.types"),
@@ -32,112 +32,112 @@ const TABLES: [&str; 21] = [
     include_str!("../types/scheduling.v1.types"),
 ];
 
-/// What one value is.
+/// Type of one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `true` or `false`.
+    /// Boolean: `true` or `false`.
     Bool,
-    /// A number of 32 bits.
+    /// Integer of 32 bits.
     Int32,
-    /// A number of 64 bits.
+    /// Integer of 64 bits.
     Int64,
-    /// A floating point number.
+    /// Floating-point number of 64 bits.
     Double,
-    /// Text.
+    /// Text in UTF-8 encoding.
     Text,
     /// Bytes, base64 in JSON.
     Bytes,
-    /// A moment to the second.
+    /// Time to the second (`metav1.Time`).
     Time,
-    /// A moment to the microsecond.
+    /// Time to the microsecond (`metav1.MicroTime`).
     MicroTime,
-    /// A span in Go's notation: `1h2m3.5s`.
+    /// Duration in Go's notation: `1h2m3.5s`.
     Duration,
-    /// A quantity with a suffix: `500m`, `2Gi`.
+    /// Quantity with a suffix: `500m`, `2Gi`.
     Quantity,
-    /// A number or a text.
+    /// Integer or text (`IntOrString`).
     IntOrString,
-    /// An object of any kind.
+    /// Object of any kind (`RawExtension`).
     RawExtension,
-    /// A set of fields, kept as the JSON it is.
+    /// Set of fields (`FieldsV1`), stored as its JSON.
     Fields,
-    /// Any JSON.
+    /// Any value of JSON.
     Json,
-    /// A schema, `true` or `false`.
+    /// Schema, or `true` or `false`.
     SchemaOrBool,
-    /// A schema or several.
+    /// One schema or several schemas.
     SchemaOrArray,
-    /// A schema or names of properties.
+    /// Schema or names of properties.
     SchemaOrStrings,
-    /// A message, by its place in the catalogue.
+    /// Message, by its index in the catalogue.
     Message(usize),
 }
 
-/// How often a value stands in its field.
+/// Multiplicity of a value in its field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Once.
+    /// One value per field.
     One,
-    /// As a list.
+    /// List of any number of values.
     List,
-    /// By name.
+    /// Map from names to values.
     Map,
 }
 
-/// A field of a message.
+/// Field of a message.
 #[derive(Debug)]
 pub struct Field {
-    /// Its number on the wire.
+    /// Field number in protobuf messages.
     pub number: u32,
-    /// Its name in JSON; empty when its fields stand in the message around it.
+    /// JSON name; empty when the fields of this field are inlined in the outer message.
     pub name: &'static str,
-    /// How often the value stands there.
+    /// Multiplicity of the value.
     pub shape: Shape,
-    /// What the value is.
+    /// Type of the value.
     pub kind: Kind,
-    /// Whether JSON leaves out an empty value.
+    /// True if JSON omits an empty value.
     pub omit_empty: bool,
-    /// Whether JSON leaves out a moment that was never set.
+    /// True if JSON omits a time that was never set.
     pub omit_zero: bool,
-    /// Whether absence is told from emptiness.
+    /// True if an absent value differs from an empty one (a pointer in Go).
     pub pointer: bool,
-    /// Whether a client has to give it.
+    /// True if a client must set the field.
     pub required: bool,
     facts: &'static str,
 }
 
 impl Field {
-    /// A fact of merging or defaulting: `listType`, `keys` (with commas), `mapType`, `strategy`,
+    /// Fact for merging or defaulting: `listType`, `keys` (with commas), `mapType`, `strategy`,
     /// `mergeKey`, `enum` (with commas), `default` (JSON).
     pub fn fact(&self, name: &str) -> Option<&'static str> {
         fact(self.facts, name)
     }
 }
 
-/// A message.
+/// Message type with its fields.
 #[derive(Debug)]
 pub struct Type {
-    /// Its name, `core.v1.Secret`.
+    /// Name of the type, such as `core.v1.Secret`.
     pub name: &'static str,
-    /// Whether it is an array in JSON, of its only field.
+    /// True if the type is an array in JSON, made of its only field.
     pub slice: bool,
-    /// In order of their numbers.
+    /// Fields, sorted by number.
     pub fields: Vec<Field>,
     facts: &'static str,
 }
 
 impl Type {
-    /// The place of a field in [`Self::fields`].
+    /// Index of a field in [`Self::fields`].
     pub(crate) fn index(&self, number: u32) -> Option<usize> {
         self.fields.binary_search_by_key(&number, |field| field.number).ok()
     }
 
-    /// A fact of merging: `mapType`.
+    /// Fact for merging: `mapType`.
     pub fn fact(&self, name: &str) -> Option<&'static str> {
         fact(self.facts, name)
     }
 
-    /// The name that OpenAPI documents give it, `io.k8s.api.core.v1.Secret`.
+    /// Name of the type in OpenAPI documents, such as `io.k8s.api.core.v1.Secret`.
     pub fn open_api_name(&self) -> String {
         let package = match self.name.split('.').next().unwrap_or_default() {
             "meta" => "io.k8s.apimachinery.pkg.apis.",
@@ -153,7 +153,7 @@ fn fact(facts: &'static str, name: &str) -> Option<&'static str> {
     facts.split(' ').find_map(|one| one.strip_prefix(name)?.strip_prefix('='))
 }
 
-/// Every type, and which kind is of which.
+/// All types, and the type of each kind.
 #[derive(Debug, Default)]
 pub struct Catalogue {
     types: Vec<Type>,
@@ -162,36 +162,36 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    /// The type of a kind, by `v1` or `group/version` and the kind's name.
+    /// Type of a kind, by API version (`v1` or `group/version`) and name of the kind.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Type> {
-        // Options are the same in every group that takes them.
+        // `DeleteOptions` are the same in every group that accepts them.
         let api_version = if kind == "DeleteOptions" { "v1" } else { api_version };
         self.kinds.get(&(api_version, kind)).map(|place| &self.types[*place])
     }
 
-    /// A type by its name, `meta.v1.ObjectMeta`.
+    /// Type by name, such as `meta.v1.ObjectMeta`.
     pub fn named(&self, name: &str) -> Option<&Type> {
         self.names.get(name).map(|place| &self.types[*place])
     }
 
-    /// The type of a [`Kind::Message`].
+    /// Type of a [`Kind::Message`].
     pub fn message(&self, place: usize) -> &Type {
         &self.types[place]
     }
 
-    /// Every kind: its group and version, its name, its type.
+    /// All kinds: API version, name and type.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str, &Type)> {
         self.kinds.iter().map(|((version, kind), place)| (*version, *kind, &self.types[*place]))
     }
 }
 
-/// The types of [`TABLES`].
+/// Catalogue of all built-in types, built at the first call.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| read(&TABLES).expect("a test reads every table"))
 }
 
-/// Reads the tables; an error is the line that cannot be read.
+/// Parses the tables; an error is the invalid line.
 fn read(tables: &[&'static str]) -> Result<Catalogue, &'static str> {
     let mut all = Catalogue::default();
     let lines = || tables.iter().flat_map(|table| table.lines());

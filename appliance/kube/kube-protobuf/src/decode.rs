@@ -1,7 +1,7 @@
-//! A message's bytes to the JSON that Go's encoder makes of the same object.
+//! Conversion of a protobuf message to the JSON that Go's encoder creates for the same object.
 //!
-//! What JSON shows of a field that is not on the wire follows from its table: nothing, null, or
-//! the type's zero value.
+//! For a field that is not in the message, the type's table decides the JSON: no field, null, or
+//! the zero value of the type.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -13,7 +13,7 @@ use crate::moment::{self, Exact};
 use crate::wire::{Content, Reader};
 use crate::{Error, forms};
 
-/// A message that lies `depth` messages deep.
+/// Decodes a message that is `depth` messages deep.
 pub(crate) fn message(
     of: &Type,
     bytes: &[u8],
@@ -56,7 +56,7 @@ fn one(
 ) -> Result<(), Error> {
     let whole = matches!(field.kind, Kind::Message(_)) && slot.is_some();
     if whole {
-        // Other decoders merge the two; no encoder writes them.
+        // Other decoders merge duplicate fields; no encoder writes them.
         return Err(Error::field(field.name, "it is there twice"));
     }
     *slot = Some(value(field, content, depth, budget)?);
@@ -119,7 +119,7 @@ fn form(field: &Field) -> Error {
     Error::field(field.name, "its bytes have another form")
 }
 
-/// One value of a field.
+/// Decodes one value of a field.
 fn value(
     field: &Field,
     content: Content<'_>,
@@ -128,7 +128,7 @@ fn value(
 ) -> Result<Value, Error> {
     match (field.kind, content) {
         (Kind::Bool, Content::Varint(bits)) => Ok(json!(bits != 0)),
-        // The upper half is cut off, as Go's decoder does.
+        // The upper 32 bits are dropped, as in Go's decoder.
         (Kind::Int32, Content::Varint(bits)) => Ok(json!((bits as u32).cast_signed())),
         (Kind::Int64, Content::Varint(bits)) => Ok(json!(bits.cast_signed())),
         (Kind::Double, Content::Fixed64(bits)) => {
@@ -147,7 +147,7 @@ fn value(
     }
 }
 
-/// A number as Go's encoder writes it: without a point where it is whole.
+/// Number as Go's encoder writes it: a whole number has no decimal point.
 fn double(number: f64) -> Option<Value> {
     let whole = number as i64;
     if whole as f64 == number && number.abs() < 1e15 {
@@ -156,7 +156,7 @@ fn double(number: f64) -> Option<Value> {
     Number::from_f64(number).map(Value::Number)
 }
 
-/// What JSON shows of a field; `None` when it leaves it out.
+/// JSON value of a field; `None` when JSON omits the field.
 fn shown(
     field: &Field,
     value: Option<Value>,
@@ -174,7 +174,7 @@ fn shown(
     Ok((!empty && !never).then_some(value))
 }
 
-/// Whether Go's encoder takes the value for empty; it never does with a struct.
+/// True if Go's encoder treats the value as empty; a struct is never empty.
 fn is_empty(field: &Field, value: &Value) -> bool {
     let scalar = matches!(
         field.kind,
@@ -190,7 +190,7 @@ fn is_empty(field: &Field, value: &Value) -> bool {
     }
 }
 
-/// The value of what is not there.
+/// Zero value of an absent field.
 fn zero(kind: Kind, depth: usize, budget: &mut Budget) -> Result<Value, Error> {
     Ok(match kind {
         Kind::Bool | Kind::SchemaOrBool => json!(false),

@@ -1,6 +1,6 @@
-//! Spans of time as Go writes them (`time.Duration.String`, `time.ParseDuration`).
+//! Durations as Go writes them (`time.Duration.String`, `time.ParseDuration`).
 
-/// `1h2m3.5s`; below a second `1.5ms`, `250µs`, `7ns`; nothing is `0s`.
+/// Formats a duration: `1h2m3.5s`; below a second `1.5ms`, `250µs`, `7ns`; zero is `0s`.
 pub(crate) fn text(nanoseconds: i64) -> String {
     let all = nanoseconds.unsigned_abs();
     let sign = if nanoseconds < 0 { "-" } else { "" };
@@ -24,7 +24,7 @@ pub(crate) fn text(nanoseconds: i64) -> String {
     }
 }
 
-/// `all / unit` with as many decimals as it takes.
+/// Quotient `all / unit` with all its decimals.
 fn decimal(all: u64, unit: u64) -> String {
     let (whole, rest) = (all / unit, all % unit);
     if rest == 0 {
@@ -35,7 +35,7 @@ fn decimal(all: u64, unit: u64) -> String {
     format!("{whole}.{}", rest.trim_end_matches('0'))
 }
 
-/// Nanoseconds of what [`text`] writes, or a person does.
+/// Parses the output of [`text`], or a duration written by a person, to nanoseconds.
 pub(crate) fn parse(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

@@ -1,5 +1,5 @@
-//! JSON to a message's bytes. Fields the type does not have are left out, as a decoder in Go would
-//! leave them out of the struct.
+//! Conversion of JSON to a protobuf message. Fields that the type does not have are omitted, as
+//! Go's decoder omits them from the struct.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +11,7 @@ use crate::moment::{self, Exact};
 use crate::wire::{put_bytes, put_fixed, put_number};
 use crate::{Error, forms};
 
-/// The bytes of a message that lies `depth` messages deep.
+/// Encodes a message that is `depth` messages deep.
 pub(crate) fn message(of: &Type, value: &Value, depth: usize) -> Result<Vec<u8>, Error> {
     let depth = deeper(depth)?;
     let mut out = Vec::new();
@@ -66,7 +66,7 @@ fn put(
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     if value.is_null() {
-        // An item or an entry that is nothing, as Go reads it.
+        // A null item or entry is the zero value, as in Go.
         match field.kind {
             Kind::Bool | Kind::Int32 | Kind::Int64 => put_number(out, number, 0),
             Kind::Double => put_fixed(out, number, 0),

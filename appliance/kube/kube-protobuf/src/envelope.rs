@@ -1,5 +1,5 @@
-//! What every body is wrapped in: four bytes, then `runtime.Unknown` with the kind and the bytes
-//! of the object (apimachinery, `pkg/runtime/serializer/protobuf/doc.go`).
+//! Envelope of every body: four bytes, then `runtime.Unknown` with the kind and the bytes of the
+//! object (apimachinery, `pkg/runtime/serializer/protobuf/doc.go`).
 
 use serde_json::{Value, json};
 
@@ -10,23 +10,23 @@ use crate::decode::message as read_message;
 use crate::encode::message as write_message;
 use crate::wire::{Content, Reader, put_bytes};
 
-/// How headers name bodies of this form.
+/// Media type of protobuf bodies in HTTP headers.
 pub const MEDIA_TYPE: &str = "application/vnd.kubernetes.protobuf";
 
 const PREFIX: &[u8; 4] = b"k8s\0";
 
-/// Reads a body. `expected` are the version and kind of what says neither.
+/// Decodes a body. `expected` is the version and kind of a body that contains neither.
 ///
 /// # Errors
-/// When the bytes are none, are too much, or are of a kind there is no table for.
+/// When the body is not valid protobuf, exceeds a limit, or is of an unknown kind.
 pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Error> {
     read(body, expected, 0, &mut Budget::new())
 }
 
-/// Writes an object, or a list of objects, of a kind there is a table for.
+/// Encodes an object, or a list of objects, of a kind in the catalogue.
 ///
 /// # Errors
-/// When there is no table, or the object is not of its type.
+/// When the kind is unknown, or the object does not match its type.
 pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
@@ -44,7 +44,7 @@ pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// Every list is its metadata and its items.
+/// Encodes a list; every list consists of metadata and items.
 fn list(of: &Type, object: &Value) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let meta = catalogue().named("meta.v1.ListMeta");
@@ -60,7 +60,7 @@ pub(crate) fn is_protobuf(bytes: &[u8]) -> bool {
     bytes.starts_with(PREFIX)
 }
 
-/// A wrapped object that lies `depth` messages deep.
+/// Decodes an enveloped object that is `depth` messages deep.
 pub(crate) fn read(
     body: &[u8],
     expected: (&str, &str),
@@ -105,7 +105,8 @@ fn known(api_version: &str, kind: &str) -> Result<&'static Type, Error> {
     catalogue().kind(api_version, kind).ok_or_else(|| unknown(api_version, kind))
 }
 
-/// Kinds are the client's words, so they are cut to what a kind can be.
+/// Error for an unknown kind. Version and kind come from the client, so they are cut to 253
+/// characters.
 fn unknown(api_version: &str, kind: &str) -> Error {
     let short = |text: &str| text.chars().take(253).collect();
     Error::UnknownKind { api_version: short(api_version), kind: short(kind) }

@@ -1,36 +1,36 @@
-//! What can be wrong with a body.
+//! Errors of encoding and decoding.
 
-/// Why a body could not be read or written.
+/// Reason why a body cannot be decoded or encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The four bytes every body begins with are not there.
+    /// The body does not begin with the four bytes of the prefix.
     #[error("the body does not begin with the Kubernetes protobuf prefix")]
     NoPrefix,
-    /// Lengths, tags or wire types that do not fit.
+    /// A length, tag or wire type is invalid.
     #[error("cannot read the protobuf message: {0}")]
     Malformed(&'static str),
-    /// Deeper, or more, than is read.
+    /// The body exceeds a limit on depth or size.
     #[error("the protobuf message has more than {limit} {what}")]
     TooMuch {
-        /// What there is too much of.
+        /// Name of the limited unit.
         what: &'static str,
-        /// The most that is read.
+        /// Maximum that is accepted.
         limit: usize,
     },
-    /// No table for the kind.
+    /// The catalogue has no type for the kind.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
-        /// Group and version.
+        /// API version: group and version.
         api_version: String,
-        /// The kind.
+        /// Name of the kind.
         kind: String,
     },
-    /// A value that its field cannot have.
+    /// A field has an invalid value.
     #[error("cannot read the field {field}: {why}")]
     Field {
-        /// The field's JSON name.
+        /// JSON name of the field.
         field: String,
-        /// What is wrong with its value.
+        /// Reason why the value is invalid.
         why: &'static str,
     },
 }

@@ -1,4 +1,4 @@
-//! The types whose JSON is not that of their fields: what Go gives a `MarshalJSON` of its own.
+//! Types whose JSON differs from their fields, because Go has a `MarshalJSON` for them.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::{Error, decode, duration, encode, envelope, quantity};
 
 const SCHEMA: &str = "apiextensions.v1.JSONSchemaProps";
 
-/// The parts of a small message, the last of each number; only of `more` all are kept.
+/// Fields of a small message. The last value of each number counts; only `more` keeps all values.
 struct Parts<'a> {
     number: [u64; 4],
     bytes: [Option<&'a [u8]>; 4],
@@ -45,7 +45,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The JSON of a message of `kind` in the field called `name`.
+/// JSON of a message of `kind` in the field `name`.
 pub(crate) fn read(
     kind: Kind,
     name: &str,
@@ -90,7 +90,7 @@ fn schema_type() -> Result<&'static Type, Error> {
     catalogue().named(SCHEMA).ok_or(Error::Malformed("the type of schemas is not known"))
 }
 
-/// The message of `kind` that stands for the JSON; `None` when it cannot.
+/// Message of `kind` for a JSON value; `None` when the value is not valid for the kind.
 pub(crate) fn write(kind: Kind, value: &Value, depth: usize) -> Result<Option<Vec<u8>>, Error> {
     let mut out = Vec::new();
     match (kind, value) {

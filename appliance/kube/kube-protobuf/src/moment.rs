@@ -1,4 +1,4 @@
-//! Moments: seconds and nanoseconds on the wire, RFC 3339 in JSON.
+//! Times: seconds and nanoseconds in protobuf, RFC 3339 in JSON.
 
 use jiff::civil::{DateTime, date};
 use jiff::{SignedDuration, Timestamp};
@@ -7,23 +7,23 @@ use serde_json::Value;
 use crate::Error;
 use crate::wire::{Content, Reader, put_number};
 
-/// Go's zero moment, the first of January of the year 1, is the one that was never set.
+/// Go's zero time, January 1 of the year 1, which means that the time was never set.
 const NEVER: i64 = -62_135_596_800;
-/// The end of the year 9999, the last RFC 3339 can say.
+/// End of the year 9999, the last time that RFC 3339 can express.
 const LAST: i64 = 253_402_300_799;
 
 const EPOCH: DateTime = date(1970, 1, 1).at(0, 0, 0, 0);
 
-/// How exact a moment is.
+/// Precision of a time in JSON.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exact {
-    /// `metav1.Time`.
+    /// Seconds, as in `metav1.Time`.
     Second,
-    /// `metav1.MicroTime`.
+    /// Microseconds, as in `metav1.MicroTime`.
     Microsecond,
 }
 
-/// The moment in a message; null when it was never set.
+/// Time in a message; null when the time was never set.
 pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
     if bytes.is_empty() {
         return Ok(Value::Null);
@@ -50,7 +50,7 @@ pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
     if seconds == NEVER && micros == 0 {
         return Ok(Value::Null);
     }
-    // Civil time reaches to the end of the year 9999, a timestamp not quite.
+    // Civil time covers the whole year 9999, a jiff timestamp does not.
     let since = SignedDuration::new(seconds, micros);
     let moment = EPOCH.checked_add(since).map_err(|_| wrong())?;
     Ok(Value::String(match exact {
@@ -59,7 +59,7 @@ pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
     }))
 }
 
-/// The message of a moment.
+/// Encodes a time as a message.
 pub(crate) fn write(text: &str, exact: Exact) -> Option<Vec<u8>> {
     let since = match text.strip_suffix('Z') {
         Some(civil) => civil.parse::<DateTime>().ok()?.duration_since(EPOCH),

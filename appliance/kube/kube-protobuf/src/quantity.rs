@@ -1,10 +1,10 @@
-//! The syntax of quantities (apimachinery, `pkg/api/resource/quantity.go`): a decimal number and a
-//! suffix. A client writes them in canonical form; here only what is none is told apart.
+//! Syntax of quantities (apimachinery, `pkg/api/resource/quantity.go`): a decimal number and a
+//! suffix. Clients write the canonical form; this module only detects invalid texts.
 
-/// Bytes of a quantity that are looked at; a canonical one has some twenty.
+/// Longest accepted quantity in bytes; a canonical one has about 20.
 const MAX_BYTES: usize = 64;
 
-/// Whether the text is a quantity.
+/// True if the text is a valid quantity.
 pub(crate) fn is_quantity(text: &str) -> bool {
     if text.len() > MAX_BYTES {
         return false;

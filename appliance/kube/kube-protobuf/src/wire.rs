@@ -1,26 +1,26 @@
-//! The wire format: varints, tags and lengths (protobuf.dev, "Encoding").
+//! Protobuf wire format: varints, tags and lengths (protobuf.dev, "Encoding").
 
 use crate::Error;
 
-/// Groups within groups that are skipped; nothing of Kubernetes has any.
+/// Maximum depth of nested groups that are skipped; Kubernetes' types contain no groups.
 const MAX_GROUPS: usize = 16;
 
-/// What follows a tag.
+/// Value after a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content<'a> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'a [u8]),
-    /// 32 bits or a group: nothing of ours has that form.
+    /// Value of 32 bits or group: no type of the catalogue uses these forms.
     Skipped,
 }
 
-/// Bytes that are left of a message.
+/// Remaining bytes of a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a>(pub &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next field's number and content, or the end.
+    /// Next field's number and content; `None` at the end of the message.
     pub(crate) fn next(&mut self) -> Result<Option<(u32, Content<'a>)>, Error> {
         if self.0.is_empty() {
             return Ok(None);
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends a varint.
+/// Appends a number in varint form.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);

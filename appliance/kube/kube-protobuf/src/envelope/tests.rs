@@ -1,4 +1,4 @@
-//! Bodies by hand; the comparison with Kubernetes' own encoder is in `tests/peers`.
+//! Hand-written bodies; the comparison with Kubernetes' own encoder is in `tests/peers`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ fn lists() {
 
 #[test]
 fn depth_and_number_are_bounded() {
-    // A schema's field 28 is `not`, a schema again; the outermost lie in the definition.
+    // Field 28 of a schema is `not`, again a schema; the outermost schemas are in the definition.
     let mut nested = Vec::new();
     for _ in 0..2 * MAX_DEPTH {
         let mut outer = Vec::new();
@@ -87,7 +87,7 @@ fn depth_and_number_are_bounded() {
     let body = wrapped("apiextensions.k8s.io/v1", "CustomResourceDefinition", &nested);
     let why = decode(&body, ("", "")).unwrap_err();
     assert_eq!(why, Error::TooMuch { what: "levels of messages", limit: MAX_DEPTH });
-    // Two bytes of a rule are an object of several fields.
+    // Two bytes of a rule become an object of several fields.
     let rules = [0x12, 0x00].repeat(MAX_VALUES);
     let why = decode(&wrapped("rbac.authorization.k8s.io/v1", "Role", &rules), ("", ""));
     assert_eq!(why.unwrap_err(), Error::TooMuch { what: "values", limit: MAX_VALUES });
@@ -98,9 +98,9 @@ fn what_is_no_body_is_refused() {
     for body in [&b""[..], b"k8s", b"{}", b"k8s\0\x0a", b"k8s\0\x12\xff", b"k8s\0\x08\x01"] {
         assert!(decode(body, ("v1", "Secret")).is_err(), "{body:?}");
     }
-    // An empty message where a flag belongs.
+    // An empty message in place of a boolean.
     assert!(decode(&wrapped("v1", "ServiceAccount", &[0x22, 0x00]), ("", "")).is_err());
-    // A name that is a number, a map entry that is one, and metadata twice.
+    // A number in place of a name, a number in place of a map entry, and duplicate metadata.
     for raw in [&[0x0a, 0x02, 0x08, 0x01][..], &[0x10, 0x01], &[0x0a, 0x00, 0x0a, 0x00]] {
         assert!(decode(&wrapped("v1", "Secret", raw), ("", "")).is_err(), "{raw:?}");
     }
@@ -135,7 +135,7 @@ proptest! {
         }
         if let Ok(mut object) = decode(&wrapped(version, kind, &raw), ("", "")) {
             let mut again = decode(&encode(&object).unwrap(), ("", "")).unwrap();
-            // A moment that is Go's zero reads as null, which stands for none.
+            // Go's zero time reads as null, which means unset.
             stdx::json::drop_nulls(&mut object);
             stdx::json::drop_nulls(&mut again);
             prop_assert_eq!(again, object);
