@@ -1,6 +1,6 @@
-//! YAML bodies as Kubernetes reads them: YAML 1.1's scalars (`yes` is true, `010` is eight), the
-//! first document only, keys as text, the last of two equal keys. The rules are those of
-//! `sigs.k8s.io/yaml`, whose parser is `go.yaml.in/yaml` v2.
+//! Parser of YAML bodies with Kubernetes' rules. Scalars are those of YAML 1.1 (`yes` is true,
+//! `010` is eight). Only the first document is read, keys are text, and the last of two equal keys
+//! is used. The rules are those of `sigs.k8s.io/yaml`, whose parser is `go.yaml.in/yaml` v2.
 
 use std::collections::HashMap;
 
@@ -9,55 +9,55 @@ use serde_json::{Map, Value};
 
 use crate::scalar;
 
-/// Deepest nesting, as of JSON bodies.
+/// Deepest nesting, equal to that of JSON bodies.
 pub const MAX_DEPTH: usize = 128;
-/// Values and bytes of text one body may make, aliases counted as often as they stand: a few lines
-/// of aliases can otherwise ask for more than any memory holds.
+/// Maximum weight of a body: values and bytes of text, with each use of an alias counted. Without
+/// this limit, a few lines of aliases can expand beyond all memory.
 pub const MAX_WEIGHT: usize = 16 * 1024 * 1024;
-/// Doubled keys that are told of one by one.
+/// Maximum number of duplicate keys that are listed.
 const MAX_DUPLICATES: usize = 32;
-/// What one value weighs beside its text.
+/// Weight of a value in addition to its text.
 const VALUE_WEIGHT: usize = 32;
-/// How much of a key is told, in bytes: it may be as long as the text.
+/// Maximum length of a key in a message, in bytes: a key may be as long as the body.
 const MAX_SHOWN: usize = 256;
 
-/// A document as it was read.
+/// Parsed document with its duplicate keys.
 #[derive(Debug, Default, PartialEq)]
 pub struct Document {
-    /// The value; of a key that is given twice it is the last.
+    /// Value of the document; of duplicate keys, the last one is used.
     pub value: Value,
-    /// The keys that are given more than once: `line 3: key "x" already set in map`.
+    /// Messages about duplicate keys: `line 3: key "x" already set in map`.
     pub duplicates: Vec<String>,
 }
 
-/// Why a body cannot be read; says where, never what stands there.
+/// Error with the position of an invalid text. It never contains the text itself.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
-    /// It is no YAML.
+    /// The text is not valid YAML.
     #[error("yaml: line {line}: {why}")]
     Syntax {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// The parser's word.
+        /// Message of the parser.
         why: String,
     },
-    /// It has a value that JSON has not.
+    /// A value cannot be expressed in JSON.
     #[error("yaml: line {line}: {what}")]
     Unsupported {
-        /// From 1.
+        /// Line number, from 1.
         line: usize,
-        /// Which.
+        /// Description of the value.
         what: &'static str,
     },
-    /// It is too deep or too large.
+    /// The document is too deep or too large.
     #[error("yaml: document contains excessive aliasing, depth or size")]
     TooMuch,
 }
 
-/// Reads the first document of `text`.
+/// Parses the first document of `text`.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When the document is not valid YAML, exceeds a limit, or has a value that JSON cannot express.
 pub fn read(text: &str) -> Result<Document, Unreadable> {
     let mut reader = Reader {
         text,
@@ -75,8 +75,8 @@ pub fn read(text: &str) -> Result<Document, Unreadable> {
             Event::StreamStart | Event::DocumentStart(..) => {}
             first => {
                 let value = reader.value(first, span, MAX_DEPTH)?;
-                // A document is what it seems only once it has ended: `a b: c` over two lines
-                // is a text up to its colon.
+                // The value is only certain at the end of the document: `a b: c` over two lines is
+                // a text up to its colon.
                 reader.event()?;
                 return Ok(Document { value, duplicates: reader.duplicates });
             }
@@ -97,7 +97,7 @@ fn line(span: &Span) -> usize {
 }
 
 impl<'a> Reader<'a> {
-    /// The next event that is of the data.
+    /// Next event that carries data.
     fn event(&mut self) -> Result<(Event<'a>, Span), Unreadable> {
         loop {
             match self.parser.next() {
@@ -151,14 +151,14 @@ impl<'a> Reader<'a> {
         };
         if anchor > 0 {
             self.anchors.insert(anchor, (value.clone(), self.weight - before));
-            // Kept once more.
+            // The anchor stores a second copy of the value.
             self.weighs(self.weight - before)?;
         }
         Ok(value)
     }
 
-    /// Whether the body ends within the last line of a block. That line has no end then, which the
-    /// parser adds.
+    /// True if the body ends within the last line of a block. That line has no line end, and the
+    /// parser adds one.
     fn breaks_off(&self, style: ScalarStyle, span: &Span) -> bool {
         let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
         let is_last = || span.byte_range().is_some_and(|range| range.end >= self.text.len());
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// `<<`: what is set already stays.
+/// Merges the value of `<<`: keys that are set already stay.
 fn merge(map: &mut Map<String, Value>, value: Value, line: usize) -> Result<(), Unreadable> {
     let sources = match value {
         Value::Object(source) => vec![Value::Object(source)],
@@ -229,7 +229,7 @@ fn merge(map: &mut Map<String, Value>, value: Value, line: usize) -> Result<(), 
     Ok(())
 }
 
-/// Keys of JSON are text; those of other types read as they would be printed.
+/// Text of a key. JSON keys are text; a key of another type becomes its printed form.
 fn key_text(key: Value, line: usize) -> Result<String, Unreadable> {
     match key {
         Value::String(text) => Ok(text),
@@ -248,7 +248,7 @@ fn scalar(
 ) -> Result<Value, Unreadable> {
     let core = tag.and_then(Tag::core_suffix);
     match (core, tag, style) {
-        // Resolved by what it looks like, also where a tag says that it is what it looks like.
+        // A plain scalar is resolved by its form, even if a tag names the same type.
         (None, None, ScalarStyle::Plain) | (Some("bool" | "int" | "float" | "null"), ..) => {
             scalar::resolve(text).ok_or(Unreadable::Unsupported {
                 line,

@@ -1,4 +1,4 @@
-//! What a plain scalar means.
+//! Values of plain scalars.
 
 use serde_json::{Number, Value};
 
@@ -31,7 +31,7 @@ pub fn resolve(text: &str) -> Option<Value> {
     }
 }
 
-/// A whole number with Go's prefixes: `0x`, `0o`, `0b`, and `0` for octal.
+/// Integer with Go's prefixes: `0x`, `0o`, `0b`, and `0` for octal.
 fn integer(plain: &str) -> Option<Number> {
     let (negative, digits) = match plain.as_bytes().first()? {
         b'-' => (true, plain.get(1..)?),
@@ -56,8 +56,8 @@ fn integer(plain: &str) -> Option<Number> {
     0_i64.checked_sub_unsigned(value).map(Number::from)
 }
 
-/// A decimal fraction, `Some(None)` when it is too large; whole ones are whole numbers, as Go
-/// prints them on their way to JSON.
+/// Decimal fraction; `Some(None)` when it is too large. A whole number becomes an integer, as Go
+/// prints it when it converts to JSON.
 #[allow(clippy::cast_possible_truncation)] // compared with what it was made from
 fn float(plain: &str) -> Option<Option<Number>> {
     let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(plain);
@@ -79,7 +79,7 @@ fn float(plain: &str) -> Option<Option<Number>> {
     let value: f64 = plain.parse().ok()?;
     let whole = value as i64;
     #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
-    // exact for every number it lets through
+    // The conversion is exact for every number below the limit.
     let is_whole = value.abs() < 9e15 && whole as f64 == value;
     Some(if is_whole { Some(Number::from(whole)) } else { Number::from_f64(value) })
 }

@@ -1,5 +1,5 @@
-//! Writing: keys in a person's order, lists not indented, quotes only where a plain scalar would
-//! mean something else.
+//! Writer of YAML: keys in natural order, lists without indentation. Quotes are used only where a
+//! plain scalar would have another meaning.
 
 mod plain;
 
@@ -8,15 +8,16 @@ use serde_json::Value;
 use crate::read::MAX_DEPTH;
 use plain::{Allowed, allowed, natural_order, resolves_to_text};
 
-/// A line ends at the first space beyond this column.
+/// Column limit: a line ends at the first space beyond this column.
 const WIDTH: usize = 80;
-/// The longest key that stands before its colon, in bytes.
+/// Longest key that is written before its colon, in bytes.
 const KEY_BYTES_MAX: usize = 128;
 
-/// The YAML of a value, its last line ended.
+/// YAML text of a value, with a line end after the last line.
 ///
 /// # Errors
-/// It is nested more than [`MAX_DEPTH`] deep, or a key has a line break that is no newline.
+/// When the value is nested more than [`MAX_DEPTH`] deep, or a key has a line break other than a
+/// newline.
 pub fn write(value: &Value) -> Result<String, &'static str> {
     let mut writer = Writer { out: String::new() };
     writer.value(value, 0, Place::Root, 0)?;
@@ -26,7 +27,7 @@ pub fn write(value: &Value) -> Result<String, &'static str> {
     Ok(writer.out)
 }
 
-/// How a text is written.
+/// Style of a text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Style {
     Plain,
@@ -34,13 +35,13 @@ enum Style {
     Double,
 }
 
-/// Where a value stands.
+/// Position of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
-    /// After a key and its colon.
+    /// Value after a key and its colon.
     Field,
-    /// After a dash.
+    /// Value after the dash of a list item.
     Item,
 }
 
@@ -49,7 +50,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes a value whose collection is indented by `indent`.
+    /// Writes a value whose map or list is indented by `indent`.
     fn value(
         &mut self,
         value: &Value,
@@ -73,7 +74,7 @@ impl Writer {
                     }
                     self.key(key)?;
                     self.out.push(':');
-                    // A list is no deeper than its key.
+                    // A list is indented as much as its key.
                     let inner = if value.is_array() { indent } else { indent + 2 };
                     self.value(value, inner, Place::Field, depth + 1)?;
                 }
@@ -89,7 +90,8 @@ impl Writer {
                 if place != Place::Root {
                     self.out.push(' ');
                 }
-                // Nothing is as deep as the root: what it indents, it indents from there.
+                // Continuation lines of a scalar at the root are indented by two, because the root
+                // has no indentation.
                 let indent = if place == Place::Root { indent + 2 } else { indent };
                 self.scalar(scalar, indent);
                 if !self.out.ends_with('\n') {
@@ -100,7 +102,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Begins a line; the first element of an item stands beside its dash.
+    /// Begins a line; the first element of an item follows its dash on the same line.
     fn begin(&mut self, indent: usize, place: Place, at: usize) {
         match (place, at) {
             (Place::Item, 0) => self.out.push(' '),
@@ -112,7 +114,7 @@ impl Writer {
         }
     }
 
-    /// A key that does not fit before its colon, which then begins a line of its own.
+    /// Writes a key that is too long for a line with its value; the colon begins a new line.
     fn long_key(&mut self, key: &str, indent: usize) -> Result<(), &'static str> {
         no_other_breaks(key)?;
         self.out.push_str("? ");
@@ -184,7 +186,8 @@ impl Writer {
         self.out.push('"');
     }
 
-    /// Writes a text whose lines end at the first space beyond [`WIDTH`]; they go on at `fold`.
+    /// Writes a text whose lines end at the first space beyond [`WIDTH`]; continuation lines are
+    /// indented by `fold`.
     fn folded(
         &mut self,
         text: &str,
@@ -218,7 +221,7 @@ impl Writer {
         }
     }
 
-    /// `|`, with what it says of the first and the last line.
+    /// Writes a literal block with `|` and the indicators for its first and last line.
     fn literal(&mut self, text: &str, indent: usize) {
         self.out.push('|');
         if text.starts_with([' ', '\n']) {
@@ -242,7 +245,7 @@ impl Writer {
     }
 }
 
-/// YAML 1.1 has two more line breaks, of which a key may have none here.
+/// Rejects the two additional line breaks of YAML 1.1, which a key must not contain here.
 fn no_other_breaks(key: &str) -> Result<(), &'static str> {
     match key.contains(['\u{2028}', '\u{2029}']) {
         true => Err("a key has a line break that is no newline"),
@@ -256,7 +259,7 @@ mod tests {
 
     use super::write;
 
-    /// What `sigs.k8s.io/yaml` v1.6 writes of the same values.
+    /// The expected text was written by `sigs.k8s.io/yaml` v1.6.
     #[test]
     fn values_are_written_as_kubernetes_programs_do() {
         let value = json!({

@@ -1,4 +1,4 @@
-//! Bodies, and what others read of them.
+//! Bodies, compared with the results of other parsers.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn value(text: &str) -> Value {
     read(text).unwrap().value
 }
 
-/// What a real API server stored of the same bodies.
+/// The expected values were stored by a real API server for the same bodies.
 #[test]
 fn scalars_are_those_of_yaml_1_1() {
     let text = "\
@@ -41,7 +41,7 @@ fn keys_anchors_and_documents() {
     assert_eq!(twice.duplicates, ["line 3: key \"a\" already set in map"]);
 }
 
-/// As Go's library reads them.
+/// The expected values come from Go's library.
 #[test]
 fn a_block_ends_as_its_body_does() {
     for (text, expected) in [

@@ -1,4 +1,4 @@
-//! What a text looks like to a reader of YAML 1.1.
+//! Interpretation of a text by a YAML 1.1 parser.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -7,17 +7,17 @@ use regex::Regex;
 
 use crate::scalar;
 
-/// The styles in which a text reads back as it is.
+/// Styles in which a text is parsed back unchanged.
 pub struct Allowed {
-    /// Without quotes.
+    /// Plain style, without quotes.
     pub plain: bool,
-    /// In single quotes.
+    /// Style with single quotes.
     pub single: bool,
-    /// As lines below a `|`.
+    /// Literal style: lines below a `|`.
     pub literal: bool,
 }
 
-/// Looks at every character of a text and at its neighbours.
+/// Checks every character of a text and its neighbors.
 pub fn allowed(text: &str) -> Allowed {
     let bytes = text.as_bytes();
     let is_blank = |at: usize| bytes.get(at).is_none_or(|byte| matches!(byte, b' ' | b'\t'));
@@ -51,7 +51,7 @@ pub fn allowed(text: &str) -> Allowed {
     }
 }
 
-/// What may stand in a document without being escaped.
+/// True for a character that needs no escape in a document.
 fn is_printable(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -59,7 +59,7 @@ fn is_printable(c: char) -> bool {
     )
 }
 
-/// How a character is written in double quotes, where not as itself.
+/// Escape sequence of a character in double quotes; `None` for a character that needs none.
 pub fn escaped(c: char) -> Option<String> {
     let short = match c {
         '\0' => '0',
@@ -97,9 +97,9 @@ static TIMESTAMP: LazyLock<Option<Regex>> = LazyLock::new(|| {
         .ok()
 });
 
-/// Whether a plain scalar of these words is a string.
+/// True if a plain scalar with this text is a string.
 pub fn resolves_to_text(text: &str) -> bool {
-    // A float that JSON cannot say is none either.
+    // A float that JSON cannot express is not a string either.
     let is_string = scalar::resolve(text).is_some_and(|value| value.is_string());
     let is_number = |pattern: &Option<Regex>| pattern.as_ref().is_none_or(|it| it.is_match(text));
     is_string && text != "<<" && !is_number(&SEXAGESIMAL) && !is_date(text)
@@ -119,7 +119,8 @@ fn is_date(text: &str) -> bool {
     part(2).is_some_and(|day| (1..=days).contains(&day))
 }
 
-/// Numbers within keys are compared as numbers, letters come after all else.
+/// Orders keys naturally: digits in keys are compared as numbers, and letters come after all other
+/// characters.
 pub fn natural_order(a: &str, b: &str) -> Ordering {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let number = |text: &[char], from: usize| {
@@ -140,7 +141,7 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
             (false, false) => {}
         }
         let ((value_a, end_a), (value_b, end_b)) = (number(&a, at), number(&b, at));
-        // Zeros within a number count, leading ones do not.
+        // Zeros within a number count; leading zeros do not.
         let mut is_within = false;
         if a[at] == '0' || b[at] == '0' {
             let before = a[..at].iter().rev().take_while(|c| c.is_ascii_digit());
@@ -153,10 +154,10 @@ pub fn natural_order(a: &str, b: &str) -> Ordering {
     a.len().cmp(&b.len())
 }
 
-/// From this power of ten on, a float has an exponent.
+/// Power of ten from which on a float is written with an exponent.
 const LARGE_POWER: i32 = 6;
 
-/// A float as Go's `%g` writes it.
+/// Formats a float as Go's `%g` does.
 pub fn float(number: f64) -> String {
     let text = format!("{number:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
