@@ -1,4 +1,4 @@
-//! Whether a schema may be admitted: structural, its keywords well used, its defaults valid.
+//! Admission of a schema: it must be structural, with valid keywords and valid defaults.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::prune::{META_FIELDS, prune_default};
 use crate::rules::RuleTree;
 use crate::{fault, keyword, object_meta, rules, structural, validate};
 
-/// Everything wrong with the `openAPIV3Schema` that stands at `path` of its definition.
+/// All mistakes in the `openAPIV3Schema` at `path` of its definition.
 pub fn check_structural(source: &Value, path: &str) -> Vec<FieldError> {
     let schema = match Schema::parse(source) {
         Ok(schema) => schema,
         Err(error) => return vec![FieldError::invalid(path, &"".into(), error.to_string())],
     };
     let root = schema.root();
-    // What has no structural form at all is told of by its keywords.
+    // A schema without structural form is reported by its keywords only.
     let has_form =
         !root_or_below(root, &|node| !node.unsupported.is_empty() || node.refuses_unknown);
     let mut errors = Vec::new();
@@ -50,15 +50,15 @@ fn root_or_below(node: &Node, holds: &dyn Fn(&Node) -> bool) -> bool {
             .any(|below| root_or_below(below, holds))
 }
 
-/// Where in a schema a default stands.
+/// Position of a default in a schema.
 #[derive(Clone, Copy)]
 struct Spot {
     is_root: bool,
-    /// In the type or metadata of an object, which have fields beside those the schema names.
+    /// True in the type or metadata of an object, which have fields that the schema does not name.
     inside_meta: bool,
 }
 
-/// Each default must be a value of its own schema (apiextensions `defaulting/validation.go`).
+/// Checks that each default is valid for its own schema (apiextensions `defaulting/validation.go`).
 fn check_defaults(node: &Node, spot: Spot, path: &str, errors: &mut Vec<FieldError>) {
     let inside_meta = spot.inside_meta && !node.embedded;
     let spot = Spot { inside_meta, ..spot };
@@ -66,7 +66,7 @@ fn check_defaults(node: &Node, spot: Spot, path: &str, errors: &mut Vec<FieldErr
         check_default(node, spot, default, &format!("{path}.default"), errors);
     }
     let below = Spot { is_root: false, inside_meta };
-    // Defaults below additionalProperties are not looked at upstream either.
+    // Upstream does not check defaults below additionalProperties either.
     if let Some(items) = node.items() {
         check_defaults(items, below, &format!("{path}.items"), errors);
     }
@@ -99,7 +99,7 @@ fn check_default(
     if found.is_empty()
         && let Some(tree) = RuleTree::of(node)
     {
-        // A default is introduced as well as kept: rules see it with itself as the old value.
+        // A default is both new and kept: rules receive it also as the old value.
         found = rules::check(&tree, node, default, Some(default), path).errors;
         if found.is_empty() {
             found = rules::check(&tree, node, default, None, path).errors;

@@ -1,6 +1,6 @@
 //! `allOf`, `anyOf`, `oneOf` and `not` (kube-openapi `validate/schema_props.go`).
 //!
-//! Ratcheting does not reach into alternatives: they are always checked as on create.
+//! Alternatives are always checked as on create; ratcheting does not apply to them.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn broken(path: &str, words: &str) -> Fault {
     Fault::nowhere(format!("{} {words}", go_text::quoted(path)))
 }
 
-/// Of several failures, the one where most checks held tells most.
+/// Keeps the failed alternative with the most passed checks, because its message helps most.
 fn keep_best(best: &mut Option<Outcome>, failed: Outcome) {
     if best.as_ref().is_none_or(|best| failed.held > best.held) {
         *best = Some(failed);

@@ -1,6 +1,7 @@
-//! Which old value a new one is the successor of (apiserver `pkg/cel/common/equality.go`).
+//! Correlation of new values with old ones (apiserver `pkg/cel/common/equality.go`).
 //!
-//! Fields correlate by name, items of lists of type map by their keys, nothing else does.
+//! Fields correlate by name, and items of lists of type map by their keys. Other values do not
+//! correlate.
 
 use std::collections::HashMap;
 
@@ -8,14 +9,14 @@ use serde_json::{Map, Value};
 
 use crate::node::{ListType, Node};
 
-/// The old items of a list of type map, by their keys.
+/// Old items of a list of type map, by their keys.
 pub(crate) struct OldItems<'a> {
     keys: &'a [String],
     by_key: HashMap<String, &'a Value>,
 }
 
 impl<'a> OldItems<'a> {
-    /// None where the list's items do not correlate.
+    /// Indexes the old items; `None` if the items of the list do not correlate.
     pub fn of(node: &'a Node, old: Option<&'a Value>) -> Option<Self> {
         let old = old?.as_array()?;
         let keys = node.list_map_keys();
@@ -31,20 +32,20 @@ impl<'a> OldItems<'a> {
         Some(Self { keys, by_key })
     }
 
-    /// The old item with the keys of `item`.
+    /// Old item with the keys of `item`.
     pub fn get(&self, item: &Value) -> Option<&'a Value> {
         let key = composite_key(self.keys, item.as_object()?)?;
         self.by_key.get(&key).copied()
     }
 }
 
-/// None where a key is absent or no scalar.
+/// Text of all keys; `None` if a key is absent or not a scalar.
 fn composite_key(keys: &[String], item: &Map<String, Value>) -> Option<String> {
     let mut composite = String::new();
     for key in keys {
         match item.get(key)? {
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
-            // The JSON form tells 1 from 1.0, true from "true".
+            // The JSON form distinguishes 1 from 1.0, and true from "true".
             scalar => composite.push_str(&scalar.to_string()),
         }
         composite.push('\0');
@@ -52,13 +53,13 @@ fn composite_key(keys: &[String], item: &Map<String, Value>) -> Option<String> {
     Some(composite)
 }
 
-/// The old value of the field `name`. None too where no schema says what the field is.
+/// Old value of the field `name`; `None` also if no schema describes the field.
 pub(crate) fn old_field<'a>(node: &Node, name: &str, old: Option<&'a Value>) -> Option<&'a Value> {
     node.child(name)?;
     old?.as_object()?.get(name)
 }
 
-/// Whether a value is unchanged: items of lists of type map may have moved.
+/// True if a value is unchanged; items of lists of type map may have another order.
 pub(crate) fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Array(new_items), Value::Array(old_items)) => {

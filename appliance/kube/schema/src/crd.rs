@@ -1,9 +1,8 @@
-//! CustomResourceDefinitions: reading one, checking it as apiextensions-apiserver does
-//! (`pkg/apis/apiextensions/{v1/defaults,validation/validation}.go`), and filling in its defaults.
+//! CustomResourceDefinitions: parsing, defaults, and the checks of apiextensions-apiserver
+//! (`pkg/apis/apiextensions/{v1/defaults,validation/validation}.go`).
 //!
 //! Enter at [`CustomResourceDefinition::parse`], after [`prune`](fn@prune), [`default`] and
-//! [`check`]. Conversion by
-//! webhook is refused: nothing here calls out.
+//! [`check`]. Conversion by webhook is rejected, because this crate sends no requests.
 
 mod check;
 mod column;
@@ -24,130 +23,130 @@ pub use format::warnings;
 pub use shape::prune;
 pub use update::check_update;
 
-/// The most versions one definition may have.
+/// Maximum number of versions in one definition.
 pub const MAX_VERSIONS: usize = 32;
 
-/// The most selectable fields of one version, as upstream.
+/// Maximum number of selectable fields of one version, as upstream.
 pub const MAX_SELECTABLE_FIELDS: usize = 8;
 
-/// The finalizer under which the instances of a deleted definition are removed.
+/// Finalizer that stays until the instances of a deleted definition are removed.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Why a value is no definition of ours.
+/// Reason why a value is not a valid definition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
-    /// A field is absent or of another type.
+    /// A field is absent or has another type.
     #[error("reading the definition: {0} must be {1}")]
     Field(String, &'static str),
-    /// The schema of a version does not parse.
+    /// The schema of a version is invalid.
     #[error("reading the definition: version {version}: {source}")]
     Schema {
-        /// The version's name.
+        /// Name of the version.
         version: String,
-        /// What is wrong with its schema.
+        /// Reason why the schema is invalid.
         source: SchemaError,
     },
 }
 
-/// Where objects of a kind live.
+/// Scope of a kind's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// In a namespace.
+    /// Each object belongs to a namespace.
     Namespaced,
-    /// Beside the namespaces.
+    /// The objects are cluster-scoped.
     Cluster,
 }
 
-/// What a kind is called.
+/// Names of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
-    /// As in the URL.
+    /// Plural name, as in URLs.
     pub plural: String,
-    /// As kubectl may say it.
+    /// Singular name, accepted by kubectl.
     pub singular: String,
-    /// As in an object.
+    /// Kind, as in `kind` of an object.
     pub kind: String,
-    /// As in a list.
+    /// Kind of a list of these objects.
     pub list_kind: String,
-    /// Abbreviations.
+    /// Abbreviations that kubectl accepts.
     pub short_names: Vec<String>,
-    /// Groups of kinds it belongs to, `all` for one.
+    /// Groups of kinds that the kind belongs to, such as `all`.
     pub categories: Vec<String>,
 }
 
-/// A column of the printed table.
+/// Column of the table that kubectl prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrinterColumn {
-    /// The heading.
+    /// Heading of the column.
     pub name: String,
-    /// `integer`, `number`, `string`, `boolean` or `date`.
+    /// Type of the column: `integer`, `number`, `string`, `boolean` or `date`.
     pub kind: String,
-    /// `int32`, `date-time` and so on; empty for none.
+    /// Format of the type, such as `int32` or `date-time`; empty for none.
     pub format: String,
-    /// What the column tells; empty for none.
+    /// Description of the column; empty for none.
     pub description: String,
-    /// Above 0 the column shows in wide tables only.
+    /// Priority; a column above 0 is shown in wide tables only.
     pub priority: i64,
-    /// Where the cell comes from.
+    /// JSONPath of the cell's value.
     pub json_path: String,
 }
 
-/// Where the scale subresource finds its numbers, as dotted paths.
+/// Dotted paths of the values that the scale subresource uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScalePaths {
-    /// Below `.spec`.
+    /// Path of the desired replicas, below `.spec`.
     pub spec_replicas: String,
-    /// Below `.status`.
+    /// Path of the current replicas, below `.status`.
     pub status_replicas: String,
-    /// Below `.spec` or `.status`, where there is one.
+    /// Path of the label selector, below `.spec` or `.status`.
     pub label_selector: Option<String>,
 }
 
-/// One version of a kind.
+/// Version of a kind.
 #[derive(Debug, Clone)]
 pub struct Version {
-    /// `v1alpha1` and its like.
+    /// Name of the version, such as `v1alpha1`.
     pub name: String,
-    /// Whether requests of this version are answered.
+    /// True if the API serves this version.
     pub served: bool,
-    /// Whether objects are stored in this version.
+    /// True if objects are stored in this version.
     pub storage: bool,
-    /// Whether requests are answered with a warning.
+    /// True if responses carry a deprecation warning.
     pub deprecated: bool,
-    /// The warning, where it is not the usual one.
+    /// Custom deprecation warning, instead of the default one.
     pub deprecation_warning: Option<String>,
-    /// What objects look like.
+    /// Schema of the objects.
     pub schema: Option<Arc<Schema>>,
-    /// Whether the status is written on its own.
+    /// True if the version has a status subresource.
     pub has_status: bool,
-    /// Whether, and from where, replicas are read and written.
+    /// Paths for the scale subresource; `None` without that subresource.
     pub scale: Option<ScalePaths>,
-    /// The columns beside the name; empty for the default ones.
+    /// Table columns after the name; empty for the default columns.
     pub columns: Vec<PrinterColumn>,
-    /// JSONPaths of the fields that field selectors may name.
+    /// JSONPaths of the fields that field selectors may use.
     pub selectable_fields: Vec<String>,
 }
 
-/// A definition that has been read.
+/// Parsed and valid definition.
 #[derive(Debug, Clone)]
 pub struct CustomResourceDefinition {
-    /// `metadata.name`: the plural, a dot, the group.
+    /// Value of `metadata.name`: the plural, a dot, the group.
     pub name: String,
-    /// The API group.
+    /// API group of the kind.
     pub group: String,
-    /// Where its objects live.
+    /// Scope of the kind's objects.
     pub scope: Scope,
-    /// What it is called.
+    /// Names of the kind.
     pub names: Names,
-    /// Its versions, in the order written.
+    /// Versions in the order of the definition.
     pub versions: Vec<Version>,
-    /// Versions in which objects may lie in the store.
+    /// Versions in which stored objects may exist.
     pub stored_versions: Vec<String>,
 }
 
 impl CustomResourceDefinition {
-    /// Reads a definition that [`default`] has completed. Fails where [`check`] would too, and
-    /// where fields have other types than a definition's.
+    /// Parses a definition that [`default`] has completed. Fails if [`check`] would fail, or if a
+    /// field has an invalid type.
     pub fn parse(object: &Value) -> Result<Self, DefinitionError> {
         let spec = Fields::of(object, "spec")?;
         let names = spec.below("names")?;
@@ -181,7 +180,7 @@ impl CustomResourceDefinition {
         })
     }
 
-    /// The version objects are stored in.
+    /// Version in which objects are stored.
     pub fn storage_version(&self) -> Option<&Version> {
         self.versions.iter().find(|version| version.storage)
     }
@@ -245,7 +244,7 @@ impl PrinterColumn {
     }
 }
 
-/// Fills in what upstream fills in: the singular and list kind, conversion `None`, and the storage
+/// Sets the same defaults as upstream: singular and list kind, conversion `None`, and the storage
 /// version among the stored ones.
 pub fn default(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
@@ -264,7 +263,7 @@ pub fn default(object: &mut Value) {
     }
 }
 
-/// Adds the storage version to `status.storedVersions`, where it is not among them.
+/// Adds the storage version to `status.storedVersions`, if it is missing there.
 pub fn remember_storage_version(object: &mut Value) {
     let versions = object.pointer("/spec/versions").and_then(Value::as_array);
     let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
@@ -281,7 +280,7 @@ pub fn remember_storage_version(object: &mut Value) {
     }
 }
 
-/// The fields of one object of the definition, and where it stands.
+/// Fields of one object in the definition, with the object's path.
 struct Fields<'a> {
     map: &'a Map<String, Value>,
     path: String,
@@ -305,7 +304,7 @@ impl<'a> Fields<'a> {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// An absent object reads as an empty one.
+    /// Fields of the object `name`; an absent object counts as empty.
     fn below(&self, name: &str) -> Result<Fields<'a>, DefinitionError> {
         let path = self.place(name);
         match self.map.get(name) {

@@ -1,24 +1,24 @@
-//! Filling in defaults (apiextensions `schema/defaulting/{algorithm,prunenulls}.go`).
+//! Setting of defaults (apiextensions `schema/defaulting/{algorithm,prunenulls}.go`).
 
 use serde_json::Value;
 
 use crate::node::{Node, Schema};
 use crate::object_meta;
 
-/// The most bytes of JSON that defaults add to one object: whatever gets more is larger than any
-/// object may be, so that it is refused for its size.
+/// Maximum number of JSON bytes that defaults add to one object. An object with more exceeds the
+/// maximum object size and is rejected for it.
 const MAX_DEFAULTS_BYTES: usize = 4 * 1024 * 1024;
 
 impl Schema {
-    /// Drops nulls of fields that are not nullable and have no default, then gives absent and
-    /// null fields their defaults.
+    /// Removes nulls of fields that are not nullable and have no default. Then sets the defaults of
+    /// absent and null fields.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(&self.root));
         self.fill_in(object);
     }
 
-    /// Gives absent and null fields their defaults. What metadata does not have is not taken from a
-    /// default either.
+    /// Sets the defaults of absent and null fields. Fields that metadata does not have are removed
+    /// from defaults too.
     pub fn fill_in(&self, object: &mut Value) {
         Filling { left: MAX_DEFAULTS_BYTES }.fill(object, &self.root);
         if self.embeds {
@@ -69,12 +69,12 @@ fn drop_nulls(value: &mut Value, node: Option<&Node>) {
 }
 
 struct Filling {
-    /// How many bytes may still be added.
+    /// Remaining number of bytes that may be added.
     left: usize,
 }
 
 impl Filling {
-    /// None where there is no default, or no more room for it.
+    /// Default of a field; `None` without default, or if the default exceeds the remaining bytes.
     fn default_of(&mut self, node: &Node, name: &str) -> Option<Value> {
         let default = node.default.as_ref()?;
         let bytes = name.len() + default.to_string().len();

@@ -1,13 +1,13 @@
-//! What is wrong with a value while its place in the object is not known yet.
+//! Mistakes in a value whose path in the object is not known yet.
 
 use serde_json::Value;
 
 use crate::field_error::{FieldError, MAX_SHOWN_BYTES, NO_PATH, cut};
 
-/// The most mistakes one check reports; what is beyond them would not be read.
+/// Maximum number of mistakes that one check reports; a person would not read more.
 pub(crate) const MAX_ERRORS: usize = 1_000;
 
-/// One mistake before it is known where the value stands in its object.
+/// Mistake without the path of the value in its object.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub message: String,
@@ -16,7 +16,7 @@ pub(crate) struct Fault {
 
 #[derive(Debug, Clone)]
 enum FaultKind {
-    /// Of a combination of schemas: upstream gives it no field.
+    /// Mistake in a combination of schemas: upstream reports it without a field.
     Nowhere,
     At {
         path: String,
@@ -29,7 +29,7 @@ impl Fault {
         Self { message, kind: FaultKind::Nowhere }
     }
 
-    /// `make` is given the path; `words` follow "PATH in body ".
+    /// Mistake at `path`: `make` gets the path, and `words` follow "PATH in body ".
     pub fn at(path: &str, words: &str, make: impl FnOnce(&str) -> FieldError) -> Self {
         let path = cut(path.to_owned(), MAX_SHOWN_BYTES);
         let message = format!("{path} in body {words}");
@@ -57,8 +57,8 @@ impl Fault {
     }
 }
 
-/// What a check came to. The count of checks that held selects, of several alternatives, whose
-/// mistakes are told.
+/// Result of a check. Among several failed alternatives, the number of passed checks decides which
+/// mistakes are reported.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub faults: Vec<Fault>,
@@ -84,7 +84,7 @@ impl Outcome {
         }
     }
 
-    /// Whether nothing more would be told.
+    /// True if the outcome has the maximum number of mistakes.
     pub fn is_full(&self) -> bool {
         self.faults.len() >= MAX_ERRORS
     }
@@ -94,7 +94,7 @@ impl Outcome {
     }
 }
 
-/// Fills in the paths: `prefix` is the field the checked value stands in, empty for the object.
+/// Adds the paths: `prefix` is the field of the checked value, empty for the object.
 pub(crate) fn field_errors(prefix: &str, outcome: Outcome) -> Vec<FieldError> {
     let root = if prefix.is_empty() { NO_PATH } else { prefix };
     let place = |fault: Fault| match fault.kind {

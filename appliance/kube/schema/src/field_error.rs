@@ -1,74 +1,75 @@
-//! What is wrong with one field, in the words of Kubernetes' `field.Error`
-//! (apimachinery `util/validation/field/errors.go`).
+//! Mistake in one field, worded as Kubernetes' `field.Error` (apimachinery
+//! `util/validation/field/errors.go`).
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// The longest value and the longest path that are shown, in bytes.
+/// Maximum length of a shown value and of a shown path, in bytes.
 pub(crate) const MAX_SHOWN_BYTES: usize = 4 * 1024;
 
-/// The longest detail, in bytes: it may show a rule and its mistakes.
+/// Maximum length of the detail, in bytes: the detail may contain a rule and its mistakes.
 const MAX_DETAIL_BYTES: usize = 32 * 1024;
 
-/// What upstream prints for the path of the object itself.
+/// Path of the object itself in upstream's messages.
 pub(crate) const NO_PATH: &str = "<nil>";
 
-/// The kind of mistake.
+/// Kind of a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mistake {
-    /// The field must be there.
+    /// A required field is missing.
     Required,
-    /// The value breaks a rule.
+    /// The value violates a rule.
     Invalid,
-    /// The value is not of the field's type or format.
+    /// The value does not have the field's type or format.
     TypeInvalid,
-    /// The value is not one of a closed set.
+    /// The value is not in the set of allowed values.
     NotSupported,
     /// The field must not be set (now, or by the caller).
     Forbidden,
-    /// The value is there twice where it must be unique.
+    /// A value that must be unique occurs twice.
     Duplicate,
-    /// What the value names is not there.
+    /// The object or field that the value refers to does not exist.
     NotFound,
     /// The value is longer than its limit.
     TooLong,
     /// The list or map has more items than its limit.
     TooMany,
-    /// The mistake is not the caller's.
+    /// The check failed for a reason that the caller did not cause.
     Internal,
 }
 
-/// One wrong field.
+/// Mistake in one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldError {
-    /// What kind of mistake it is.
+    /// Kind of the mistake.
     pub mistake: Mistake,
-    /// Path from the object's root: `spec.interfaces[0].dhcp.mac`.
+    /// Path from the root of the object: `spec.interfaces[0].dhcp.mac`.
     pub field: String,
-    /// The value at fault, where showing it helps.
+    /// Invalid value, if the message shows it.
     pub value: Option<Value>,
-    /// The rule that was broken.
+    /// Rule that the value violates.
     pub detail: String,
 }
 
 impl FieldError {
-    /// The field must be there.
+    /// Error of a missing field.
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Required, field, None, detail)
     }
 
-    /// The value breaks the rule `detail`.
+    /// Error of a value that violates the rule `detail`.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`Self::invalid`], with the value as upstream prints it where that is no JSON of ours.
+    /// Like [`Self::invalid`], with the value in upstream's form, for a value that cannot be shown
+    /// as JSON.
     pub(crate) fn invalid_shown(field: impl Into<String>, shown: &str, detail: &str) -> Self {
         Self::make(Mistake::Invalid, field, None, format!("{shown}: {detail}"))
     }
 
-    /// The value is of another type or format than `detail` says.
+    /// Error of a value whose type or format differs from `detail`.
     pub fn type_invalid(
         field: impl Into<String>,
         value: &Value,
@@ -77,7 +78,7 @@ impl FieldError {
         Self::make(Mistake::TypeInvalid, field, Some(value), detail)
     }
 
-    /// The value is none of `supported`.
+    /// Error of a value outside of `supported`.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
         let listed: Vec<String> = supported.iter().map(|one| go_text::quoted(one)).collect();
         let detail = match listed.is_empty() {
@@ -87,23 +88,23 @@ impl FieldError {
         Self::make(Mistake::NotSupported, field, Some(value), detail)
     }
 
-    /// The field must not be set.
+    /// Error of a field that must not be set.
     pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Forbidden, field, None, detail)
     }
 
-    /// The value stands twice where it must be unique.
+    /// Error of a duplicate value that must be unique.
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         Self::make(Mistake::Duplicate, field, Some(value), "")
     }
 
-    /// The value is longer than `limit` bytes.
+    /// Error of a value longer than `limit` bytes.
     pub fn too_long(field: impl Into<String>, limit: usize) -> Self {
         let unit = if limit == 1 { "byte" } else { "bytes" };
         Self::make(Mistake::TooLong, field, None, format!("may not be more than {limit} {unit}"))
     }
 
-    /// The list or map has `actual` items where `limit` are allowed.
+    /// Error of a list or map with `actual` items, where `limit` are allowed.
     pub fn too_many(field: impl Into<String>, actual: usize, limit: i64) -> Self {
         let unit = if limit == 1 { "item" } else { "items" };
         let detail = match limit < 0 {
@@ -113,7 +114,7 @@ impl FieldError {
         Self::make(Mistake::TooMany, field, Some(&Value::from(actual)), detail)
     }
 
-    /// The check itself failed.
+    /// Error of a check that failed itself.
     pub fn internal(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Internal, field, None, detail)
     }
@@ -132,7 +133,7 @@ impl FieldError {
         }
     }
 
-    /// The word a Status cause names the mistake by.
+    /// Reason in the cause of a Kubernetes Status.
     pub fn reason(&self) -> &'static str {
         match self.mistake {
             Mistake::Required => "FieldValueRequired",
@@ -148,7 +149,7 @@ impl FieldError {
         }
     }
 
-    /// Whether rules in CEL are pointless while this mistake stands.
+    /// True if rules in CEL are not evaluated because of this mistake.
     pub(crate) fn blocks_rules(&self) -> bool {
         matches!(
             self.mistake,
@@ -160,7 +161,7 @@ impl FieldError {
         )
     }
 
-    /// The mistake without the field's name.
+    /// Message without the field's name.
     pub fn body(&self) -> String {
         let head = match self.mistake {
             Mistake::Required => "Required value",
@@ -185,7 +186,7 @@ impl FieldError {
     }
 }
 
-/// The text, cut where it is longer than `limit`.
+/// Text, cut to `limit` bytes.
 pub(crate) fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));
@@ -194,7 +195,7 @@ pub(crate) fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-/// The value, or the beginning of its text where it is too long to be shown.
+/// Value for a message: complete, or the beginning of its text if it is too long.
 fn shown(value: &Value) -> Value {
     let mut left = MAX_SHOWN_BYTES;
     match value {
@@ -209,7 +210,7 @@ fn shown(value: &Value) -> Value {
     }
 }
 
-/// Whether the value has few parts and short texts only.
+/// True if the value fits into the remaining bytes `left`.
 fn is_short(value: &Value, left: &mut usize) -> bool {
     let own = match value {
         Value::String(text) => text.len(),

@@ -3,18 +3,18 @@
 
 use crate::node::Node;
 
-/// A path that leads somewhere.
+/// Path that exists in the schema.
 #[derive(Debug, Clone)]
 pub(crate) struct Resolved<'a> {
-    /// As a field error writes it: `spec.labels[app]`.
+    /// Path in the form of a field error: `spec.labels[app]`.
     pub path: String,
-    /// The first step.
+    /// Name of the path's first step.
     pub first: String,
-    /// What stands there; None inside of a map that lets anything in.
+    /// Schema at the path; `None` inside of a map that allows any value.
     pub node: Option<&'a Node>,
 }
 
-/// Follows `text` from `node` on. With `brackets`, `['…']` may stand for a dot.
+/// Resolves the path `text` from `node`. With `brackets`, `['…']` may replace a dot.
 pub(crate) fn resolve<'a>(
     text: &str,
     node: &'a Node,
@@ -81,7 +81,7 @@ fn unescape(text: &str) -> Result<String, String> {
             out.push(c);
             continue;
         }
-        // A lone backslash at the end stays.
+        // A single backslash at the end is kept.
         let Some(directive) = chars.next() else {
             out.push(c);
             break;
@@ -103,7 +103,7 @@ fn unescape(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Dots and brackets by themselves, quoted strings whole, and what is between.
+/// Tokens of a path: dots and brackets, quoted strings, and the text between them.
 struct Tokens<'a> {
     rest: &'a str,
 }

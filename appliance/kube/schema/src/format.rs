@@ -1,5 +1,5 @@
-//! The string formats that are checked, and how (kube-openapi `pkg/validation/strfmt`,
-//! apiextensions `pkg/apiserver/validation/formats.go`). Every other format is a remark.
+//! String formats that are checked (kube-openapi `pkg/validation/strfmt`, apiextensions
+//! `pkg/apiserver/validation/formats.go`). All other formats are ignored.
 
 mod address;
 mod checksum;
@@ -11,14 +11,14 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The longest hostname, in bytes.
+/// Longest hostname, in bytes.
 const MAX_HOSTNAME: usize = 255;
-/// The longest label of a name, in bytes.
+/// Longest label of a name, in bytes.
 const MAX_LABEL: usize = 63;
-/// The longest `k8s-long-name`, in bytes.
+/// Longest `k8s-long-name`, in bytes.
 const MAX_LONG_NAME: usize = 253;
 
-/// A format that is checked.
+/// String format that is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     BsonObjectId,
@@ -29,7 +29,7 @@ pub(crate) enum Format {
     Ipv6,
     Cidr,
     Mac,
-    /// The version digit, where the format asks for one.
+    /// UUID; with a digit, only UUIDs of that version.
     Uuid(Option<char>),
     Isbn,
     Isbn10,
@@ -48,7 +48,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Dashes in the name do not count: `date-time` is `datetime`.
+    /// Format by name. Dashes in the name are ignored: `date-time` is `datetime`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name.replace('-', "").as_str() {
             "bsonobjectid" => Self::BsonObjectId,
@@ -81,7 +81,7 @@ impl Format {
         })
     }
 
-    /// Whether `text` is of the format.
+    /// True if `text` is valid for the format.
     pub fn accepts(self, text: &str) -> bool {
         match self {
             Self::BsonObjectId => text.len() == 24 && is_hex(text),
@@ -118,7 +118,7 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Symbols and letters of any script, as upstream's hostname pattern allows them.
+/// Symbols and letters of any script, as in upstream's hostname pattern.
 static SYMBOL_OR_LETTER: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"^[\p{S}\p{L}]$").ok());
 static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"^\p{L}$").ok());
@@ -133,7 +133,7 @@ fn is_hostname(text: &str) -> bool {
     }
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches(&SYMBOL_OR_LETTER, c);
     let Some((labels, top)) = text.rsplit_once('.') else {
-        // One label: a dash may stand in the second place only.
+        // A name of one label: only its second character may be a dash.
         let mut chars = text.chars();
         return chars.next().is_some_and(is_part)
             && chars.enumerate().all(|(index, c)| is_part(c) || (index == 0 && c == '-'));
@@ -151,13 +151,13 @@ fn is_short_name(text: &str) -> bool {
     text.len() <= MAX_LABEL && is_name_segment(text)
 }
 
-/// `[a-z0-9]([-a-z0-9]*[a-z0-9])?`
+/// True if the text matches `[a-z0-9]([-a-z0-9]*[a-z0-9])?`.
 fn is_name_segment(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(is_inner)
 }
 
-/// Groups of 8, 4, 4, 4 and 12 hex digits; each dash between them may be missing.
+/// True for groups of 8, 4, 4, 4 and 12 hex digits; each dash between them is optional.
 fn is_uuid(text: &str, version: Option<char>) -> bool {
     let mut rest = text;
     let mut groups = [""; 5];
@@ -179,7 +179,7 @@ fn is_uuid(text: &str, version: Option<char>) -> bool {
     rest.is_empty() && version.is_none_or(|digit| groups[2].starts_with(digit)) && variant_fits
 }
 
-/// `ddd-dd-dddd`, with dashes or spaces.
+/// True for `ddd-dd-dddd`, with dashes or spaces.
 fn is_ssn(text: &str) -> bool {
     let fits = |(index, byte): (usize, u8)| match index {
         3 | 6 => matches!(byte, b'-' | b' '),
@@ -188,7 +188,7 @@ fn is_ssn(text: &str) -> bool {
     text.len() == 11 && text.bytes().enumerate().all(fits)
 }
 
-/// `rgb(r, g, b)`, each from 0 to 255 without leading zeros.
+/// True for `rgb(r, g, b)`, each number from 0 to 255 without leading zeros.
 fn is_rgb_color(text: &str) -> bool {
     let inner = text.strip_prefix("rgb(").and_then(|text| text.strip_suffix(')'));
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
@@ -200,7 +200,7 @@ fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_shade))
 }
 
-/// Standard base64 with padding; never empty, as in upstream's pattern.
+/// True for standard base64 with padding; never for an empty text, as in upstream's pattern.
 fn is_base64(text: &str) -> bool {
     let data = text.trim_end_matches('=');
     let padding = text.len() - data.len();

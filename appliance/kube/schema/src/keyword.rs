@@ -1,4 +1,4 @@
-//! What the keywords of a schema may say (apiextensions `apis/apiextensions/validation`:
+//! Checks of a schema's keywords (apiextensions `apis/apiextensions/validation`:
 //! `ValidateCustomResourceDefinitionOpenAPISchema`).
 
 use std::collections::HashSet;
@@ -10,23 +10,23 @@ use crate::node::{Additional, Node, Rule};
 use crate::prune::META_FIELDS;
 use crate::structural::property;
 
-/// The types OpenAPI v3 knows.
+/// Types of OpenAPI v3.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Why a failing rule may say the object is refused.
+/// Reasons that a rule may set for its failure.
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What holds below a certain schema.
+/// Restrictions that a schema sets for the schemas below it.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
-    /// Why no default may stand here.
+    /// Reason why defaults are forbidden here.
     no_defaults: Option<&'a str>,
-    /// Inside of the type or metadata of an object.
+    /// True inside of the type or metadata of an object.
     inside_meta: bool,
 }
 
-/// Every keyword of the schema at `path` that may not be, or not so.
+/// Mistakes in the keywords of the schema at `path`: forbidden keywords and invalid values.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let scope = Scope { no_defaults: None, inside_meta: false };
@@ -122,14 +122,14 @@ fn check_additional(node: &Node, path: &str, scope: Scope<'_>, errors: &mut Vec<
     if let Additional::Of(below) = additional {
         let mut inner = scope;
         if scope.inside_meta {
-            // Pruning such a default without a value at hand would be ambiguous.
+            // Pruning of such a default without a value would be ambiguous.
             inner.no_defaults = Some("inside additionalProperties applying to object metadata");
         }
         check_node(below, &place, inner, false, errors);
     }
 }
 
-/// `type` must be `wanted` where `extension` is there.
+/// Checks that `type` is `wanted` if `extension` is present.
 fn check_type_of(
     node: &Node,
     path: &str,
@@ -164,7 +164,7 @@ fn check_list_type(node: &Node, path: &str, errors: &mut Vec<FieldError>) {
         && let Some(items) = node.items()
     {
         let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
-        // Upstream shows the list type in both cases.
+        // Upstream prints the list type in both cases.
         let shown = items.list_type.as_deref().map_or(Value::Null, Value::from);
         let is_atomic = |kind: &Option<String>| kind.as_deref() == Some("atomic");
         if items.kind == "array" && items.list_type.is_some() && !is_atomic(&items.list_type) {
@@ -233,7 +233,7 @@ fn check_list_keys(node: &Node, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The keys of a list of type map are there in every item, and no item is null.
+/// Checks that the keys of a list of type map are present in every item, and that no item is null.
 fn check_key_presence(node: &Node, path: &str, errors: &mut Vec<FieldError>) {
     let Some((list_type, items)) = node.list_type.as_deref().zip(node.items()) else { return };
     if !matches!(list_type, "set" | "map") {

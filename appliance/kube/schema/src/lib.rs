@@ -1,13 +1,14 @@
-//! Structural schemas: what a kind's fields are, and what follows from it.
+//! Structural schemas: the fields of a kind, with validation, pruning and defaults.
 //!
-//! A CustomResourceDefinition's `openAPIV3Schema` is parsed once ([`Schema::parse`]); the tree then
-//! validates, prunes and defaults objects in the words of apiextensions-apiserver, and tells
-//! OpenAPI, structured merge and tables what they need to know ([`Node`]).
+//! A CustomResourceDefinition's `openAPIV3Schema` is parsed once ([`Schema::parse`]). The tree then
+//! validates, prunes and defaults objects with the messages of apiextensions-apiserver. OpenAPI,
+//! structured merge and tables read their data from it ([`Node`]).
 //!
-//! Never: does I/O, knows a kind, reads a clock. Everything is a pure function of its arguments,
-//! bounded by the limits named where they stand, so that it may be fed foreign bytes.
+//! Never does I/O, has rules for a particular kind, or reads a clock. Every function is pure.
+//! Limits on the input are constants next to the code that enforces them, so untrusted bytes are
+//! accepted.
 //!
-//! Enter at [`Schema`].
+//! Enter at [`Schema`], the parsed form of a schema.
 
 mod admission;
 mod combine;

@@ -8,7 +8,7 @@ use crate::fault::MAX_ERRORS;
 use crate::field_error::FieldError;
 use crate::node::{ListType, Node};
 
-/// Appends the duplicates of `new`, unless `old` had duplicates already.
+/// Appends errors for the duplicates of `new`, unless `old` had duplicates already.
 pub(crate) fn check_changed(
     root: &Node,
     new: &Value,
@@ -47,7 +47,7 @@ fn check(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
             }
         }
         Value::Object(map) => {
-            // Upstream looks at a named property through both schemas.
+            // Upstream checks a named property with both schemas.
             for (name, value) in map {
                 if let Some(below) = node.additional_node() {
                     check(below, &format!("{path}[{name}]"), value, errors);
@@ -65,7 +65,8 @@ fn check(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Blames `shown[i]` for each second appearance of `keys[i]`, and only the second.
+/// Adds an error with `shown[i]` for the second occurrence of `keys[i]`; further occurrences are
+/// not reported.
 fn check_set(path: &str, keys: &[Value], shown: &[Value], errors: &mut Vec<FieldError>) {
     let mut seen: HashMap<&Value, usize> = HashMap::with_capacity(keys.len());
     for (index, (key, shown)) in keys.iter().zip(shown).enumerate() {

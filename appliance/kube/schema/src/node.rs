@@ -1,4 +1,4 @@
-//! The tree a schema is parsed into, and how others read it.
+//! Parsed schema as a tree, and the read access for other crates.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::parse::{self, SchemaError};
 use crate::pattern::Pattern;
 use crate::rules::RuleTree;
 
-/// A parsed schema of one version of a kind.
+/// Parsed schema of one version of a kind.
 #[derive(Debug, Clone)]
 pub struct Schema {
     source: Value,
     pub(crate) root: Node,
     pub(crate) rules: Option<RuleTree>,
-    /// Whether objects lie within the object.
+    /// True if the schema contains embedded resources.
     pub(crate) embeds: bool,
 }
 
 impl Schema {
-    /// Parses an `openAPIV3Schema`. Fails where the value has no JSON Schema shape or is over a
-    /// limit; whether it is *structural* is `check_structural`'s question.
+    /// Parses an `openAPIV3Schema`. Fails if the value does not have the structure of a JSON Schema
+    /// or exceeds a limit. `check_structural` checks if the schema is *structural*.
     pub fn parse(source: &Value) -> Result<Self, SchemaError> {
         let root = parse::root(source)?;
         let rules = RuleTree::of(&root);
@@ -29,55 +29,55 @@ impl Schema {
         Ok(Self { source: source.clone(), root, rules, embeds })
     }
 
-    /// The JSON the schema was parsed from, unchanged.
+    /// JSON source of the schema, unchanged.
     pub fn source(&self) -> &Value {
         &self.source
     }
 
-    /// The schema of the object itself.
+    /// Schema of the object itself.
     pub fn root(&self) -> &Node {
         &self.root
     }
 }
 
-/// What may stand beside the named properties of an object.
+/// Rule for the properties of an object that have no name in the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Additional {
-    /// Anything (`true`) or nothing (`false`).
+    /// Any value (`true`) or no value (`false`).
     Any(bool),
     /// Values of this schema.
     Of(Box<Node>),
 }
 
-/// How the items of a list are told apart (`x-kubernetes-list-type`).
+/// Identity of the items of a list (`x-kubernetes-list-type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListType {
     /// The list is one value.
     Atomic,
     /// Items are unique scalars.
     Set,
-    /// Items are objects told apart by their keys.
+    /// Items are objects, identified by their keys.
     Map,
 }
 
-/// One rule of `x-kubernetes-validations`, as it is written.
+/// Rule of `x-kubernetes-validations` in source form.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rule {
-    /// The CEL expression.
+    /// Rule as a CEL expression.
     pub rule: String,
-    /// What to say when it does not hold.
+    /// Message for a value that violates the rule.
     pub message: String,
-    /// A CEL expression for what to say.
+    /// CEL expression that computes the message.
     pub message_expression: String,
-    /// `FieldValueInvalid` and its like; empty for the default.
+    /// Reason, such as `FieldValueInvalid`; empty for the default.
     pub reason: String,
-    /// JSONPath of the field to blame, relative to where the rule stands.
+    /// JSONPath of the field that the error reports, relative to the rule's schema.
     pub field_path: String,
-    /// `oldSelf` is an optional, and the rule runs on create too.
+    /// True if `oldSelf` is an optional and the rule runs on create too.
     pub optional_old_self: Option<bool>,
 }
 
-/// One level of a schema.
+/// Schema of one value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Node {
     pub(crate) kind: String,
@@ -102,17 +102,17 @@ pub struct Node {
     pub(crate) list_map_keys: Vec<String>,
     pub(crate) map_type: Option<String>,
     pub(crate) rules: Vec<Rule>,
-    /// Keywords of JSON Schema that are there and must not be.
+    /// Keywords of JSON Schema that are present but not allowed.
     pub(crate) unsupported: Vec<&'static str>,
-    /// `x-kubernetes-preserve-unknown-fields` is there and false.
+    /// True if `x-kubernetes-preserve-unknown-fields` is set to false.
     pub(crate) refuses_unknown: bool,
 }
 
-/// The value validations that are one number, word or flag.
+/// Value validations that are one number, word or flag.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Limits {
     pub format: Option<Format>,
-    /// The format's name as written, known or not.
+    /// Name of the format in source form, known or not.
     pub format_name: String,
     pub maximum: Option<f64>,
     pub exclusive_maximum: bool,
@@ -130,37 +130,37 @@ pub(crate) struct Limits {
 }
 
 impl Node {
-    /// `object`, `array`, `string`, `integer`, `number`, `boolean`, or empty where none is named.
+    /// Type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty without a type.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// The description, empty where there is none.
+    /// Description; empty without one.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// Whether null is a value of the field.
+    /// True if the field may be null.
     pub fn nullable(&self) -> bool {
         self.nullable
     }
 
-    /// The value an absent field takes.
+    /// Default of an absent field.
     pub fn default_value(&self) -> Option<&Value> {
         self.default.as_ref()
     }
 
-    /// The named properties, sorted by name.
+    /// Named properties, sorted by name.
     pub fn properties(&self) -> &BTreeMap<String, Node> {
         &self.properties
     }
 
-    /// What may stand beside the named properties.
+    /// Rule for properties without a name in the schema.
     pub fn additional(&self) -> Option<&Additional> {
         self.additional.as_ref()
     }
 
-    /// The schema of `additionalProperties`, where it is one.
+    /// Schema of `additionalProperties`, if it is a schema.
     pub fn additional_node(&self) -> Option<&Node> {
         match &self.additional {
             Some(Additional::Of(node)) => Some(node),
@@ -168,48 +168,50 @@ impl Node {
         }
     }
 
-    /// The schema of a list's items.
+    /// Schema of a list's items.
     pub fn items(&self) -> Option<&Node> {
         self.items.as_deref()
     }
 
-    /// The schema of the field `name`: its own, or that of `additionalProperties`.
+    /// Schema of the field `name`: its own, or that of `additionalProperties`.
     pub fn child(&self, name: &str) -> Option<&Node> {
         self.properties.get(name).or_else(|| self.additional_node())
     }
 
-    /// The schema at a path of property names, through objects only.
+    /// Schema at a path of property names, through objects only.
     pub fn at(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, name| node.child(name))
     }
 
-    /// The fields that must be there.
+    /// Names of the required fields.
     pub fn required(&self) -> &[String] {
         &self.required
     }
 
-    /// The `format` as written, known or not; empty where there is none.
+    /// Value of `format`, known or not; empty without one.
     pub fn format(&self) -> &str {
         &self.limits.format_name
     }
 
-    /// Whether the value is a whole Kubernetes object with type and metadata of its own.
+    /// True if the value is an embedded resource: a whole Kubernetes object with its own type and
+    /// metadata.
     pub fn is_embedded_resource(&self) -> bool {
         self.embedded
     }
 
-    /// Whether a whole object lies here or below. No deeper than a schema may be.
+    /// True if the value or a value below it is an embedded resource. The recursion is limited by
+    /// [`crate::MAX_SCHEMA_DEPTH`].
     fn embeds(&self) -> bool {
         let below = self.properties.values().chain(self.items()).chain(self.additional_node());
         self.embedded || below.into_iter().any(Self::embeds)
     }
 
-    /// Whether the value is an integer or a string.
+    /// True if the value may be an integer or a string.
     pub fn is_int_or_string(&self) -> bool {
         self.int_or_string
     }
 
-    /// How list items are told apart; none is upstream's default, atomic.
+    /// Identity of list items; `None` means upstream's default, atomic.
     pub fn list_type(&self) -> Option<ListType> {
         match self.list_type.as_deref() {
             Some("atomic") => Some(ListType::Atomic),
@@ -219,17 +221,17 @@ impl Node {
         }
     }
 
-    /// The fields that tell the items of a list of type map apart.
+    /// Key fields of the items in a list of type map.
     pub fn list_map_keys(&self) -> &[String] {
         &self.list_map_keys
     }
 
-    /// The rules in CEL, as written.
+    /// Rules in CEL, in source form.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// The types a value may have, as upstream's messages join them.
+    /// Types of a value as in upstream's messages.
     pub(crate) fn type_words(&self) -> &str {
         if self.int_or_string { "integer,string" } else { &self.kind }
     }

@@ -1,4 +1,4 @@
-//! Bounds of numbers, with Go's conversions: an integer is compared with the bound's integer part
+//! Limits of numbers, with Go's conversions: an integer is compared with the limit's integer part
 //! (kube-openapi `validate/values.go`, go-openapi swag `convert.go`).
 
 use serde_json::{Number, Value};
@@ -6,13 +6,13 @@ use serde_json::{Number, Value};
 use crate::fault::{Fault, Outcome};
 use crate::node::Node;
 
-/// The largest integer a float64 tells from its neighbours.
+/// Largest integer that a float64 distinguishes from its neighbors.
 const MAX_JSON_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// How far from an integer, relatively, a float may be to count as one.
+/// Maximum relative distance between a float and an integer for the float to count as that integer.
 const EPSILON: f64 = 1e-9;
 
-/// Writes floats that are integers as integers, as Go's encoder does: `2.0` is stored as `2`.
+/// Converts floats with integer values to integers, as Go's encoder does: `2.0` is stored as `2`.
 pub fn canonical_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if !number.is_i64() => {
@@ -27,7 +27,7 @@ pub fn canonical_numbers(value: &mut Value) {
     }
 }
 
-/// Whether a float is an integer in JSON's eyes.
+/// True if a float counts as an integer in JSON.
 pub(crate) fn is_json_integer(number: f64) -> bool {
     if !number.is_finite() || number.abs() > MAX_JSON_INTEGER {
         return false;
@@ -36,14 +36,14 @@ pub(crate) fn is_json_integer(number: f64) -> bool {
     if number == truncated {
         return true;
     }
-    // Go truncates through an unsigned integer, so what is below one has no relative distance.
+    // Go truncates through an unsigned integer, so values below one have no relative distance.
     if number < 1.0 {
         return false;
     }
     (number - truncated).abs() / (number.abs() + truncated.abs()) < EPSILON
 }
 
-/// Whether `value`, converted to the kind of number `one` is, equals it.
+/// True if `value`, converted to the number type of `one`, equals it.
 pub(crate) fn same_converted(one: &Number, value: &Number) -> bool {
     match (one.as_i64(), value.as_i64()) {
         (Some(one), Some(value)) => one == value,
@@ -52,7 +52,7 @@ pub(crate) fn same_converted(one: &Number, value: &Number) -> bool {
     }
 }
 
-/// Go's conversion of a float64 to an int64, saturating where Go leaves it open.
+/// Converts a float64 to an int64 as Go does; saturates where Go's result is undefined.
 #[expect(clippy::cast_possible_truncation, reason = "the conversion is the point")]
 fn truncate(number: f64) -> i64 {
     number as i64

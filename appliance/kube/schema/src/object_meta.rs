@@ -1,4 +1,4 @@
-//! Embedded resources: values that are whole Kubernetes objects, and so have type and metadata
+//! Embedded resources: values that are whole Kubernetes objects with type and metadata
 //! (apiextensions `schema/objectmeta`, apimachinery `pkg/api/validation/objectmeta.go`).
 
 mod check;
@@ -14,7 +14,7 @@ use crate::prune;
 
 pub(crate) use check::{check_at, check_below};
 
-/// The shape of `metav1.ObjectMeta`.
+/// Schema of metadata (`metav1.ObjectMeta`).
 static SHAPE: LazyLock<Option<Node>> = LazyLock::new(|| parse::root(&shape()).ok());
 
 fn shape() -> Value {
@@ -39,20 +39,20 @@ fn shape() -> Value {
 }
 
 impl Schema {
-    /// The first embedded resource whose type or metadata cannot be read at all. Upstream refuses
-    /// such an object while decoding it, with 400.
+    /// Error of the first embedded resource whose type or metadata cannot be decoded. Upstream
+    /// rejects such an object while decoding it, with HTTP status 400.
     pub fn malformed(&self, object: &Value) -> Option<FieldError> {
         malformed_below(&self.root, "", object)
     }
 }
 
-/// Drops what metadata does not have, at `path`, and tells it: `unknown field "metadata.x"`.
-/// Empty fields go untold, as in Go's encoding.
+/// Removes unknown fields of metadata at `path` and reports them: `unknown field "metadata.x"`.
+/// Empty fields are removed without a report, as in Go's encoding.
 pub fn prune_metadata(metadata: &mut Value, path: &str) -> Vec<String> {
     prune::words(clean(metadata, path))
 }
 
-/// Like [`prune_metadata`], with the bare paths.
+/// Like [`prune_metadata`], but returns the plain paths.
 pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
     let Some(shape) = SHAPE.as_ref() else { return Vec::new() };
     let dropped = prune::dropped(metadata, shape, path);
@@ -67,7 +67,7 @@ pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
     dropped
 }
 
-/// What Go's decoder says of an object's own metadata when a field of it is of another type.
+/// Message of Go's decoder for metadata with a field of another type.
 pub fn metadata_misfit(metadata: &Value) -> Option<String> {
     let (field, found, wanted) = misfit(SHAPE.as_ref()?, "ObjectMeta", metadata)?;
     Some(unmarshal_words(&field, found, wanted))
@@ -132,7 +132,8 @@ fn malformed_field(map: &Map<String, Value>, path: &str, name: &str) -> Option<F
     }
 }
 
-/// The first value of another type than its field: the field in Go's words, and both types.
+/// First value of another type than its field: the field in Go's notation, the found and the
+/// expected type.
 fn misfit(node: &Node, field: &str, value: &Value) -> Option<(String, &'static str, &'static str)> {
     let fits = match (node.kind(), value) {
         (_, Value::Null) => return None,

@@ -1,4 +1,4 @@
-//! JSON Schema to [`Node`], bounded in bytes, nodes and depth.
+//! Parser of JSON Schema to [`Node`], with limits on bytes, nodes and depth.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,56 +8,56 @@ use crate::format::Format;
 use crate::node::{Additional, Limits, Node, Rule};
 use crate::pattern::Pattern;
 
-/// The most bytes of JSON one schema may be; the largest in Cluster API is 0.7 MB.
+/// Maximum size of one schema in bytes of JSON; the largest in Cluster API has 0.7 MB.
 pub const MAX_SCHEMA_BYTES: usize = 2 * 1024 * 1024;
 
-/// The most levels a schema may nest. Every walk recurses at most this deep.
+/// Maximum depth of a schema. It also limits the recursion of every walk.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// The most levels, fields and alternatives of one schema.
+/// Maximum number of nodes in one schema: levels, fields and alternatives.
 pub const MAX_SCHEMA_NODES: usize = 50_000;
 
-/// The most memory the compiled patterns of one schema may take, in bytes.
+/// Maximum memory of all compiled patterns of one schema, in bytes.
 const MAX_PATTERNS_BYTES: usize = 32 * 1024 * 1024;
 
-/// The most rules in CEL of one schema.
+/// Maximum number of CEL rules in one schema.
 const MAX_RULES: usize = 2_000;
 
-/// The most bytes all rules of one schema, and what makes their messages, may be.
+/// Maximum size of all rules of one schema and their message expressions, in bytes.
 const MAX_RULES_BYTES: usize = 256 * 1024;
 
-/// Why a value is no schema.
+/// Reason why a value is not a valid schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
-    /// A keyword has a value of another type than JSON Schema gives it.
+    /// A keyword has a value of another type than JSON Schema requires.
     #[error("parsing the schema: {path}.{keyword} must be {wanted}")]
     Keyword {
-        /// Where in the schema, from its root; empty for the root.
+        /// Path from the root of the schema; empty for the root.
         path: String,
-        /// The keyword at fault.
+        /// Keyword with the invalid value.
         keyword: &'static str,
-        /// What it should have been.
+        /// Expected type of the value.
         wanted: &'static str,
     },
-    /// Something that is no schema stands where one must.
+    /// A schema is required, but the value is not an object.
     #[error("parsing the schema: {path} must be an object")]
     NoObject {
-        /// Where in the schema.
+        /// Path from the root of the schema.
         path: String,
     },
     /// The schema nests deeper than [`MAX_SCHEMA_DEPTH`].
     #[error("parsing the schema: {path} is nested deeper than {MAX_SCHEMA_DEPTH} levels")]
     TooDeep {
-        /// Where in the schema.
+        /// Path from the root of the schema.
         path: String,
     },
     /// The schema has more nodes than [`MAX_SCHEMA_NODES`].
     #[error("parsing the schema: it has more than {MAX_SCHEMA_NODES} nodes")]
     TooManyNodes,
-    /// The schema's patterns take too much memory.
+    /// The compiled patterns take too much memory.
     #[error("parsing the schema: its patterns take more than {MAX_PATTERNS_BYTES} bytes of memory")]
     TooManyPatterns,
-    /// The schema has too many or too long rules.
+    /// The schema has too many rules, or rules that are too long.
     #[error(
         "parsing the schema: it has more than {MAX_RULES} rules, or rules of more than \
          {MAX_RULES_BYTES} bytes in all"
@@ -77,7 +77,7 @@ pub(crate) fn root(source: &Value) -> Result<Node, SchemaError> {
         patterns_bytes: 0,
         path: Vec::new(),
     };
-    // Depth first: measuring the length recurses as deep as the value nests.
+    // The depth is checked first, because measuring the length recurses as deep as the value nests.
     let node = reader.node(source)?;
     if source.to_string().len() > MAX_SCHEMA_BYTES {
         return Err(SchemaError::TooLong);
@@ -89,7 +89,7 @@ struct Reader {
     nodes: usize,
     rules: usize,
     rules_bytes: usize,
-    /// Every pattern is compiled once.
+    /// Compiled patterns by their text, so that each is compiled once.
     patterns: HashMap<String, Pattern>,
     patterns_bytes: usize,
     path: Vec<String>,
@@ -112,7 +112,7 @@ impl Reader {
             description: self.word(map, "description")?,
             title: self.word(map, "title")?,
             nullable: self.flag(map, "nullable")?,
-            // A null default is no default, as in apiextensions' conversion of JSON.
+            // A null default counts as absent, as in apiextensions' conversion of JSON.
             default: map.get("default").filter(|value| !value.is_null()).cloned(),
             limits: self.limits(map)?,
             required: self.words(map, "required")?,
@@ -340,7 +340,7 @@ impl Reader {
     }
 }
 
-/// The keywords of JSON Schema that no structural schema has; each is refused by name.
+/// Keywords of JSON Schema that a structural schema must not have; each is reported by name.
 fn unsupported(map: &Map<String, Value>) -> Vec<&'static str> {
     const KEYWORDS: [&str; 8] = [
         "id",
@@ -362,7 +362,7 @@ fn unsupported(map: &Map<String, Value>) -> Vec<&'static str> {
     KEYWORDS.into_iter().filter(is_set).collect()
 }
 
-/// The words of a set of values, as a message lists them.
+/// Texts of a set of values for a message.
 pub(crate) fn value_words<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
     let word = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -1,21 +1,21 @@
-//! `pattern`: Go's regular expressions, run by the regex crate.
+//! Keyword `pattern`: Go's regular expressions, run by the regex crate.
 //!
-//! The two share RE2's semantics and most of its syntax. [`syntax`] checks Go's grammar and writes
-//! the same expression in the crate's.
+//! Both have RE2's semantics and most of its syntax. [`syntax`] checks Go's grammar and translates
+//! the expression to the crate's syntax.
 
 mod syntax;
 
 use regex::{Regex, RegexBuilder};
 
-/// The most memory one compiled pattern may take, in bytes.
+/// Maximum memory of one compiled pattern, in bytes.
 const MAX_COMPILED_BYTES: usize = 2 * 1024 * 1024;
 
-/// Limits a pattern is compiled within, to learn which one it needs.
+/// Size limits for compilation, tried in order to measure the size of a pattern.
 const STEPS: [usize; 3] = [16 * 1024, 128 * 1024, MAX_COMPILED_BYTES];
 
 const TOO_LARGE: &str = "error parsing regexp: expression too large";
 
-/// A compiled pattern, or why it does not compile.
+/// Compiled pattern, or the reason why it does not compile.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     text: String,
@@ -33,7 +33,7 @@ impl Pattern {
         Self::within(text, MAX_COMPILED_BYTES)
     }
 
-    /// A pattern, and about how many bytes it takes.
+    /// Compiles a pattern; also returns its approximate size in bytes.
     pub fn measured(text: &str) -> (Self, usize) {
         let mut made = (Self::within(text, STEPS[0]), STEPS[0]);
         for limit in &STEPS[1..] {
@@ -42,7 +42,7 @@ impl Pattern {
             }
             made = (Self::within(text, *limit), *limit);
         }
-        // What does not compile takes nothing.
+        // A pattern that does not compile counts only with its text.
         let bytes = if made.0.error().is_some() { 0 } else { made.1 };
         (made.0, bytes + text.len())
     }
@@ -51,7 +51,7 @@ impl Pattern {
         self.error() == Some(TOO_LARGE)
     }
 
-    /// A pattern that may not take more than `limit` bytes.
+    /// Compiles a pattern with a limit of `limit` bytes.
     pub fn within(text: &str, limit: usize) -> Self {
         let compiled = syntax::translate(text).and_then(|translated| {
             let built = RegexBuilder::new(&translated).size_limit(limit).build();
@@ -63,23 +63,23 @@ impl Pattern {
         Self { text: text.to_owned(), compiled }
     }
 
-    /// The pattern as written.
+    /// Pattern in source form.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Why the pattern does not compile.
+    /// Reason why the pattern does not compile.
     pub fn error(&self) -> Option<&str> {
         self.compiled.as_ref().err().map(String::as_str)
     }
 
-    /// Everything of `text` that matches, from left to right; an error where nothing compiles.
+    /// All matches in `text`, from left to right; an error if the pattern does not compile.
     pub fn matches<'t>(&self, text: &'t str) -> Result<impl Iterator<Item = &'t str>, &str> {
         let regex = self.compiled.as_ref().map_err(String::as_str)?;
         Ok(regex.find_iter(text).map(|found| found.as_str()))
     }
 
-    /// What to say where `text` does not match anywhere.
+    /// Message for a `text` without a match.
     pub fn refusal(&self, text: &str) -> Option<String> {
         match &self.compiled {
             Ok(regex) if regex.is_match(text) => None,

@@ -1,4 +1,5 @@
-//! Dropping what the schema does not name (apiextensions `schema/pruning/algorithm.go`).
+//! Pruning: removal of fields that the schema does not name (apiextensions
+//! `schema/pruning/algorithm.go`).
 
 mod former;
 
@@ -8,27 +9,27 @@ use self::former::Former;
 use crate::node::{Additional, Node, Schema};
 use crate::object_meta;
 
-/// The fields every Kubernetes object has.
+/// Fields of every Kubernetes object.
 pub(crate) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// The most unknown fields that are told of; all are dropped.
+/// Maximum number of unknown fields that are reported; all are removed.
 const MAX_REPORTED: usize = 1_000;
 
 impl Schema {
-    /// Drops every field the schema does not know and tells them, sorted, in upstream's words:
+    /// Removes every field that the schema does not know. Returns them, sorted, in upstream's form:
     /// `unknown field "spec.x"`. The object's own type and metadata stay.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         words(dropped_of_object(object, &self.root))
     }
 
-    /// Drops every field the schema does not know, without a report.
+    /// Removes every field that the schema does not know, without a report.
     pub fn prune_quietly(&self, object: &mut Value) {
         let mut pruner = Pruner { reports: false, ..Pruner::new("") };
         pruner.prune(object, Some(&self.root), true, &Former::default());
     }
 
-    /// As [`Schema::prune`], for a new state of `old`, which was written by a wider schema: fields
-    /// that only the wider schema knows stay as they were in `old`.
+    /// As [`Schema::prune`], for a new state of `old`, which was written with a wider schema.
+    /// Fields that only the wider schema knows keep their value in `old`.
     pub fn prune_beside(&self, object: &mut Value, old: &Value) -> Vec<String> {
         let mut pruner = Pruner::new("");
         pruner.prune(object, Some(&self.root), true, &Former::of(old));
@@ -36,26 +37,27 @@ impl Schema {
     }
 }
 
-/// Upstream's words for dropped fields, sorted.
+/// Upstream's messages for removed fields, sorted.
 pub(crate) fn words(mut dropped: Vec<String>) -> Vec<String> {
     dropped.sort();
     dropped.iter().map(|path| format!("unknown field {}", go_text::quoted(path))).collect()
 }
 
-/// Drops what `node` does not know of a value at `path`, and tells the paths.
+/// Removes from a value at `path` the fields that `node` does not know; returns their paths.
 pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String> {
     let mut pruner = Pruner::new(path);
     pruner.prune(value, Some(node), false, &Former::default());
     pruner.dropped
 }
 
-/// Drops what `node` does not know of a default, and tells nothing. Metadata in it stays as it is.
+/// Removes from a default the fields that `node` does not know, without a report. Metadata in the
+/// default stays unchanged.
 pub(crate) fn prune_default(value: &mut Value, node: &Node, is_object: bool) {
     let mut pruner = Pruner { cleans_metadata: false, reports: false, ..Pruner::new("") };
     pruner.prune(value, Some(node), is_object, &Former::default());
 }
 
-/// The same of a whole object, whose type and metadata stay.
+/// As [`dropped`], for a whole object, whose type and metadata stay.
 pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> {
     let mut pruner = Pruner::new("");
     pruner.prune(object, Some(node), true, &Former::default());
@@ -65,9 +67,9 @@ pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> 
 struct Pruner {
     path: String,
     dropped: Vec<String>,
-    /// False if the paths of dropped fields are not wanted.
+    /// True if the paths of removed fields are reported.
     reports: bool,
-    /// Whether metadata of objects within the object loses what metadata does not have.
+    /// True if unknown fields are removed from the metadata of embedded resources.
     cleans_metadata: bool,
 }
 
@@ -91,7 +93,7 @@ impl Pruner {
         match value {
             Value::Object(map) => map.retain(|name, value| {
                 if keeps_meta && META_FIELDS.contains(&name.as_str()) {
-                    // The object's own metadata is the engine's.
+                    // The engine handles the object's own metadata.
                     if !is_root && name == "metadata" {
                         self.prune_metadata(value);
                     }
@@ -100,7 +102,7 @@ impl Pruner {
                 let below = match (node.properties.get(name), &node.additional) {
                     (Some(below), _) => Some(below),
                     (None, Some(Additional::Of(below))) => Some(below.as_ref()),
-                    // What `additionalProperties: true` lets in has no schema of its own.
+                    // Values allowed by `additionalProperties: true` have no schema.
                     (None, Some(Additional::Any(_))) => None,
                     (None, None) => return keeps_unknown || self.restore(name, value, old),
                 };
@@ -124,7 +126,7 @@ impl Pruner {
         }
     }
 
-    /// An item of a list whose unknown fields are kept keeps its own too.
+    /// Prunes an item of a list that preserves unknown fields; the item preserves them too.
     fn prune_preserved(&mut self, value: &mut Value, node: &Node, old: &Former<'_>) {
         match value {
             Value::Object(map) => {
@@ -159,7 +161,7 @@ impl Pruner {
         }
     }
 
-    /// A value without a schema keeps its scalars and lists, and loses every field.
+    /// Prunes a value without a schema: scalars and lists stay, all fields are removed.
     fn prune_unknown(&mut self, value: &mut Value, old: &Former<'_>) {
         match value {
             Value::Object(map) => map.retain(|name, value| self.restore(name, value, old)),
@@ -182,8 +184,8 @@ impl Pruner {
         self.dropped.extend(object_meta::clean(value, &path));
     }
 
-    /// True if the unknown field `name` stays: it was there before. Another value than before is
-    /// unknown to the schema, and gives way to the former one.
+    /// True if the unknown field `name` stays because it existed before. A changed value is
+    /// replaced by the former one, because the schema does not know the field.
     fn restore(&mut self, name: &str, value: &mut Value, old: &Former<'_>) -> bool {
         let old = old.field(name);
         if old.has(value) {

@@ -1,7 +1,7 @@
-//! `x-kubernetes-validations`: rules in CEL (apiextensions `pkg/apiserver/schema/cel`).
+//! Keyword `x-kubernetes-validations`: rules in CEL (apiextensions `pkg/apiserver/schema/cel`).
 //!
-//! kube-cel parses a rule and brings the libraries' functions; the evaluator is our own, so that
-//! every step is counted and a rule can neither run long nor fill memory.
+//! The crate kube-cel parses a rule and provides the functions of the libraries. The evaluator is
+//! Tinbox code. It counts every step, so that a rule can neither run long nor fill the memory.
 
 mod admit;
 mod compile;

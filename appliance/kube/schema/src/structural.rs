@@ -1,12 +1,12 @@
-//! Whether a schema is structural: every value has a type, and combinations only narrow what the
-//! structure says (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
+//! Check that a schema is structural: every value has a type, and combinations only restrict the
+//! structure (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
 
 use serde_json::Value;
 
 use crate::field_error::FieldError;
 use crate::node::{Additional, Node};
 
-/// What must not be set inside of `allOf`, `anyOf`, `oneOf` and `not`.
+/// Keyword that must not be set inside of `allOf`, `anyOf`, `oneOf` and `not`.
 type Forbidden = (&'static str, &'static str, fn(&Node) -> bool);
 
 const NESTED_FORBIDDEN: [Forbidden; 12] = [
@@ -30,7 +30,7 @@ const NESTED_FORBIDDEN: [Forbidden; 12] = [
     ("x-kubernetes-validations", "must be empty to be structural", |node| !node.rules.is_empty()),
 ];
 
-/// Where a schema stands.
+/// Position of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -38,7 +38,7 @@ enum Level {
     Field,
 }
 
-/// Every way in which `root`, which stands at `path`, is not structural; sorted by their texts.
+/// All reasons why `root`, at `path`, is not structural; sorted by their texts.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check_structure(root, Level::Root, path, &mut errors);
@@ -47,7 +47,7 @@ pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// The place of a property's schema in that of its object.
+/// Path of a property's schema, below the object's schema at `path`.
 pub(crate) fn property(path: &str, name: &str) -> String {
     format!("{path}.properties[{name}]")
 }
@@ -81,7 +81,7 @@ fn check_structure(node: &Node, level: Level, path: &str, errors: &mut Vec<Field
     check_metadata(node, level, path, errors);
 }
 
-/// A schema that is nothing but a type.
+/// Schema with only a type.
 fn bare(kind: &str) -> Node {
     Node { kind: kind.to_owned(), ..Node::default() }
 }
@@ -154,7 +154,7 @@ fn check_metadata(node: &Node, level: Level, path: &str, errors: &mut Vec<FieldE
     }
 }
 
-/// Whether a schema of metadata says nothing but what the names must be.
+/// True if a schema of metadata only restricts the names.
 fn says_names_only(metadata: &Node) -> bool {
     let names = ["name", "generateName"];
     let only_names = metadata.properties.keys().all(|name| names.contains(&name.as_str()));
@@ -167,7 +167,8 @@ fn says_names_only(metadata: &Node) -> bool {
     rest == Node::default()
 }
 
-/// `skip_any_of` and `skip_first_all_of` let the two ways of writing an int-or-string pass.
+/// Checks value validations. With `skip_any_of` or `skip_first_all_of`, the two notations of an
+/// int-or-string are accepted.
 fn check_values(
     node: &Node,
     skip_any_of: bool,
@@ -207,7 +208,7 @@ fn check_nested(node: &Node, skip_any_of: bool, path: &str, errors: &mut Vec<Fie
     for (name, below) in &node.properties {
         check_nested(below, false, &property(path, name), errors);
     }
-    // `additionalProperties: false` says nothing that pruning does not, and so is let pass.
+    // `additionalProperties: false` has the same effect as pruning, and is therefore accepted.
     if matches!(node.additional, Some(Additional::Of(_) | Additional::Any(true))) {
         let place = format!("{path}.additionalProperties");
         errors.push(FieldError::forbidden(place, "must be undefined to be structural"));
@@ -223,7 +224,7 @@ fn check_nested(node: &Node, skip_any_of: bool, path: &str, errors: &mut Vec<Fie
     }
 }
 
-/// Each value validation of `values` must be of something that the structure `node` has.
+/// Checks that each value validation in `values` concerns a field of the structure `node`.
 fn check_complete(
     values: &Node,
     node: Option<&Node>,

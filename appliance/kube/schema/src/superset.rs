@@ -1,11 +1,11 @@
-//! One schema that knows every field of several: the form in which objects of all versions of a
-//! kind are stored without loss.
+//! Schema with the fields of several schemas. With this schema, objects of all versions of a kind
+//! are stored without loss.
 
 use serde_json::{Map, Value, json};
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// The words that say which fields there are and how they merge; validations are of one version.
+/// Keywords that define fields and their merging; validations belong to one version.
 const KEPT: [&str; 13] = [
     "type",
     "properties",
@@ -22,8 +22,8 @@ const KEPT: [&str; 13] = [
     "x-kubernetes-map-type",
 ];
 
-/// A schema without validations that knows every field of `first` and of `others`. Defaults, and
-/// the way lists merge, are those of `first`. A field of several types may hold anything.
+/// Schema without validations that has every field of `first` and of `others`. Defaults and merge
+/// rules of lists are those of `first`. A field with several types may contain any value.
 pub fn superset<'a>(first: &Value, others: impl IntoIterator<Item = &'a Value>) -> Value {
     let mut wide = bare(first, true);
     for other in others {
@@ -32,7 +32,7 @@ pub fn superset<'a>(first: &Value, others: impl IntoIterator<Item = &'a Value>) 
     wide
 }
 
-/// A schema without its validations. No deeper than a schema may be.
+/// Copy of a schema without its validations. The recursion is limited by the depth of the schema.
 fn bare(schema: &Value, defaults: bool) -> Value {
     let Some(words) = schema.as_object() else { return schema.clone() };
     let mut bared = Map::new();
@@ -52,7 +52,7 @@ fn bare(schema: &Value, defaults: bool) -> Value {
     Value::Object(bared)
 }
 
-/// Makes `wide` know what `other` knows.
+/// Adds the fields of `other` to `wide`.
 fn widen(wide: &mut Value, other: &Value) {
     let kind = |schema: &Value| schema["type"].as_str().unwrap_or_default().to_owned();
     let (ours, theirs) = (kind(wide), kind(other));

@@ -1,5 +1,5 @@
-//! One value against one schema, in the order, words and paths of kube-openapi's
-//! `pkg/validation/validate`; unchanged invalid values pass an update, as in apiextensions'
+//! Validation of a value against a schema, with the order, messages and paths of kube-openapi's
+//! `pkg/validation/validate`. Unchanged invalid values pass an update, as in apiextensions'
 //! `pkg/apiserver/validation/ratcheting.go`.
 
 use std::collections::HashSet;
@@ -12,19 +12,19 @@ use crate::field_error::{FieldError, MAX_SHOWN_BYTES, NO_PATH};
 use crate::node::{Additional, Node, Schema};
 use crate::{combine, list_type, number, object_meta, parse, rules};
 
-/// What a check found.
+/// Result of a check.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Why the object is refused; empty where it is not.
+    /// Reasons to reject the object; empty for a valid object.
     pub errors: Vec<FieldError>,
-    /// Rules the object breaks, but broke before: told as warnings.
+    /// Messages of rules that the object violates and violated before; reported as warnings.
     pub warnings: Vec<String>,
 }
 
 impl Schema {
-    /// Checks a whole object that is already pruned and defaulted. With `old`, what is invalid but
-    /// unchanged passes. Embedded resources, list types and rules in CEL are checked too; the
-    /// object's own metadata is not.
+    /// Checks a whole object that is already pruned and defaulted. With `old`, invalid but
+    /// unchanged values pass. Embedded resources, list types and rules in CEL are checked too. The
+    /// object's own metadata is not checked.
     pub fn check(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = field_errors("", check(&self.root, "", new, old));
         object_meta::check_below(&self.root, new, &mut errors);
@@ -32,13 +32,13 @@ impl Schema {
         self.check_rules(new, old, errors)
     }
 
-    /// The errors of [`Self::check`] alone.
+    /// Errors of [`Self::check`] alone.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.check(new, old).errors
     }
 
-    /// Checks an object of which only the status may have changed: paths inside messages begin
-    /// at the status, as upstream's do.
+    /// Checks an object of which only the status may have changed. Paths inside messages begin at
+    /// the status, as upstream's do.
     pub fn check_status(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = Vec::new();
         if let Some((node, status)) = self.root.child("status").zip(new.get("status")) {
@@ -49,12 +49,12 @@ impl Schema {
         self.check_rules(new, old, errors)
     }
 
-    /// The errors of [`Self::check_status`] alone.
+    /// Errors of [`Self::check_status`] alone.
     pub fn validate_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.check_status(new, old).errors
     }
 
-    /// Rules are for objects whose shape is right.
+    /// Checks the rules of an object whose structure is valid.
     fn check_rules(
         &self,
         new: &Value,
@@ -78,7 +78,7 @@ impl Schema {
     }
 }
 
-/// Checks `value`, which stands at `path`; what is invalid but the same as `old` passes.
+/// Checks `value` at `path`; an invalid value that equals `old` passes.
 pub(crate) fn check(node: &Node, path: &str, value: &Value, old: Option<&Value>) -> Outcome {
     let mut outcome = check_strictly(node, path, value, old);
     if let Some(old) = old
@@ -193,7 +193,7 @@ fn check_string(node: &Node, path: &str, text: &str) -> Outcome {
 
 fn check_allowed(node: &Node, path: &str, value: &Value) -> Outcome {
     let allowed = &node.allowed;
-    // Go compares after converting the value to the type of the allowed one.
+    // Go compares after converting the value to the type of the allowed value.
     let same = |one: &Value| match (one, value) {
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::Number(one), Value::Number(value)) => number::same_converted(one, value),
@@ -202,7 +202,7 @@ fn check_allowed(node: &Node, path: &str, value: &Value) -> Outcome {
     if allowed.is_empty() || allowed.iter().any(same) {
         return Outcome::default();
     }
-    // A set too large to be read is told by its beginning.
+    // A set that is too long for a message is cut.
     let mut left = MAX_SHOWN_BYTES;
     let told: Vec<&Value> = allowed
         .iter()
@@ -258,7 +258,7 @@ fn check_object(node: &Node, path: &str, map: &Map<String, Value>, old: Option<&
     let mut outcome = Outcome::default();
     check_size(node, path, map, &mut outcome);
     let old_of = |name: &str| {
-        // A change of apiVersion does not show: both objects are of the version asked for.
+        // A change of apiVersion is ignored: both objects have the requested version.
         let is_type = path.is_empty() && matches!(name, "kind" | "apiVersion");
         if is_type { None } else { old_field(node, name, old) }
     };

@@ -1,7 +1,8 @@
-//! What is wrong with a definition, in upstream's order of questions.
+//! Checks of a definition, in the order of upstream.
 //!
-//! Upstream checks its internal form, in which what all versions have in common stands beside them:
-//! a schema all versions share is blamed as `spec.validation`, not as `spec.versions[0].schema`.
+//! Upstream checks its internal form, in which the common parts of all versions are moved out of
+//! the versions. A schema that all versions share is reported as `spec.validation`, not as
+//! `spec.versions[0].schema`.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::field_error::FieldError;
 use crate::format::Format;
 use crate::names::{label_mistakes, subdomain_mistakes};
 
-/// The annotation that approves a definition in a group of the Kubernetes community.
+/// Annotation that approves a definition in a group of the Kubernetes community.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
 const APPROVED_FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
@@ -121,7 +122,7 @@ fn check_versions(object: &Value, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid_shown("spec.versions", &shown, detail));
         }
     }
-    // The first version's name stands beside the versions too.
+    // The internal form also has the first version's name outside of the versions.
     let first = versions.first().map_or("", |version| text(version, "/name"));
     let mistakes = label_mistakes(first);
     if !first.is_empty() && !mistakes.is_empty() {
@@ -129,7 +130,8 @@ fn check_versions(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A version as upstream prints it; what it serves is left out.
+/// Version in upstream's printed form, without its schema, subresources, columns and selectable
+/// fields.
 fn internal_form(version: &Value) -> String {
     let json = |name: &str| go_text::json(version.get(name).unwrap_or(&Value::Null));
     let flag = |name: &str| version[name] == true;
@@ -146,7 +148,7 @@ fn internal_form(version: &Value) -> String {
 }
 
 fn check_deprecation(version: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    /// The longest warning, in bytes.
+    /// Longest deprecation warning, in bytes.
     const MAX_WARNING: usize = 256;
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let mut refuse = |detail: String| {
@@ -239,7 +241,7 @@ pub(super) fn check_stored_versions(object: &Value, errors: &mut Vec<FieldError>
     let empty = json!([]);
     let stored = object.pointer("/status/storedVersions").unwrap_or(&empty);
     let Some(names) = stored.as_array().filter(|names| !names.is_empty()) else {
-        // A list that was never made prints as null.
+        // A list that was never created prints as null.
         let detail = "must have at least one stored version";
         errors.push(FieldError::invalid(place, &Value::Null, detail));
         return;
@@ -264,7 +266,7 @@ pub(super) fn check_stored_versions(object: &Value, errors: &mut Vec<FieldError>
     }
 }
 
-/// How a definition in a community group is approved.
+/// State of the approval of a definition in a community group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Approval {
     Unneeded,
@@ -308,7 +310,7 @@ pub(super) fn check_approval(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What there is to say of a definition's approval (apiextensions `pkg/apihelpers/helpers.go`).
+/// Message about a definition's approval (apiextensions `pkg/apihelpers/helpers.go`).
 fn approval_words(object: &Value) -> String {
     let see = "see https://github.com/kubernetes/enhancements/pull/1111";
     let needed = format!("protected groups must have approval annotation \"{APPROVED}\"");
@@ -324,8 +326,8 @@ fn approval_words(object: &Value) -> String {
     }
 }
 
-/// Status, reason and message of the condition `KubernetesAPIApprovalPolicyConformant`, which
-/// definitions in a community group have.
+/// Status, reason and message of the condition `KubernetesAPIApprovalPolicyConformant`; `None` for
+/// a definition outside of the community groups.
 pub fn approval_condition(object: &Value) -> Option<(bool, &'static str, String)> {
     let (approved, reason) = match approval(object) {
         Approval::Unneeded => return None,
@@ -337,7 +339,7 @@ pub fn approval_condition(object: &Value) -> Option<(bool, &'static str, String)
     Some((approved, reason, approval_words(object)))
 }
 
-/// Checks the columns at `path`, which is the list's.
+/// Checks the columns of the list at `path`.
 pub(super) fn check_columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (index, one) in columns.as_array().into_iter().flatten().enumerate() {
         column::check(one, &format!("{path}[{index}]"), errors);

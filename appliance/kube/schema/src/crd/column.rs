@@ -1,4 +1,4 @@
-//! Printer columns, and the simple JSONPaths they and the scale subresource use.
+//! Printer columns, and the simple JSONPaths of columns and of the scale subresource.
 
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(super) fn check(column: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Whether `path` is a simple JSONPath; upstream asks no more than the leading dot.
+/// Checks that `path` is a simple JSONPath; like upstream, only the leading dot is checked.
 pub(super) fn check_path(path: &str, place: &str, errors: &mut Vec<FieldError>) -> bool {
     let fits = path.starts_with('.');
     if !fits {

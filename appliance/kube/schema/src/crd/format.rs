@@ -1,4 +1,4 @@
-//! Warnings of formats that nothing checks.
+//! Warnings about formats that are not checked.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::check::versions;
 use crate::node::{Additional, Node, Schema};
 
-/// Upstream's warnings to whoever writes a definition: formats of strings that are not known, and
-/// were not there in `old`.
+/// Upstream's warnings to the author of a definition: unknown string formats that `old` does not
+/// have.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognised).unwrap_or_default();
     let now = unrecognised(new);

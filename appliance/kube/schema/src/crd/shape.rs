@@ -1,5 +1,5 @@
-//! Which fields a CustomResourceDefinition has (apiextensions `pkg/apis/apiextensions/v1/types.go`,
-//! `types_jsonschema.go`): what is beyond them is dropped, as decoding into Go's types drops it.
+//! Fields of a CustomResourceDefinition (apiextensions `pkg/apis/apiextensions/v1/types.go`,
+//! `types_jsonschema.go`). Other fields are dropped, as decoding into Go's types drops them.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::parse::{self, MAX_SCHEMA_DEPTH};
 use crate::prune;
 
-/// The definition without its schemas, which nest.
+/// Schema of a definition without its schemas, which are recursive.
 static SHAPE: LazyLock<Option<Node>> = LazyLock::new(|| parse::root(&shape()).ok());
 
 fn shape() -> Value {
@@ -55,14 +55,14 @@ fn shape() -> Value {
     }})
 }
 
-/// The keywords of a schema that hold one schema.
+/// Keywords of a schema whose value is one schema.
 const ONE: [&str; 4] = ["items", "additionalProperties", "additionalItems", "not"];
-/// The keywords that hold a list of schemas.
+/// Keywords whose value is a list of schemas.
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "items"];
-/// The keywords that hold schemas by name.
+/// Keywords whose value is a map of schemas by name.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
-/// The other keywords.
+/// Keywords whose value contains no schema.
 const PLAIN: [&str; 36] = [
     "id",
     "$schema",
@@ -105,8 +105,8 @@ const PLAIN: [&str; 36] = [
 const RULE: [&str; 6] =
     ["rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf"];
 
-/// Drops every field a definition does not have, and tells them in upstream's words:
-/// `unknown field "spec.x"`.
+/// Removes every field that a definition does not have. Returns them in upstream's form: `unknown
+/// field "spec.x"`.
 pub fn prune(object: &mut Value) -> Vec<String> {
     let Some(shape) = SHAPE.as_ref() else { return Vec::new() };
     let mut dropped = prune::dropped_of_object(object, shape);
@@ -120,14 +120,16 @@ pub fn prune(object: &mut Value) -> Vec<String> {
     prune::words(dropped)
 }
 
-/// What is deeper than a schema may be is left as it is: it will be refused.
+/// Prunes a schema. Schemas below the maximum depth stay unchanged, because the definition is
+/// rejected later.
 fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<String>) {
     let (Value::Object(map), Some(left)) = (schema, left.checked_sub(1)) else { return };
     map.retain(|keyword, value| {
         let place = format!("{path}.{keyword}");
         let keyword = keyword.as_str();
         let mut known = PLAIN.contains(&keyword);
-        // What stands in one of these is read by a decoder of its own, which drops in silence.
+        // Go has a special decoder for the value of these keywords, which drops fields without a
+        // report.
         let mut untold = Vec::new();
         let told = if keyword == "not" || LISTS[..3].contains(&keyword) || NAMED.contains(&keyword)
         {
@@ -158,7 +160,7 @@ fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<S
         if keyword == "x-kubernetes-validations" {
             prune_rules(value, &place, dropped);
         }
-        // A keyword with a value of a wrong kind is told of where the schema is parsed.
+        // The parser of the schema reports a keyword with a value of a wrong type.
         known |= ONE.contains(&keyword) || LISTS.contains(&keyword) || NAMED.contains(&keyword);
         if !known {
             dropped.push(place);

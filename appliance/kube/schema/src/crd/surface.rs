@@ -1,4 +1,4 @@
-//! What a version serves: schema, subresources, columns, selectable fields.
+//! Parts of a version that the API serves: schema, subresources, columns, selectable fields.
 
 use serde_json::{Map, Value, json};
 
@@ -10,8 +10,8 @@ use crate::field_error::FieldError;
 use crate::field_path;
 use crate::node::Schema;
 
-/// What may not be said at the root of a schema whose status is written on its own, because the
-/// status would be checked without it.
+/// Keywords that are not allowed at the root of a schema with a status subresource. The status
+/// alone would be checked without them.
 const NOT_AT_ROOT: [&str; 20] = [
     "id",
     "$schema",
@@ -39,13 +39,14 @@ const ALLOWED_AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveM
      ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf \
      Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-/// What all versions have in common, which upstream keeps and blames once.
+/// Parts that all versions have in common. Upstream stores them once and reports their mistakes
+/// once.
 pub(super) struct Shared<'a> {
     pub schema: Option<&'a Value>,
     subresources: Option<&'a Value>,
     columns: Option<&'a Value>,
     selectable: Option<&'a Value>,
-    /// Each of the four is the same in all versions, be it absent.
+    /// True for each of the four parts that is equal in all versions, or absent in all.
     same: [bool; 4],
     any_status: bool,
 }
@@ -71,7 +72,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Checks what is shared, as if it stood in the spec.
+    /// Checks the common parts with paths below the spec.
     pub fn check(&self, spec: &str, errors: &mut Vec<FieldError>) {
         let place = format!("{spec}.validation");
         check_schema(self.schema, self.any_status, &place, errors);
@@ -96,7 +97,7 @@ fn has_status(subresources: Option<&Value>) -> bool {
     subresources.and_then(|all| all.get("status")).is_some_and(|status| !status.is_null())
 }
 
-/// Checks what this version does not share with the others.
+/// Checks the parts of this version that differ between versions.
 pub(super) fn check_surface(
     version: &Value,
     shared: &Shared<'_>,
@@ -195,7 +196,7 @@ fn check_selectable(
     errors: &mut Vec<FieldError>,
 ) {
     let source = schema.and_then(|schema| schema.get("openAPIV3Schema"));
-    // What does not parse is told of where the schema is checked.
+    // The check of the schema reports a schema that cannot be parsed.
     let Some(schema) = source.and_then(|source| Schema::parse(source).ok()) else { return };
     let mut seen: Vec<String> = Vec::new();
     for (index, field) in fields.as_array().into_iter().flatten().enumerate() {

@@ -1,4 +1,4 @@
-//! What may not change of a definition.
+//! Checks of a change of a definition.
 
 use serde_json::Value;
 
@@ -7,8 +7,8 @@ use crate::field_error::FieldError;
 
 /// Checks a changed definition against the stored one.
 ///
-/// What is wrong with the stored definition in the same way passes: it was admitted before there
-/// was such a rule, and must stay changeable.
+/// A mistake that the stored definition has too is accepted. The stored definition was admitted
+/// before the rule existed, and must stay changeable.
 pub fn check_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check_spec(new, &mut errors);

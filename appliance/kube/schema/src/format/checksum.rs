@@ -1,4 +1,4 @@
-//! Numbers that carry a check digit.
+//! Numbers with a check digit.
 
 fn digit(byte: u8) -> u32 {
     u32::from(byte.wrapping_sub(b'0'))
@@ -37,7 +37,8 @@ pub(crate) fn is_isbn13(text: &str) -> bool {
     (sum + digit(*last)).is_multiple_of(10)
 }
 
-/// A number of a known issuer whose Luhn sum is right; anything between the digits is ignored.
+/// True for a number of a known issuer with a correct Luhn sum; characters other than digits are
+/// ignored.
 pub(crate) fn is_credit_card(text: &str) -> bool {
     let digits: Vec<u32> = text.bytes().filter(u8::is_ascii_digit).map(digit).collect();
     let known = matches!(

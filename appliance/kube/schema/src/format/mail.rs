@@ -1,7 +1,7 @@
-//! One mail address as Go's `net/mail` reads it: `user@host` or `Name <user@host>`, with quoted
-//! strings, domain literals and comments where RFC 5322 §3.4 lets them stand.
+//! Mail address as Go's `net/mail` parses it: `user@host` or `Name <user@host>`. Quoted strings,
+//! domain literals and comments are accepted according to RFC 5322 §3.4.
 
-/// The deepest comments may nest.
+/// Maximum depth of nested comments.
 const MAX_COMMENT_DEPTH: usize = 16;
 
 pub(crate) fn is_address(text: &str) -> bool {
@@ -47,7 +47,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Words of a display name; at least one.
+    /// Reads the words of a display name; at least one is required.
     fn phrase(&mut self) -> Option<()> {
         let mut words = 0;
         loop {
@@ -100,7 +100,7 @@ impl Reader<'_> {
         None
     }
 
-    /// `[192.0.2.1]` or `[IPv6:2001:db8::1]`.
+    /// Reads a domain literal: `[192.0.2.1]` or `[IPv6:2001:db8::1]`.
     fn literal(&mut self) -> Option<()> {
         let (literal, rest) = self.rest.strip_prefix('[')?.split_once(']')?;
         self.rest = rest;
@@ -113,7 +113,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Skips spaces and comments; None where a comment does not end.
+    /// Skips spaces and comments; `None` for a comment without an end.
     fn skip_space(&mut self) -> Option<()> {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t']);

@@ -1,10 +1,10 @@
-//! Dates, times and durations.
+//! Date, time and duration formats.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// `2006-01-02`, a day that exists.
+/// True for `2006-01-02`, if the day exists.
 pub(crate) fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10
@@ -30,8 +30,8 @@ pub(crate) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// RFC 3339 as upstream reads it: any character may stand before the fraction, and what follows a
-/// second `t` is not looked at.
+/// True for RFC 3339 as upstream parses it: any character may precede the fraction, and text after
+/// a second `t` is ignored.
 pub(crate) fn is_date_time(text: &str) -> bool {
     let text = text.to_lowercase();
     let mut parts = text.split('t');
@@ -74,12 +74,13 @@ fn is_zone(text: &str) -> bool {
     text == "z" || text.strip_prefix(['+', '-']).is_some_and(is_offset)
 }
 
-/// A Go duration, or any text in which a number is followed by a unit (Scala's manner).
+/// True for a Go duration, or any text in which a number is followed by a unit (as in Scala).
 pub(crate) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_loose_duration(text)
 }
 
-/// `time.ParseDuration`. Overflow of the sum does not matter: the loose form accepts it anyway.
+/// True for the syntax of `time.ParseDuration`. Overflow of the sum is irrelevant, because the
+/// loose form accepts such a text anyway.
 fn is_go_duration(text: &str) -> bool {
     let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     if rest == "0" {

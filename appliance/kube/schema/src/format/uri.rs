@@ -1,4 +1,4 @@
-//! What Go's `url.ParseRequestURI` accepts: an absolute URI or an absolute path.
+//! Check of Go's `url.ParseRequestURI`: an absolute URI or an absolute path.
 
 pub(crate) fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
@@ -10,7 +10,7 @@ pub(crate) fn is_request_uri(text: &str) -> bool {
     let Some((scheme, rest)) = split_scheme(text) else { return false };
     let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
     if !rest.starts_with('/') {
-        // Without a slash it is opaque, which only a scheme makes absolute.
+        // Without a slash the URI is opaque; only a scheme makes it absolute.
         return !scheme.is_empty();
     }
     let path = match rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
@@ -29,7 +29,7 @@ pub(crate) fn is_request_uri(text: &str) -> bool {
     has_valid_escapes(path)
 }
 
-/// None where the text begins with a colon.
+/// Splits off the scheme; `None` if the text begins with a colon.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (index, byte) in text.bytes().enumerate() {
         match byte {
@@ -103,7 +103,7 @@ fn is_plain_host(text: &str) -> bool {
     text.chars().all(is_allowed)
 }
 
-/// Of ASCII, only the percent sign itself may be escaped in a host.
+/// True if the host has only allowed escapes: of ASCII, only the percent sign itself.
 fn has_host_escapes(text: &str) -> bool {
     let is_above_ascii = |after: &str| {
         after.starts_with("25") || after.bytes().next().is_some_and(|byte| byte > b'7')

@@ -1,4 +1,4 @@
-//! Whether the type and metadata of embedded resources are valid.
+//! Checks of the type and metadata of embedded resources.
 
 use serde_json::{Map, Value};
 
@@ -7,15 +7,15 @@ use crate::field_error::FieldError;
 use crate::names;
 use crate::node::Node;
 
-/// The most bytes all annotations of an object may have together.
+/// Maximum size of all annotations of an object, in bytes.
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
-/// Appends what is wrong with every embedded resource below `value`.
+/// Appends the mistakes in every embedded resource below `value`.
 pub(crate) fn check_below(node: &Node, value: &Value, errors: &mut Vec<FieldError>) {
     check_at(node, "", value, errors);
 }
 
-/// The same of a value that stands at `path`.
+/// Appends the mistakes in every embedded resource in the value at `path`.
 pub(crate) fn check_at(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(map) => {
@@ -134,7 +134,7 @@ fn check_words(path: &str, metadata: &Map<String, Value>, errors: &mut Vec<Field
 fn check_owners(path: &str, metadata: &Map<String, Value>, errors: &mut Vec<FieldError>) {
     let owners = metadata.get("ownerReferences").and_then(Value::as_array);
     for owner in owners.into_iter().flatten() {
-        // Upstream gives no index.
+        // Upstream reports no index.
         let place = child(path, "ownerReferences");
         for (name, detail) in [
             ("apiVersion", "version must not be empty"),

@@ -1,21 +1,21 @@
-//! Go's `regexp/syntax` checked and written in the regex crate's syntax.
+//! Check of Go's `regexp/syntax`, and translation to the syntax of the regex crate.
 //!
-//! Where they differ: `\d`, `\w`, `\s` and `\b` are ASCII in Go; `[` and `&&` inside of a class are
-//! plain characters; `{` that begins no repetition is too; `\Q…\E` and octal escapes exist;
-//! repetitions do not stack and end at 1000.
+//! Differences: in Go, `\d`, `\w`, `\s` and `\b` are ASCII. `[` and `&&` inside of a class are
+//! plain characters, and so is `{` without a repetition. Go has `\Q…\E` and octal escapes.
+//! Repetitions must not be stacked, and their maximum is 1000.
 
 mod class;
 
 use std::fmt::Write as _;
 
-/// The most a repetition may repeat.
+/// Maximum count of a repetition.
 const MAX_REPEAT: u32 = 1_000;
-/// The deepest groups may nest; Go's own limit is 1000.
+/// Maximum depth of nested groups; Go's own limit is 1000.
 const MAX_NESTING: usize = 200;
-/// What a Unicode class may be called at most; the longest script has 22 letters.
+/// Longest name of a Unicode class; the longest script name has 22 letters.
 const MAX_CLASS_NAME: usize = 40;
 
-/// The expression for the regex crate, or Go's words for what is wrong with it.
+/// Expression for the regex crate, or Go's message for an invalid one.
 pub(crate) fn translate(text: &str) -> Result<String, String> {
     let mut reader = Reader {
         whole: text,
@@ -38,9 +38,9 @@ struct Reader<'a> {
     rest: &'a str,
     out: String,
     depth: usize,
-    /// Something stands before that a repetition can repeat.
+    /// True if the next repetition has an operand.
     has_operand: bool,
-    /// Where the repetition directly before began.
+    /// Text from the repetition directly before the current position.
     last_repeat: Option<&'a str>,
 }
 
@@ -104,12 +104,12 @@ impl<'a> Reader<'a> {
         self.push_operand(&escaped);
     }
 
-    /// What was read since `before`.
+    /// Text that was read since `before`.
     fn read_since(&self, before: &'a str) -> &'a str {
         &before[..before.len() - self.rest.len()]
     }
 
-    /// After an operator: its `?`, and whether it had something to repeat.
+    /// Reads the `?` after an operator, and checks that the operator had an operand.
     fn repeat(&mut self, before: &'a str) -> Result<(), String> {
         if self.rest.starts_with('?') {
             self.advance(1);
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `{n}`, `{n,}` or `{n,m}`; anything else is a plain brace.
+    /// Reads `{n}`, `{n,}` or `{n,m}`; any other text after the brace makes it a plain character.
     fn counted_repeat(&mut self) -> Result<bool, String> {
         let before = self.rest;
         let Some((min, max, length)) = counts(before) else {
@@ -172,13 +172,13 @@ impl<'a> Reader<'a> {
             if name.is_empty() || !name.chars().all(is_word) {
                 return Err(refused("invalid named capture", self.read_since(before)));
             }
-            // Nobody reads the captures, and the crate is stricter about their names.
+            // Captures are not used, and the crate has stricter rules for their names.
             return self.open("(");
         }
         self.flags(before)
     }
 
-    /// `(?flags)` or `(?flags:`.
+    /// Reads `(?flags)` or `(?flags:`.
     fn flags(&mut self, before: &'a str) -> Result<(), String> {
         self.advance(2);
         let mut negated = false;
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// An escape that stands for one character.
+    /// Reads an escape of one character.
     fn escaped_char(&mut self) -> Result<char, String> {
         let before = self.rest;
         self.advance(1);
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
             'v' => Some('\u{b}'),
             'x' => self.hex(),
             '0' => self.octal(0),
-            // One digit would be a back reference.
+            // A single digit would be a back reference.
             '1'..='7' if self.rest.starts_with(|c| ('0'..='7').contains(&c)) => {
                 self.octal(u32::from(c) - u32::from('0'))
             }
@@ -305,13 +305,13 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes a character so that it stands for itself inside of a class.
+/// Writes a character as a literal inside of a class.
 fn push_class_char(out: &mut String, c: char) {
     // Writing to a String cannot fail.
     let _ = write!(out, "\\x{{{:x}}}", u32::from(c));
 }
 
-/// The bounds and the length of a repetition; numbers that are far too large count as such.
+/// Minimum, maximum and length of a repetition; numbers above the limit stay above it.
 fn counts(text: &str) -> Option<(u32, Option<u32>, usize)> {
     let (inner, _) = text.strip_prefix('{')?.split_once('}')?;
     let count = |digits: &str| {

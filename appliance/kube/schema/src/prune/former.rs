@@ -1,25 +1,26 @@
-//! Former values of a field, found beside the new value.
+//! Former values of a field, for the comparison with its new value.
 //!
-//! Items of a list move: an item that changed is compared with every former item that changed too.
+//! List items may move. Therefore a changed item is compared with every former item that changed
+//! too.
 
 use serde_json::Value;
 
-/// Most former values that one new value is compared with. In a list with more changed items an
-/// item is compared with the first ones only.
+/// Maximum number of former values that a new value is compared with. In a list with more changed
+/// items, only the first ones are used.
 const MAX_FORMER: usize = 256;
 
-/// The values that a field had before: one of a field of objects, several of a field of items.
+/// Values that a field had before: one for a field of objects, several for a field of list items.
 #[derive(Debug, Default)]
 pub(super) struct Former<'a>(Vec<&'a Value>);
 
-/// The former items of a list, by where they stood.
+/// Former items of a list, by their position.
 pub(super) struct FormerItems<'a> {
-    /// Items at the front that are as before.
+    /// Unchanged items at the front of the list.
     front: &'a [Value],
-    /// New length of the list, and the items at its end that are as before.
+    /// New length of the list, followed by the unchanged items at its end.
     length: usize,
     back: &'a [Value],
-    /// Former items between them.
+    /// Former items between the unchanged ones.
     changed: Vec<&'a Value>,
 }
 
@@ -28,7 +29,7 @@ impl<'a> Former<'a> {
         Self(vec![value])
     }
 
-    /// The former values of the field `name`.
+    /// Former values of the field `name`.
     pub fn field(&self, name: &str) -> Self {
         Self(self.0.iter().filter_map(|value| value.get(name)).collect())
     }
@@ -38,7 +39,7 @@ impl<'a> Former<'a> {
         self.0.contains(&value)
     }
 
-    /// The former value where there is one alone.
+    /// Former value, if there is exactly one.
     pub fn only(&self) -> Option<&'a Value> {
         match self.0.as_slice() {
             [only] => Some(only),
@@ -46,7 +47,7 @@ impl<'a> Former<'a> {
         }
     }
 
-    /// The former items of the list that is `items` now.
+    /// Former items of the list whose items are now `items`.
     pub fn items(&self, items: &[Value]) -> FormerItems<'a> {
         let length = items.len();
         let lists = || self.0.iter().filter_map(|value| value.as_array());
@@ -69,7 +70,7 @@ impl<'a> Former<'a> {
 }
 
 impl<'a> FormerItems<'a> {
-    /// The former values of the item that stands at `index` now.
+    /// Former values of the item that is now at `index`.
     pub fn item(&self, index: usize) -> Former<'a> {
         if let Some(same) = self.front.get(index) {
             return Former::of(same);
@@ -88,7 +89,7 @@ mod tests {
 
     use super::super::super::Schema;
 
-    /// Knows `a` alone, of objects and of items.
+    /// Prunes with a schema that knows only `a`, in objects and in items.
     fn pruned(new: &Value, old: &Value) -> (Value, Vec<String>) {
         let known = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
         let list = json!({ "type": "array", "items": known });
@@ -104,7 +105,7 @@ mod tests {
         let old = json!({ "spec": { "a": 1, "b": { "c": [1] } }, "x": 1,
             "list": [item(1, 1), item(2, 2), item(3, 3)] });
         assert_eq!(pruned(&old, &old), (old.clone(), vec![]));
-        // Known fields change, items come, go and move.
+        // Known fields change; items are added, removed and moved.
         for list in [
             json!([item(9, 1), item(2, 2), item(3, 3)]),
             json!([item(2, 2), item(3, 3)]),
@@ -114,13 +115,13 @@ mod tests {
             let new = json!({ "spec": { "a": 2, "b": { "c": [1] } }, "x": 1, "list": list });
             assert_eq!(pruned(&new, &old), (new, vec![]));
         }
-        // A value of the request's own is told of, and changes nothing.
+        // An unknown field with a new value in the request is reported and has no effect.
         let new = json!({ "spec": { "a": 2, "b": 3, "d": 1 }, "x": 1, "list": [item(9, 9)] });
         let kept = json!({ "spec": { "a": 2, "b": { "c": [1] } }, "x": 1, "list": [{ "a": 9 }] });
         let told =
             ["list[0].b", "spec.b", "spec.d"].map(|path| format!("unknown field \"{path}\""));
         assert_eq!(pruned(&new, &old), (kept, told.to_vec()));
-        // What is taken away is gone.
+        // A removed field stays removed.
         let less = json!({ "spec": { "a": 1 }, "list": [] });
         assert_eq!(pruned(&less, &old), (less, vec![]));
     }

@@ -1,4 +1,4 @@
-//! Whether the rules of a schema may be admitted: they compile, and cannot cost too much
+//! Admission of a schema's rules: they must compile, and their estimated cost is limited
 //! (apiextensions `apis/apiextensions/validation/{validation,cel_validation}.go`).
 
 use serde_json::Value;
@@ -10,16 +10,16 @@ use super::kind::Kind;
 use crate::field_error::FieldError;
 use crate::node::{Additional, Node, Rule};
 
-/// What one rule may cost at most, for all the places it stands in.
+/// Cost limit of one rule, summed over all values that it applies to.
 const RULE_COST_LIMIT: u64 = 10_000_000;
 
-/// What all rules of a schema may cost at most.
+/// Cost limit of all rules of a schema.
 const SCHEMA_COST_LIMIT: u64 = 100_000_000;
 
-/// How many of the dearest rules are named.
+/// Number of the most expensive rules that a message names.
 const NAMED_RULES: usize = 4;
 
-/// Checks the rules of a structural schema that stands at `path`.
+/// Checks the rules of the structural schema at `path`.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut admission = Admission { errors: Vec::new(), total: 0, dearest: Vec::new() };
     let scope = Scope { cardinality: Some(1), uncorrelated: None, is_root: true };
@@ -39,9 +39,9 @@ pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
 
 #[derive(Clone, Copy)]
 struct Scope<'s> {
-    /// How often the value can be there; None where nothing bounds it.
+    /// Maximum number of occurrences of the value; `None` without a limit.
     cardinality: Option<u64>,
-    /// The nearest place above from which on old and new values have nothing to do with each other.
+    /// Nearest schema above from which on old and new values do not correlate.
     uncorrelated: Option<&'s str>,
     is_root: bool,
 }
@@ -155,7 +155,7 @@ impl Admission {
         }
     }
 
-    /// Notes the cost of an expression wherever it can stand.
+    /// Adds the cost of an expression, for all occurrences of its value.
     fn observe(
         &mut self,
         cost: u64,
@@ -200,7 +200,7 @@ fn too_dear(what: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// Upstream shows the whole rule, in its internal form.
+/// Error with the whole rule in upstream's internal form.
 fn refused(rule: &Rule, place: String, detail: &str) -> FieldError {
     let text = |text: &str| go_text::json(&Value::from(text));
     let reason = match rule.reason.as_str() {

@@ -1,4 +1,4 @@
-//! Rules parsed once, in a tree beside the schema's.
+//! Parsed rules, in a tree parallel to the schema's. Each rule is parsed once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,31 +11,33 @@ use super::pairs;
 use crate::field_path;
 use crate::node::{Node, Rule};
 
-/// The longest rule, in bytes.
+/// Longest rule, in bytes.
 const MAX_RULE_BYTES: usize = 16 * 1024;
-/// The most operators, dots, commas and brackets of one rule: what its tree can be deep at most.
+/// Maximum number of operators, dots, commas and brackets in one rule. It limits the depth of the
+/// rule's tree.
 const MAX_RULE_MARKS: usize = 1_000;
-/// The deepest a rule's tree may be.
+/// Maximum depth of a rule's tree.
 const MAX_RULE_DEPTH: usize = 200;
 
-/// How many syntax errors of a rule are told, as by cel-go.
+/// Maximum number of reported syntax errors of a rule, as in cel-go.
 const MAX_TOLD_ERRORS: usize = 100;
 
-/// A parsed expression, or why it is none.
+/// Parsed expression, or the reason why it is invalid.
 pub(super) type Parsed = Result<Arc<IdedExpr>, String>;
 
-/// A rule ready to be evaluated.
+/// Rule that is ready for evaluation.
 #[derive(Debug, Clone)]
 pub(super) struct Compiled {
     pub rule: Rule,
     pub program: Parsed,
     pub message: Option<Arc<IdedExpr>>,
     pub uses_old: bool,
-    /// Where a failure is told of, below where the rule stands; empty for right there.
+    /// Path of the field that a failure reports, relative to the rule's schema; empty for the
+    /// schema itself.
     pub blamed: String,
 }
 
-/// The rules of a schema and of everything below it that has rules.
+/// Rules of a schema and of every schema below it that has rules.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RuleTree {
     pub(super) rules: Vec<Compiled>,
@@ -45,7 +47,7 @@ pub(crate) struct RuleTree {
 }
 
 impl RuleTree {
-    /// None where no rule stands anywhere below.
+    /// Compiles the rules of a schema; `None` if neither it nor a schema below has rules.
     pub fn of(node: &Node) -> Option<Self> {
         let properties: BTreeMap<_, _> = node
             .properties
@@ -83,7 +85,7 @@ fn compile(rule: &Rule, node: &Node) -> Compiled {
     }
 }
 
-/// Parses an expression that is neither too long nor too deep.
+/// Parses an expression, with limits on its length and depth.
 pub(super) fn parse(text: &str) -> Parsed {
     if text.len() > MAX_RULE_BYTES {
         return Err(format!("expression is longer than {MAX_RULE_BYTES} bytes"));
@@ -94,7 +96,8 @@ pub(super) fn parse(text: &str) -> Parsed {
     let parsed = Parser::default().enable_optional_syntax(true).parse(text);
     let expression = parsed.map_err(|errors| told(&errors, text))?;
     let too_deep = || format!("expression is nested deeper than {MAX_RULE_DEPTH} levels");
-    // Looked at before too: writing out a macro takes stack for each level below it.
+    // The depth is also checked before: the expansion of a macro needs stack for each level below
+    // it.
     if is_deeper(&expression, MAX_RULE_DEPTH) {
         return Err(too_deep());
     }
@@ -118,7 +121,7 @@ fn told(errors: &ParseErrors, text: &str) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
-/// The expressions directly below one.
+/// Direct subexpressions of an expression.
 pub(super) fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),

@@ -1,4 +1,4 @@
-//! What a schema declares to rules: types, and how large values can get within one request
+//! Declarations of a schema for its rules: types, and the maximum size of values in one request
 //! (apiserver `pkg/cel/common/schemas.go`, `pkg/cel/limits.go`).
 
 use std::rc::Rc;
@@ -8,19 +8,19 @@ use super::kind::Kind;
 use crate::format::Format;
 use crate::node::{Additional, Node};
 
-/// The largest request, in bytes.
+/// Size of the largest request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
-/// A place in a schema as rules see it.
+/// Declaration of a value that a rule can use.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Declared<'a> {
-    /// A value with a schema; the flag says that it is a whole object with type and metadata.
+    /// Value with a schema; the flag is true for a whole object with type and metadata.
     Of(&'a Node, bool),
-    /// The metadata of a whole object.
+    /// Metadata of a whole object.
     Metadata,
-    /// A text no schema limits.
+    /// Text without a limit in a schema.
     Text,
-    /// The key of a map.
+    /// Key of a map.
     Key,
 }
 
@@ -37,7 +37,7 @@ impl PartialEq for Declared<'_> {
 }
 
 impl<'a> Declared<'a> {
-    /// None where rules cannot see the value, because nothing is known of it.
+    /// CEL type of the value; `None` if the schema has no type and rules cannot use the value.
     pub fn kind(self) -> Option<Kind<'a>> {
         match self {
             Self::Text | Self::Key => Some(Kind::Text),
@@ -81,7 +81,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// The field a rule calls `name`.
+    /// Declaration of the field with the name `name` in a rule.
     pub fn field(self, name: &str) -> Option<Self> {
         match self {
             Self::Metadata if matches!(name, "name" | "generateName") => Some(Self::Text),
@@ -96,7 +96,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// The most characters, items or entries the value can have.
+    /// Maximum number of characters, items or entries of the value.
     pub fn max_elements(self) -> u64 {
         let limit = |limit: Option<i64>| limit.map(|limit| u64::try_from(limit).unwrap_or(0));
         let Self::Of(node, _) = self else {
@@ -133,7 +133,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// The fewest bytes of JSON the value takes.
+    /// Minimum size of the value's JSON, in bytes.
     pub fn min_bytes(self) -> u64 {
         let Self::Of(node, _) = self else { return 2 };
         if node.int_or_string {
@@ -159,7 +159,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// How often such a value can be in one request.
+    /// Maximum number of such values in one request.
     pub fn max_cardinality(self) -> u64 {
         MAX_REQUEST_BYTES / (self.min_bytes() + 1)
     }

@@ -1,18 +1,18 @@
-//! The greatest cost of expressions and the greatest size of their values.
+//! Maximum cost of expressions and maximum size of their values.
 
 use super::declared::Declared;
 use super::kind::Kind;
 use kube_cel::cel::common::ast::operators;
 
-/// What making a list costs.
+/// Cost of creating a list.
 pub(super) const LIST_COST: u64 = 10;
-/// What making a map costs.
+/// Cost of creating a map.
 pub(super) const MAP_COST: u64 = 30;
 
-/// The length of a format's expression, as upstream assumes it.
+/// Length of a format's expression, with upstream's assumption.
 const FORMAT_LENGTH: u64 = 128;
 
-/// How large a value can be: characters, items, entries.
+/// Size of a value in characters, items or entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size {
     pub min: u64,
@@ -38,7 +38,7 @@ impl Size {
         Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// The greatest cost of looking at every character, `times` over.
+    /// Maximum cost of reading every character, `times` times.
     fn traversed(self, times: u64) -> u64 {
         tenths(self.max, times)
     }
@@ -53,17 +53,17 @@ fn quarters(size: u64) -> u64 {
     if size == u64::MAX { u64::MAX } else { size.div_ceil(4) }
 }
 
-/// What is known of an expression.
+/// Known properties of an expression.
 #[derive(Debug, Clone)]
 pub(super) struct Known<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
     pub size: Option<Size>,
-    /// The sizes of the keys and values inside, where a rule made the container.
+    /// Sizes of the keys and values in a container that a rule created.
     pub entries: Option<(Size, Size)>,
-    /// Where in the schema the value comes from.
+    /// Declaration of the value in the schema.
     pub declared: Option<Declared<'a>>,
-    /// The number, of a literal.
+    /// Value of a number literal.
     pub number: Option<u64>,
     /// Line and column of the expression.
     pub place: (usize, usize),
@@ -86,7 +86,7 @@ impl<'a> Known<'a> {
         own.or(declared).or(scalar).unwrap_or(Size::UNKNOWN)
     }
 
-    /// What iterating over the value, or indexing it, gives.
+    /// Result of iterating over the value or of indexing it.
     pub fn entry(
         &self,
         kind: Kind<'a>,
@@ -148,7 +148,7 @@ pub(super) fn comprehension<'a>(
     }
 }
 
-/// The call of a function whose overload is found.
+/// Estimate for a call of a function whose overload is known.
 pub(super) fn call<'a>(
     name: &str,
     kind: Kind<'a>,
@@ -162,7 +162,7 @@ pub(super) fn call<'a>(
     }
     .or_else(|| function(name, kind.clone(), args))
     .unwrap_or_else(|| Known::of(kind, 1));
-    // Of two sides only the dearer of the branches, or both sides, are paid for.
+    // A conditional costs only the more expensive branch; a logical operator costs both sides.
     let args_cost = match (name, args) {
         (operators::CONDITIONAL, [condition, yes, no]) => {
             condition.cost.saturating_add(yes.cost.max(no.cost))
@@ -230,7 +230,7 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<
     Some(Known { kind, ..known })
 }
 
-/// Functions that read a text, or turn one value into another.
+/// Estimate for a function that parses a text or converts a value.
 fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<'a>> {
     let sized = |cost: u64, size: Size| Known { size: Some(size), ..Known::of(Kind::Dyn, cost) };
     let known = match (name, args) {
@@ -288,7 +288,7 @@ fn method<'a>(
         }
         ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", _) => match &target.kind {
             Kind::List(item) => {
-                // Upstream looks an element up by its place in the schema only.
+                // Upstream finds the size of an element only by the element's path in the schema.
                 let below = target.declared.and_then(Declared::items);
                 let each = match (item.as_ref(), below) {
                     (Kind::Text | Kind::Bytes, Some(below)) => tenths(below.max_elements(), 1),
@@ -337,7 +337,7 @@ fn method<'a>(
     Some(Known { kind, ..known })
 }
 
-/// A list made of the items of another (cel-go `ext/lists.go`).
+/// Estimate for a list created from the items of another (cel-go `ext/lists.go`).
 fn made_list<'a>(name: &str, list: &Known<'a>, args: &[Known<'a>]) -> Known<'a> {
     let own = list.size();
     let number = |at: usize| args.get(at).and_then(|arg| arg.number);
@@ -361,13 +361,13 @@ fn made_list<'a>(name: &str, list: &Known<'a>, args: &[Known<'a>]) -> Known<'a> 
     Known { size: Some(size), ..Known::of(Kind::Dyn, cost) }
 }
 
-/// The cost of a regular expression: a guess of its states for each character.
+/// Cost of a regular expression: an estimated number of states for each character.
 fn matching(text: &Known<'_>, pattern: &Known<'_>) -> u64 {
     let characters = text.size().max.saturating_add(1);
     tenths(characters, 1).saturating_mul(quarters(pattern.size().max))
 }
 
-/// The longest text a replacement can make.
+/// Size of the longest text that a replacement can create.
 fn replaced(own: Size, from: Size, to: Size) -> Size {
     let (count, kept) = match from.min {
         0 => (own.max.saturating_add(1), own.max),

@@ -1,4 +1,4 @@
-//! Evaluating a rule, with every step counted: the count bounds time and memory (apiserver
+//! Evaluation of a rule, with every step counted: the count limits time and memory (apiserver
 //! `pkg/apis/cel/config.go`, cel-go `interpreter/runtimecost.go`).
 
 mod charge;
@@ -20,18 +20,18 @@ use super::val::{Entries, Field, Key, Val};
 use super::weight::{lesser_weight, weight};
 use crate::pattern::Pattern;
 
-/// What one rule may cost, in cel-go's units: roughly a tenth of a second there.
+/// Cost limit of one rule, in cel-go's units: about a tenth of a second in cel-go.
 pub(super) const PER_RULE_COST: u64 = 1_000_000;
 
-/// Characters that cost one unit to look at.
+/// Number of characters that one cost unit pays for.
 pub(super) const CHARACTERS_PER_UNIT: u64 = 10;
 
-/// Why an evaluation ended without a value.
+/// Reason why an evaluation ended without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// In cel-go's words.
+    /// Error with cel-go's message.
     Failed(Words),
-    /// It cost more than it may.
+    /// The evaluation exceeded its cost limit.
     TooDear,
 }
 
@@ -43,7 +43,7 @@ impl From<Words> for Stop {
     }
 }
 
-/// Evaluates `rule` with `self` and, where there is one, `oldSelf`. The cost is told in any case.
+/// Evaluates `rule` with `self` and, if present, `oldSelf`. Returns the cost in any case.
 pub(super) fn evaluate<'a>(
     rule: &IdedExpr,
     value: Val<'a>,
@@ -59,7 +59,7 @@ pub(super) fn evaluate<'a>(
 struct Evaluator<'r, 'a> {
     scope: Vec<(&'r str, Val<'a>)>,
     spent: u64,
-    /// The regular expressions that were compiled on the way.
+    /// Regular expressions that were compiled during the evaluation.
     patterns: HashMap<String, Pattern>,
 }
 
@@ -69,7 +69,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         if self.spent > PER_RULE_COST { Err(Stop::TooDear) } else { Ok(()) }
     }
 
-    /// The cost of looking at every character or item of `values`.
+    /// Adds the cost of reading every character or item of `values`.
     fn traverse(&mut self, values: &[&Val<'a>]) -> Result<(), Stop> {
         let size: u64 = values.iter().map(|value| weight(value)).sum();
         self.spend(1 + size.div_ceil(CHARACTERS_PER_UNIT))
@@ -139,7 +139,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(Val::Map(Rc::new(made)))
     }
 
-    /// None where the field is absent; an error where nothing can be selected from.
+    /// Selects a field; `None` if it is absent, an error if the operand has no fields.
     fn select(&mut self, operand: &Val<'a>, field: &str) -> Result<Option<Val<'a>>, Stop> {
         match operand {
             Val::Object(object) => match object.field(field) {
@@ -208,7 +208,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
 
     fn operate(&mut self, name: &str, left: Val<'a>, right: Val<'a>) -> Evaluated<'a> {
         match name {
-            // Lists of different lengths differ at first sight.
+            // Lists of different lengths are unequal without a comparison of items.
             operators::EQUALS | operators::NOT_EQUALS
                 if left.is_list() && right.is_list() && left.size() != right.size() =>
             {
@@ -218,9 +218,9 @@ impl<'r, 'a> Evaluator<'r, 'a> {
                 let least = lesser_weight(&left, &right);
                 self.spend(1 + least.div_ceil(CHARACTERS_PER_UNIT))?;
             }
-            // Each item may be looked at.
+            // The operator may compare each item.
             operators::IN if right.is_list() => self.spend(1 + weight(&right))?,
-            // Each item becomes one of a new list.
+            // Each item is copied to the new list.
             operators::ADD if left.is_list() && right.is_list() => {
                 let items = [&left, &right].into_iter().filter_map(Val::size).sum::<usize>();
                 self.spend(items as u64)?;
@@ -232,7 +232,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::binary(name, left, right)?)
     }
 
-    /// A list that grows item by item, as `map` and `filter` make them, is not copied each time.
+    /// A list that grows item by item, as in `map` and `filter`, is not copied each time.
     fn add(&mut self, left: &'r IdedExpr, right: &'r IdedExpr) -> Evaluated<'a> {
         let (name, added) = match (&left.expr, &right.expr) {
             (Expr::Ident(name), Expr::List(added)) if name.starts_with('@') => (name, added),
@@ -244,7 +244,8 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         };
         self.spend(1)?;
         let items = self.list(added)?;
-        // Only a comprehension's own step names its accumulator, and replaces it by the result.
+        // Only the step of a comprehension uses its accumulator, and replaces the accumulator by
+        // the result.
         let mut variables = self.scope.iter_mut().rev();
         let slot = variables.find(|(variable, _)| *variable == name.as_str());
         let (_, slot) = slot.ok_or_else(|| undeclared(name))?;
@@ -255,7 +256,8 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::append(list, items)?)
     }
 
-    /// `&&` where `decisive` is false, `||` where it is true: the decisive value wins over errors.
+    /// Evaluates `&&` if `decisive` is false, `||` if it is true. The decisive value takes
+    /// precedence over errors.
     fn logical(
         &mut self,
         left: &'r IdedExpr,
@@ -308,7 +310,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
             if comprehension.iter_var2.is_none() {
                 self.scope[start + 1].1 = item;
             } else {
-                // Of a map its keys and values, of a list its indices and items.
+                // A map yields keys and values, a list indices and items.
                 let value = operator::entry(range, &item);
                 let index = i64::try_from(index).unwrap_or(i64::MAX);
                 let (first, second) = match value {
@@ -321,7 +323,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
             if let Val::Bool(false) = self.eval(&comprehension.loop_cond)? {
                 break;
             }
-            // A later item may decide `all` and `exists` in spite of this one's error.
+            // A later item may decide `all` and `exists` in spite of an error for this item.
             self.scope[start].1 = match self.eval(&comprehension.loop_step) {
                 Ok(stepped) => stepped,
                 Err(Stop::Failed(words)) => Val::Failed(Rc::from(words)),
@@ -332,7 +334,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
     }
 }
 
-/// What an element marked with `?` adds: its value, where it has one.
+/// Value of an element marked with `?`, if the element has one.
 fn if_any(value: Val<'_>, is_optional: bool) -> Result<Option<Val<'_>>, Stop> {
     match value {
         value if !is_optional => Ok(Some(value)),

@@ -1,5 +1,5 @@
-//! The types and the greatest possible cost of a rule, before it ever runs (cel-go
-//! `checker/{checker,cost}.go`, apiserver `pkg/cel/library/cost.go`).
+//! Types and maximum cost of a rule, inferred before it runs (cel-go `checker/{checker,cost}.go`,
+//! apiserver `pkg/cel/library/cost.go`).
 
 mod literal;
 
@@ -16,15 +16,15 @@ use super::kind::{Bindings, Kind, is_type_name};
 use super::place::{Mark, place_of};
 use super::signature::overloads;
 
-/// What a rule comes to.
+/// Result of the inference for a rule.
 pub(super) struct Inferred<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
-    /// Type errors in cel-go's words, in the order of their places.
+    /// Type errors with cel-go's messages, in the order of their positions.
     pub errors: Vec<String>,
 }
 
-/// Infers `expression`, whose text is `source`, where `self` is `declared`.
+/// Infers `expression` with the source text `source`; `self` has the declaration `declared`.
 pub(super) fn infer<'a>(
     expression: &IdedExpr,
     source: &str,
@@ -49,12 +49,12 @@ struct Inference<'s, 'a> {
     source: &'s str,
     scope: Vec<(String, Known<'a>)>,
     errors: Vec<((usize, usize), String)>,
-    /// How often a mark was met, for telling its places apart.
+    /// Number of occurrences of each mark so far, to find the position of the next.
     seen: HashMap<Mark, usize>,
 }
 
 impl<'a> Inference<'_, 'a> {
-    /// The place of the next `mark` in the text.
+    /// Position of the next `mark` in the text.
     fn next_place(&mut self, mark: Mark) -> (usize, usize) {
         let times = self.seen.entry(mark.clone()).or_default();
         *times += 1;
@@ -99,7 +99,8 @@ impl<'a> Inference<'_, 'a> {
                     }
                 }
                 let key = self.joined(&keys);
-                // A key of parts is never found, and its type could double with each map around it.
+                // A lookup with a composite key never succeeds. Its type could also double with
+                // each map around it.
                 let key = if key.has_parts() { Kind::Dyn } else { key };
                 let value = self.joined(&values);
                 estimate::map(Kind::Map(Rc::new(key), Rc::new(value)), &keys, &values)
@@ -114,7 +115,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// An element of a literal: of what is marked with `?`, the value inside.
+    /// Element of a literal; for an element marked with `?`, the value inside of the optional.
     fn unwrapped(&mut self, item: Known<'a>, is_optional: bool) -> Known<'a> {
         let kind = match &item.kind {
             Kind::Optional(inner) if is_optional => inner.as_ref().clone(),
@@ -128,7 +129,7 @@ impl<'a> Inference<'_, 'a> {
         Known { kind, ..item }
     }
 
-    /// The one type of a literal's elements.
+    /// Common type of a literal's elements.
     fn joined(&mut self, items: &[Known<'a>]) -> Kind<'a> {
         let Some(first) = items.first() else { return Kind::Dyn };
         for item in items {
@@ -140,7 +141,7 @@ impl<'a> Inference<'_, 'a> {
         first.kind.clone()
     }
 
-    /// Refuses a value that is not of the type.
+    /// Reports an error for a value of another type.
     fn expect(&mut self, wanted: &Kind<'a>, found: &Known<'a>) {
         if !wanted.accepts(&found.kind, &mut Bindings::new()) {
             let words = format!("expected type '{wanted}' but found '{}'", found.kind);
@@ -161,7 +162,7 @@ impl<'a> Inference<'_, 'a> {
             self.refuse(place, &words);
         }
         let kind = if is_type_name(name) { Kind::Type } else { Kind::Dyn };
-        // Upstream takes a name it has no size for to be as large as `self`.
+        // Upstream assumes the size of `self` for a name without a known size.
         let declared = self.scope.first().and_then(|(_, own)| own.declared);
         Known { declared, place, ..Known::of(kind, 1) }
     }
@@ -185,7 +186,7 @@ impl<'a> Inference<'_, 'a> {
         known
     }
 
-    /// The field of a value; the flag says that the value, and so the field, is optional.
+    /// Field of a value; the flag is true if the value, and therefore the field, is optional.
     fn field(
         &mut self,
         operand: &Known<'a>,
@@ -273,7 +274,7 @@ impl<'a> Inference<'_, 'a> {
         Known { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
     }
 
-    /// Refuses literals the function cannot read.
+    /// Reports literals that the function cannot parse.
     fn check_literal(&mut self, name: &str, args: &[Known<'a>], call: &CallExpr) {
         if let Some(Expr::Literal(LiteralValue::String(text))) =
             call.args.last().map(|arg| &arg.expr)
@@ -284,7 +285,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// The function a dotted name means, unless it begins with a variable.
+    /// Function with a dotted name; `None` if the name begins with a variable.
     fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
         let is_variable = self.scope.iter().any(|(variable, _)| variable == namespace);
@@ -342,7 +343,7 @@ impl<'a> Inference<'_, 'a> {
         let item = match &range.kind {
             Kind::List(item) => range.entry(item.as_ref().clone(), Declared::items, false),
             Kind::Map(key, _) => range.entry(key.as_ref().clone(), |_| Some(Declared::Key), true),
-            // What is known of its items too late is not known.
+            // Upstream determines the type of these items too late to use it.
             Kind::Dyn => Known::of(Kind::Dyn, 0),
             other => {
                 let words = format!(
@@ -355,7 +356,7 @@ impl<'a> Inference<'_, 'a> {
         };
         let depth = self.scope.len();
         self.scope.push((all.accu_var.clone(), Known { declared: None, ..start.clone() }));
-        // The variables' own names stand once in the text, before the body.
+        // The names of the variables occur once in the text, before the body.
         let _ = self.next_place(Mark::Name(all.iter_var.clone()));
         match &all.iter_var2 {
             None => self.scope.push((all.iter_var.clone(), item)),
@@ -375,7 +376,7 @@ impl<'a> Inference<'_, 'a> {
         let condition = self.known(&all.loop_cond);
         let step = self.known(&all.loop_step);
         self.scope.truncate(depth + 1);
-        // The accumulator is of the type it grows to.
+        // The accumulator has the type of the step's result.
         self.scope[depth].1.kind = step.kind.clone();
         let result = self.known(&all.result);
         self.scope.truncate(depth);

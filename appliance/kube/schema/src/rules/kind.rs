@@ -1,11 +1,11 @@
-//! The types of CEL, and whether a value of one may stand where another is asked for.
+//! Types of CEL, and their compatibility.
 
 use std::fmt;
 use std::rc::Rc;
 
 use super::declared::Declared;
 
-/// A type.
+/// Type of a CEL value.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind<'a> {
     Bool,
@@ -17,25 +17,25 @@ pub(super) enum Kind<'a> {
     Null,
     Duration,
     Timestamp,
-    /// Known at run time only.
+    /// Type that is known at run time only.
     Dyn,
-    /// The type of types.
+    /// Type whose values are types.
     Type,
     List(Rc<Kind<'a>>),
     Map(Rc<Kind<'a>>, Rc<Kind<'a>>),
     Optional(Rc<Kind<'a>>),
-    /// An object with named fields.
+    /// Object with named fields.
     Object(Declared<'a>),
-    /// A type of a library.
+    /// Type of a library.
     Library(&'static str),
-    /// A placeholder of a signature.
+    /// Placeholder in a signature.
     Any(char),
 }
 
-/// What the placeholders of a signature stand for.
+/// Types of the placeholders in a signature.
 pub(super) type Bindings<'a> = Vec<(char, Kind<'a>)>;
 
-/// Whether `name` names a type in a rule.
+/// True if `name` is the name of a type in a rule.
 pub(super) fn is_type_name(name: &str) -> bool {
     const NAMES: [&str; 10] =
         ["int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type"];
@@ -43,7 +43,7 @@ pub(super) fn is_type_name(name: &str) -> bool {
 }
 
 impl<'a> Kind<'a> {
-    /// Whether a value of the type `given` may stand here; binds placeholders.
+    /// True if a value of the type `given` is accepted; binds placeholders.
     pub fn accepts(&self, given: &Kind<'a>, bindings: &mut Bindings<'a>) -> bool {
         match (self, given) {
             (Self::Any(letter), given) => {
@@ -52,7 +52,7 @@ impl<'a> Kind<'a> {
                         bindings.push((*letter, given.clone()));
                         true
                     }
-                    // What was bound loosely becomes as narrow as what follows.
+                    // A placeholder bound to `Dyn` is bound again to the more specific type.
                     Some((_, Self::Dyn)) => {
                         bindings.retain(|(bound, _)| bound != letter);
                         bindings.push((*letter, given.clone()));
@@ -82,7 +82,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// The type with its placeholders filled in; what was never bound is unknown.
+    /// Type with its placeholders replaced; a placeholder without binding becomes unknown.
     pub fn filled(&self, bindings: &Bindings<'a>) -> Kind<'a> {
         match self {
             Self::Any(letter) => {
@@ -98,12 +98,12 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Whether the type is made of other types.
+    /// True if the type contains other types.
     pub fn has_parts(&self) -> bool {
         matches!(self, Self::List(_) | Self::Map(..) | Self::Optional(_))
     }
 
-    /// Whether every value of the type has the same size.
+    /// True if every value of the type has the same size.
     pub fn is_scalar(&self) -> bool {
         match self {
             Self::Optional(inner) => inner.is_scalar(),

@@ -1,5 +1,4 @@
-//! Functions of CEL and of Kubernetes' libraries, called through kube-cel with their arguments
-//! already evaluated.
+//! Functions of CEL and of Kubernetes' libraries, called through kube-cel with evaluated arguments.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,10 +14,10 @@ thread_local! {
     static FUNCTIONS: Context<'static> = Context::default().with_all();
 }
 
-/// What the arguments are called while a function runs.
+/// Variable names of the arguments while a function runs.
 const NAMES: [&str; 5] = ["@0", "@1", "@2", "@3", "@4"];
 
-/// Calls `name`, on `target` if there is one. The error is in cel-go's words where they are known.
+/// Calls `name`, on `target` if there is one. The error has cel-go's message if it is known.
 pub(super) fn call<'a>(
     name: &str,
     target: Option<&Val<'a>>,
@@ -29,7 +28,7 @@ pub(super) fn call<'a>(
     invoke(name, target, args).map(Val::from_foreign).map_err(|error| words(&error))
 }
 
-/// Calls a function of one text; None where the text is not of the function's syntax.
+/// Calls a function with one text; `None` if the text does not have the function's syntax.
 pub(super) fn convert(name: &str, text: &str) -> Option<Foreign> {
     invoke(name, None, vec![Foreign::from(text)]).ok()
 }
@@ -61,7 +60,7 @@ fn invoke(
         call.target = target.map(|target| Box::new(bind(target)));
         call.args = args.into_iter().map(&mut bind).collect();
         let call = IdedExpr { id: 0, expr: Expr::Call(call) };
-        // A library may compute with what no box ever had; that fails the rule and nothing else.
+        // A library may panic on extreme values; such a panic only fails the rule.
         let resolved = catch_unwind(AssertUnwindSafe(|| scope.resolve(&call)));
         resolved.unwrap_or_else(|_| Err(ExecutionError::function_error(name, "out of range")))
     })
@@ -85,5 +84,5 @@ fn words(error: &ExecutionError) -> String {
     }
 }
 
-/// What cel-go says where no function takes such arguments.
+/// Message of cel-go if no function accepts the arguments.
 pub(super) const NO_OVERLOAD: &str = "no such overload";

@@ -1,5 +1,5 @@
-//! Lists and sets: equality, `+`, and the functions of libraries (cel-go `ext/{lists,sets}.go`,
-//! apiserver `pkg/cel/library/lists.go`, `pkg/cel/common/valuesunstructured.go`).
+//! Lists and sets: equality, `+`, and library functions (cel-go `ext/{lists,sets}.go`, apiserver
+//! `pkg/cel/library/lists.go`, `pkg/cel/common/valuesunstructured.go`).
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ fn no_overload<T>() -> Result<T, Words> {
     Err(NO_OVERLOAD.to_owned())
 }
 
-/// Whether two lists are equal. The left one's type says whether order counts.
+/// True if two lists are equal. The type of the left list decides if order matters.
 pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     if left.size() != right.size() {
         return false;
@@ -33,8 +33,8 @@ pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     }
 }
 
-/// `left + right`. A set takes what it does not have yet; a list of type map takes the items of
-/// `right` in the places of its own with the same keys. The sum is of the left one's type.
+/// Computes `left + right`. A set adds only new items. In a list of type map, items of `right`
+/// replace items with the same keys. The result has the type of the left list.
 pub(super) fn concatenate<'a>(left: Val<'a>, right: &Val<'a>) -> Val<'a> {
     let told = Told::apart(&left);
     let like = left.list_type().map(|(node, _)| node);
@@ -60,7 +60,7 @@ pub(super) fn concatenate<'a>(left: Val<'a>, right: &Val<'a>) -> Val<'a> {
     Val::List(Rc::new(index.items), like)
 }
 
-/// What tells the items of a list apart.
+/// Identity of the items of a list.
 #[derive(Clone, Copy)]
 enum Told<'n> {
     ByValue,
@@ -68,7 +68,7 @@ enum Told<'n> {
 }
 
 impl<'n> Told<'n> {
-    /// None where items are told apart by their places.
+    /// Identity rule of a list; `None` if items are identified by their position.
     fn apart(list: &Val<'n>) -> Option<Self> {
         match list.list_type()? {
             (_, ListType::Set) => Some(Self::ByValue),
@@ -112,7 +112,7 @@ impl<'n> Told<'n> {
     }
 }
 
-/// Items that are found again in little time.
+/// Items with an index for fast lookup.
 struct Index<'n, 'a> {
     told: Told<'n>,
     items: Vec<Val<'a>>,
@@ -134,25 +134,25 @@ impl<'n, 'a> Index<'n, 'a> {
         self.items.push(item);
     }
 
-    /// The places of items that may be like `item`.
+    /// Positions of items that may match `item`.
     fn near(&self, item: &Val<'_>) -> impl Iterator<Item = usize> {
         let places = self.by_mark.get(&self.told.mark(item));
         places.into_iter().flatten().copied()
     }
 
-    /// Where an item stands that is not told apart from `item`.
+    /// Position of an item with the same identity as `item`.
     fn like(&self, item: &Val<'_>) -> Option<usize> {
         self.near(item).find(|at| self.told.alike(&self.items[*at], item))
     }
 
-    /// Whether an item is equal to `item`.
+    /// True if an item equals `item`.
     fn has(&self, item: &Val<'_>) -> bool {
         self.near(item).any(|at| equal_values(&self.items[at], item))
     }
 }
 
-/// A number that equal values share. A list's items count in their order unless its type says
-/// otherwise.
+/// Hash value that is the same for equal values. The order of a list's items matters unless the
+/// list's type says otherwise.
 #[expect(clippy::cast_precision_loss, reason = "equal numbers are the same float")]
 fn mark(value: &Val<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -199,7 +199,7 @@ trait HashAlone: Hash {
 
 impl<T: Hash> HashAlone for T {}
 
-/// A function of lists; None where `name` is none.
+/// Calls a function of lists; `None` if `name` is not the name of one.
 pub(super) fn function<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>, Words>> {
     let result = match (name, args) {
         ("lists.range", [Val::Int(end)]) => Val::list((0..*end).map(Val::Int).collect()),
@@ -240,7 +240,7 @@ fn is_zero(value: &Val<'_>) -> bool {
     }
 }
 
-/// A function called on a list; None where `name` is none.
+/// Calls a method of a list; `None` if `name` is not the name of one.
 pub(super) fn method<'a>(
     name: &str,
     list: &Val<'a>,
@@ -347,7 +347,7 @@ fn slice<'a>(list: &Val<'a>, start: i64, end: i64) -> Result<Val<'a>, Words> {
     Ok(Val::list((from..to).filter_map(|at| list.item(at)).collect()))
 }
 
-/// Recurses as deep as the lists nest at most.
+/// Flattens a list; the recursion is limited by the depth of the lists.
 fn flatten<'a>(list: &Val<'a>, levels: i64) -> Result<Vec<Val<'a>>, Words> {
     if levels < 0 {
         return Err("level must be non-negative".to_owned());
@@ -364,7 +364,7 @@ fn flatten<'a>(list: &Val<'a>, levels: i64) -> Result<Vec<Val<'a>>, Words> {
 
 fn sort(mut items: Vec<Val<'_>>) -> Result<Vec<Val<'_>>, Words> {
     let Some(first) = items.first() else { return Ok(items) };
-    // What is in no order even with itself cannot be sorted.
+    // Items that cannot be compared with themselves cannot be sorted.
     if items.iter().any(|item| compare(item, item).is_none()) {
         return Err("list elements must be comparable".to_owned());
     }

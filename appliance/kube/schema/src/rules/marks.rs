@@ -1,11 +1,12 @@
-//! How many operators a rule has at most, told before it is parsed: the parser recurses on each.
+//! Upper limit of the number of operators in a rule. It is computed before parsing, because the
+//! parser recurses on each operator.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What stands between operators: comments, texts, quoted names, numbers and words, as cel-go's
-/// grammar has them (`parser/gen/CEL.g4`).
+/// Text between operators: comments, texts, quoted names, numbers and words, according to cel-go's
+/// grammar (`parser/gen/CEL.g4`).
 static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let escape = concat!(
         r#"\\(?:[abfnrtv"'\\?`]|[0-3][0-7]{2}|[xX][0-9a-fA-F]{2}|"#,
@@ -24,8 +25,8 @@ static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"^(?://[^\n]*|{texts}|{numbers}|{names})")).ok()
 });
 
-/// Counts the operators as CEL's lexer finds them. Behind a quote that opens no text the lexer goes
-/// on in ways of its own, so that everything from there on is counted.
+/// Counts the operators as CEL's lexer finds them. After a quote that does not begin a valid text,
+/// the lexer behaves differently, so every character after the quote is counted.
 pub(super) fn marks(text: &str) -> usize {
     let is_mark = |c: &char| c.is_ascii_punctuation() && !matches!(c, '_' | '\'' | '"' | '\\');
     let mut marks = 0;
@@ -68,7 +69,7 @@ mod tests {
             ("'''a'\n+'b''' + 1", 1),
             ("`a//b` + 1", 1),
             ("1 in 2 in 3", 2),
-            // What the lexer cannot read as a text is no text.
+            // A text that the lexer cannot parse does not count as a text.
             (r"'\q + +' + 1", 3),
             ("'+\n+' + 1", 3),
             ("\"+ in +", 3),

@@ -10,18 +10,18 @@ use super::library::{self, NO_OVERLOAD};
 use super::lists;
 use super::val::{Field, Key, Val};
 
-/// The words of a failed evaluation.
+/// Message of a failed evaluation.
 pub(super) type Words = String;
 
 fn no_overload<T>() -> Result<T, Words> {
     Err(NO_OVERLOAD.to_owned())
 }
 
-/// The binary operator `name`.
+/// Applies the binary operator `name`.
 pub(super) fn binary<'a>(name: &str, left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, Words> {
     let order = |wanted: fn(Ordering) -> bool| match compare(&left, &right) {
         Some(order) => Ok(Val::Bool(wanted(order))),
-        // NaN is in no order, and so no comparison with it holds.
+        // NaN has no order, so every comparison with it is false.
         None if is_number(&left) && is_number(&right) => Ok(Val::Bool(false)),
         None => no_overload(),
     };
@@ -42,7 +42,7 @@ fn is_number(value: &Val<'_>) -> bool {
     matches!(value, Val::Int(_) | Val::Uint(_) | Val::Double(_))
 }
 
-/// The operation on two integers of one type; nothing where the result is none of it.
+/// Operation on two integers of one type; `None` on overflow.
 macro_rules! integers {
     ($name:expr, $one:expr, $other:expr) => {{
         let is_division = matches!($name, operators::DIVIDE | operators::MODULO);
@@ -101,7 +101,7 @@ fn by_zero(name: &str) -> Words {
     format!("{what} by zero")
 }
 
-/// Appends in place where nobody else holds the list.
+/// Appends in place if the list has no other references.
 pub(super) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result<Val<'a>, Words> {
     match list {
         Val::List(mut items, None) => {
@@ -112,7 +112,8 @@ pub(super) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result<Val<'a>, 
     }
 }
 
-/// Numbers of different types are equal where their values are; nothing else of different types is.
+/// Numbers of different types are equal if their values are; other values of different types are
+/// unequal.
 pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     match (left, right) {
         (Val::Null, Val::Null) => true,
@@ -147,7 +148,7 @@ fn equal_maps(left: &Val<'_>, right: &Val<'_>) -> bool {
     })
 }
 
-/// The value under a key; of an object, by its real name.
+/// Value of a key; for an object, of its unescaped name.
 pub(super) fn entry<'a>(map: &Val<'a>, key: &Val<'_>) -> Option<Val<'a>> {
     match (map, key) {
         (Val::Object(object), Val::Text(name)) => {
@@ -206,7 +207,7 @@ fn contains(container: &Val<'_>, value: &Val<'_>) -> Result<bool, Words> {
     }
 }
 
-/// The value at an index or under a key; None where there is none.
+/// Value at an index or key; `None` if it does not exist.
 fn found<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Option<Val<'a>>, Words> {
     if is_map(container) {
         return Ok(entry(container, key));
@@ -229,7 +230,8 @@ fn index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
     found(container, key)?.ok_or_else(|| format!("{what}: {}", key.printed()))
 }
 
-/// `container[?key]`: what is not there is none, and so is what stands in none.
+/// Evaluates `container[?key]`: a missing value, or a value in an empty optional, gives an empty
+/// optional.
 pub(super) fn optional_index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
     let found = match container {
         Val::Optional(None) => None,
@@ -239,7 +241,7 @@ pub(super) fn optional_index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<V
     Ok(Val::Optional(found.map(Rc::new)))
 }
 
-/// The unary operator `name`.
+/// Applies the unary operator `name`.
 pub(super) fn unary<'a>(name: &str, value: &Val<'a>) -> Result<Val<'a>, Words> {
     match (name, value) {
         (operators::LOGICAL_NOT, Val::Bool(flag)) => Ok(Val::Bool(!flag)),

@@ -1,14 +1,14 @@
-//! Comprehensions over pairs, `list.all(i, v, …)`: macros the parser does not know (cel-go
-//! `ext/comprehensions.go`).
+//! Comprehensions over pairs, such as `list.all(i, v, …)`: macros that the parser does not support
+//! (cel-go `ext/comprehensions.go`).
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators,
 };
 
-/// What a comprehension gathers in, as the parser's own macros call it.
+/// Name of the accumulator of a comprehension, as in the parser's own macros.
 const GATHERED: &str = "@result";
 
-/// The expression with its macros over pairs written out.
+/// Expression with its macros over pairs expanded.
 pub(super) fn expand(mut expression: IdedExpr) -> IdedExpr {
     each_below(&mut expression, &mut |below| {
         let taken = std::mem::take(below);
@@ -54,7 +54,7 @@ fn each_below(expression: &mut IdedExpr, visit: &mut dyn FnMut(&mut IdedExpr)) {
     }
 }
 
-/// The call itself, where it is no macro over pairs.
+/// Expands a macro over pairs; returns any other call unchanged.
 fn written_out(call: CallExpr) -> Result<ComprehensionExpr, CallExpr> {
     let name = call.func_name.as_str();
     let known = match call.args.len() {

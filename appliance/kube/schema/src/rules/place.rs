@@ -1,23 +1,23 @@
-//! Where in a rule's text a name or an operator stands: the parser keeps no places of what it
-//! accepts, so they are found again.
+//! Positions of names and operators in a rule's text. The parser does not store the positions of
+//! valid expressions, so this module searches the text again.
 
-/// What is looked for.
+/// Token to search for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
-    /// A variable.
+    /// Name of a variable.
     Name(String),
-    /// A field after its dot; the place is the dot's.
+    /// Name of a field after its dot; the position is that of the dot.
     Field(String),
-    /// A function; the place is its parenthesis'.
+    /// Name of a function; the position is that of its parenthesis.
     Call(String),
-    /// An operator.
+    /// Operator as written in the text.
     Operator(&'static str),
-    /// A number, a word or the inside of a quoted text.
+    /// Number, word or contents of a quoted text.
     Literal(String),
 }
 
 impl Mark {
-    /// The operator a function of the parser stands for.
+    /// Operator of a function in the parser's tree.
     pub fn operator(name: &str) -> Option<Self> {
         const OPERATORS: [(&str, &str); 18] = [
             ("_==_", "=="),
@@ -44,7 +44,7 @@ impl Mark {
     }
 }
 
-/// Line and column, both from 1, of the `nth` occurrence; of the last one where there are fewer.
+/// Line and column, both from 1, of the `nth` occurrence; of the last one if there are fewer.
 pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> (usize, usize) {
     let tokens = tokens(source);
     let is_mark = |index: usize| {

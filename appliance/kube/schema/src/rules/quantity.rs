@@ -1,15 +1,15 @@
-//! Quantities such as `1.5Gi` (apimachinery `pkg/api/resource`), in checked arithmetic.
+//! Quantities such as `1.5Gi` (apimachinery `pkg/api/resource`), with checked arithmetic.
 
 use std::cmp::Ordering;
 
-/// A number as `mantissa * 10^scale`; the mantissa ends in no zero, and zero has scale 0.
+/// Number as `mantissa * 10^scale`; the mantissa does not end in zero, and zero has scale 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Quantity {
     mantissa: i128,
     scale: i64,
 }
 
-/// The suffixes and what they multiply by: a power of ten and a factor.
+/// Suffixes with their multipliers: a power of ten and a factor.
 const SUFFIXES: [(&str, i64, i128); 16] = [
     ("", 0, 1),
     ("n", -9, 1),
@@ -30,7 +30,8 @@ const SUFFIXES: [(&str, i64, i128); 16] = [
 ];
 
 impl Quantity {
-    /// None of what is no quantity, or has more digits than any real one.
+    /// Parses a quantity; `None` for an invalid text, or one with more digits than any real
+    /// quantity.
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -69,13 +70,13 @@ impl Quantity {
         Self { mantissa, scale: if mantissa == 0 { 0 } else { scale } }
     }
 
-    /// The mantissa at a smaller scale; None where it does not fit.
+    /// Mantissa at a smaller scale; `None` if the mantissa does not fit.
     fn at_scale(self, scale: i64) -> Option<i128> {
         let power = u32::try_from(self.scale - scale).ok()?;
         self.mantissa.checked_mul(10_i128.checked_pow(power)?)
     }
 
-    /// None where the sum has too many digits.
+    /// Sum of two quantities; `None` if the sum has too many digits.
     pub fn plus(self, other: Self) -> Option<Self> {
         let scale = match (self.mantissa, other.mantissa) {
             (0, _) => other.scale,
@@ -121,7 +122,8 @@ impl Ord for Quantity {
         if by_sign.is_ne() || self.mantissa == 0 {
             return by_sign;
         }
-        // Of one sign, the number with more digits before its point is farther from zero.
+        // Of two numbers with the same sign, the one with more digits before its point is farther
+        // from zero.
         let digits = |one: &Self| {
             let digits = one.mantissa.unsigned_abs().checked_ilog10().unwrap_or_default();
             i64::from(digits) + one.scale
@@ -131,7 +133,7 @@ impl Ord for Quantity {
             let at_scale = |one: &Self| one.at_scale(scale).map(i128::unsigned_abs);
             match (at_scale(self), at_scale(other)) {
                 (Some(one), Some(other)) => one.cmp(&other),
-                // Only the one whose own scale is greater can have grown too large.
+                // Only the mantissa with the greater scale can overflow.
                 _ => self.scale.cmp(&other.scale),
             }
         });
@@ -196,7 +198,7 @@ mod tests {
         assert_eq!(large.plus(small), None);
         assert_eq!(small.plus(small), of("2"));
         assert_eq!(of("1k").and_then(|one| one.plus(small.negated()?)), of("999"));
-        // Where no digit stands, there is a zero.
+        // Missing digits count as zero.
         assert_eq!(of("Gi"), of("0"));
         for wrong in ["", "1e", "1e99999999999", "1 Gi", "1gi", "--1", "1e5Gi", " 1"] {
             assert_eq!(of(wrong), None, "{wrong}");

@@ -1,11 +1,12 @@
-//! The functions rules may call, and on what: CEL's own and those of Kubernetes 1.34's libraries
-//! (cel-go `common/stdlib`, `ext`; apiserver `pkg/cel/environment/base.go`, `pkg/cel/library`).
+//! Functions that rules may call, with their signatures: CEL's own and those of Kubernetes 1.34's
+//! libraries (cel-go `common/stdlib`, `ext`; apiserver `pkg/cel/environment/base.go`,
+//! `pkg/cel/library`).
 
 use std::rc::Rc;
 
 use super::kind::{Bindings, Kind};
 
-/// Each function, and its overloads: `(arguments)->result`, or `receiver.(arguments)->result`.
+/// Functions with their overloads: `(arguments)->result`, or `receiver.(arguments)->result`.
 const FUNCTIONS: [(&str, &str); 136] = [
     ("_==_", "(A,A)->bool"),
     ("_!=_", "(A,A)->bool"),
@@ -190,7 +191,7 @@ const QUANTITY_SUM: &str = "kubernetes.Quantity.(kubernetes.Quantity)->kubernete
 const COMPARED_BOOL: &str = "kubernetes.Quantity.(kubernetes.Quantity)->bool \
      kubernetes.Semver.(kubernetes.Semver)->bool";
 
-/// One way of calling a function.
+/// One overload of a function.
 #[derive(Debug, Clone)]
 pub(super) struct Overload<'a> {
     receiver: Option<Kind<'a>>,
@@ -199,7 +200,7 @@ pub(super) struct Overload<'a> {
 }
 
 impl<'a> Overload<'a> {
-    /// The result's type, where the overload takes such values.
+    /// Type of the result, if the overload accepts the values.
     pub fn call(&self, receiver: Option<&Kind<'a>>, args: &[&Kind<'a>]) -> Option<Kind<'a>> {
         let mut bindings = Bindings::new();
         let receiver_fits = match (&self.receiver, receiver) {
@@ -218,7 +219,7 @@ impl<'a> Overload<'a> {
     }
 }
 
-/// The overloads of a function; None where there is no such function.
+/// Overloads of a function; `None` if the function does not exist.
 pub(super) fn overloads<'a>(name: &str) -> Option<Vec<Overload<'a>>> {
     let (_, text) = FUNCTIONS.iter().find(|(known, _)| *known == name)?;
     Some(text.split_whitespace().filter_map(overload).collect())
@@ -226,7 +227,7 @@ pub(super) fn overloads<'a>(name: &str) -> Option<Vec<Overload<'a>>> {
 
 fn overload<'a>(text: &str) -> Option<Overload<'a>> {
     let (left, result) = text.split_once("->")?;
-    // The arguments are the last parenthesis: the receiver may have parentheses of its own.
+    // The arguments are in the last parentheses: the receiver may have parentheses of its own.
     let (receiver, args) = match left.find(".(") {
         Some(at) => (Some(kind(&left[..at])), &left[at + 2..left.len() - 1]),
         None => (None, &left[1..left.len() - 1]),
@@ -235,7 +236,7 @@ fn overload<'a>(text: &str) -> Option<Overload<'a>> {
     Some(Overload { receiver, args, result: kind(result) })
 }
 
-/// The parts between the commas that stand in no parenthesis.
+/// Parts between the commas outside of parentheses.
 fn split_args(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);

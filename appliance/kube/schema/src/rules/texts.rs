@@ -1,15 +1,15 @@
-//! Functions of texts that a library would run in more time or memory than they are charged.
+//! Functions of texts for which a library would use more time or memory than their cost covers.
 
 use super::operator::Words;
 use super::val::Val;
 
-/// The most digits behind the point that `format` prints.
+/// Maximum number of decimals that `format` prints.
 const MAX_PRECISION: u64 = 1_000;
 
-/// The most characters of a float that is printed without an exponent, before its point.
+/// Maximum number of characters before the decimal point of a float printed without an exponent.
 const FLOAT_CHARACTERS: u64 = 310;
 
-/// A function called on a text; None where `name` is none.
+/// Calls a method of a text; `None` if `name` is not the name of one.
 pub(super) fn method<'a>(
     name: &str,
     text: &str,
@@ -37,7 +37,7 @@ pub(super) fn method<'a>(
     })
 }
 
-/// The empty text is found at any index.
+/// An empty text is found at any index.
 fn at_least_zero(part: &str, index: i64) -> Result<i64, Words> {
     match index < 0 && !part.is_empty() {
         true => Err(format!("index out of range: {index}")),
@@ -55,7 +55,7 @@ fn index_of(text: &str, part: &str, from: i64) -> i64 {
     found.and_then(|at| i64::try_from(at).ok()).map_or(-1, |at| from + at)
 }
 
-/// The last occurrence that begins at `to` or before.
+/// Last occurrence that begins at `to` or before.
 fn last_index_of(text: &str, part: &str, to: i64) -> i64 {
     if part.is_empty() {
         return to;
@@ -68,8 +68,8 @@ fn last_index_of(text: &str, part: &str, to: i64) -> i64 {
     found.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
 }
 
-/// At most `most` parts, the last with all the rest; all parts where that is negative. Nothing
-/// between separators splits into characters.
+/// Splits into at most `most` parts, the last with all the rest; into all parts if `most` is
+/// negative. An empty separator splits into characters.
 fn split<'a>(text: &str, separator: &str, most: i64) -> Val<'a> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let parts = match (most, separator.is_empty()) {
@@ -89,7 +89,7 @@ fn split<'a>(text: &str, separator: &str, most: i64) -> Val<'a> {
     Val::list(parts)
 }
 
-/// How many parts `split` makes.
+/// Number of parts that `split` creates.
 pub(super) fn parts(text: &str, separator: &str) -> u64 {
     match separator.is_empty() {
         true => text.len() as u64,
@@ -97,7 +97,7 @@ pub(super) fn parts(text: &str, separator: &str) -> u64 {
     }
 }
 
-/// How many characters the numbers of a format take at most.
+/// Maximum number of characters of the numbers in a format.
 pub(super) fn formatted(format: &str) -> Result<u64, Words> {
     let mut characters = 0_u64;
     let mut rest = format;

@@ -1,5 +1,5 @@
-//! Values of CEL. What comes from an object stays where it is and is read through its schema; only
-//! what a rule makes is built.
+//! Values of CEL. Values of an object are read in place through their schema; only values that a
+//! rule creates are allocated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,7 +15,7 @@ use super::quantity::Quantity;
 use crate::format::Format;
 use crate::node::{ListType, Node};
 
-/// One value during the evaluation of a rule.
+/// Value during the evaluation of a rule.
 #[derive(Debug, Clone)]
 pub(super) enum Val<'a> {
     Null,
@@ -24,20 +24,21 @@ pub(super) enum Val<'a> {
     Uint(u64),
     Double(f64),
     Text(Text<'a>),
-    /// An object with named fields.
+    /// Object with named fields.
     Object(Object<'a>),
-    /// An object whose keys are data.
+    /// Object whose keys are data.
     Keyed(&'a Map<String, Value>, Option<&'a Node>),
-    /// A list of an object.
+    /// List in an object.
     Items(&'a [Value], &'a Node),
-    /// A list a rule made; what was added to a list of an object is of that list's type.
+    /// List created by a rule. A list in an object plus further items keeps the type of the first
+    /// list.
     List(Rc<Vec<Val<'a>>>, Option<&'a Node>),
-    /// A map a rule made.
+    /// Map created by a rule.
     Map(Rc<Entries<'a>>),
     Optional(Option<Rc<Val<'a>>>),
-    /// A type, by its name.
+    /// Type, by its name.
     Kind(Rc<str>),
-    /// The words of an error, while a comprehension may still do without the value.
+    /// Message of an error; a comprehension may still ignore the value.
     Failed(Rc<str>),
     Quantity(Quantity),
     /// Bytes, durations, timestamps, and the values of libraries.
@@ -47,7 +48,7 @@ pub(super) enum Val<'a> {
 /// Keys and values, in the order of the keys.
 pub(super) type Entries<'a> = BTreeMap<Key, (Val<'a>, Val<'a>)>;
 
-/// A text, where it stands or made by a rule.
+/// Text: borrowed from the object, or created by a rule.
 #[derive(Debug, Clone)]
 pub(super) enum Text<'a> {
     Read(&'a str),
@@ -71,8 +72,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// What tells the entries of a map apart: numbers of different types are one key where their values
-/// are the same.
+/// Key of a map entry: numbers of different types are one key if their values are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     Bool(bool),
@@ -81,7 +81,7 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// None of what can be no key.
+    /// Key of a value; `None` for a type that cannot be a key.
     #[expect(clippy::cast_possible_truncation, reason = "only whole numbers are converted")]
     pub fn of(value: &Val<'_>) -> Option<Self> {
         match value {
@@ -95,7 +95,7 @@ impl Key {
     }
 }
 
-/// An object with named fields, some of which every Kubernetes object has.
+/// Object with named fields; some fields exist in every Kubernetes object.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Object<'a> {
     pub map: &'a Map<String, Value>,
@@ -103,11 +103,11 @@ pub(super) struct Object<'a> {
     pub is_root: bool,
 }
 
-/// What there is where an object has a field.
+/// Result of looking up a field of an object.
 pub(super) enum Field<'a> {
     /// The schema does not name the field.
     Unknown,
-    /// The object does not have it.
+    /// The object does not have the field.
     Absent,
     Present(Val<'a>),
 }
@@ -129,7 +129,7 @@ impl<'a> Val<'a> {
         Self::Optional(Some(Rc::new(value)))
     }
 
-    /// The value at hand, as its schema says to read it.
+    /// Value of the object, read according to its schema.
     pub fn of(value: &'a Value, node: &'a Node, is_root: bool) -> Self {
         if node.int_or_string {
             return scalar(value);
@@ -148,7 +148,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// Reads a value no schema describes.
+    /// Reads a value without a schema.
     fn bare(value: &'a Value) -> Self {
         match value {
             Value::Object(map) => Self::Keyed(map, None),
@@ -189,7 +189,7 @@ impl<'a> Val<'a> {
         Rc::from(name)
     }
 
-    /// How many parts it has: characters, bytes, items or fields.
+    /// Size of the value in characters, bytes, items or fields.
     pub fn size(&self) -> Option<usize> {
         Some(match self {
             Self::Text(text) => text.chars().count(),
@@ -207,7 +207,7 @@ impl<'a> Val<'a> {
         matches!(self, Self::Items(..) | Self::List(..))
     }
 
-    /// The items of a list, or the keys of a map, one by one; None of what is neither.
+    /// Items of a list or keys of a map, one by one; `None` for any other value.
     pub fn elements<'v>(&'v self) -> Option<Box<dyn Iterator<Item = Val<'a>> + 'v>> {
         Some(match self {
             Self::Items(items, node) => {
@@ -232,7 +232,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The schema of a list, and what type of list it is.
+    /// Schema and list type of a list.
     pub fn list_type(&self) -> Option<(&'a Node, ListType)> {
         match self {
             Self::Items(_, node) | Self::List(_, Some(node)) => Some((*node, node.list_type()?)),
@@ -253,7 +253,7 @@ impl<'a> Val<'a> {
                 let items = self.elements().into_iter().flatten();
                 Foreign::List(items.map(|item| item.to_foreign()).collect::<Vec<_>>().into())
             }
-            // Only `format` is given these, to print them.
+            // Only `format` receives these values, to print them.
             Self::Object(_) | Self::Keyed(..) | Self::Map(_) | Self::Quantity(_) => {
                 Foreign::from(self.kind_name().as_ref())
             }
@@ -287,7 +287,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// As messages show a key.
+    /// Key as messages show it.
     pub fn printed(&self) -> String {
         match self {
             Self::Text(text) => text.to_string(),
@@ -312,7 +312,7 @@ fn scalar<'a>(value: &'a Value) -> Val<'a> {
     }
 }
 
-/// `2.0` in a field of integers is 2.
+/// Converts a float in a field of integers: `2.0` becomes 2.
 #[expect(clippy::cast_possible_truncation, reason = "only integers within bounds are converted")]
 fn integral<'a>(number: f64) -> Val<'a> {
     let exact = number.trunc() == number && number.abs() < 9e15;
@@ -331,7 +331,7 @@ fn formatted<'a>(text: &'a str, node: &Node) -> Val<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The field a rule calls `name`.
+    /// Looks up the field with the name `name` in a rule.
     pub fn field(&self, name: &str) -> Field<'a> {
         if self.is_root && matches!(name, "apiVersion" | "kind") {
             return match self.map.get(name) {
@@ -353,7 +353,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Of the metadata, rules see the names only.
+/// Metadata for rules: rules have access only to the names.
 fn names_of<'a>(metadata: &'a Map<String, Value>) -> Val<'a> {
     let entry = |name: &str| {
         let value = scalar(metadata.get(name)?);

@@ -1,4 +1,4 @@
-//! Every rule of a schema against an object (apiextensions `schema/cel/validation.go`).
+//! Evaluation of every rule of a schema for an object (apiextensions `schema/cel/validation.go`).
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use crate::field_error::{FieldError, NO_PATH};
 use crate::node::Node;
 use crate::validate::Findings;
 
-/// What all rules may cost for one object, in cel-go's units: roughly a second there.
+/// Cost limit of all rules for one object, in cel-go's units: about one second in cel-go.
 const PER_OBJECT_COST: u64 = 10_000_000;
 
-/// The longest message an expression may make, in bytes.
+/// Longest message that an expression may create, in bytes.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
      validation rules will be run";
 
-/// Runs the rules of `tree` on the object `new`, and on `old` where the object is updated.
+/// Evaluates the rules of `tree` for the object `new`, and with `old` on an update.
 pub(crate) fn check(
     tree: &RuleTree,
     root: &Node,
@@ -35,20 +35,20 @@ pub(crate) fn check(
     Findings { errors: walk.errors, warnings: walk.warnings }
 }
 
-/// One value of the object.
+/// Value of the object with its position.
 struct Spot<'a> {
     node: &'a Node,
     value: &'a Value,
     path: &'a str,
-    /// The whole of an object, with type and metadata.
+    /// True for a whole object with type and metadata.
     is_root: bool,
 }
 
-/// What the value was before, for telling whether it changed.
+/// Old value, to detect if the value changed.
 #[derive(Clone, Copy)]
 struct Correlation<'a> {
     own: Option<&'a Value>,
-    /// The nearest value above that can be compared: schema, new and old.
+    /// Nearest value above that can be compared: schema, new and old.
     parent: Option<(&'a Node, &'a Value, &'a Value)>,
 }
 
@@ -61,7 +61,7 @@ impl<'a> Correlation<'a> {
         }
     }
 
-    /// The same for a value below, whose own old value is `own`.
+    /// Correlation of a value below, whose own old value is `own`.
     fn below(&self, spot: &Spot<'a>, own: Option<&'a Value>) -> Self {
         match self.own {
             None => *self,
@@ -74,7 +74,7 @@ struct Walk {
     errors: Vec<FieldError>,
     warnings: Vec<String>,
     budget: u64,
-    /// The budget is spent: nothing more is run.
+    /// True after the budget is used up; no further rule runs.
     stopped: bool,
 }
 
@@ -215,7 +215,7 @@ impl Walk {
         self.stopped = true;
     }
 
-    /// The rule does not hold: refuses the object, or warns where nothing changed.
+    /// Handles a violated rule: rejects the object, or warns if nothing changed.
     fn refuse<'a>(
         &mut self,
         compiled: &Compiled,
@@ -276,7 +276,7 @@ fn rule_words(compiled: &Compiled) -> &str {
     }
 }
 
-/// What an expression made, if it is fit to be a message.
+/// Text of a message expression's result, if it is usable as a message.
 fn usable(message: &Val<'_>) -> Option<String> {
     let Val::Text(text) = message else { return None };
     let text = text.trim();

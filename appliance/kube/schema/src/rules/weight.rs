@@ -1,20 +1,20 @@
-//! How much there is to look at in a value. What a rule makes can hold one list many times over, so
-//! weighing ends at what no rule can pay for.
+//! Weight of a value: the amount of data that an operation must read. A value that a rule creates
+//! can contain one list many times. Therefore weighing stops at a weight that no rule can pay for.
 
 use serde_json::{Map, Value};
 
 use super::eval::{CHARACTERS_PER_UNIT, PER_RULE_COST};
 use super::val::Val;
 
-/// More than any rule can pay for.
+/// Weight limit: more than any rule can pay for.
 const MOST: u64 = (PER_RULE_COST + 1) * CHARACTERS_PER_UNIT;
 
-/// The bytes and items of a value and of everything in it, [`MOST`] at most.
+/// Bytes and items of a value and of all values in it, at most [`MOST`].
 pub(super) fn weight(value: &Val<'_>) -> u64 {
     MOST - left_of(value, MOST)
 }
 
-/// The weight of the lighter of two values, in time that follows it alone.
+/// Weight of the lighter of two values; the time depends on the lighter value only.
 pub(super) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
     const FIRST: u64 = 1_024;
     const STEP: u64 = 16;
@@ -28,7 +28,7 @@ pub(super) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
     }
 }
 
-/// What is left of `limit` after the weight of the value; 0 where the value weighs more.
+/// Rest of `limit` after subtracting the weight of the value; 0 if the value is heavier.
 fn left_of(value: &Val<'_>, limit: u64) -> u64 {
     let mut scales = Scales { left: limit };
     scales.val(value);
@@ -76,7 +76,7 @@ impl Scales {
         }
     }
 
-    /// What comes from an object is as deep as its schema at most.
+    /// The depth of a value from an object is limited by its schema.
     fn json(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.take(text.len()),

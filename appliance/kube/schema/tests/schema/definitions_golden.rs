@@ -1,11 +1,10 @@
-//! What a real kube-apiserver v1.35 answered to CustomResourceDefinitions
-//! (tests/golden/definitions.json) against what we say of them. `tests/golden/record.py` records
-//! anew.
+//! Comparison with the answers of a real kube-apiserver v1.35 to CustomResourceDefinitions
+//! (tests/golden/definitions.json). `tests/golden/record.py` records them anew.
 
 use schema::{FieldError, crd};
 use serde_json::{Value, json};
 
-/// Cases we answer otherwise, and why.
+/// Cases with an intentionally different answer, with the reason.
 const OTHERWISE: [(&str, &str); 0] = [];
 
 fn cases() -> Vec<Value> {

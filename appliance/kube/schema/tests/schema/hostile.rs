@@ -1,5 +1,5 @@
-//! Rules written to hold the box up: none of them comes to an end within hours where a step is not
-//! counted for what it takes.
+//! Hostile rules that would block the box. Each would run for hours if a step cost less than the
+//! time that it takes.
 
 use schema::{Schema, check_structural};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ fn ruled(rule: &str) -> Value {
     }, "x-kubernetes-validations": [{"rule": rule}]})
 }
 
-/// Some steps are as long as what they are made with, however few are counted.
+/// A step may take time in proportion to its operands, even if it is counted as few steps.
 #[test]
 fn no_step_is_longer_than_what_it_costs() {
     let names: Vec<String> = (0..100_000).map(|index| format!("name{index}")).collect();
@@ -64,7 +64,7 @@ fn no_step_is_longer_than_what_it_costs() {
     }
 }
 
-/// A value, or a type, that holds another twice, and that another twice.
+/// Values and types that contain another twice, which in turn contains another twice.
 #[test]
 fn what_doubles_is_not_followed() {
     let doubled = |times: usize, double: fn(&str) -> String| {

@@ -1,4 +1,5 @@
-//! What is too deep, too long or too dear is refused, quickly and without a crash.
+//! Schemas and rules that are too deep, too long or too expensive are rejected, quickly and without
+//! a crash.
 
 use schema::{Schema, check_structural};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ fn ruled(rule: &str) -> Value {
     }, "x-kubernetes-validations": [{"rule": rule}]})
 }
 
-/// Checks and runs a rule that must be refused or fail; nothing may crash on the way.
+/// Checks and runs a rule that must be rejected or fail; it must not crash.
 fn is_refused(rule: &str) -> bool {
     let source = ruled(rule);
     let refused = !check_structural(&source, "schema").is_empty();
@@ -38,7 +39,7 @@ fn deep_rules_are_refused() {
         format!("// '\n1{} > 1", "+1".repeat(7_000)),
         format!("r'\\' != 'a' && 1{} > 1", "+1".repeat(7_000)),
         format!("'\\q + 1{} > 1", "+1".repeat(7_000)),
-        // What follows here is no text.
+        // In these rules, the repeated operators are outside of any text.
         format!("//'\n1{} > 1", "+1".repeat(8_000)),
         format!("r'\\'==''{} == ''", "+''".repeat(4_000)),
         format!("'\n'{} > 1", " +1".repeat(5_000)),
@@ -142,7 +143,7 @@ fn patterns_and_rules_of_a_schema_are_bounded() {
     let pattern = |at: usize| json!({"type": "string", "pattern": format!("x{at}[a-z]{{900}}")});
     let patterns = (0..2_000).map(|at| (format!("p{at}"), pattern(at)));
     assert!(refused(patterns.collect()).contains("its patterns take more than"));
-    // The same pattern is compiled once.
+    // An equal pattern is compiled only once.
     let same = (0..2_000).map(|at| (format!("p{at}"), pattern(0)));
     let source = json!({"type": "object",
         "properties": same.collect::<serde_json::Map<String, Value>>()});
@@ -169,7 +170,8 @@ fn defaults_fill_an_object_up_to_a_size() {
     let mut object = json!({"l": vec![json!({}); 200_000]});
     schema.default(&mut object);
     let bytes = object.to_string().len();
-    // More than an object may have, so that it is refused, but not much more.
+    // The result is larger than an object may be, so that the object is rejected, but not much
+    // larger.
     assert!((3 * 1024 * 1024..8 * 1024 * 1024).contains(&bytes), "{bytes} bytes");
     let mut small = json!({"l": [{}]});
     schema.default(&mut small);
@@ -185,7 +187,8 @@ fn large_sets_are_checked_in_little_time() {
     assert!(schema.validate(&json!({"l": words}), None).is_empty());
 }
 
-/// Would take hours where an item is fetched by making all of them, or compared with each other.
+/// The test would take hours if access to one item created all items, or if each item was compared
+/// with every other.
 #[test]
 fn items_are_fetched_and_found_one_by_one() {
     let source = json!({"type": "object", "properties": {

@@ -1,4 +1,4 @@
-//! Schemas, rules and definitions, in one binary: it is linked once.
+//! Schemas, rules and definitions, in one binary, so that it is linked once.
 
 mod definitions_golden;
 mod hostile;

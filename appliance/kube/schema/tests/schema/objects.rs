@@ -1,5 +1,4 @@
-//! Whole objects against whole schemas: what is refused, in which words, what is dropped and what
-//! is filled in.
+//! Whole objects with whole schemas: rejections and their messages, pruning and defaults.
 
 use schema::Schema;
 use serde_json::{Value, json};
@@ -19,7 +18,7 @@ fn told(schema: &Schema, new: &Value, old: Option<&Value>) -> Vec<String> {
     schema.validate(new, old).iter().map(ToString::to_string).collect()
 }
 
-/// A schema, a value and what is told of it.
+/// Schema, value and the expected messages.
 type Row = (Value, Value, Vec<&'static str>);
 
 fn scalar_rows() -> Vec<Row> {
@@ -312,7 +311,7 @@ fn limits_hold() {
     assert_eq!(Schema::parse(&wide).err(), Some(schema::SchemaError::TooManyNodes));
 }
 
-/// Metadata has fields of its own, and no others, wherever a default puts it.
+/// Metadata keeps only its own fields, wherever a default inserts it.
 #[test]
 fn defaults_give_objects_within_objects_no_more_metadata_than_there_is() {
     let meta = json!({ "name": "Bar", "unknown": "x" });
@@ -343,7 +342,7 @@ fn defaults_give_objects_within_objects_no_more_metadata_than_there_is() {
     }
 }
 
-/// What is applied as null is to be null; what is sent so is left out.
+/// A null in an applied configuration stays null; a null in another request is removed.
 #[test]
 fn an_applied_null_stays() {
     let source = json!({ "type": "object", "properties": {

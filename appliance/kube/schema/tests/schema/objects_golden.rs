@@ -1,12 +1,12 @@
-//! What a real kube-apiserver v1.35 answered (tests/golden/objects.json) against what we say of the
-//! same schemas and objects. `tests/golden/record.py` records anew.
+//! Comparison with the answers of a real kube-apiserver v1.35 for the same schemas and objects
+//! (tests/golden/objects.json). `tests/golden/record.py` records them anew.
 
 use std::collections::BTreeMap;
 
 use schema::{Findings, Schema, canonical_numbers, check_structural};
 use serde_json::{Map, Value, json};
 
-/// The fields an answer leaves out.
+/// Fields that an answer omits.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 fn cases() -> Vec<Value> {
@@ -130,7 +130,7 @@ fn objects_are_answered_as_by_a_real_server() {
             compared += 1;
             let mut recorded = recorded;
             if let Some(message) = recorded.get("message").and_then(Value::as_str) {
-                // The engine writes the beginning, which names the kind.
+                // The engine writes the beginning of the message, which names the kind.
                 let message = message.split_once(": ").map_or(message, |(_, rest)| rest);
                 recorded["message"] = json!(message);
             }

@@ -1,4 +1,4 @@
-//! What rules come to: the values of lists, sets, optionals and quantities.
+//! Results of rules: the values of lists, sets, optionals and quantities.
 
 use schema::{Schema, check_structural};
 use serde_json::{Value, json};
@@ -42,13 +42,13 @@ fn ruled(rule: &str) -> Value {
     json!({"type": "object", "properties": properties(), "x-kubernetes-validations": rules})
 }
 
-/// What is told of the object; nothing where the rule holds.
+/// Message for the object; `None` if the rule holds.
 fn told(rule: &str) -> Option<String> {
     let schema = Schema::parse(&ruled(rule)).expect("the schema parses");
     schema.validate(&object(), None).first().map(|error| error.detail.clone())
 }
 
-/// The rules that are not admitted, or do not hold.
+/// Rules that are not admitted or do not hold.
 fn wrong<'r>(rules: &[&'r str]) -> Vec<(&'r str, String)> {
     let admitted = |rule: &&'r str| {
         let refused = check_structural(&ruled(rule), "schema");
@@ -139,12 +139,12 @@ fn what_may_be_absent_is_optional() {
 #[test]
 fn sums_of_lists_are_of_the_left_ones_type() {
     let rules = [
-        // Items of the same keys are taken in their places.
+        // Items with the same keys replace the items on the left.
         "(self.map + dyn(self.list)).size() == 2 && !has((self.map + dyn(self.list))[0].size)",
         "(self.map + dyn(self.other)).map(x, x.name) == ['a', 'b', 'c']",
         "(self.map + dyn(self.other)) == [dyn(self.other[0]), self.map[1], self.map[0]]",
         "(self.set + [2, 3]) == [3, 2, 1] && ((self.set + [3]) + [3]).size() == 3",
-        // Order counts where it does on the left.
+        // The list on the left decides if order matters.
         "self.set == [2, 1] && [2, 1] != self.set && [1, 2] == self.set",
         "(self.list + dyn(self.other)).size() == 3 && (self.list + self.list).size() == 4",
     ];

@@ -1,10 +1,10 @@
-//! Classes: `[…]`, `\d` and its like, `\p{…}`.
+//! Character classes: `[…]`, `\d` and similar, `\p{…}`.
 
 use regex::Regex;
 
 use super::{MAX_CLASS_NAME, Reader, push_class_char, refused};
 
-/// The POSIX classes, without colons.
+/// POSIX classes, without colons.
 const POSIX: [&str; 14] = [
     "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
     "space", "upper", "word", "xdigit",
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the escape of the class `c` and appends it to the inside of a class.
+    /// Reads the escape of the class `c` and appends it to the contents of a class.
     pub(super) fn class_escape(&mut self, c: char, class: &mut String) -> Result<(), String> {
         if matches!(c, 'p' | 'P') {
             return self.unicode_class(c, class);

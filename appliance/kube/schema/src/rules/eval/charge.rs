@@ -1,17 +1,17 @@
-//! What a call of a function costs, told before it runs.
+//! Cost of a function call, computed before the call runs.
 
 use super::{CHARACTERS_PER_UNIT, Evaluator, LIST_COST, Stop};
 use crate::rules::texts;
 use crate::rules::val::Val;
 use crate::rules::weight::weight;
 
-/// How many characters of a regular expression count as one of its states.
+/// Number of characters of a regular expression that count as one of its states.
 const PATTERN_FACTOR: u64 = 4;
 
-/// Characters that are counted in the time of one unit.
+/// Number of characters that one cost unit pays for if they are only counted.
 const COUNTED_PER_UNIT: u64 = 1_000;
 
-/// What each part of a split text costs: it is a value of its own.
+/// Cost of each part of a split text, because each part is a separate value.
 const PART_COST: u64 = 4;
 
 fn size(value: Option<&Val<'_>>) -> u64 {
@@ -42,7 +42,7 @@ impl<'a> Evaluator<'_, 'a> {
                 let pattern = args.first().map_or(1, weight).div_ceil(PATTERN_FACTOR).max(1);
                 (1 + units).saturating_mul(pattern)
             }
-            // Each separator may stand between every two items.
+            // Each separator may be inserted between every two items.
             "join" => units,
             "format" => units.saturating_add(match first {
                 Some(Val::Text(format)) => texts::formatted(format)?,
@@ -54,7 +54,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
                 _ => 0,
             },
-            // What a replacement makes can be much longer than what it is made of.
+            // The result of a replacement can be much longer than its input.
             "replace" => match (first, args) {
                 (Some(Val::Text(text)), [_, Val::Text(with), ..]) => {
                     let most = (text.len() as u64 + 1).saturating_mul(with.len() as u64 + 1);
@@ -76,7 +76,7 @@ impl<'a> Evaluator<'_, 'a> {
             }
             "distinct" | "sort" => {
                 let pairs = count.saturating_mul(count).saturating_mul(2);
-                // Each item is compared some times, whatever its length.
+                // Each item is compared several times, independent of its length.
                 let times = u64::from(count.max(1).ilog2());
                 pairs.saturating_add(LIST_COST).saturating_add(units.saturating_mul(times))
             }

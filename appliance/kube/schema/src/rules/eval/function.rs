@@ -1,5 +1,5 @@
-//! Calls of functions: those of CEL, and of lists, texts and quantities here, others of the
-//! libraries through kube-cel.
+//! Calls of functions. CEL's own functions and those of lists, texts and quantities are implemented
+//! here; other libraries are called through kube-cel.
 
 use std::rc::Rc;
 
@@ -13,14 +13,14 @@ use crate::rules::val::Val;
 use crate::rules::weight::weight;
 use crate::rules::{lists, texts};
 
-/// What compiling a regular expression costs; it takes some thousand steps.
+/// Cost of compiling a regular expression, which takes some thousand steps.
 const COMPILING_COST: u64 = 2_000;
-/// The most bytes a regular expression of a rule may take.
+/// Maximum memory of a rule's regular expression, in bytes.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
-/// The most regular expressions kept during one evaluation.
+/// Maximum number of regular expressions that are stored during one evaluation.
 const MAX_PATTERNS: usize = 16;
 
-/// The most bytes of a URL; its parts are looked at without further charge.
+/// Maximum length of a URL, in bytes; access to its parts has no further cost.
 const MAX_URL_BYTES: usize = 64 * 1024;
 
 fn no_overload<T>() -> Result<T, Stop> {
@@ -65,7 +65,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         }
     }
 
-    /// The function a dotted name means, unless it begins with a variable.
+    /// Function with a dotted name; `None` if the name begins with a variable.
     fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
         self.lookup(namespace).is_none().then(|| format!("{namespace}.{name}"))
@@ -105,7 +105,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         }
     }
 
-    /// What a library made costs too.
+    /// Calls a library function; the result of the library adds to the cost.
     fn library_call(
         &mut self,
         name: &str,
@@ -117,7 +117,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(made)
     }
 
-    /// Compiles an expression once, in the syntax of Go.
+    /// Compiles an expression in Go's syntax once.
     fn pattern(&mut self, text: &str) -> Result<&Pattern, Stop> {
         if !self.patterns.contains_key(text) {
             self.spend(COMPILING_COST)?;
@@ -145,10 +145,10 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(Val::text(found.next().unwrap_or_default()))
     }
 
-    /// Everything the expression matches, up to `most` where that is not negative.
+    /// All matches of the expression, at most `most` unless `most` is negative.
     fn find_all(&mut self, text: &Val<'a>, pattern: &str, most: i64) -> Evaluated<'a> {
         let Val::Text(text) = text else { return no_overload() };
-        // Each match is a value of its own, and there may be one at every character.
+        // Each match is a separate value, and every character may be a match.
         let left = PER_RULE_COST.saturating_sub(self.spent);
         let most = u64::try_from(most).unwrap_or(u64::MAX).min(left.saturating_add(1));
         let most = usize::try_from(most).unwrap_or(usize::MAX);

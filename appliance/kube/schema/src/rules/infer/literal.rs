@@ -1,4 +1,4 @@
-//! Literals: their types, their sizes, and whether functions can read them.
+//! Literals: their types and sizes, and checks that functions can parse them.
 
 use kube_cel::cel::common::ast::LiteralValue;
 
@@ -7,7 +7,7 @@ use crate::rules::estimate::{Known, Size};
 use crate::rules::kind::Kind;
 use crate::rules::library;
 
-/// Whether a literal is of the syntax the function reads.
+/// True if a literal has the syntax that the function parses.
 pub(super) fn reads(name: &str, text: &str) -> bool {
     match name {
         "matches" => Pattern::new(text).error().is_none(),
@@ -16,7 +16,7 @@ pub(super) fn reads(name: &str, text: &str) -> bool {
     }
 }
 
-/// As it stands in the text, but for quotes and escapes.
+/// Text of a literal as in the source, without quotes and escapes.
 pub(super) fn text(literal: &LiteralValue) -> String {
     match literal {
         LiteralValue::Boolean(flag) => flag.inner().to_string(),
@@ -29,7 +29,7 @@ pub(super) fn text(literal: &LiteralValue) -> String {
     }
 }
 
-/// What is known of a literal.
+/// Type and size of a literal.
 pub(super) fn known<'a>(literal: &LiteralValue) -> Known<'a> {
     let (kind, size) = match literal {
         LiteralValue::Boolean(_) => (Kind::Bool, 1),
