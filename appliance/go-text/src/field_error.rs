@@ -1,11 +1,11 @@
-//! Package `util/validation/field` of Kubernetes: values in its errors.
+//! Package `util/validation/field` of Kubernetes: formatting of values in its errors.
 
 use serde_json::Value;
 
 use crate::fmt::{number, quoted};
 use crate::json::json;
 
-/// The value inside a `field.Error`'s text.
+/// Formats the value in a `field.Error`'s message.
 pub fn field_value(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -14,7 +14,7 @@ pub fn field_value(value: &Value) -> String {
     }
 }
 
-/// A value inside a list of values, as in `[a b]`.
+/// Formats a value in a list of values, as in `[a b]`.
 pub fn listed_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Above this power of ten Go prints a float with an exponent.
+/// Power of ten above which Go prints a float with an exponent.
 const LARGE_EXPONENT: i32 = 21;
 
-/// `fmt`'s `%q`: a string literal.
+/// Formats a string literal like the verb `%q`.
 pub fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -39,7 +39,8 @@ fn escape(out: &mut String, c: char) {
     };
 }
 
-/// Close to `unicode.IsPrint`: no controls, no space but the ASCII one, no private use.
+/// Approximates `unicode.IsPrint`: false for control characters, spaces other than ASCII's, and
+/// private use characters.
 pub fn is_printable(c: char) -> bool {
     let code = u32::from(c);
     let unprinted = c.is_control()
@@ -49,7 +50,7 @@ pub fn is_printable(c: char) -> bool {
     !unprinted
 }
 
-/// `fmt`'s `%v` of a float64: the shortest form, with an exponent below 1e-4 and from 1e21 on.
+/// Formats a float64 like `%v`: the shortest form, with an exponent below 1e-4 and from 1e21 on.
 pub fn float(number: f64) -> String {
     let (mantissa, exponent) = scientific(number);
     if (-4..LARGE_EXPONENT).contains(&exponent) {
@@ -59,7 +60,7 @@ pub fn float(number: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// The mantissa and the power of ten of a number.
+/// Mantissa and power of ten of a number.
 pub(crate) fn scientific(number: f64) -> (String, i32) {
     let text = format!("{number:e}");
     match text.split_once('e') {
@@ -68,7 +69,7 @@ pub(crate) fn scientific(number: f64) -> (String, i32) {
     }
 }
 
-/// A number as `%v` prints it.
+/// Formats a number like `%v`.
 pub fn number(number: &Number) -> String {
     match number.as_f64().filter(|_| !number.is_i64()) {
         Some(number) => float(number),
@@ -76,7 +77,7 @@ pub fn number(number: &Number) -> String {
     }
 }
 
-/// `%v` of an unstructured value.
+/// Formats an unstructured value like `%v`.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -95,7 +96,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// `%#v` of an unstructured value.
+/// Formats an unstructured value like `%#v`.
 pub fn literal(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
@@ -116,7 +117,7 @@ pub fn literal(value: &Value) -> String {
     }
 }
 
-/// `%T` of an unstructured value.
+/// Go type of an unstructured value, like `%T`.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

@@ -1,4 +1,4 @@
-//! Package `encoding/json`.
+//! Package `encoding/json`: JSON text of values.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::fmt::scientific;
 
-/// `encoding/json`'s form: sorted keys, HTML characters escaped, floats in Go's manner.
+/// JSON as `encoding/json` writes it: sorted keys, HTML characters escaped, floats in Go's format.
 pub fn json(value: &Value) -> String {
     let mut out = String::new();
     write_json(&mut out, value);
@@ -69,8 +69,8 @@ pub fn push_json_string(out: &mut String, text: &str, html: bool) {
     out.push('"');
 }
 
-/// A float64 as `encoding/json` writes it: an exponent below 1e-6 and from 1e21 on, without its
-/// leading zero.
+/// Formats a float64 as `encoding/json` does: with an exponent below 1e-6 and from 1e21 on, without
+/// a leading zero in the exponent.
 pub fn json_float(number: f64) -> String {
     let size = number.abs();
     if size == 0.0 || (1e-6..1e21).contains(&size) {
@@ -81,7 +81,7 @@ pub fn json_float(number: f64) -> String {
     format!("{mantissa}e{sign}{}", exponent.abs())
 }
 
-/// Name of the type of a value in `encoding/json`.
+/// Name of a value's type in the errors of `encoding/json`.
 pub fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,11 +1,12 @@
-//! Package `json-iterator/go`, by which structured-merge-diff writes field paths: other control
-//! characters and floats than `encoding/json`.
+//! Package `json-iterator/go`, which structured-merge-diff uses for field paths. It formats control
+//! characters and floats differently from `encoding/json`.
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Writes a text as a JSON string; `html` escapes what Go's encoder escapes in values.
+/// Appends a text as a JSON string; `html` escapes the characters that Go's encoder escapes in
+/// values.
 pub fn push_json_text(out: &mut String, text: &str, html: bool) {
     out.push('"');
     for letter in text.chars() {
@@ -28,7 +29,7 @@ pub fn push_json_text(out: &mut String, text: &str, html: bool) {
     out.push('"');
 }
 
-/// Writes a value as JSON the way Go does: sorted keys, HTML characters escaped.
+/// Appends a value as JSON in Go's form: sorted keys, HTML characters escaped.
 pub fn push_json(out: &mut String, value: &Value) {
     match value {
         Value::String(text) => push_json_text(out, text, true),
@@ -59,7 +60,8 @@ pub fn push_json(out: &mut String, value: &Value) {
     }
 }
 
-/// Floats without a fraction are written as integers: 80.0 and 80 are one path element.
+/// Appends a number. Floats without a fraction are written as integers: 80.0 and 80 are one path
+/// element.
 fn push_json_number(out: &mut String, number: &Number) {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(float) if float.fract() == 0.0 && float.abs() < 1e21 => {

@@ -1,8 +1,8 @@
-//! Values as programs written in Go print them: clients of Kubernetes look for these very words.
+//! Values in the text form of Go programs: clients of Kubernetes search for these exact texts.
 //!
-//! Never: parses Go, or prints a value other than JSON's (`template` has its own, with limits).
-//! Enter at [`quoted`], [`plain`], [`json()`] and [`field_value`]; [`json_iterator`] is the other
-//! JSON encoder of Kubernetes.
+//! Never parses Go, or prints a value other than JSON's (`template` has its own functions, with
+//! limits). Enter at [`quoted`], [`plain`], [`json()`] and [`field_value`]; [`json_iterator`] is
+//! the other JSON encoder of Kubernetes.
 
 mod field_error;
 mod fmt;
