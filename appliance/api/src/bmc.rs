@@ -48,7 +48,7 @@ pub struct Connection {
     pub host: String,
     /// Port; 623 when unset or 0. Ports in the provider options take precedence.
     pub port: u16,
-    /// Secret with keys `username` and `password`.
+    /// Secret with the keys `username` and `password`.
     pub auth_secret_ref: SecretRef,
     /// Skips verification of the TLS certificate.
     #[serde(rename = "insecureTLS")]
@@ -92,7 +92,7 @@ pub struct IpmiOptions {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MachineStatus {
-    /// `on`, `off` or `unknown`.
+    /// Power state: `on`, `off` or `unknown`.
     pub power_state: Option<String>,
     /// Conditions; the only type is `Contactable`.
     pub conditions: Vec<MachineCondition>,
@@ -105,7 +105,7 @@ pub struct MachineCondition {
     /// Type of the condition: `Contactable`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `True` or `False`.
+    /// Status of the condition: `True` or `False`.
     pub status: String,
     /// Time of the last change.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,7 +232,7 @@ pub struct RunCondition {
     /// Type of the condition: `Running`, `Completed` or `Failed`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `True` or `False`.
+    /// Status of the condition: `True` or `False`.
     pub status: String,
     /// Reason of the status, for display.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -105,7 +105,7 @@ pub struct OwnerReference {
     pub kind: String,
     /// Name of the owner, in the same namespace.
     pub name: String,
-    /// Uid of the owner.
+    /// UID of the owner.
     pub uid: String,
     /// True for the one owner that manages the object.
     #[serde(skip_serializing_if = "Option::is_none")]

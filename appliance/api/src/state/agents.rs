@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::meta::ObjectKey;
 
-/// Time of an agent's last message, on the steady clock ([`stdx::Clock::steady`]).
+/// Liveness data of an agent. Times are those of the steady clock ([`stdx::Clock::steady`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Life {
     /// Time of the last message; `None` if no message is recorded.
@@ -21,12 +21,12 @@ pub struct Life {
     pub at_work: usize,
 }
 
-/// Source of the last message time of each agent. The times are kept in memory: after a restart of
-/// the box, the timeout of every agent starts again.
+/// Source of each agent's liveness data. The times are kept in memory: after a restart of the box,
+/// the timeout of every agent starts again.
 pub trait Agents: Send + Sync + 'static {
-    /// Time of the last message of an agent.
+    /// Liveness data of the agent `agent_id`.
     fn life(&self, agent_id: &str) -> Life;
-    /// All Workflows of a machine, ended or not, for which a reconciler was ever woken. `None` if
-    /// the list is not known yet and the caller must look the Workflows up.
+    /// Workflows of a machine, ended or not. Every Workflow that a reconciler was ever woken for is
+    /// among them. `None` if the list is not known yet and the caller must look the Workflows up.
     fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>>;
 }

@@ -73,7 +73,7 @@ pub const EVENTS: [Event; 16] = [
     Event::Resumed,
 ];
 
-/// The state after `event`, or `None` where the event changes nothing.
+/// State after `event`; `None` if the event changes nothing.
 pub fn next(state: State, event: Event) -> Option<State> {
     use Event as E;
     use State as S;
@@ -123,7 +123,7 @@ impl State {
     }
 }
 
-/// The table as a Mermaid state diagram, for the documents.
+/// State table as a Mermaid diagram, for the documents.
 pub fn diagram() -> String {
     let name = |state: State| match state {
         State::New => "[*]",

@@ -11,7 +11,7 @@ pub struct ChosenDisk {
     /// ID of the agent.
     #[serde(rename = "agentID")]
     pub agent_id: String,
-    /// The hint, such as `minSizeGigabytes=200,model=Samsung`.
+    /// Hint, such as `minSizeGigabytes=200,model=Samsung`.
     pub hint: String,
     /// World Wide Name; empty if the disk has none.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -48,7 +48,7 @@ pub struct Auto {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct HardwareStatus {
-    /// `Error` or `Ready`.
+    /// State: `Error` or `Ready`.
     pub state: Option<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct Disk {
     pub device: String,
 }
 
-/// A reference to an object in the same namespace.
+/// Reference to an object in the same namespace.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ObjectRef {
@@ -113,7 +113,7 @@ pub struct Ipxe {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Osie {
-    /// Folder URL of kernel and initramfs.
+    /// URL of the folder with kernel and initramfs.
     #[serde(rename = "baseURL")]
     pub base_url: String,
     /// Kernel file name below `base_url`.
@@ -128,7 +128,7 @@ pub struct Osie {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Dhcp {
-    /// Hardware address, lower case with colons.
+    /// MAC address, lower case with colons.
     pub mac: Option<MacAddr>,
     /// Host name, DHCP option 12.
     pub hostname: String,
@@ -140,7 +140,7 @@ pub struct Dhcp {
     pub name_servers: Vec<String>,
     /// NTP servers, DHCP option 42.
     pub time_servers: Vec<String>,
-    /// `x86_64` or `aarch64`.
+    /// CPU architecture: `x86_64` or `aarch64`.
     pub arch: String,
     /// Boots by UEFI: sets the EFI bit of one-time boot devices.
     pub uefi: bool,
@@ -191,7 +191,7 @@ pub struct HardwareMetadata {
     pub facility: Facility,
     /// Metadata of the installed system.
     pub instance: Option<Instance>,
-    /// Fields the box passes on untouched.
+    /// Other fields, which the box passes on unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
@@ -204,7 +204,7 @@ pub struct Facility {
     pub facility_code: String,
     /// Plan slug of the Equinix schema.
     pub plan_slug: String,
-    /// Fields the box passes on untouched.
+    /// Other fields, which the box passes on unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
@@ -227,7 +227,7 @@ pub struct Instance {
     pub ssh_keys: Vec<String>,
     /// Partitioning instructions for Tinkerbell's `rootio` action.
     pub storage: Option<Value>,
-    /// Fields the box passes on untouched.
+    /// Other fields, which the box passes on unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
@@ -244,7 +244,7 @@ pub struct OperatingSystem {
     pub version: String,
     /// Tag of the operating system image.
     pub image_tag: String,
-    /// Fields the box passes on untouched.
+    /// Other fields, which the box passes on unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
@@ -259,7 +259,7 @@ pub struct InstanceIp {
     pub family: i64,
     /// True if the address is reachable from outside the site.
     pub public: bool,
-    /// Fields the box passes on untouched.
+    /// Other fields, which the box passes on unchanged.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
@@ -273,7 +273,7 @@ impl HardwareSpec {
         }
     }
 
-    /// Hardware addresses, in order.
+    /// MAC addresses, in the order of the interfaces.
     pub fn macs(&self) -> impl Iterator<Item = MacAddr> {
         self.interfaces.iter().filter_map(|interface| interface.dhcp.as_ref()?.mac)
     }
@@ -285,7 +285,7 @@ impl HardwareSpec {
             .filter_map(|interface| interface.dhcp.as_ref()?.ip.as_ref()?.address.parse().ok())
     }
 
-    /// The interface with this hardware address.
+    /// Interface with the MAC address `mac`.
     pub fn interface(&self, mac: MacAddr) -> Option<&Interface> {
         self.interfaces
             .iter()

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::workflow::{ActionState, State, is_zero};
 
-/// Annotation that requests another attempt; each new value is one request.
+/// Annotation that asks for another attempt; each new value asks once.
 pub const RETRY_REQUEST: &str = "tinbox.dev/retry";
-/// Annotation with the start of the requested attempt: `failed` or `start`.
+/// Annotation that says where that attempt begins: `failed` or `start`.
 pub const RETRY_FROM: &str = "tinbox.dev/retry-from";
-/// Annotation that requests the end of the Workflow; each new value is one request.
+/// Annotation that asks for the end; each new value asks once.
 pub const CANCEL_REQUEST: &str = "tinbox.dev/cancel";
 
 /// Rule for further attempts after a failure.

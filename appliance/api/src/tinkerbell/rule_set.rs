@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta::Object;
 
-/// Label of a Workflow that a rule set created.
+/// Label of a Workflow that was made by a rule set.
 pub const AUTO_ENROLLMENT: &str = "tinkerbell.org/auto-enrollment";
-/// Annotation with the attributes that an agent reported of its machine, as JSON.
+/// Annotation with what an agent said of its machine, as JSON.
 pub const AGENT_ATTRIBUTES: &str = "tinkerbell.org/agent-attributes";
 
 /// Maximum number of rules of one set.

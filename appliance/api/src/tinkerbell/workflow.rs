@@ -10,7 +10,7 @@ use super::retry::{ActionAttempt, Attempt, Ended, Requests, Retry};
 use crate::bmc::Action as BmcAction;
 use crate::meta::Object;
 
-/// The YAML of a workflow as a Go template.
+/// Go template for the YAML of a workflow.
 pub type Template = Object<TemplateSpec, TemplateStatus>;
 /// One run of a Template on a machine.
 pub type Workflow = Object<WorkflowSpec, WorkflowStatus>;
@@ -166,13 +166,13 @@ pub struct WorkflowStatus {
     /// Time at which the whole workflow times out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub global_execution_stop: Option<Timestamp>,
-    /// The action last served or reported.
+    /// Action that was served or reported last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_state: Option<CurrentState>,
-    /// The rendered tasks with their results.
+    /// Rendered tasks with their results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<TaskStatus>,
-    /// Conditions, upstream's shape (`time`, not `lastTransitionTime`).
+    /// Conditions in upstream's shape (`time`, not `lastTransitionTime`).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
     /// Tinbox extension: number of this attempt, from 1; 0 is read as 1.
@@ -207,7 +207,7 @@ pub struct BootOptionsStatus {
     /// Changes that the box made to the permission of network boot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allow_netboot: Option<NetbootToggle>,
-    /// BMC jobs by name.
+    /// State of each BMC job, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub jobs: BTreeMap<String, JobStatus>,
 }
@@ -235,7 +235,7 @@ pub struct JobStatus {
     pub existing_job_deleted: bool,
 }
 
-/// The action last served or reported.
+/// Action that was served or reported last.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CurrentState {
@@ -372,7 +372,7 @@ pub struct Condition {
     /// Type, such as `TemplateRenderedSuccess`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// `True` or `False`.
+    /// Status of the condition: `True` or `False`.
     pub status: String,
     /// Stable code for programs.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -380,7 +380,7 @@ pub struct Condition {
     /// Sentence for a person.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// When it last changed.
+    /// Time of the last change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Timestamp>,
 }

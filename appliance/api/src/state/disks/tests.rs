@@ -31,7 +31,7 @@ fn later_actions_and_attempts_use_the_disk_of_the_first() {
                     in this workflow and fits Samsung of 1.0 TiB, serial number TWO at present: \
                     attach that disk again, or make a new Workflow to use the other";
     assert_eq!(refused.to_string(), sentence);
-    // Another hint, and another machine's, may mean another disk.
+    // Another hint may choose another disk, and so may a hint on another machine.
     assert_eq!(choose(&mut status, "write", disk("model=Intel", "naa.2", "TWO")), Ok(true));
 
     status.state = State::Failed;

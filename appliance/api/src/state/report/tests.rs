@@ -147,7 +147,7 @@ fn an_action_with_retries_is_begun_again_under_another_id() {
         (status.state, action.state, action.id.as_str()),
         (State::Running, Pending, "a-0-2")
     );
-    // The same report again, and all else that is late, burns no attempt.
+    // Duplicate and late reports use up no attempt.
     for late in [Failed, Timeout, Success] {
         assert_eq!(take(&mut status, &report("a-0", late), AT), Ok(false), "{late:?}");
     }

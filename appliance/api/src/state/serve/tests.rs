@@ -34,7 +34,7 @@ fn served(status: &WorkflowStatus, agent: &str) -> Option<String> {
 #[test]
 fn actions_come_in_order_and_a_running_one_comes_again() {
     use ActionState::{Failed, Pending, Running, Success, Timeout};
-    /// Tasks by agent and their actions' states, who asks, the action that is served.
+    /// Columns: tasks by agent with their actions' states, requesting agent, served action.
     type Case<'a> = (&'a [(&'a str, &'a [ActionState])], &'a str, Option<&'a str>);
     let cases: &[Case<'_>] = &[
         (&[("a", &[Pending, Pending])], "a", Some("a0")),
@@ -71,7 +71,7 @@ fn a_stock_agent_is_back_from_a_reboot_when_it_asks_again() {
         ..action("x", ActionState::Running)
     };
     let reboot = "quay.io/tinkerbell/actions/reboot:latest";
-    /// Image, whether its agent is a stock one, seconds since, whether it is done.
+    /// Columns: image, upstream agent or not, seconds since the start, done or not.
     type Case<'a> = (&'a str, bool, i64, bool);
     let cases: &[Case<'_>] = &[
         (reboot, false, 3600, false),
