@@ -69,7 +69,7 @@ pub enum Kind {
     SchemaOrArray,
     /// Schema or names of properties.
     SchemaOrStrings,
-    /// Message, by its index in the catalogue.
+    /// Message, by its index in the catalog.
     Message(usize),
 }
 
@@ -185,7 +185,7 @@ impl Catalogue {
     }
 }
 
-/// Catalogue of all built-in types, built at the first call.
+/// All built-in types; the tables are parsed at the first call.
 pub fn catalogue() -> &'static Catalogue {
     static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
     CATALOGUE.get_or_init(|| read(&TABLES).expect("a test reads every table"))

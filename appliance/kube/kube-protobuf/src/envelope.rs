@@ -23,7 +23,7 @@ pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Error> {
     read(body, expected, 0, &mut Budget::new())
 }
 
-/// Encodes an object, or a list of objects, of a kind in the catalogue.
+/// Encodes an object, or a list of objects, of a kind in the catalog.
 ///
 /// # Errors
 /// When the kind is unknown, or the object does not match its type.

@@ -17,7 +17,7 @@ pub enum Error {
         /// Maximum that is accepted.
         limit: usize,
     },
-    /// The catalogue has no type for the kind.
+    /// The catalog has no type for the kind.
     #[error("no kind {kind:?} is registered for version {api_version:?}")]
     UnknownKind {
         /// API version: group and version.

@@ -11,7 +11,7 @@ pub(crate) enum Content<'a> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'a [u8]),
-    /// Value of 32 bits or group: no type of the catalogue uses these forms.
+    /// Value of 32 bits or group: no built-in type uses these forms.
     Skipped,
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Number, Value};
 
-/// The value of a plain scalar; `None` for a number that is not finite.
+/// Value of a plain scalar; `None` for a number that is not finite.
 pub fn resolve(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),

@@ -1,4 +1,4 @@
-//! Roles, escalation, aggregation and the shipped roles.
+//! Roles, escalation, aggregation and the default roles.
 
 use std::time::Duration;
 
