@@ -145,8 +145,8 @@ pub struct CustomResourceDefinition {
 }
 
 impl CustomResourceDefinition {
-    /// Parses a definition that [`default`] has completed. Fails if [`check`] would fail, or if a
-    /// field has an invalid type.
+    /// Parses a definition that [`default`] has completed. Fails if [`check`] would, or on a wrong
+    /// type.
     pub fn parse(object: &Value) -> Result<Self, DefinitionError> {
         let spec = Fields::of(object, "spec")?;
         let names = spec.below("names")?;

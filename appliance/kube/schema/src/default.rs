@@ -10,8 +10,7 @@ use crate::object_meta;
 const MAX_DEFAULTS_BYTES: usize = 4 * 1024 * 1024;
 
 impl Schema {
-    /// Removes nulls of fields that are not nullable and have no default. Then sets the defaults of
-    /// absent and null fields.
+    /// Drops nulls of non-nullable fields without default; sets defaults of absent and null fields.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(&self.root));
         self.fill_in(object);

@@ -57,8 +57,7 @@ impl Fault {
     }
 }
 
-/// Result of a check. Among several failed alternatives, the number of passed checks decides which
-/// mistakes are reported.
+/// Result of a check. Of failed alternatives, the one with the most passed checks is reported.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub faults: Vec<Fault>,

@@ -63,8 +63,7 @@ impl FieldError {
         Self::make(Mistake::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`Self::invalid`], with the value in upstream's form, for a value that cannot be shown
-    /// as JSON.
+    /// Like [`Self::invalid`], with a value in upstream's form that cannot be shown as JSON.
     pub(crate) fn invalid_shown(field: impl Into<String>, shown: &str, detail: &str) -> Self {
         Self::make(Mistake::Invalid, field, None, format!("{shown}: {detail}"))
     }

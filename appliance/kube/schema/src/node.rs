@@ -193,13 +193,12 @@ impl Node {
         &self.limits.format_name
     }
 
-    /// True if the value is an embedded resource: a whole Kubernetes object with its own type and
-    /// metadata.
+    /// True for an embedded resource: a whole Kubernetes object with its own type and metadata.
     pub fn is_embedded_resource(&self) -> bool {
         self.embedded
     }
 
-    /// True if the value or a value below it is an embedded resource. The recursion is limited by
+    /// True if the value, or one below it, is an embedded resource. The recursion is limited by
     /// [`crate::MAX_SCHEMA_DEPTH`].
     fn embeds(&self) -> bool {
         let below = self.properties.values().chain(self.items()).chain(self.additional_node());

@@ -132,8 +132,7 @@ fn malformed_field(map: &Map<String, Value>, path: &str, name: &str) -> Option<F
     }
 }
 
-/// First value of another type than its field: the field in Go's notation, the found and the
-/// expected type.
+/// First value of another type than its field: Go's name of the field, found and expected type.
 fn misfit(node: &Node, field: &str, value: &Value) -> Option<(String, &'static str, &'static str)> {
     let fits = match (node.kind(), value) {
         (_, Value::Null) => return None,

@@ -50,8 +50,7 @@ pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String>
     pruner.dropped
 }
 
-/// Removes from a default the fields that `node` does not know, without a report. Metadata in the
-/// default stays unchanged.
+/// Removes unknown fields from a default, without a report. Its metadata stays unchanged.
 pub(crate) fn prune_default(value: &mut Value, node: &Node, is_object: bool) {
     let mut pruner = Pruner { cleans_metadata: false, reports: false, ..Pruner::new("") };
     pruner.prune(value, Some(node), is_object, &Former::default());

@@ -167,8 +167,7 @@ fn says_names_only(metadata: &Node) -> bool {
     rest == Node::default()
 }
 
-/// Checks value validations. With `skip_any_of` or `skip_first_all_of`, the two notations of an
-/// int-or-string are accepted.
+/// Checks value validations. The `skip_…` flags accept the two notations of an int-or-string.
 fn check_values(
     node: &Node,
     skip_any_of: bool,

@@ -37,8 +37,7 @@ impl Schema {
         self.check(new, old).errors
     }
 
-    /// Checks an object of which only the status may have changed. Paths inside messages begin at
-    /// the status, as upstream's do.
+    /// Checks an object of which only the status may change; like upstream, paths start at it.
     pub fn check_status(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = Vec::new();
         if let Some((node, status)) = self.root.child("status").zip(new.get("status")) {

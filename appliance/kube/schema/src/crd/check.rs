@@ -130,8 +130,7 @@ fn check_versions(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Version in upstream's printed form, without its schema, subresources, columns and selectable
-/// fields.
+/// Version in upstream's printed form, without schema, subresources, columns, selectable fields.
 fn internal_form(version: &Value) -> String {
     let json = |name: &str| go_text::json(version.get(name).unwrap_or(&Value::Null));
     let flag = |name: &str| version[name] == true;

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::check::versions;
 use crate::node::{Additional, Node, Schema};
 
-/// Upstream's warnings to the author of a definition: unknown string formats that `old` does not
-/// have.
+/// Upstream's warnings to the author of a definition: unknown string formats, except those of
+/// `old`.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognised).unwrap_or_default();
     let now = unrecognised(new);

@@ -105,8 +105,7 @@ const PLAIN: [&str; 36] = [
 const RULE: [&str; 6] =
     ["rule", "message", "messageExpression", "reason", "fieldPath", "optionalOldSelf"];
 
-/// Removes every field that a definition does not have. Returns them in upstream's form: `unknown
-/// field "spec.x"`.
+/// Removes every unknown field of a definition. Returns messages such as `unknown field "spec.x"`.
 pub fn prune(object: &mut Value) -> Vec<String> {
     let Some(shape) = SHAPE.as_ref() else { return Vec::new() };
     let mut dropped = prune::dropped_of_object(object, shape);
@@ -120,16 +119,14 @@ pub fn prune(object: &mut Value) -> Vec<String> {
     prune::words(dropped)
 }
 
-/// Prunes a schema. Schemas below the maximum depth stay unchanged, because the definition is
-/// rejected later.
+/// Prunes a schema. Below the maximum depth it stays unchanged: the definition is rejected later.
 fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<String>) {
     let (Value::Object(map), Some(left)) = (schema, left.checked_sub(1)) else { return };
     map.retain(|keyword, value| {
         let place = format!("{path}.{keyword}");
         let keyword = keyword.as_str();
         let mut known = PLAIN.contains(&keyword);
-        // Go has a special decoder for the value of these keywords, which drops fields without a
-        // report.
+        // Go has a special decoder for these keywords, which drops fields without a report.
         let mut untold = Vec::new();
         let told = if keyword == "not" || LISTS[..3].contains(&keyword) || NAMED.contains(&keyword)
         {

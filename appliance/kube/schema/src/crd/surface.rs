@@ -39,8 +39,7 @@ const ALLOWED_AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveM
      ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf \
      Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-/// Parts that all versions have in common. Upstream stores them once and reports their mistakes
-/// once.
+/// Parts that all versions have in common. Upstream reports their mistakes only once.
 pub(super) struct Shared<'a> {
     pub schema: Option<&'a Value>,
     subresources: Option<&'a Value>,

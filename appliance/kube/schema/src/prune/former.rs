@@ -1,7 +1,6 @@
 //! Former values of a field, for the comparison with its new value.
 //!
-//! List items may move. Therefore a changed item is compared with every former item that changed
-//! too.
+//! List items may move: a changed item is compared with every former item that changed too.
 
 use serde_json::Value;
 

@@ -13,8 +13,7 @@ use crate::node::{Node, Rule};
 
 /// Longest rule, in bytes.
 const MAX_RULE_BYTES: usize = 16 * 1024;
-/// Maximum number of operators, dots, commas and brackets in one rule. It limits the depth of the
-/// rule's tree.
+/// Maximum number of operators, dots, commas and brackets in a rule: it limits the tree's depth.
 const MAX_RULE_MARKS: usize = 1_000;
 /// Maximum depth of a rule's tree.
 const MAX_RULE_DEPTH: usize = 200;
@@ -32,8 +31,7 @@ pub(super) struct Compiled {
     pub program: Parsed,
     pub message: Option<Arc<IdedExpr>>,
     pub uses_old: bool,
-    /// Path of the field that a failure reports, relative to the rule's schema; empty for the
-    /// schema itself.
+    /// Path that a failure reports, relative to the rule's schema; empty for the schema itself.
     pub blamed: String,
 }
 
@@ -96,8 +94,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     let parsed = Parser::default().enable_optional_syntax(true).parse(text);
     let expression = parsed.map_err(|errors| told(&errors, text))?;
     let too_deep = || format!("expression is nested deeper than {MAX_RULE_DEPTH} levels");
-    // The depth is also checked before: the expansion of a macro needs stack for each level below
-    // it.
+    // Checked before expansion too: expanding a macro needs stack for each level below it.
     if is_deeper(&expression, MAX_RULE_DEPTH) {
         return Err(too_deep());
     }

@@ -244,8 +244,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         };
         self.spend(1)?;
         let items = self.list(added)?;
-        // Only the step of a comprehension uses its accumulator, and replaces the accumulator by
-        // the result.
+        // Only the step of a comprehension uses its accumulator; the result replaces it.
         let mut variables = self.scope.iter_mut().rev();
         let slot = variables.find(|(variable, _)| *variable == name.as_str());
         let (_, slot) = slot.ok_or_else(|| undeclared(name))?;
@@ -256,8 +255,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::append(list, items)?)
     }
 
-    /// Evaluates `&&` if `decisive` is false, `||` if it is true. The decisive value takes
-    /// precedence over errors.
+    /// Evaluates `&&` (`decisive` false) or `||` (true). The decisive value wins over errors.
     fn logical(
         &mut self,
         left: &'r IdedExpr,

@@ -99,8 +99,7 @@ impl<'a> Inference<'_, 'a> {
                     }
                 }
                 let key = self.joined(&keys);
-                // A lookup with a composite key never succeeds. Its type could also double with
-                // each map around it.
+                // A lookup with a composite key never succeeds, and its type could double per map.
                 let key = if key.has_parts() { Kind::Dyn } else { key };
                 let value = self.joined(&values);
                 estimate::map(Kind::Map(Rc::new(key), Rc::new(value)), &keys, &values)

@@ -151,8 +151,7 @@ impl<'n, 'a> Index<'n, 'a> {
     }
 }
 
-/// Hash value that is the same for equal values. The order of a list's items matters unless the
-/// list's type says otherwise.
+/// Hash that equal values share. Order matters unless the list's type says otherwise.
 #[expect(clippy::cast_precision_loss, reason = "equal numbers are the same float")]
 fn mark(value: &Val<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();

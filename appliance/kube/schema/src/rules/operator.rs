@@ -230,8 +230,7 @@ fn index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
     found(container, key)?.ok_or_else(|| format!("{what}: {}", key.printed()))
 }
 
-/// Evaluates `container[?key]`: a missing value, or a value in an empty optional, gives an empty
-/// optional.
+/// Evaluates `container[?key]`; a missing value or an empty optional gives an empty optional.
 pub(super) fn optional_index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
     let found = match container {
         Val::Optional(None) => None,

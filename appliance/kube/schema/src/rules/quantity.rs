@@ -30,8 +30,7 @@ const SUFFIXES: [(&str, i64, i128); 16] = [
 ];
 
 impl Quantity {
-    /// Parses a quantity; `None` for an invalid text, or one with more digits than any real
-    /// quantity.
+    /// Parses a quantity; `None` for an invalid text, or one with too many digits.
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -122,8 +121,7 @@ impl Ord for Quantity {
         if by_sign.is_ne() || self.mantissa == 0 {
             return by_sign;
         }
-        // Of two numbers with the same sign, the one with more digits before its point is farther
-        // from zero.
+        // For equal signs, the number with more digits before its point is farther from zero.
         let digits = |one: &Self| {
             let digits = one.mantissa.unsigned_abs().checked_ilog10().unwrap_or_default();
             i64::from(digits) + one.scale

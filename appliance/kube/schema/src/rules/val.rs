@@ -30,8 +30,7 @@ pub(super) enum Val<'a> {
     Keyed(&'a Map<String, Value>, Option<&'a Node>),
     /// List in an object.
     Items(&'a [Value], &'a Node),
-    /// List created by a rule. A list in an object plus further items keeps the type of the first
-    /// list.
+    /// List created by a rule. A list in an object plus further items keeps its type.
     List(Rc<Vec<Val<'a>>>, Option<&'a Node>),
     /// Map created by a rule.
     Map(Rc<Entries<'a>>),
