@@ -1,6 +1,6 @@
 //! Values in the text form of Go programs: clients of Kubernetes search for these exact texts.
 //!
-//! Never parses Go, or prints a value other than JSON's (`template` has its own functions, with
+//! Never parses Go, never prints a value other than JSON's (`template` has its own functions, with
 //! limits). Enter at [`quoted`], [`plain`], [`json()`] and [`field_value`]; [`json_iterator`] is
 //! the other JSON encoder of Kubernetes.
 

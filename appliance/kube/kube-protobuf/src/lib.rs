@@ -4,7 +4,7 @@
 //! types. They contain field numbers, JSON names, and the fields that are omitted when empty. Only
 //! the few types whose JSON differs from their fields ([`Kind`]) are code here.
 //!
-//! Never does I/O, trusts a length, or interprets a field.
+//! Never does I/O, never trusts a length, never interprets a field.
 //!
 //! Enter at [`decode`] (request bodies), [`encode`] (response bodies) and [`catalogue`].
 

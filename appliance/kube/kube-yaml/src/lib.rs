@@ -1,8 +1,8 @@
 //! YAML as Kubernetes' programs read and write it (`sigs.k8s.io/yaml`, whose parser and emitter are
 //! `go.yaml.in/yaml` v2). The data model is that of JSON, with the scalars of YAML 1.1.
 //!
-//! Never does I/O, allocates unlimited memory for received text, or accepts a value that JSON
-//! cannot express. Enter at [`read`] and [`write`].
+//! Never does I/O, never allocates unlimited memory for received text, never accepts a value that
+//! JSON cannot express. Enter at [`read`] and [`write`].
 
 mod read;
 mod scalar;

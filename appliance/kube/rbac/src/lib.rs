@@ -1,6 +1,6 @@
 //! Identity and permissions of API callers: users, roles, connection limits, audit records.
 //!
-//! Never does I/O, reads a clock of its own, or stores or logs a secret. Never gives an
+//! Never does I/O, never reads a clock of its own, never stores or logs a secret. Never gives an
 //! unauthenticated caller the identity of a user.
 //!
 //! Enter at [`User`] (identity), [`Action`] (verb and target) and [`Roles`] (Kubernetes' RBAC over

@@ -4,9 +4,9 @@
 //! validates, prunes and defaults objects with the messages of apiextensions-apiserver. OpenAPI,
 //! structured merge and tables read their data from it ([`Node`]).
 //!
-//! Never does I/O, has rules for a particular kind, or reads a clock. Every function is pure.
-//! Limits on the input are constants next to the code that enforces them, so untrusted bytes are
-//! accepted.
+//! Never does I/O, never depends on a particular kind, never reads a clock. Every function is pure.
+//! Limits on the input are constants next to the code that enforces them, so that untrusted bytes
+//! are accepted.
 //!
 //! Enter at [`Schema`], the parsed form of a schema.
 

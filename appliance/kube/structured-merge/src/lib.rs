@@ -5,7 +5,7 @@
 //! `metadata.managedFields` follow `k8s.io/apimachinery` (`pkg/util/managedfields`). Objects are
 //! [`serde_json::Value`]s; the time is an argument.
 //!
-//! Never does I/O, has rules for a particular kind, or reads a clock.
+//! Never does I/O, never depends on a particular kind, never reads a clock.
 //!
 //! Enter at [`FieldManager`], which a server calls on every write. A [`Schema`] defines how the
 //! fields of a kind merge.
