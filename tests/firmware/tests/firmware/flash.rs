@@ -131,7 +131,7 @@ fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
     };
     refused("stranger.key.pub", "the key that signed is not in");
     fs::write(at("mine.toml"), "[netwrok]\n").unwrap();
-    refused("release.key.pub", "line 1: netwrok");
+    refused("release.key.pub", "line 1: unknown field `netwrok`");
     fs::write(at("mine.toml"), config).unwrap();
     let said = run(&mut with("release.key.pub")).unwrap();
     assert!(said.contains("is signed by one of your keys"), "{said}");
