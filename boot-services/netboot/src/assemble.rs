@@ -1,12 +1,13 @@
-//! Media of the agent OS, made of what the artifact directory already holds: a unified kernel image
-//! (UKI) for firmware that loads it by HTTP or TFTP, and a CD image around it for BMCs to mount.
+//! Builds media of the agent OS from the files in the artifact directory. One is a unified kernel
+//! image (UKI) for firmware that loads it by HTTP or TFTP. The other is a CD image around it for
+//! BMCs to mount.
 //!
-//! Both are the same for every machine: their kernel command line is [`MAGIC`](crate::iso::MAGIC),
-//! and [`crate::iso`] puts one machine's arguments in its place as it serves them. The same input
-//! gives the same bytes; [`refresh`] alone touches files.
+//! Both are common to all machines. Their kernel command line is [`MAGIC`](crate::iso::MAGIC), and
+//! [`crate::iso`] replaces it with one machine's arguments while serving. The same input gives the
+//! same bytes; only [`refresh`] accesses files.
 //!
-//! The CD boots machines with UEFI firmware only. A BIOS would need a boot loader of its own that
-//! reads the CD; for such machines there is the network.
+//! The CD boots only machines with UEFI firmware. A BIOS would need its own boot loader that reads
+//! the CD; such machines boot from the network.
 
 mod fat;
 mod iso9660;
@@ -20,27 +21,27 @@ pub use pieces::Pieces;
 use crate::Error;
 use crate::iso::MAGIC;
 
-/// What the stub shows of the system it starts (`os-release(5)`).
+/// `os-release(5)` of the system, which the stub displays.
 const OS_RELEASE: &str = "ID=tinbox-agent\nNAME=\"Tinbox agent\"\nPRETTY_NAME=\"Tinbox agent\"\n";
 
-/// The parts of the agent OS.
+/// Parts of the agent OS.
 #[derive(Debug, Clone, Copy)]
 pub struct AgentOs<'a> {
-    /// systemd's EFI stub, `linuxx64.efi.stub`.
+    /// EFI stub of systemd, `linuxx64.efi.stub`.
     pub stub: &'a [u8],
-    /// A kernel with an EFI entry, `vmlinuz-x86_64`.
+    /// Kernel with an EFI entry point, `vmlinuz-x86_64`.
     pub kernel: &'a [u8],
-    /// `initramfs-x86_64`.
+    /// Initramfs of the agent, `initramfs-x86_64`.
     pub initramfs: &'a [u8],
 }
 
-/// The unified kernel image: `agent-x86_64.efi`.
+/// Builds the unified kernel image, `agent-x86_64.efi`.
 ///
 /// # Errors
-/// [`Error::Stub`] when the stub is no PE image that takes further sections,
+/// [`Error::Stub`] when the stub is not a PE image that takes further sections,
 /// [`Error::MediumTooLarge`].
 pub fn unified<'a>(os: &AgentOs<'a>) -> Result<Pieces<'a>, Error> {
-    // The kernel comes last, as the UKI specification wants it: some stubs unpack it in place.
+    // The kernel is last, as the UKI specification requires: some stubs decompress it in place.
     let sections = [
         (".osrel", OS_RELEASE.as_bytes()),
         (".cmdline", MAGIC.as_bytes()),
@@ -50,11 +51,11 @@ pub fn unified<'a>(os: &AgentOs<'a>) -> Result<Pieces<'a>, Error> {
     pe::with_sections(os.stub, &sections)
 }
 
-/// The CD image: `agent-x86_64.iso`, about 0.4 MiB larger than kernel and initramfs together.
-/// Written to a USB stick as it is, it boots from there as well.
+/// Builds the CD image `agent-x86_64.iso`, about 0.4 MiB larger than kernel and initramfs together.
+/// The image also boots from a USB stick.
 ///
 /// # Errors
-/// As [`unified`].
+/// Errors of [`unified`].
 pub fn cd<'a>(os: &AgentOs<'a>) -> Result<Pieces<'a>, Error> {
     let partition = fat::system_partition(unified(os)?)?;
     iso9660::bootable(partition)

@@ -1,64 +1,66 @@
-//! Everything that can stop one of this crate's servers, or keep a medium from being made.
+//! Errors that stop a server of this crate or prevent a medium from being built.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// A server could not start or could not go on. A single transfer's failure is not an error of the
-/// server: it is told to the [`Observer`](crate::Observer).
+/// Failure to start or to continue a server, or to build a medium. The failure of a single transfer
+/// is not an error of the server; the [`Observer`](crate::Observer) receives it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The TFTP socket could not be made.
+    /// The TFTP socket could not be opened or bound.
     #[error("could not open the TFTP socket on {address}")]
     Bind {
-        /// Where.
+        /// Local address and port of the socket.
         address: SocketAddr,
-        /// Why.
+        /// Error of the system call.
         #[source]
         source: io::Error,
     },
     /// The TFTP socket stopped working.
     #[error("could not receive from the TFTP socket")]
     Receive(#[source] io::Error),
-    /// What a machine is to be told does not fit into its medium.
+    /// The kernel arguments of a machine are longer than the 1024 characters that a medium
+    /// reserves.
     #[error("the kernel arguments have {length} characters, a medium has room for 1024")]
     ArgumentsTooLong {
-        /// Characters, spaces included.
+        /// Length of all arguments in characters, spaces included.
         length: usize,
     },
-    /// A kernel argument would not arrive as it was written.
+    /// A boot loader would change or cut off a kernel argument.
     #[error(
         "the kernel argument {name} has a character that a boot loader would not pass on \
          (one of ; & | < > $, or no printable ASCII)"
     )]
     Argument {
-        /// What stands before its equals sign.
+        /// Name of the argument: the text before its equals sign.
         name: String,
     },
-    /// A file is no medium that can be told what to boot.
+    /// The file does not contain [`iso::MAGIC`](crate::iso::MAGIC), so it cannot be patched.
     #[error("{name} keeps no place for kernel arguments")]
     NoPlace {
-        /// Its name.
+        /// File name of the medium.
         name: String,
     },
-    /// What should start the agent OS on a UEFI machine cannot be given a kernel.
+    /// The EFI stub cannot take further sections, so a unified kernel image cannot be built from
+    /// it.
     #[error("the EFI stub cannot be used: {reason}")]
     Stub {
-        /// What its header says.
+        /// Reason, from the checks of the stub's PE header.
         reason: &'static str,
     },
-    /// A part of a medium is larger than its format counts.
+    /// A part of a medium is larger than the size fields of its format allow.
     #[error("{length} bytes are more than a medium can hold")]
     MediumTooLarge {
-        /// Its bytes.
+        /// Size of that part in bytes.
         length: u64,
     },
     /// A file of the artifact directory cannot be read or written.
     #[error("cannot use the artifact {}", path.display())]
     Artifact {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },

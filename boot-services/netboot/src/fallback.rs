@@ -1,65 +1,66 @@
-//! Which loader works on a machine, learned from how its boots go on.
+//! Learns from boot events which loader works on a machine.
 //!
-//! No iPXE build drives every card: `ipxe.efi` brings drivers of its own, `snponly.efi` uses the
-//! firmware's. A loader that does not work is fetched whole and then nothing
-//! more is heard of it, until the firmware asks again. That is what is watched for; the next loader
-//! of the row is named then, and the one that worked is remembered.
+//! No iPXE build supports every NIC: `ipxe.efi` has its own drivers, `snponly.efi` uses the
+//! firmware's. A loader that does not work is fetched completely, and then no event follows until
+//! the firmware sends a new request. This module detects that case and selects the next loader of
+//! the list. A loader that worked is remembered.
 //!
-//! Pure: what happened goes in with its time, a decision comes out. What must outlive a restart is
-//! one short word ([`Learned`]'s `Display` and `FromStr`), kept wherever the caller likes.
+//! The module is pure: an event and its time go in, a decision comes out. The state that must
+//! survive a restart is one short text ([`Learned`]'s `Display` and `FromStr`); the caller stores
+//! it.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// The row for UEFI firmware on x86-64.
+/// Loaders for UEFI firmware on x86-64, in order of trial.
 pub const EFI: &[&str] = &["ipxe.efi", "snponly.efi"];
-/// The row for a BIOS: through the card's own ROM, then with drivers of iPXE's own.
+/// Loaders for a BIOS, in order of trial: with the NIC's own ROM, then with iPXE's drivers.
 pub const BIOS: &[&str] = &["undionly.kpxe", "ipxe.pxe"];
 
-/// A loader that was fetched whole is heard of again within this: its own start (2 s of prompt, 4 s
-/// of looking for cards with some builds) and four DISCOVERs with their growing waits.
+/// Time within which iPXE sends its first request after a complete fetch. It covers iPXE's start (2
+/// s of prompt, 4 s of NIC search with some builds) and four DISCOVERs with growing delays.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// Failures in a row after which a loader that once worked is left: one may be a person who
-/// switched the machine off.
+/// Consecutive failures after which a proven loader is replaced. A single failure may be a person
+/// who switched the machine off.
 const PROVEN_FAILURES: u8 = 3;
 
-/// What was seen of a machine.
+/// Boot event of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// Its firmware asked what to load.
+    /// The firmware requested a boot file by DHCP.
     Asked,
-    /// It fetched the whole of this file.
+    /// The firmware fetched this file completely.
     Fetched(&'a str),
-    /// iPXE spoke: by its DHCP user class, or by asking for a script.
+    /// iPXE runs: its DHCP user class or a script request was received.
     Ipxe,
 }
 
-/// What follows from an event.
+/// Result of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing new.
+    /// No change; the caller has nothing to do.
     Nothing,
-    /// This loader works here: worth keeping.
+    /// The current loader works on this machine; the caller stores the state.
     Works,
-    /// Name the next loader from now on: worth keeping and telling.
+    /// The next loader is used from now on; the caller stores the state and reports the change.
     Next {
-        /// What did not work.
+        /// Loader that was fetched without a later sign of iPXE.
         from: &'static str,
-        /// What to try.
+        /// Loader to try next.
         to: &'static str,
     },
 }
 
-/// What is known of one machine's loaders, for one kind of firmware.
+/// State of one machine's loaders, for one kind of firmware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fallback {
     learned: Learned,
-    /// When the current loader was fetched, if nothing was heard of it since.
+    /// Time of the first complete fetch of the current loader without a later sign of iPXE.
     fetched: Option<Instant>,
 }
 
-/// What is worth keeping: `snponly.efi works`, `ipxe.efi trying`, `ipxe.efi failed 2`.
+/// Persistent state: `snponly.efi works`, `ipxe.efi trying`, `ipxe.efi failed 2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Learned {
     row: &'static [&'static str],
@@ -69,29 +70,31 @@ pub struct Learned {
 }
 
 impl Fallback {
-    /// A machine of which nothing is known yet. It begins with `first` where that is in the row.
+    /// Creates the state of an unknown machine. The first loader is `first` if `row` contains it,
+    /// else the first of `row`.
     pub fn new(row: &'static [&'static str], first: &str) -> Self {
         let index = row.iter().position(|loader| *loader == first).unwrap_or(0);
         Learned { row, index, proven: false, failures: 0 }.into()
     }
 
-    /// The loader to name.
+    /// Returns the loader to send in DHCP answers.
     pub fn loader(&self) -> &'static str {
         self.learned.loader()
     }
 
-    /// What to keep.
+    /// Returns the state to store.
     pub fn learned(&self) -> Learned {
         self.learned
     }
 
-    /// Something happened at `now`.
+    /// Processes an event that happened at `now`.
     pub fn next(&mut self, event: Event<'_>, now: Instant) -> Decision {
         match event {
-            // A fetch of something else, a loader an operator named for instance, tells nothing.
+            // Other files, such as a loader that an operator named, are not evidence.
             Event::Fetched(file) if file != self.loader() => Decision::Nothing,
             Event::Fetched(_) => {
-                // Fetched again at once: a firmware that tries each card or protocol in turn.
+                // A second fetch keeps the first time: some firmware tries each NIC or protocol in
+                // turn.
                 self.fetched.get_or_insert(now);
                 Decision::Nothing
             }
@@ -118,7 +121,7 @@ impl Fallback {
             return Decision::Nothing;
         }
         let from = learned.loader();
-        // Behind the last comes the first: the reason may have been a cable.
+        // The first loader follows the last one: the cause may have been a cable.
         learned.index = (learned.index + 1) % learned.row.len().max(1);
         (learned.proven, learned.failures) = (false, 0);
         Decision::Next { from, to: learned.loader() }
@@ -148,7 +151,7 @@ impl fmt::Display for Learned {
     }
 }
 
-/// Not something that a [`Learned`] prints as; then nothing is known.
+/// Text that is not the `Display` form of a [`Learned`]; the caller treats the machine as unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a loader and how it does, like \"snponly.efi works\"")]
 pub struct NotLearned;

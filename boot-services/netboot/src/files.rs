@@ -1,4 +1,4 @@
-//! The artifact directory: what may be served and how it is opened.
+//! The artifact directory: files that may be served, and how they are opened.
 //!
 //! ```text
 //! ROOT/ipxe/     loaders: undionly.kpxe, ipxe.efi, snponly.efi …    TFTP and /ipxe/binary/
@@ -20,10 +20,10 @@ use tokio::io::AsyncReadExt;
 
 use crate::loader::is_plain;
 
-/// The largest file that is served from memory (TFTP): a unified kernel image fits.
+/// Maximum size in bytes of a file that is served from memory (TFTP). A unified kernel image fits.
 pub const MAX_LOADED: u64 = 64 << 20;
 
-/// Folders below a shelf.
+/// Maximum depth of folders below a shelf.
 const MAX_DEPTH: usize = 8;
 
 /// The artifact directory. Cheap to clone.
@@ -32,16 +32,16 @@ pub struct Files {
     root: Arc<Path>,
 }
 
-/// One of the directory's folders.
+/// Folder of the artifact directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shelf {
-    /// `ipxe/`.
+    /// `ipxe/`: boot loaders.
     Loaders,
-    /// `agent/`.
+    /// `agent/`: kernel and initramfs of the agent.
     Agent,
-    /// `images/`.
+    /// `images/`: disk images.
     Images,
-    /// `iso/`.
+    /// `iso/`: media for BMCs.
     Iso,
 }
 
@@ -52,24 +52,24 @@ pub(crate) struct Opened<F> {
     pub(crate) tag: Tag,
 }
 
-/// Tells two contents of one name apart.
+/// Distinguishes two contents of one name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Tag {
-    /// As far as the file system can.
+    /// Metadata of the file; as exact as the file system.
     Stat { size: u64, seconds: i64, nanos: i64, inode: u64 },
-    /// For certain. When a blob was last wanted is written down as its time, so that the file
-    /// system would see another content at each use.
+    /// Digest of the content; exact. The cache stores the time of the last use as a blob's
+    /// modification time. Metadata would give another tag after each use.
     Content(Digest),
 }
 
 impl Files {
-    /// The directory at `root`; it need not exist yet.
+    /// Uses the directory at `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into().into() }
     }
 
-    /// Where `name` would be. `None`: a name that could lead out of the shelf. Symbolic links are
-    /// followed: only the box's owner can make one here.
+    /// Returns the path of `name`. `None`: a name that could lead out of the shelf. Symbolic links
+    /// are followed, because only the box's owner can create one here.
     pub fn path(&self, shelf: Shelf, name: &str) -> Option<PathBuf> {
         let mut path = self.shelf(shelf);
         let mut depth = 0;
@@ -83,7 +83,7 @@ impl Files {
         Some(path)
     }
 
-    /// The folder of a shelf.
+    /// Returns the folder of a shelf.
     pub fn shelf(&self, shelf: Shelf) -> PathBuf {
         self.root.join(match shelf {
             Shelf::Loaders => "ipxe",
@@ -101,22 +101,23 @@ impl Files {
         Ok(Opened { file: File::from_std(file), size, tag })
     }
 
-    /// Opens a file on this thread, for those who answer thousands of requests a second. A folder
-    /// that is not in the kernel's cache is one read of the disk.
+    /// Opens a file on the calling thread, for servers of thousands of requests a second. A folder
+    /// that is not in the kernel's cache costs one read of the disk.
     pub(crate) fn open_here(&self, shelf: Shelf, name: &str) -> io::Result<Opened<std::fs::File>> {
         Opened::at(&self.path(shelf, name).ok_or(io::ErrorKind::NotFound)?)
     }
 }
 
 impl Opened<std::fs::File> {
-    /// A whole file of the cache.
+    /// Opens a complete file of the cache.
     pub(crate) fn blob(blob: &Blob) -> io::Result<Self> {
         let opened = Self::at(&blob.path)?;
         Ok(Self { tag: Tag::Content(blob.digest), ..opened })
     }
 
     fn at(path: &Path) -> io::Result<Self> {
-        // Opening a pipe would wait for its other end; regular files do not know the flag.
+        // Without O_NONBLOCK, opening a pipe would block until its other end is open. Regular files
+        // ignore the flag.
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
         let mut options = std::fs::OpenOptions::new();
         let file = options.read(true).custom_flags(flags).open(path).map_err(missing)?;
@@ -151,7 +152,7 @@ impl Tag {
     }
 }
 
-/// As an HTTP entity tag (RFC 9110 section 8.8.3), quotes included.
+/// Format of an HTTP entity tag (RFC 9110 section 8.8.3), quotes included.
 impl fmt::Display for Tag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -163,7 +164,8 @@ impl fmt::Display for Tag {
     }
 }
 
-/// A name that leads through a file, or that no file can have, is no fault of the box's.
+/// Maps a name that leads through a file, or that no file can have, to `NotFound`: the client
+/// caused the error.
 fn missing(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {

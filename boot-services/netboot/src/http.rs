@@ -1,4 +1,4 @@
-//! The HTTP side: loaders, scripts, the agent's files and disk images.
+//! HTTP server for loaders, scripts, the agent's files and disk images.
 //!
 //! | Path | Answer |
 //! |---|---|
@@ -12,11 +12,12 @@
 //! | `/v2/…` | images of other registries ([`registry_router`]) |
 //! | `/healthz`, `/readyz`, `/healthcheck` | for probes |
 //!
-//! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's), `/agent` and
-//! `/images` are our own. The router has no fallback, so that others can be merged with it; it
-//! needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. Give [`serve`]
-//! a [`Face`] with [`Downloads`], and files pass the router by: `head` reads such a request,
-//! `downloads` finds the file, `content` decides the answer, `carrier` sends it.
+//! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's); `/agent` and
+//! `/images` are Tinbox's own. The router has no fallback, so that other routers can be merged with
+//! it. It needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. With a
+//! [`Face`] that has [`Downloads`], requests for files do not pass through the router: `head`
+//! parses such a request, `downloads` finds the file, `content` decides the response, `carrier`
+//! sends it.
 
 mod activity;
 mod cached;
@@ -55,12 +56,12 @@ pub use downloads::Downloads;
 pub use edge::{Face, serve, serve_tls, serve_tls_or_plain};
 pub use registry::registry_router;
 
-/// What the server says about itself and its surroundings.
+/// Addresses and version that the HTTP server puts into its responses.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
-    /// Where the scripts are, for `autoexec.ipxe`: `http://10.77.0.1:7080`.
+    /// Base URL of the scripts, for `autoexec.ipxe`: `http://10.77.0.1:7080`.
     pub script_base: String,
-    /// The product's version, shown by `/healthcheck` as `git_rev` as Smee does.
+    /// Version of Tinbox, which `/healthcheck` reports as `git_rev`, the field name of Smee.
     pub version: String,
 }
 
@@ -74,7 +75,7 @@ struct Site {
 type Shared = State<Arc<Site>>;
 type Client = ConnectInfo<SocketAddr>;
 
-/// The routes of this crate.
+/// Returns the routes of this crate.
 pub fn router(config: HttpConfig, services: Services) -> Router {
     let media = Arc::new(iso::Site::new(services.clone()));
     let routes = iso::routes(Arc::clone(&media));
@@ -95,8 +96,8 @@ pub fn router(config: HttpConfig, services: Services) -> Router {
         .merge(routes)
 }
 
-/// The agent's files at the root, `vmlinuz-x86_64` and `initramfs-x86_64`: where machines look
-/// that were told of a HookOS file server (`osie.baseURL` with port 7173).
+/// Serves the agent's files at the root, `vmlinuz-x86_64` and `initramfs-x86_64`. Machines request
+/// them there when they are configured for a HookOS file server (`osie.baseURL` with port 7173).
 pub fn files_router(services: Services) -> Router {
     let config = HttpConfig { script_base: String::new(), version: String::new() };
     let media = Arc::new(iso::Site::new(services.clone()));
@@ -172,12 +173,12 @@ async fn script_by_address(State(site): Shared, client: Client) -> Response {
     site.script(peer, plan.as_ref().map(|plan| plan.mac), plan, ipxe, site.stranger())
 }
 
-/// The iPXE script of a machine that may netboot.
+/// Returns the iPXE script of a machine that may netboot.
 fn ipxe(plan: &Plan) -> Option<String> {
     (plan.boot != Boot::NotAllowed).then(|| script::render(plan))
 }
 
-/// Ready when there is something to boot machines with.
+/// Ready when the artifact directory has at least one boot loader.
 async fn ready(State(site): Shared) -> Response {
     let folder = site.services.files.shelf(Shelf::Loaders);
     let filled = match tokio::fs::read_dir(&folder).await {
@@ -197,21 +198,21 @@ async fn healthcheck(State(site): Shared) -> Response {
         site.config.version.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
     let uptime = site.started.elapsed().as_secs_f64();
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-    // Smee's field names; a task is what a goroutine is there.
+    // Field names are Smee's; a task corresponds to a goroutine.
     let body =
         format!(r#"{{"git_rev":"{version}","uptime_seconds":{uptime:.3},"goroutines":{tasks}}}"#);
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
 impl Site {
-    /// The script that all machines get that nobody knows, if they get one.
+    /// Returns the common script for unknown machines, if they get one.
     fn stranger(&self) -> Option<String> {
         self.services.plans.stranger().map(|boot| script::stranger(&boot))
     }
 
-    /// A script's answer: the plan `written` down for the machine it is of, the `stranger`'s where
-    /// no machine is known. 404 where there is none, as Smee gives, so that iPXE gives up and the
-    /// firmware goes on.
+    /// Returns the response to a script request: the plan, rendered by `written`, for a known
+    /// machine, and `stranger` for an unknown one. Without a script the status is 404, as in Smee,
+    /// so that iPXE gives up and the firmware continues.
     fn script(
         &self,
         peer: IpAddr,
@@ -224,7 +225,7 @@ impl Site {
             Some(plan) if plan.is_for(self.services.reader(peer)) => {
                 (plan.boot.word(), written(plan))
             }
-            // Who asks for another's script is no stranger.
+            // A client that requests the script of another machine does not get the common one.
             Some(_) => ("withheld", None),
             None if stranger.is_some() => ("stranger", stranger),
             None => ("unknown", None),
@@ -263,7 +264,7 @@ fn peer(ConnectInfo(address): Client) -> IpAddr {
     address.ip().to_canonical()
 }
 
-/// A script: small, and different the next time.
+/// Returns a script as a response; `no-store`, because the next answer may differ.
 fn text(body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();

@@ -11,10 +11,9 @@
 //! `<machine>` is a hardware address in any spelling, or an instance id with dashes for its colons
 //! (Cluster API Provider Tinkerbell puts that in front of the file's name).
 //!
-//! The file itself is the same for every machine and is never written to: it holds [`MAGIC`], and
-//! each answer carries the arguments in its place ([`overlay`]). So an answer has the file's
-//! length, any range of it is right wherever it is cut, and its entity tag depends on the
-//! arguments.
+//! The file itself is common to all machines and is never changed. It contains [`MAGIC`], and each
+//! response has the arguments in its place ([`overlay`]). So a response has the file's length, any
+//! range of it is consistent, and its entity tag depends on the arguments.
 
 mod answer;
 mod arguments;

@@ -1,11 +1,12 @@
-//! What a machine's firmware fetches before it has an operating system: the boot loader by TFTP or
-//! HTTP, the iPXE script, the agent's kernel and initramfs, and disk images.
+//! Serves the files that a machine's firmware fetches before it has an operating system: the boot
+//! loader by TFTP or HTTP, the iPXE script, the agent's kernel and initramfs, and disk images.
 //!
-//! Must never: decide what a machine should boot (that is [`Plans`], answered by whoever knows the
-//! workflows), write to a disk, or keep more of a file in memory than its named limits say.
+//! This crate must never: decide what a machine should boot (implementations of [`Plans`] do, which
+//! know the workflows), write to a disk, or keep more of a file in memory than its named limits
+//! say.
 //!
 //! Enter at [`tftp::bind`] and [`tftp::serve`] for UDP, [`http::router`] and [`http::serve`] for
-//! TCP, [`script::render`] for what iPXE is told to do.
+//! TCP, [`script::render`] for the iPXE scripts.
 
 pub mod assemble;
 mod error;
@@ -33,25 +34,26 @@ use std::sync::Arc;
 
 use stdx::MacAddr;
 
-/// What every server of this crate needs: where the files are, whom to ask, whom to tell.
+/// Dependencies that every server of this crate needs. Cheap to clone.
 #[derive(Clone)]
 pub struct Services {
-    /// The artifact directory.
+    /// Artifact directory that the files are served from.
     pub files: Files,
-    /// Knows what each machine should boot.
+    /// Source of the machines' boot plans.
     pub plans: Arc<dyn Plans>,
-    /// Told of everything that was fetched.
+    /// Receiver of a record of every fetch.
     pub observer: Arc<dyn Observer>,
 }
 
 impl Services {
-    /// Who asks from this address.
+    /// Returns the network identity of the client at this address.
     fn reader(&self, peer: IpAddr) -> Reader {
         Reader { address: peer, neighbour: self.plans.neighbour(peer) }
     }
 
-    /// Whether who asks may have a loader: nobody is refused but a machine that is known and not
-    /// allowed to netboot. `owner`: whom the name is for, when it says; else the address tells.
+    /// Returns true if a client may have a loader. Only a known machine without permission to
+    /// netboot is refused. `owner`: the machine that the file name identifies; without one, `peer`
+    /// identifies the machine.
     fn may_netboot(&self, owner: Option<MacAddr>, peer: IpAddr) -> bool {
         let plan = match owner {
             Some(mac) => self.plans.by_mac(mac),

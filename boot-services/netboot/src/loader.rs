@@ -1,30 +1,31 @@
-//! Which file a boot ROM means by the name it sends.
+//! Maps the file names that boot ROMs send to files.
 
 use stdx::MacAddr;
 
-/// What a name in the loaders' name space stands for.
+/// File or generated content that a name in the loaders' name space stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {
-    /// A file of the loaders' folder.
+    /// File in the loaders' folder.
     File(String),
-    /// A file of the agent's folder (`agent/<name>`): for loaders that speak only TFTP.
+    /// File in the agent's folder (`agent/<name>`), for loaders that support only TFTP.
     Agent(String),
-    /// What U-Boot and PXELINUX ask a TFTP server first (`pxelinux.cfg/01-<mac>`): answered with
-    /// the machine's generated configuration. 01 is Ethernet (RFC 1700).
+    /// First request of U-Boot and PXELINUX to a TFTP server (`pxelinux.cfg/01-<mac>`), answered
+    /// with the machine's generated configuration. 01 is Ethernet (RFC 1700).
     Pxelinux(MacAddr),
-    /// iPXE's first look for instructions beside its own binary; answered with a generated script.
+    /// First file that iPXE requests beside its own binary, answered with a generated script.
     Autoexec,
-    /// What DHCP names when a machine may not netboot; never exists, so the ROM goes on at once.
+    /// Name in DHCP answers to machines that may not netboot. The file never exists, so the ROM
+    /// continues at once.
     NotAllowed,
 }
 
-/// The name that DHCP hands to machines that may not netboot.
+/// File name that DHCP sends to machines that may not netboot.
 pub const NOT_ALLOWED: &str = "netboot-not-allowed";
 
 impl Wanted {
-    /// Reads a requested name. Folders in front are dropped (Smee's names carry the interface's
-    /// address: `52:54:00:77:00:01/ipxe.efi`), and so is a trace context behind
-    /// (`ipxe.efi-00-<32 hex>-<16 hex>-<2 hex>`). `None`: not a name a file here can have.
+    /// Parses a requested name. Leading folders are dropped (Smee's names have the interface's
+    /// address there: `52:54:00:77:00:01/ipxe.efi`). A trailing trace context is dropped too
+    /// (`ipxe.efi-00-<32 hex>-<16 hex>-<2 hex>`). `None`: not a valid file name here.
     pub fn read(name: &str) -> Option<Self> {
         let mut parts = name.rsplit(['/', '\\']);
         let base = without_trace(parts.next().unwrap_or(name));
@@ -45,7 +46,7 @@ impl Wanted {
     }
 }
 
-/// The machine that a name is for: the interface's address in front of it, in any spelling
+/// Returns the machine that a name is for: the interface's address in front, in any spelling
 /// (`52:54:00:77:00:01/ipxe.efi`), or behind `pxelinux.cfg/01-`.
 pub fn owner(name: &str) -> Option<MacAddr> {
     if let Some(Wanted::Pxelinux(mac)) = Wanted::read(name) {
@@ -55,8 +56,8 @@ pub fn owner(name: &str) -> Option<MacAddr> {
     front.parse().ok()
 }
 
-/// One component of a path that is safe to look up: printable, no separator, not hidden (which
-/// also excludes `.` and `..`), of a length every file system takes.
+/// Returns true for one path component that is safe to look up: printable, no separator, not hidden
+/// (which also excludes `.` and `..`), and at most 255 bytes.
 pub fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255
@@ -64,7 +65,7 @@ pub fn is_plain(name: &str) -> bool {
         && name.chars().all(|c| c.is_alphanumeric() || "._-+@:~ ()".contains(c))
 }
 
-/// `name` without a W3C trace context, version 00, at its end.
+/// Returns `name` without a W3C trace context, version 00, at its end.
 fn without_trace(name: &str) -> &str {
     /// Lengths of the fields from the end: flags, parent, trace, version.
     const FIELDS: [usize; 4] = [2, 16, 32, 2];

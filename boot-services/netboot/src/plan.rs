@@ -1,4 +1,4 @@
-//! What a machine should boot, and the trait by which this crate asks.
+//! Boot plans of machines, and the trait through which this crate requests them.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -8,53 +8,54 @@ use stdx::MacAddr;
 use crate::iso::Ipam;
 use crate::reader::Reader;
 
-/// The answer for one known machine.
+/// Boot plan of one known machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// The interface that boots.
+    /// MAC address of the interface that boots.
     pub mac: MacAddr,
-    /// `namespace/name` of the hardware, for the screen and the log.
+    /// `namespace/name` of the hardware object, for the screen and the log.
     pub hardware: String,
-    /// The addresses that interface has, by a record or a lease.
+    /// IP addresses of that interface, from a record or a lease.
     pub addresses: Vec<IpAddr>,
-    /// What to do.
+    /// Action that the boot script takes.
     pub boot: Boot,
 }
 
 impl Plan {
-    /// Whether `reader` may have this plan: an agent's kernel line carries its token.
+    /// Returns true if `reader` may have this plan. A plan with [`Boot::Agent`] is secret, because
+    /// its kernel command line carries the agent's token.
     pub fn is_for(&self, reader: Reader) -> bool {
         !matches!(self.boot, Boot::Agent(_)) || reader.is(self.mac, &self.addresses)
     }
 }
 
-/// What a machine is told to do once iPXE runs.
+/// Action of a machine once iPXE runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "one lives at a time, for one request")]
 pub enum Boot {
-    /// Start the agent from memory.
+    /// Boots the agent OS from memory.
     Agent(AgentBoot),
-    /// Go on to another script (`Hardware.spec.interfaces[].netboot.ipxe.url`).
+    /// Continues with another script (`Hardware.spec.interfaces[].netboot.ipxe.url`).
     Chain {
-        /// Where that script is.
+        /// URL of that script.
         url: String,
     },
-    /// Run this script (`Hardware.spec.interfaces[].netboot.ipxe.contents`).
+    /// Runs this script (`Hardware.spec.interfaces[].netboot.ipxe.contents`).
     Script {
-        /// The script, as the operator wrote it.
+        /// iPXE script, exactly as the operator wrote it.
         contents: String,
     },
-    /// No workflow waits: boot what is on the disk.
+    /// Boots the system on the disk: no workflow waits for the machine.
     LocalDisk,
-    /// The same for a machine whose firmware does not go on to its disk when a loader ends: iPXE
-    /// looks for the disk's loader. [`crate::fallback`] learns which machines those are.
+    /// Boots the disk on firmware that does not continue with the disk when a loader ends: iPXE
+    /// searches for the disk's own loader. [`crate::fallback`] learns which machines need this.
     DiskLoader,
-    /// Netboot is not allowed (`netboot.allowPXE`): no script, no loader, by no protocol.
+    /// Netboot is not allowed (`netboot.allowPXE`): no script and no loader, over any protocol.
     NotAllowed,
 }
 
 impl Boot {
-    /// One word for logs and stories.
+    /// Returns one word for logs and the boot history.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Agent(_) => "agent",
@@ -66,69 +67,72 @@ impl Boot {
     }
 }
 
-/// The agent's files and its kernel command line, field by field as Smee's script has them.
+/// Files of the agent and its kernel command line, one field per argument of Smee's script.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentBoot {
-    /// Folder of the two files, no slash at the end: `http://10.77.0.1:7080/agent`.
+    /// URL of the folder with both files, without a trailing slash: `http://10.77.0.1:7080/agent`.
     pub base_url: String,
-    /// The kernel's name in that folder: `vmlinuz-x86_64`.
+    /// File name of the kernel in that folder: `vmlinuz-x86_64`.
     pub kernel: String,
-    /// The initramfs' name in that folder: `initramfs-x86_64`.
+    /// File name of the initramfs in that folder: `initramfs-x86_64`.
     pub initrd: String,
-    /// `vlan_id=`, left out when there is none.
+    /// `vlan_id=`; omitted when `None`.
     pub vlan_id: Option<String>,
-    /// `facility=`, empty is said as `facility=`.
+    /// `facility=`; written even when empty.
     pub facility: String,
-    /// `syslog_host=`, left out when there is none.
+    /// `syslog_host=`; omitted when `None`.
     pub syslog_host: Option<String>,
-    /// `grpc_authority=`: where the agent finds the workflow service, `10.77.0.1:42113`.
+    /// `grpc_authority=`: address and port of the workflow service, `10.77.0.1:42113`.
     pub grpc_authority: String,
-    /// `tinkerbell_tls=`.
+    /// `tinkerbell_tls=`: use TLS for the workflow service.
     pub tls: bool,
-    /// `tinkerbell_insecure_tls=`.
+    /// `tinkerbell_insecure_tls=`: do not verify the certificate of the workflow service.
     pub insecure_tls: bool,
-    /// `worker_id=`: the agent's name.
+    /// `worker_id=`: name of the agent.
     pub worker_id: String,
-    /// Kernel consoles in order, the last one becomes `/dev/console`: `tty0`, `ttyS0,115200`.
+    /// Kernel consoles in order, `tty0`, `ttyS0,115200`. The last one becomes `/dev/console`.
     pub consoles: Vec<String>,
-    /// Everything else, in order, last: the boot token, the hardware's extra parameters.
+    /// Further arguments in order, at the end of the line: the boot token and the hardware's extra
+    /// parameters.
     pub args: Vec<String>,
 }
 
-/// Whose medium is asked for.
+/// Key that identifies the machine whose medium is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner<'a> {
-    /// The machine with this interface.
+    /// MAC address of an interface of the machine.
     Mac(MacAddr),
-    /// The machine whose `Hardware.spec.metadata.instance.id`, with dashes for its colons, is this.
+    /// `Hardware.spec.metadata.instance.id` of the machine, with dashes instead of colons.
     Instance(&'a str),
-    /// The machine that holds this address.
+    /// IP address of the machine.
     Address(IpAddr),
 }
 
-/// What a medium (ISO, unified kernel image) tells one machine, and who may read it.
+/// Content of a medium (ISO, unified kernel image) for one machine, and the clients that may read
+/// the medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Medium {
-    /// The interface that the agent is to use.
+    /// MAC address of the interface that the agent uses.
     pub mac: MacAddr,
-    /// `namespace/name` of the hardware, for the log.
+    /// `namespace/name` of the hardware object, for the log.
     pub hardware: String,
-    /// The agent's arguments; its files lie on the medium.
+    /// Kernel arguments of the agent; its files are on the medium.
     pub boot: AgentBoot,
-    /// Addresses for a network without DHCP.
+    /// Static addresses for a network without DHCP.
     pub ipam: Option<Ipam>,
-    /// The ISO to patch, whatever name is asked for: the copy in the [cache](artifact_cache) of an
-    /// `isoboot.sourceISO`, or of the ISO that the owner chose for all. `None`: the one of that
-    /// name.
+    /// Path of the ISO to patch, regardless of the requested name. It is the copy in the
+    /// [cache](artifact_cache) of an `isoboot.sourceISO`, or of the ISO that the owner chose for
+    /// all machines. `None`: the ISO with the requested name.
     pub iso: Option<PathBuf>,
-    /// The addresses that interface has, by a record or a lease.
+    /// IP addresses of that interface, from a record or a lease.
     pub addresses: Vec<IpAddr>,
-    /// Where the machine's BMC is, which mounts the medium.
+    /// IP address of the machine's BMC, which mounts the medium.
     pub controller: Option<IpAddr>,
 }
 
 impl Medium {
-    /// Of a machine of which no more is known.
+    /// Creates a medium for a machine of which only the MAC address and the name are known. The
+    /// agent's name is the MAC address.
     pub fn new(mac: MacAddr, hardware: impl Into<String>) -> Self {
         let boot = AgentBoot { worker_id: mac.to_string(), ..AgentBoot::default() };
         let hardware = hardware.into();
@@ -136,37 +140,38 @@ impl Medium {
         Self { mac, hardware, boot, ipam: None, iso: None, addresses, controller }
     }
 
-    /// Whether `reader` may have it: it carries the agent's token.
+    /// Returns true if `reader` may have the medium, which carries the agent's token.
     pub fn is_for(&self, reader: Reader) -> bool {
         self.controller == Some(reader.address) || reader.is(self.mac, &self.addresses)
     }
 }
 
-/// Knows what each machine should boot. Must answer from memory: it is called on the boot path.
+/// Returns the boot plan of each machine. Implementations must answer from memory, because the boot
+/// path calls them.
 pub trait Plans: Send + Sync + 'static {
-    /// The plan of the machine with this interface; `None` when the machine is unknown.
+    /// Returns the plan of the machine with this interface; `None` for an unknown machine.
     fn by_mac(&self, mac: MacAddr) -> Option<Plan>;
-    /// The plan of the machine that holds this address; `None` when the machine is unknown.
+    /// Returns the plan of the machine with this IP address; `None` for an unknown machine.
     fn by_address(&self, address: IpAddr) -> Option<Plan>;
-    /// The hardware address behind an address on one of the box's own links, as the kernel knows
-    /// it; `None` where it knows none.
+    /// Returns the MAC address of an IP address on a directly connected link, from the kernel's
+    /// neighbor table. `None`: the table has no entry.
     fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
         let _ = address;
         None
     }
-    /// What the media of a machine say; `None` when the machine is unknown or may not netboot.
+    /// Returns the medium of a machine; `None` when the machine is unknown or may not netboot.
     fn medium(&self, owner: Owner<'_>) -> Option<Medium> {
         let _ = owner;
         None
     }
-    /// What a machine that nobody knows is told to boot; `None`: nothing, it goes on to its disk.
-    /// Its `worker_id` and consoles are left to the script ([`crate::script::stranger`]).
+    /// Returns the boot parameters for unknown machines; `None`: they boot from their disk. The
+    /// script sets `worker_id` and the consoles ([`crate::script::stranger`]).
     fn stranger(&self) -> Option<AgentBoot> {
         None
     }
 }
 
-/// No machine is known.
+/// Implementation without any machines, for tests.
 impl Plans for () {
     fn by_mac(&self, _: MacAddr) -> Option<Plan> {
         None

@@ -1,14 +1,14 @@
-//! The configuration that U-Boot, PXELINUX and extlinux read (`pxelinux.cfg/01-<mac>`): what
-//! machines boot by that have no iPXE. Pure: a plan in, text out.
+//! Renders the configuration for U-Boot, PXELINUX and extlinux (`pxelinux.cfg/01-<mac>`), which
+//! boot machines without iPXE. Pure: a plan in, text out.
 //!
-//! Only words that all of them know (U-Boot's `doc/README.pxe`): DEFAULT, PROMPT, LABEL, KERNEL,
-//! INITRD, APPEND, LOCALBOOT.
+//! Only keywords that all of them support are used (U-Boot's `doc/README.pxe`): DEFAULT, PROMPT,
+//! LABEL, KERNEL, INITRD, APPEND, LOCALBOOT.
 
 use crate::{AgentBoot, Boot, Plan, script};
 
-/// The configuration for a plan. `None`: the plan is told in iPXE's language, or forbids netboot.
-/// `own`: where this box serves by HTTP, `http://10.77.0.1:7080`; what lies there is named by its
-/// path, so that a loader without HTTP fetches it as it fetched this.
+/// Returns the configuration for a plan. `None`: the plan is an iPXE script, or forbids netboot.
+/// `own`: base URL of this box's HTTP server, `http://10.77.0.1:7080`. Files there are named by
+/// path only, so that a loader without HTTP fetches them as it fetched this configuration.
 pub fn config(plan: &Plan, own: &str) -> Option<String> {
     let head = format!("# Tinbox: {} ({})\nPROMPT 0\n", word(&plan.hardware), plan.mac);
     match &plan.boot {
@@ -23,7 +23,7 @@ pub fn config(plan: &Plan, own: &str) -> Option<String> {
 fn agent(plan: &Plan, boot: &AgentBoot, own: &str) -> String {
     let folder = boot.base_url.strip_prefix(own).unwrap_or(&boot.base_url);
     let file = |name: &str| word(&format!("{folder}/{name}"));
-    // PXELINUX would read this one as a second initramfs; INITRD says it.
+    // PXELINUX would read `initrd=` as a second initramfs; INITRD names it.
     let line = script::command_line(plan.mac, boot);
     let line: Vec<String> = line.into_iter().filter(|arg| !arg.starts_with("initrd=")).collect();
     format!(
@@ -34,7 +34,7 @@ fn agent(plan: &Plan, boot: &AgentBoot, own: &str) -> String {
     )
 }
 
-/// Text without what would end its word or line.
+/// Returns text without the characters that would end its word or line.
 fn word(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect()
 }

@@ -1,28 +1,33 @@
-//! Who may read what starts a machine's agent: it carries the agent's token.
+//! Decides which clients may read the files that start a machine's agent: they carry its token.
 //!
-//! Nothing that fetches a boot file can prove who it is, but on a link it has a hardware address,
-//! and an answer only arrives if the kernel's neighbour table has the right one (RFC 826). So there
-//! the hardware address decides, whoever gave the IP address: the box, or in proxy mode another
-//! server. A machine behind a router has its router's hardware address, which says nothing, and of
-//! IPv6 addresses the table is not read. Such a one is believed to be whom the box knows to have
-//! the IP address, by a record or a lease, and where it knows nobody, nobody is believed: a machine
-//! behind a router that has its address from another server needs that address in its record.
+//! A client that fetches a boot file cannot authenticate. On a link it has a hardware address, and
+//! an answer only arrives if the kernel's neighbor table has the right one (RFC 826). So on a link
+//! the hardware address decides, regardless of the server that assigned the IP address: the box, or
+//! in proxy mode another server.
+//!
+//! A machine behind a router has the hardware address of its router, which identifies no machine.
+//! The neighbor table is not read for IPv6 addresses. In both cases the IP address decides: the
+//! client is the machine that has this address by a record or a lease. Without a record or lease
+//! the client gets nothing. So a machine behind a router that has its address from another server
+//! needs that address in its record.
 
 use std::net::IpAddr;
 
 use stdx::MacAddr;
 
-/// Who asks, as far as the network tells.
+/// Client that reads a boot file, identified by its network addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reader {
-    /// Its IP address.
+    /// IP address of the client.
     pub address: IpAddr,
-    /// Its hardware address; `None` when it is behind a router, or not known.
+    /// Hardware address of the client; `None` behind a router, or without an entry in the neighbor
+    /// table.
     pub neighbour: Option<MacAddr>,
 }
 
 impl Reader {
-    /// Whether it is the machine with this interface and these addresses, by record or lease.
+    /// Returns true if the client is the machine with this interface and these IP addresses, which
+    /// come from a record or a lease.
     pub fn is(self, mac: MacAddr, addresses: &[IpAddr]) -> bool {
         match self.neighbour {
             Some(neighbour) => neighbour == mac,
@@ -41,13 +46,13 @@ mod tests {
         let (own, foreign) = ("10.77.0.11", "10.77.0.99");
         for (neighbour, address, known, is) in [
             (Some(mac), own, Some(own), true),
-            // In proxy mode another server gives the addresses, whatever the record says.
+            // In proxy mode another server assigns the addresses, whatever the record says.
             (Some(mac), foreign, Some(own), true),
             (Some(mac), foreign, None, true),
-            // Who takes a machine's address does not become that machine.
+            // A client with the IP address of a machine does not become that machine.
             (Some(other), own, Some(own), false),
             (Some(other), foreign, None, false),
-            // Behind a router.
+            // Clients behind a router have no neighbor entry.
             (None, own, Some(own), true),
             (None, foreign, Some(own), false),
             (None, foreign, None, false),

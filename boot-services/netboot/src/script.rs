@@ -1,11 +1,11 @@
-//! The iPXE scripts. Pure: a plan in, text out; the goldens lie in `goldens/`.
+//! Renders iPXE scripts. Pure: a plan in, text out; the expected outputs are in `goldens/`.
 //!
-//! What HookOS and CaptainOS find on their kernel command line is what Smee's scripts put there
-//! (`smee/internal/ipxe/script`), name for name and in its order, so that both boot unchanged.
+//! The kernel command line is the one of Smee's scripts (`smee/internal/ipxe/script`), with the
+//! same names in the same order, so that HookOS and CaptainOS boot unchanged.
 //!
-//! Only commands are used that an iPXE of 2019 has (the one Debian ships). Every script says on the
-//! screen what it does, and ends with a status of 1 when it could not boot, so that the firmware
-//! goes on to its next device instead of stopping at a menu.
+//! Only commands of an iPXE of 2019 are used (the version in Debian). Every script prints its
+//! actions on the screen. A script that could not boot ends with status 1, so that the firmware
+//! continues with its next device instead of stopping at a menu.
 
 use std::net::IpAddr;
 
@@ -13,23 +13,24 @@ use stdx::MacAddr;
 
 use crate::{AgentBoot, Boot, Plan};
 
-/// Downloads and boots that fail are tried so many times more.
+/// Number of retries of a download or boot that failed.
 const RETRIES: u32 = 4;
-/// Seconds between tries.
+/// Delay between retries, in seconds.
 const RETRY_DELAY: u32 = 2;
 
-/// What HookOS expects on its command line besides the fields of [`AgentBoot`]; add them to
-/// [`AgentBoot::args`] when the kernel is a HookOS one. The box's own agent needs none of them.
-/// They stand where Smee has them, before the initramfs' name.
+/// Kernel arguments that HookOS expects besides the fields of [`AgentBoot`]. Add them to
+/// [`AgentBoot::args`] when the kernel is HookOS's; the box's own agent needs none of them. Their
+/// position is the one in Smee's scripts, before the initramfs' name.
 pub const HOOK_ARGS: [&str; 3] =
     ["modules=loop,squashfs,sd-mod,usb-storage", "intel_iommu=on", "iommu=pt"];
 
-/// The consoles of a machine of which nothing is known, as Smee's static script has them.
+/// Consoles of an unknown machine, from Smee's static script.
 const STRANGER_CONSOLES: [&str; 6] =
     ["tty1", "tty2", "ttyAMA0,115200", "ttyAMA1,115200", "ttyS0,115200", "ttyS1,115200"];
 
-/// Loaders on a disk, for firmware that does not go on to it by itself: the path for removable
-/// media, which most installers also write, then those of systems that do not.
+/// Loaders on a disk, for firmware that does not continue with the disk by itself. The first is the
+/// path for removable media, which most installers also write; the others are of systems that do
+/// not write it.
 const DISK_LOADERS: [&str; 5] = [
     r"\EFI\BOOT\BOOTX64.EFI",
     r"\EFI\systemd\systemd-bootx64.efi",
@@ -38,7 +39,7 @@ const DISK_LOADERS: [&str; 5] = [
     r"\EFI\Microsoft\Boot\bootmgfw.efi",
 ];
 
-/// The script for a plan.
+/// Returns the iPXE script for a plan.
 pub fn render(plan: &Plan) -> String {
     let name = format!("{} ({})", word(&plan.hardware), plan.mac);
     match &plan.boot {
@@ -54,9 +55,9 @@ pub fn render(plan: &Plan) -> String {
     }
 }
 
-/// The script for a machine that nobody knows: one for all, so iPXE itself fills in the hardware
-/// address and, where `boot`'s file names say `${arch}`, the architecture. As Smee's static script
-/// it says nothing of a facility, a VLAN or of TLS that is not checked.
+/// Returns the common script for unknown machines. iPXE fills in the hardware address and, where
+/// file names of `boot` contain `${arch}`, the architecture. As in Smee's static script, the
+/// command line has no facility, no VLAN and no unverified TLS.
 pub fn stranger(boot: &AgentBoot) -> String {
     let mut line = Vec::new();
     if let Some(host) = &boot.syslog_host {
@@ -69,7 +70,7 @@ pub fn stranger(boot: &AgentBoot) -> String {
     line.extend(STRANGER_CONSOLES.map(|console| format!("console={console}")));
     line.extend(arguments(&boot.args));
     line.push(format!("initrd={}", word(&boot.initrd)));
-    // iPXE is built for 32 bits where the machine has 64: only those are served.
+    // iPXE may be a 32-bit build on a 64-bit machine; only 64-bit kernels are served.
     let arch = "set arch ${buildarch}\n\
                 iseq ${arch} i386 && set arch x86_64 ||\n\
                 iseq ${arch} arm32 && set arch aarch64 ||\n\
@@ -77,9 +78,9 @@ pub fn stranger(boot: &AgentBoot) -> String {
     start_agent("an unknown machine (${mac})", arch, boot, &line.join(" "))
 }
 
-/// What `autoexec.ipxe` says: get an address, then ask for the real script. iPXE runs it before
-/// its own boot sequence when the file lies beside its binary. `mac`: the machine, if its address
-/// told; else iPXE fills in the interface that got an address.
+/// Returns `autoexec.ipxe`, which gets an address and then chains to the real script. iPXE runs the
+/// file before its own boot sequence when it lies beside its binary. `mac`: the machine, if its IP
+/// address identifies it; else iPXE inserts the interface that got an address.
 pub fn autoexec(script_base: &str, mac: Option<MacAddr>) -> String {
     let mac = mac.map_or("${netX/mac}".to_owned(), |mac| mac.to_string());
     format!(
@@ -91,13 +92,14 @@ pub fn autoexec(script_base: &str, mac: Option<MacAddr>) -> String {
     )
 }
 
-/// The kernel command line of the agent, in the order of Smee's script.
+/// Returns the kernel command line of the agent, in the order of Smee's script.
 pub fn command_line(mac: MacAddr, boot: &AgentBoot) -> Vec<String> {
     let mut line = Vec::new();
     if let Some(vlan) = &boot.vlan_id {
         line.push(format!("vlan_id={}", word(vlan)));
     }
-    // The one field that may say more than its name: `onprem console=ttyS1,115200`.
+    // `facility` is the only field that may contain further arguments: `onprem
+    // console=ttyS1,115200`.
     line.push(format!("facility={}", argument(&boot.facility)));
     let mut say = |name: &str, value: &str| line.push(format!("{name}={}", word(value)));
     if let Some(host) = &boot.syslog_host {
@@ -110,7 +112,7 @@ pub fn command_line(mac: MacAddr, boot: &AgentBoot) -> Vec<String> {
     say("hw_addr", &mac.to_string());
     let is_hooks = |arg: &String| HOOK_ARGS.contains(&arg.as_str());
     line.extend(boot.args.iter().filter(|arg| is_hooks(arg)).cloned());
-    // An EFI kernel asks iPXE for its initramfs by this name.
+    // An EFI kernel requests its initramfs from iPXE under this name.
     line.push(format!("initrd={}", word(&boot.initrd)));
     line.extend(boot.consoles.iter().map(|console| format!("console={}", word(console))));
     line.extend(arguments(boot.args.iter().filter(|arg| !is_hooks(arg))));
@@ -121,13 +123,17 @@ fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
     start_agent(name, "", boot, &command_line(mac, boot).join(" "))
 }
 
-/// Fetches and boots the agent, `first` saying what has to be settled before.
+/// Returns a script that fetches and boots the agent. `first` has the commands that must run
+/// before.
 fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String {
     let url = word(&boot.base_url);
     let (kernel, initrd) = (word(&boot.kernel), word(&boot.initrd));
     let syslog = syslog(boot.syslog_host.as_deref());
-    // `a && goto b || iseq i n && goto e || inc i` is iPXE's only loop: each word acts on the
-    // status of the one before.
+    // `a && goto b
+    //
+    // iseq i n && goto e
+    //
+    // inc i` is iPXE's only loop: each command depends on the status of the previous one.
     let retry = |label: &str, what: &str| {
         format!(
             "iseq ${{idx}} ${{retries}} && goto {label}_error ||\n\
@@ -175,7 +181,8 @@ fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String 
     )
 }
 
-/// iPXE logs to an address only (ipxe.org/cfg/syslog), and an iPXE built without it goes on.
+/// Returns the syslog setting. iPXE accepts only an IP address (ipxe.org/cfg/syslog), and a build
+/// without syslog continues.
 fn syslog(host: Option<&str>) -> String {
     match host.map(word) {
         None => String::new(),
@@ -184,8 +191,8 @@ fn syslog(host: Option<&str>) -> String {
     }
 }
 
-/// A BIOS has one way on to the disk from here: boot its first drive. A UEFI firmware tries its
-/// next boot option when a loader ends with an error.
+/// Returns the script that boots the disk. On a BIOS the only way to the disk is to boot its first
+/// drive. UEFI firmware tries its next boot option when a loader ends with an error.
 fn local_disk(name: &str) -> String {
     format!(
         "#!ipxe\n\n\
@@ -195,9 +202,9 @@ fn local_disk(name: &str) -> String {
     )
 }
 
-/// For UEFI firmware that stops at a loader's error, in a menu or by asking the network again: iPXE
-/// of 2020 and later looks for the disk's own loader on every drive. An older one cannot, and ends
-/// as it would have.
+/// Returns the script for UEFI firmware that stops at a loader's error, in a menu or with a new
+/// network request. iPXE of 2020 and later searches every drive for the disk's own loader. An older
+/// iPXE cannot, and ends with the error.
 fn disk_loader(name: &str) -> String {
     let tries =
         DISK_LOADERS.map(|path| format!("sanboot --no-describe --drive 0 --filename {path} ||\n"));
@@ -213,8 +220,8 @@ fn disk_loader(name: &str) -> String {
     )
 }
 
-/// Text for one word of a script's line: what would end the word or the line is left out.
-/// Expansions such as `${net0/mac}` stay: operators use them.
+/// Returns text for one word of a script's line, without the characters that would end the word or
+/// the line. Expansions such as `${net0/mac}` stay, because operators use them.
 fn word(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect()
 }
@@ -223,8 +230,8 @@ fn arguments<'a>(args: impl IntoIterator<Item = &'a String>) -> impl Iterator<It
     args.into_iter().map(|arg| argument(arg)).filter(|arg| !arg.is_empty())
 }
 
-/// A kernel argument; it may hold spaces, but no line end, and no word that iPXE reads as the end
-/// of a command.
+/// Returns a kernel argument. It may contain spaces, but no line end, and no word that iPXE reads
+/// as the end of a command.
 fn argument(text: &str) -> String {
     let words = text.split(|c: char| c.is_control() || c.is_whitespace());
     let kept: Vec<&str> =

@@ -1,93 +1,97 @@
-//! What was fetched: the boot story's raw material.
+//! Records of finished fetches: the events from which a machine's boot history is made.
 
 use std::net::IpAddr;
 
 use stdx::MacAddr;
 
-/// One finished fetch.
+/// Record of one finished fetch, by TFTP or HTTP, or of one script request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
     /// A TFTP transfer ended.
     Tftp {
-        /// The machine's address.
+        /// IP address of the client; an IPv4-mapped IPv6 address appears as IPv4.
         peer: IpAddr,
-        /// The name it asked for, shortened to [`Fetched::NAME_LIMIT`].
+        /// Requested file name, shortened to [`Fetched::NAME_LIMIT`] characters.
         file: String,
-        /// Bytes it acknowledged.
+        /// Bytes that the client acknowledged.
         bytes: u64,
-        /// From the request to the end.
+        /// Milliseconds from the request to the end.
         millis: u64,
-        /// How it ended.
+        /// Result of the transfer.
         outcome: Outcome,
     },
-    /// An HTTP answer was handed to the connection, or the connection ended before that.
+    /// An HTTP response was written to the connection completely, or the connection ended before
+    /// that.
     Http {
-        /// The machine's address.
+        /// IP address of the client; an IPv4-mapped IPv6 address appears as IPv4.
         peer: IpAddr,
-        /// The path it asked for, shortened to [`Fetched::NAME_LIMIT`].
+        /// Requested path, shortened to [`Fetched::NAME_LIMIT`] characters.
         path: String,
-        /// Body bytes handed to the connection.
+        /// Body bytes written to the connection.
         bytes: u64,
-        /// From the request to the end.
+        /// Milliseconds from the request to the end.
         millis: u64,
-        /// The answer's status.
+        /// HTTP status code of the response.
         status: u16,
     },
-    /// A script was asked for.
+    /// A client requested its boot script.
     Script {
-        /// The machine's address.
+        /// IP address of the client; an IPv4-mapped IPv6 address appears as IPv4.
         peer: IpAddr,
-        /// The interface, when the path or the address said which.
+        /// MAC address of the interface, if the path or the client's IP address identifies one.
         mac: Option<MacAddr>,
-        /// `namespace/name` of the machine, when it is known.
+        /// `namespace/name` of the machine's hardware object; `None` for an unknown machine.
         hardware: Option<String>,
-        /// [`Boot::word`](crate::Boot::word) of what it was told; `stranger` or `unknown` where no
-        /// machine is known; `withheld` where who asks is not known to be the machine.
+        /// [`Boot::word`](crate::Boot::word) of the plan. Unknown machines have `stranger` (they
+        /// got the common script) or `unknown`. `withheld`: the client is not verified as the
+        /// machine.
         boot: &'static str,
-        /// The answer's status.
+        /// HTTP status code of the response.
         status: u16,
     },
 }
 
 impl Fetched {
-    /// The most characters of a foreign name that is kept.
+    /// Maximum characters of a client's file name or path in a record.
     pub const NAME_LIMIT: usize = 200;
 }
 
-/// How a TFTP transfer ended.
+/// Result of a TFTP transfer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every block was acknowledged.
+    /// The client acknowledged every block.
     Completed,
-    /// The client only wanted the size (RFC 2349) and then stopped; EDK2 does so before each file.
+    /// The client requested only the size (RFC 2349) and then stopped. EDK2 does so before each
+    /// file.
     SizeOnly,
-    /// The client stopped with an ERROR packet.
+    /// The client stopped the transfer with an ERROR packet.
     Aborted {
-        /// RFC 1350's code.
+        /// Error code from the packet (RFC 1350).
         code: u16,
-        /// Its text, shortened.
+        /// Error text from the packet, at most [`Fetched::NAME_LIMIT`] characters.
         message: String,
     },
-    /// The client fell silent.
+    /// The client acknowledged nothing new for 20 s
+    /// ([`GIVE_UP`](crate::tftp::session::GIVE_UP)).
     TimedOut,
-    /// There is no such file here.
+    /// The requested file does not exist.
     NotFound,
-    /// The request was refused: a write, a mode other than octet, too many transfers.
+    /// The server refused the request: a write, a mode other than octet, or too many transfers.
     Refused(&'static str),
 }
 
-/// Told of every fetch, from the servers' own tasks: must not block.
+/// Receives a record of every fetch. The servers call it in their own tasks, so it must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// `fetched` just ended.
+    /// Records `fetched`, which has just ended.
     fn fetched(&self, fetched: Fetched);
 }
 
-/// Nothing is remembered.
+/// Implementation that discards every record.
 impl Observer for () {
     fn fetched(&self, _: Fetched) {}
 }
 
-/// A foreign name, shortened for the record.
+/// Returns a client's name without control characters, at most [`Fetched::NAME_LIMIT`] long.
 pub(crate) fn shortened(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(Fetched::NAME_LIMIT).collect()
 }

@@ -1,8 +1,8 @@
-//! TFTP as boot ROMs speak it: RFC 1350 with the options of 2347, 2348, 2349 and 7440, read only,
+//! TFTP server for boot ROMs: RFC 1350 with the options of 2347, 2348, 2349 and 7440, read only,
 //! from one port.
 //!
-//! [`packet`] turns bytes into packets and back, [`session`] is one transfer without a socket,
-//! [`transfers`] is all of them without a socket, `send` is how a window leaves, [`serve`] is the
+//! [`packet`] parses and writes packets, [`session`] is one transfer without a socket,
+//! [`transfers`] is all transfers without a socket, `send` sends a window, [`serve`] runs the
 //! socket.
 
 mod cache;

@@ -1,4 +1,4 @@
-//! A server's UDP socket.
+//! Opens UDP sockets for servers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
-/// Opens and binds one, on one network device if `interface` names it, so that what came in
-/// elsewhere is never answered. `buffer`: bytes to hold each way, of which the kernel gives what
-/// its limits allow; less is slower, not wrong.
+/// Opens and binds a socket, on one network device if `interface` names it, so that packets from
+/// other networks are never answered. `buffer`: bytes for each direction, limited by the kernel;
+/// less is slower, not wrong.
 pub(crate) fn bind(
     address: SocketAddr,
     interface: Option<&str>,

@@ -1,6 +1,6 @@
-//! The EFI system partition: a FAT16 file system with one file, `EFI/BOOT/BOOTX64.EFI`, the name
-//! under which firmware looks for a loader on removable media (UEFI
-//! specification, section 3.5.1.1).
+//! Builds the EFI system partition: a FAT16 file system with the file `EFI/BOOT/BOOTX64.EFI`.
+//! Firmware searches for a loader under this name on removable media (UEFI specification, section
+//! 3.5.1.1).
 //!
 //! Offsets are those of Microsoft's "FAT: General Overview of On-Disk Format" (version 1.03).
 
@@ -8,23 +8,23 @@ use super::pieces::{Fields as _, Pieces};
 use crate::Error;
 
 const SECTOR: u64 = 512;
-/// Entries of the root folder, and of a folder in one cluster of one sector.
+/// Entries of the root folder, and bytes of an entry.
 const ROOT_ENTRIES: u64 = 512;
 const ENTRY: usize = 32;
-/// A file system with fewer clusters is FAT12, one with more FAT32.
+/// Number of clusters of a FAT16 file system. Fewer clusters make it FAT12, more make it FAT32.
 const CLUSTERS: std::ops::Range<u64> = 4085..65_525;
-/// Sectors of a cluster at most, which makes 32 KiB.
+/// Maximum sectors of a cluster, which makes 32 KiB.
 const MAX_CLUSTER: u64 = 64;
-/// Clusters of the two folders, before the file.
+/// Clusters of the two folders, which lie before the file.
 const FOLDERS: u64 = 2;
 
 const FOLDER: u8 = 0x10;
 const VOLUME: u8 = 0x08;
 const ARCHIVE: u8 = 0x20;
-/// 1 January 1980, the format's first day.
+/// 1 January 1980, the first date of the format.
 const DATE: u16 = 0x21;
 
-/// Sizes that follow from the file's.
+/// Sizes of the file system, computed from the size of the file.
 struct Geometry {
     cluster: u64,
     clusters: u64,
@@ -36,10 +36,11 @@ impl Geometry {
         let mut cluster = 1;
         loop {
             let used = FOLDERS + file.div_ceil(cluster * SECTOR);
-            // Some to spare: a count near the border is read as another format by some.
+            // Some spare clusters: a count near the limit is read as another format by some
+            // implementations.
             let clusters = (used + 16).max(CLUSTERS.start + 16);
             if clusters + 16 < CLUSTERS.end {
-                // Two bytes a cluster, and two entries that stand for none.
+                // Two bytes for each cluster, and two reserved entries.
                 let table = ((clusters + 2) * 2).div_ceil(SECTOR);
                 return Ok(Self { cluster, clusters, table });
             }
@@ -55,7 +56,7 @@ impl Geometry {
     }
 }
 
-/// The partition around `loader`.
+/// Returns the partition with the file `loader`.
 pub(super) fn system_partition(loader: Pieces<'_>) -> Result<Pieces<'_>, Error> {
     let size =
         u32::try_from(loader.len()).map_err(|_| Error::MediumTooLarge { length: loader.len() })?;
@@ -84,7 +85,7 @@ pub(super) fn system_partition(loader: Pieces<'_>) -> Result<Pieces<'_>, Error> 
 
 fn boot_sector(geometry: &Geometry) -> Vec<u8> {
     let mut sector = vec![0; SECTOR as usize];
-    // A jump over the fields, to code that is not there: nothing boots from it but UEFI.
+    // Jump over the fields, to code that does not exist: only UEFI boots from this partition.
     sector[..3].copy_from_slice(&[0xeb, 0x3c, 0x90]);
     sector[3..11].copy_from_slice(b"TINBOX  ");
     sector.u16_at(11, SECTOR as u16);
@@ -94,12 +95,12 @@ fn boot_sector(geometry: &Geometry) -> Vec<u8> {
     sector.u16_at(17, ROOT_ENTRIES as u16);
     sector[21] = 0xf8;
     sector.u16_at(22, geometry.table as u16);
-    // Sectors a track and heads, of no meaning but checked by some.
+    // Sectors per track and heads: unused, but some implementations check them.
     sector.u16_at(24, 32);
     sector.u16_at(26, 64);
     match u16::try_from(geometry.sectors()) {
         Ok(sectors) => sector.u16_at(19, sectors),
-        // At most 65,525 clusters of 64 sectors and the tables.
+        // At most 65,525 clusters of 64 sectors, and the tables.
         Err(_) => sector.u32_at(32, geometry.sectors() as u32),
     }
     sector[36] = 0x80;
@@ -111,8 +112,8 @@ fn boot_sector(geometry: &Geometry) -> Vec<u8> {
     sector
 }
 
-/// The table that says which cluster follows each: the folders end where they begin, the file's
-/// clusters follow one another.
+/// Returns the allocation table. Each folder is a chain of one cluster; the file's clusters are
+/// consecutive.
 fn allocation(geometry: &Geometry, file: u64) -> Vec<u8> {
     const END: u16 = 0xffff;
     let mut table = vec![0; (geometry.table * SECTOR) as usize];
@@ -121,7 +122,7 @@ fn allocation(geometry: &Geometry, file: u64) -> Vec<u8> {
     table.u16_at(4, END);
     table.u16_at(6, END);
     for index in 0..file {
-        // Cluster numbers have 16 bits; the geometry saw to that.
+        // The geometry ensures that cluster numbers fit into 16 bits.
         let cluster = 2 + FOLDERS + index;
         let next = if index + 1 == file { END } else { (cluster + 1) as u16 };
         table.u16_at(cluster as usize * 2, next);
@@ -129,7 +130,7 @@ fn allocation(geometry: &Geometry, file: u64) -> Vec<u8> {
     table
 }
 
-/// Entries of a folder: name, attributes, first cluster, size.
+/// Returns the entries of a folder: name, attributes, first cluster, size.
 fn folder(entries: &[([u8; 11], u8, u16, u32)]) -> Vec<u8> {
     let mut bytes = vec![0; entries.len() * ENTRY];
     for (entry, (name, attributes, cluster, size)) in bytes.chunks_mut(ENTRY).zip(entries) {

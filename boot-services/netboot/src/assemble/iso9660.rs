@@ -1,6 +1,6 @@
-//! A CD image that UEFI firmware boots from: ISO 9660 (ECMA-119) with an El Torito catalogue (the
-//! "El Torito" specification, version 1.0; UEFI specification, section 13.3.2.1), and a partition
-//! table in the sectors before them, so that it boots from a USB stick as well.
+//! Builds a CD image that UEFI firmware boots: ISO 9660 (ECMA-119) with an El Torito catalog (the
+//! "El Torito" specification, version 1.0; UEFI specification, section 13.3.2.1). A partition table
+//! in the sectors before them makes it bootable from a USB stick as well.
 //!
 //! ```text
 //! sector  0   partition table (MBR), one partition of type 0xEF: the system partition
@@ -18,12 +18,12 @@ const PATHS: u32 = 19;
 const ROOT: u32 = 21;
 const CATALOGUE: u32 = 22;
 const PARTITION: u32 = 23;
-/// The platform that a catalogue is for: EFI.
+/// Platform ID of the catalog: EFI.
 const EFI: u8 = 0xef;
-/// Units in which partition tables and the catalogue count.
+/// Unit of partition tables and of the catalog, in bytes.
 const BLOCK: u64 = 512;
 
-/// The image around a system partition.
+/// Returns the image around a system partition.
 pub(super) fn bootable(partition: Pieces<'_>) -> Result<Pieces<'_>, Error> {
     let too_large = |length| Error::MediumTooLarge { length };
     let size = u32::try_from(partition.len()).map_err(|_| too_large(partition.len()))?;
@@ -49,12 +49,12 @@ pub(super) fn bootable(partition: Pieces<'_>) -> Result<Pieces<'_>, Error> {
     Ok(out)
 }
 
-/// One partition from where the system partition lies.
+/// Returns a partition table with one partition, the system partition.
 fn partition_table(size: u32) -> Vec<u8> {
     let mut table = vec![0; BLOCK as usize];
     table[440..444].copy_from_slice(b"TBOX");
     let entry = &mut table[446..462];
-    // Not addressable by cylinders: the largest values stand for that.
+    // The partition has no cylinder addresses; the largest values mean that.
     entry[1..4].copy_from_slice(&[0xfe, 0xff, 0xff]);
     entry[4] = EFI;
     entry[5..8].copy_from_slice(&[0xfe, 0xff, 0xff]);
@@ -72,7 +72,7 @@ fn descriptor(kind: u8) -> Vec<u8> {
     bytes
 }
 
-/// ECMA-119, section 8.4.
+/// Primary volume descriptor (ECMA-119, section 8.4).
 fn volume(sectors: u32) -> Vec<u8> {
     let mut bytes = descriptor(1);
     let mut text = |at: usize, length: usize, text: &str| {
@@ -94,7 +94,7 @@ fn volume(sectors: u32) -> Vec<u8> {
     bytes.u32_at(140, PATHS);
     bytes[148..152].copy_from_slice(&(PATHS + 1).to_be_bytes());
     bytes[156..190].copy_from_slice(&record(&[0], FOLDER, ROOT, SECTOR as u32));
-    // Made and changed at the epoch; without a day on which it expires or takes effect.
+    // Created and modified at the epoch; expiration and effective dates are not set.
     for at in [813, 830] {
         bytes[at..at + 16].copy_from_slice(b"1970010100000000");
     }
@@ -105,7 +105,7 @@ fn volume(sectors: u32) -> Vec<u8> {
     bytes
 }
 
-/// Where the catalogue is.
+/// Boot record, which has the sector of the catalog.
 fn boot_record() -> Vec<u8> {
     let mut bytes = descriptor(0);
     bytes[7..30].copy_from_slice(b"EL TORITO SPECIFICATION");
@@ -113,14 +113,14 @@ fn boot_record() -> Vec<u8> {
     bytes
 }
 
-/// Bytes of a path table with the root alone.
+/// Bytes of a path table that has only the root folder.
 const PATH_TABLE: usize = 10;
 
 fn path_table(root: [u8; 4], parent: [u8; 2]) -> Vec<u8> {
     let mut bytes = vec![1, 0];
     bytes.extend(root);
     bytes.extend(parent);
-    // The root's name is one zero; and one more makes the length even.
+    // The name of the root is one zero byte; another one makes the length even.
     bytes.extend([0, 0]);
     debug_assert_eq!(bytes.len(), PATH_TABLE);
     bytes
@@ -139,18 +139,18 @@ fn root(partition: u32) -> Vec<u8> {
     bytes
 }
 
-/// A folder's flag in its record.
+/// Flag of a folder in its directory record.
 const FOLDER: u8 = 2;
 
-/// A folder's entry (ECMA-119, section 9.1).
+/// Directory record of a file or folder (ECMA-119, section 9.1).
 fn record(name: &[u8], flags: u8, at: u32, size: u32) -> Vec<u8> {
     let length = (33 + name.len()).next_multiple_of(2);
     let mut bytes = vec![0; length];
-    // Names here have at most ten characters.
+    // Names in this image have at most ten characters.
     bytes[0] = length as u8;
     both32(&mut bytes, 2, at);
     both32(&mut bytes, 10, size);
-    // 1 January 1970, as years since 1900, month, day.
+    // 1 January 1970: years since 1900, month, day.
     bytes[18..21].copy_from_slice(&[70, 1, 1]);
     bytes[25] = flags;
     both16(&mut bytes, 28, 1);
@@ -159,25 +159,26 @@ fn record(name: &[u8], flags: u8, at: u32, size: u32) -> Vec<u8> {
     bytes
 }
 
-/// The catalogue: what it is for, and one entry that boots without emulating a floppy disk.
+/// Boot catalog: the validation entry, and one entry that boots without floppy emulation.
 fn catalogue(size: u32) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[..2].copy_from_slice(&[1, EFI]);
     bytes[4..10].copy_from_slice(b"TINBOX");
     bytes[30..32].copy_from_slice(&[0x55, 0xaa]);
-    // All words of the first entry add up to nothing.
+    // The 16-bit words of the first entry must add up to zero.
     let words = bytes[..32].chunks(2).map(|word| u16::from_le_bytes([word[0], word[1]]));
     let sum = words.fold(0_u16, u16::wrapping_add);
     bytes.u16_at(28, sum.wrapping_neg());
     bytes[32] = 0x88;
-    // More than the field can count is said as none: then firmware takes all up to the end.
+    // A size beyond the field's range is written as zero; firmware then reads to the end of the
+    // image.
     bytes.u16_at(38, u16::try_from(size.div_ceil(BLOCK as u32)).unwrap_or(0));
     bytes.u32_at(40, PARTITION);
     bytes.resize(SECTOR as usize, 0);
     bytes
 }
 
-/// Little-endian, then big-endian.
+/// Writes a number in little-endian and then in big-endian order (ECMA-119, section 7.3.3).
 fn both32(bytes: &mut [u8], at: usize, value: u32) {
     bytes.u32_at(at, value);
     bytes[at + 4..at + 8].copy_from_slice(&value.to_be_bytes());

@@ -1,4 +1,4 @@
-//! The media in the artifact directory, made of what lies there.
+//! Builds the media in the artifact directory from the files there.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
@@ -10,23 +10,24 @@ use super::{AgentOs, cd, unified};
 use crate::Error;
 use crate::files::{Files, Shelf};
 
-/// The stub's name in the agent's folder, as systemd has it.
+/// File name of the stub in the agent's folder, as in systemd.
 pub const STUB: &str = "linuxx64.efi.stub";
-/// The unified kernel image's name in the agent's folder.
+/// File name of the unified kernel image in the agent's folder.
 pub const UNIFIED: &str = "agent-x86_64.efi";
-/// The CD's name in the folder of media.
+/// File name of the CD in the folder of media.
 pub const CD: &str = "agent-x86_64.iso";
-/// Name of the file beside the CD with the sums of what the media were made of.
+/// File name, beside the CD, of the checksums of the media's inputs.
 const SUMS: &str = "agent-x86_64.sums";
 
-/// Makes `agent/agent-x86_64.efi` and `iso/agent-x86_64.iso` out of the `agent` folder's stub
-/// ([`STUB`]), `kernel` and `initramfs`, unless both are there and were made of these. Times of
-/// files do not tell: after a rollback the right inputs are older than the media of the release
-/// that was undone. Whoever reads at that moment gets the old file or the new one, whole. Blocks;
-/// holds kernel and initramfs in memory for as long.
+/// Builds `agent/agent-x86_64.efi` and `iso/agent-x86_64.iso` from the `agent` folder's stub
+/// ([`STUB`]), `kernel` and `initramfs`. Does nothing if both exist and were built from these
+/// inputs. File times are not compared: after a rollback the right inputs are older than the media
+/// of the release that was undone. A concurrent reader gets the complete old or new file. Blocks,
+/// and holds kernel and initramfs in memory meanwhile.
 ///
 /// # Errors
-/// [`Error::Artifact`], and what [`unified`] and [`cd`] give. `Ok(false)`: there was nothing to do.
+/// [`Error::Artifact`], and the errors of [`unified`] and [`cd`]. `Ok(false)`: nothing had to be
+/// done.
 pub fn refresh(files: &Files, kernel: &str, initramfs: &str) -> Result<bool, Error> {
     let agent = |name: &str| {
         let missing =
@@ -47,7 +48,7 @@ pub fn refresh(files: &Files, kernel: &str, initramfs: &str) -> Result<bool, Err
     }
     let os = AgentOs { stub: &stub, kernel: &kernel, initramfs: &initramfs };
     fs::create_dir_all(&folder).map_err(at(&folder))?;
-    // Half of the media may be of other inputs until all are written.
+    // Until all media are written, half of them may be of other inputs.
     match fs::remove_file(&known) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at(&known)(error)),
         _ => {}

@@ -1,18 +1,18 @@
-//! Further sections for a PE32+ image: how systemd's stub is told its kernel.
+//! Adds sections to a PE32+ image, through which systemd's stub gets its kernel.
 //!
 //! Offsets are those of Microsoft's "PE Format". The stub finds its sections by name in memory, as
-//! the firmware loaded them, so each needs an address of its own behind those that are there.
+//! the firmware loaded them. So each section needs an address behind the existing ones.
 
 use super::pieces::{Fields as _, Pieces};
 use crate::Error;
 
 /// Bytes of a section's header.
 const SECTION: usize = 40;
-/// Sections of an image; the stub has some ten.
+/// Maximum sections of an image; the stub has about ten.
 const MAX_SECTIONS: usize = 64;
-/// Optional header: the directory of signatures, void once the image is changed.
+/// Offset in the optional header of the certificate table, which is void once the image is changed.
 const CERTIFICATES: usize = 112 + 4 * 8;
-/// Initialised data, readable.
+/// Section flags: initialized data, readable (IMAGE_SCN_CNT_INITIALIZED_DATA, IMAGE_SCN_MEM_READ).
 const CHARACTERISTICS: u32 = 0x4000_0040;
 
 struct Image<'a> {
@@ -25,7 +25,7 @@ struct Image<'a> {
     file_alignment: u64,
 }
 
-/// `stub` with `sections` behind its own.
+/// Returns `stub` with `sections` added behind its own.
 pub(super) fn with_sections<'a>(
     stub: &'a [u8],
     sections: &[(&str, &'a [u8])],
@@ -36,7 +36,7 @@ pub(super) fn with_sections<'a>(
     if table_end as u64 > first_data {
         return Err(refused("its header has no room for further sections"));
     }
-    // At least the header lies before the first section's data.
+    // The header lies before the first section's data.
     let mut header = stub[..first_data as usize].to_vec();
     let mut address = address.next_multiple_of(image.section_alignment);
     let mut at = image.end_of_data()?;
@@ -62,7 +62,7 @@ pub(super) fn with_sections<'a>(
     }
     data.fill(at - first_data);
     debug_assert_eq!(offset_of(&data), at);
-    // Counts of a header that were read as 16 bits, and few more.
+    // The count from the header has 16 bits, and few sections are added.
     header.u16_at(image.coff + 2, (image.sections + sections.len()) as u16);
     // No symbols: they would lie between the sections.
     header.u32_at(image.coff + 8, 0);
@@ -98,7 +98,7 @@ impl<'a> Image<'a> {
             let usual = value.is_power_of_two() && value <= 1 << 16;
             if usual { Ok(value) } else { Err(refused("its alignments are unusual")) }
         };
-        // A page at least: kernels want one to begin at, and firmware protects memory by pages.
+        // At least a page: kernels must begin at a page, and firmware protects memory by pages.
         let section_alignment = alignment(32)?.max(4096);
         let file_alignment = alignment(36)?;
         if sections == 0 || sections > MAX_SECTIONS {
@@ -109,14 +109,14 @@ impl<'a> Image<'a> {
         Ok(Self { bytes, coff, optional, table, sections, section_alignment, file_alignment })
     }
 
-    /// A number of each section's header.
+    /// Returns one number from each section's header.
     fn each(&self, at: usize) -> impl Iterator<Item = u64> {
         (0..self.sections).map(move |index| {
             number(self.bytes, self.table + index * SECTION + at, 4).unwrap_or_default()
         })
     }
 
-    /// The first free address in memory, and where the first section's data begin in the file.
+    /// Returns the first free address in memory, and the file offset of the first section's data.
     fn extent(&self) -> Result<(u64, u64), Error> {
         let ends = self.each(12).zip(self.each(8)).map(|(address, size)| address + size);
         let data = self.each(20).zip(self.each(16)).filter(|(_, size)| *size > 0);
@@ -127,7 +127,8 @@ impl<'a> Image<'a> {
         }
     }
 
-    /// Where the last section's data end in the file; what follows is no part of the image.
+    /// Returns the end of the last section's data in the file. Bytes behind it do not belong to the
+    /// image.
     fn end_of_data(&self) -> Result<u64, Error> {
         let end = self.each(20).zip(self.each(16)).map(|(at, size)| at + size).max();
         let end = end.filter(|end| *end <= self.bytes.len() as u64);

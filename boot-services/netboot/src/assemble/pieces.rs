@@ -1,9 +1,9 @@
-//! A file in the making, whose large parts stay where they are.
+//! File under construction, whose large parts are not copied.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Bytes one behind the other, without copying those that were borrowed.
+/// Concatenated byte slices; borrowed slices are not copied.
 #[derive(Debug, Clone, Default)]
 pub struct Pieces<'a> {
     parts: Vec<Cow<'a, [u8]>>,
@@ -11,20 +11,20 @@ pub struct Pieces<'a> {
 }
 
 impl<'a> Pieces<'a> {
-    /// Bytes of all parts.
+    /// Returns the total length in bytes.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Whether there are none.
+    /// Returns true if the total length is zero.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// Writes all of it.
+    /// Writes all bytes in order.
     ///
     /// # Errors
-    /// What writing gave.
+    /// Errors of the writer.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         self.parts.iter().try_for_each(|part| out.write_all(part))
     }
@@ -40,15 +40,15 @@ impl<'a> Pieces<'a> {
         self.parts.extend(other.parts);
     }
 
-    /// Zeros up to the offset `end`; nothing when it is past that already.
+    /// Appends zeros up to the offset `end`; does nothing if the length is already larger.
     pub(super) fn fill(&mut self, end: u64) {
         let missing = end.saturating_sub(self.length);
-        // A length in memory: every caller fills up to the next sector or table.
+        // The length fits into memory: every caller fills up to the next sector or table.
         self.push(vec![0; usize::try_from(missing).unwrap_or(0)]);
     }
 }
 
-/// Fields of a format that keeps its numbers little-endian, by their offsets.
+/// Writes numbers in little-endian order at given offsets.
 pub(super) trait Fields {
     fn u16_at(&mut self, at: usize, value: u16);
     fn u32_at(&mut self, at: usize, value: u32);

@@ -1,4 +1,4 @@
-//! What others read in the media: mtools and fsck the file system, xorriso the CD.
+//! Checks the media with other programs: mtools and fsck the file system, xorriso the CD.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use super::{AgentOs, CD, Pieces, STUB, UNIFIED, cd, refresh, unified};
 use crate::iso::{MAGIC, places};
 use crate::{Error, Files};
 
-/// The least PE32+ image that takes sections: header, one section of one block.
+/// Minimal PE32+ image that takes sections: a header, and one section of one block.
 fn stub() -> Vec<u8> {
     let mut stub = vec![0; 0x600];
     let mut put = |at: usize, bytes: &[u8]| stub[at..at + bytes.len()].copy_from_slice(bytes);
@@ -93,7 +93,7 @@ fn media_are_made_anew_when_their_parts_change() {
     let iso = folder.path().join("iso").join(CD);
     assert_eq!(places(&std::fs::read(&iso).unwrap()[..], 4096).unwrap().len(), 1);
     assert!(!refresh(&files, "vmlinuz", "initramfs").unwrap());
-    // A release that is undone afterwards: its media are newer than what comes back.
+    // A rollback: the media of the undone release are newer than the restored inputs.
     let kernel = |bytes: &[u8], seconds| {
         std::fs::write(agent.join("vmlinuz"), bytes).unwrap();
         let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
@@ -107,7 +107,7 @@ fn media_are_made_anew_when_their_parts_change() {
     kernel(b"k", 1_000_000_000);
     assert!(refresh(&files, "vmlinuz", "initramfs").unwrap());
     assert!(std::fs::read(agent.join(UNIFIED)).unwrap() == first, "of the release before");
-    // Media that were begun and not ended are made again.
+    // Incomplete media are built again.
     std::fs::remove_file(folder.path().join("iso/agent-x86_64.sums")).unwrap();
     assert!(refresh(&files, "vmlinuz", "initramfs").unwrap());
 }
@@ -122,7 +122,7 @@ fn run(program: &str, arguments: &[&str]) -> Vec<u8> {
 #[test]
 fn others_find_the_loader_on_the_cd() {
     let stub = stub();
-    // The least that is FAT16, more than 32 MiB, and clusters of more than one sector.
+    // The smallest FAT16, more than 32 MiB, and clusters of more than one sector.
     for length in [1000, 33 << 20, 40 << 20] {
         let kernel: Vec<u8> = (0..length / 4_u32).flat_map(u32::to_be_bytes).collect();
         let os = AgentOs { stub: &stub, kernel: &kernel, initramfs: b"initramfs" };
@@ -138,7 +138,7 @@ fn others_find_the_loader_on_the_cd() {
         run("fsck.vfat", &["-n", "-v", &path("efi.img")]);
         let loader = run("mtype", &["-i", &path("efi.img"), "::EFI/BOOT/BOOTX64.EFI"]);
         assert!(loader == bytes(&unified(&os).unwrap()));
-        // As a USB stick: the partition table leads to the same file system.
+        // As on a USB stick: the partition table leads to the same file system.
         let start = number(&image, 446 + 8) * 512;
         let at = format!("{}@@{start}", path("cd.iso"));
         assert!(run("mtype", &["-i", &at, "::EFI/BOOT/BOOTX64.EFI"]) == loader);

@@ -1,5 +1,5 @@
-//! Whether a connection is used: how many of its requests are answered at this moment, and when the
-//! last answer ended.
+//! Tracks the use of a connection: the number of requests in progress, and the end of the last
+//! response.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, sleep_until};
 
-/// Of one connection; clones are the same one's.
+/// Activity of one connection; clones share the state.
 #[derive(Clone)]
 pub(super) struct Activity {
     limit: Duration,
@@ -19,15 +19,16 @@ pub(super) struct Activity {
 
 struct State {
     running: usize,
-    /// When the last answer ended, or the connection began.
+    /// Time at which the last response ended, or the connection began.
     ended: Instant,
 }
 
-/// A request that is answered until this is dropped.
+/// Request that is in progress until this value is dropped.
 pub(super) struct Running(Activity);
 
 impl Activity {
-    /// Of a connection that begins now, and is idle when it has no request for `limit`.
+    /// Creates the state of a connection that begins now. The connection is idle after `limit`
+    /// without a request.
     pub(super) fn new(limit: Duration) -> Self {
         let state = State { running: 0, ended: Instant::now() };
         Self { limit, state: Arc::new(Mutex::new(state)) }
@@ -37,7 +38,7 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request begins.
+    /// Counts a request that begins.
     pub(super) fn begin(&self) -> Running {
         self.state().running += 1;
         Running(self.clone())
@@ -61,13 +62,12 @@ impl Activity {
 }
 
 impl Running {
-    /// The request is answered until the answer's body has ended.
+    /// Extends the request until the response's body has ended.
     pub(super) fn until_end(self, body: Body) -> Body {
         Body::new(Answer { body, _running: self })
     }
 }
 
-/// The body of an answer.
 struct Answer {
     body: Body,
     _running: Running,

@@ -1,4 +1,5 @@
-//! Files of other servers: a whole one as any file, one that is still arriving as it arrives.
+//! Serves files of other servers. A complete file is served like any file; a file that is still
+//! being downloaded is forwarded as it arrives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::content::{self, Conditions, Record, Verdict};
 use crate::Observer;
 use crate::files::Opened;
 
-/// Seconds after which a client may try again, where that may help.
+/// Seconds after which a client may retry, if a retry may help.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
@@ -27,10 +28,10 @@ struct Site {
     observer: Arc<dyn Observer>,
 }
 
-/// `/cache/<key>/<path>`: the files that the cache offers, fetched if need be, and no others,
-/// each to the machines that may read it; for any other client there is no such file.
-/// Where the other server does not give what it should the answer is a sentence, with 502 while
-/// trying again may help and 424 when it does not; once an answer has begun, its body breaks off.
+/// Serves `/cache/<key>/<path>`: only the files that the cache offers, downloaded on demand, each
+/// to the machines that may read it. Any other client gets 404. If the origin server fails, the
+/// response is a sentence, with 502 if a retry may help and 424 otherwise. After a response has
+/// begun, its body is cut off.
 pub fn cached_router(access: CacheAccess, observer: Arc<dyn Observer>) -> Router {
     Router::new().route("/cache/{key}/{*name}", get(cached)).with_state(Site { access, observer })
 }
@@ -59,7 +60,7 @@ pub(super) async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Re
         Ok(Opened { file, size, tag }) => {
             let opened = Opened { file: tokio::fs::File::from_std(file), size, tag };
             let response = content::answer(opened, headers, record).await;
-            // The blob stays as long as it is read.
+            // The blob cannot be evicted while the body is read.
             response.map(|body| {
                 Body::new(body.map_frame(move |frame| {
                     let _reading = &blob;
@@ -87,7 +88,7 @@ pub(super) fn arriving(
         Body::empty()
     } else {
         let bytes = arrival.bytes(verdict.first, end).map(move |chunk| {
-            // All of it, so that it lives as long as the body.
+            // The closure captures the whole record, so that it lives as long as the body.
             let record = &mut record;
             record.bytes += chunk.as_ref().map_or(0, |bytes| bytes.len() as u64);
             chunk
@@ -97,9 +98,9 @@ pub(super) fn arriving(
     verdict.respond(body)
 }
 
-/// What is answered for a file of which not all is here. It has the entity tag that it will have,
-/// or none where that is not known: one that changed with the file's completion would keep a client
-/// from going on where it was cut off.
+/// Returns the response head for a file of which not all is here. The entity tag is the one of the
+/// complete file, or missing if unknown. A tag that changed with the file's completion would
+/// prevent a client from resuming.
 fn verdict(total: Option<u64>, checksum: Option<Checksum>, asked: Conditions<'_>) -> Verdict {
     let Some(total) = total else {
         let kind = (header::CONTENT_TYPE, "application/octet-stream".to_owned());

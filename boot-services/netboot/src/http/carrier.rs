@@ -1,8 +1,8 @@
-//! How a part of a file gets onto a connection: by sendfile(2) on plain TCP, where its bytes never
-//! enter this process, and through one buffer where TLS has to see them.
+//! Sends a part of a file on a connection. Plain TCP uses sendfile(2), so that the bytes never
+//! enter this process. TLS must encrypt the bytes, which pass through one buffer.
 //!
-//! What the page cache has is sent from the thread that serves the connection; what the disk has to
-//! deliver first is waited for on a thread that may wait.
+//! Data in the page cache is sent from the thread that serves the connection. Data that the disk
+//! must deliver first is read on a thread that may block.
 
 use std::fs::File;
 use std::future::Future;
@@ -19,19 +19,20 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// A client takes something of an answer within this, or loses its connection.
+/// Time in which a client must take some bytes of a response; else the connection ends.
 pub(super) const STALL: Duration = Duration::from_secs(60);
-/// Bytes for one call of sendfile, so that one fast client does not keep a thread for itself.
+/// Maximum bytes of one sendfile call, so that one fast client does not occupy a thread.
 const SENDFILE_MAX: u64 = 2 << 20;
-/// Bytes read at a time where they pass through this process, and so held per connection.
+/// Bytes that are read at a time when they pass through this process. Each connection holds one
+/// such buffer.
 const CHUNK: usize = 64 << 10;
-/// A body that leaves together with its head.
+/// Maximum size in bytes of a body that is sent together with its head.
 const SMALL: u64 = 16 << 10;
 
-/// A connection that files can be sent on.
+/// Connection on which files can be sent.
 pub(super) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Sends a head and a part of a file behind it, which is not empty. `sent` counts the part's
-    /// bytes as they go, so that it is true however this ends.
+    /// Sends a head, followed by a nonempty part of a file. `sent` counts the part's bytes as they
+    /// go, so that the count is also right after an error.
     fn send(
         &mut self,
         head: Vec<u8>,
@@ -64,7 +65,7 @@ impl Carrier for TcpStream {
         while offset < part.end {
             let count = (part.end - offset).min(SENDFILE_MAX);
             warm(&file, offset..offset + count).await?;
-            // A file's part is at most SENDFILE_MAX bytes, which fits every usize.
+            // A part has at most SENDFILE_MAX bytes, which fits every usize.
             let call = || Ok(sendfile(&*self, &*file, Some(&mut offset), count as usize)?);
             let taken = unstalled(self.async_io(Interest::WRITABLE, call)).await?;
             if taken == 0 {
@@ -85,7 +86,8 @@ impl Carrier for TlsStream<TcpStream> {
         sent: &mut u64,
     ) -> io::Result<()> {
         let file = Arc::new(file);
-        // The head leaves with the first bytes of the file; then the buffer is all the file's.
+        // The head leaves with the first bytes of the file. Afterwards the whole buffer is for the
+        // file.
         let mut buffer = head;
         let mut front = buffer.len();
         let room = (part.end - part.start).min(CHUNK as u64) as usize;
@@ -104,7 +106,7 @@ impl Carrier for TlsStream<TcpStream> {
     }
 }
 
-/// Sends a head that a body follows, so that both may share a segment.
+/// Sends a head that a body follows, so that both may share a TCP segment.
 async fn announce(stream: &TcpStream, mut head: &[u8]) -> io::Result<()> {
     while !head.is_empty() {
         let call = || Ok(send(stream, head, SendFlags::MORE | SendFlags::NOSIGNAL)?);
@@ -114,13 +116,13 @@ async fn announce(stream: &TcpStream, mut head: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets a step of an answer through, unless the client takes nothing for too long.
+/// Runs one step of a response, with an error if the client takes no bytes for [`STALL`].
 pub(super) async fn unstalled<T>(step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(STALL, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Makes sure that a part of a file is in the page cache. Its last byte speaks for the part: the
-/// disk is read forwards.
+/// Loads a part of a file into the page cache. Only the last byte is tested, because the disk is
+/// read forward.
 async fn warm(file: &Arc<File>, part: Range<u64>) -> io::Result<()> {
     match peek(file, &mut [0], part.end - 1) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -143,7 +145,7 @@ async fn warm(file: &Arc<File>, part: Range<u64>) -> io::Result<()> {
     .await
 }
 
-/// Reads something of a file; nothing left is an error: the file became shorter.
+/// Reads some bytes of a file. An empty read is an error: the file became shorter.
 async fn read(file: &Arc<File>, into: &mut [u8], offset: u64) -> io::Result<usize> {
     let read = match peek(file, into, offset) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -172,8 +174,8 @@ async fn read_exact(file: &Arc<File>, mut into: &mut [u8], mut offset: u64) -> i
     Ok(())
 }
 
-/// Reads what the page cache has; [`io::ErrorKind::WouldBlock`]: the disk would have to be asked.
-/// A file system that cannot tell (tmpfs, overlayfs) is read as it is.
+/// Reads from the page cache only. [`io::ErrorKind::WouldBlock`]: the data must be read from the
+/// disk. A file system that does not support the check (tmpfs, overlayfs) is read directly.
 fn peek(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     match preadv2(file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT) {
         Err(Errno::OPNOTSUPP) => file.read_at(into, offset),
@@ -181,7 +183,7 @@ fn peek(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     }
 }
 
-/// Runs what may wait for the disk where waiting harms nobody.
+/// Runs work that may block on the disk in a thread for blocking work.
 async fn waiting<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

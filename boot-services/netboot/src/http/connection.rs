@@ -1,5 +1,5 @@
-//! One connection: requests for files are answered here, the first of anything else takes the
-//! connection to hyper and the router, and there it stays.
+//! Handles one connection. Requests for files are answered here; the first request for anything
+//! else hands the connection over to hyper and the router, for good.
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
@@ -18,25 +18,27 @@ use super::downloads::{Downloads, Target};
 use super::head::{Head, MAX_HEAD, Parsed, parse};
 use crate::files::Opened;
 
-/// A client sends its request's head within this, also when it kept its connection.
+/// Time in which a client must send its request's head, also on a kept connection.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// What a boot ROM's or downloader's head needs.
+/// Initial buffer for a request's head, in bytes; enough for boot ROMs and downloaders.
 const USUAL_HEAD: usize = 2 << 10;
-/// What an answer's head needs.
+/// Initial buffer for a response's head, in bytes.
 const USUAL_ANSWER: usize = 320;
 
-/// How a connection's time with files ended.
+/// Result of serving files on a connection.
 pub(super) enum Next<C> {
-    /// It is over.
+    /// The connection has ended.
     Closed,
-    /// A request came that is not for a file: for hyper, with all that was read.
+    /// A request arrived that is not for a file. hyper gets the connection with all bytes that were
+    /// read.
     Router(Rewound<C>),
 }
 
-/// Answers requests for files until there are no more.
+/// Answers requests for files until the connection ends or another request arrives.
 ///
 /// # Errors
-/// The client went away, or took nothing for a minute; or a file became shorter while it was sent.
+/// The client disconnected, or took no bytes for a minute; or a file became shorter while it was
+/// sent.
 pub(super) async fn files<C: Carrier>(
     mut carrier: C,
     peer: SocketAddr,
@@ -73,7 +75,7 @@ pub(super) async fn files<C: Carrier>(
     }
 }
 
-/// Reads until the front may be a whole head. `false`: none will come.
+/// Reads until the buffer may contain a complete head. `false`: the client sends none.
 async fn more<C: Carrier>(
     carrier: &mut C,
     front: &mut BytesMut,
@@ -85,7 +87,7 @@ async fn more<C: Carrier>(
             front.reserve(USUAL_HEAD);
             let old = front.len();
             let count = carrier.read_buf(front).await?;
-            // Looked at line by line, not byte by byte as a slow client sends them.
+            // The head is parsed line by line, not byte by byte as a slow client sends it.
             if count == 0 || front[old..].contains(&b'\n') || front.len() >= MAX_HEAD {
                 return Ok(count > 0);
             }
@@ -128,10 +130,10 @@ async fn answer<C: Carrier>(
     }
 }
 
-/// The answer's head, as bytes.
+/// Returns the bytes of the response's head.
 fn head(verdict: &Verdict, keeps: bool) -> io::Result<Vec<u8>> {
     let mut head = Vec::with_capacity(USUAL_ANSWER);
-    // "200 OK": how a status shows itself.
+    // `Display` of a status is "200 OK".
     write!(head, "HTTP/1.1 {}\r\n", verdict.status)?;
     write!(head, "date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()))?;
     for (name, value) in &verdict.headers {
@@ -144,14 +146,14 @@ fn head(verdict: &Verdict, keeps: bool) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// A connection with what was already read of it put back in front.
+/// Connection with the bytes that were already read put back in front.
 pub(super) struct Rewound<C> {
     front: BytesMut,
     inner: C,
 }
 
 impl<C> Rewound<C> {
-    /// One that nothing was read of.
+    /// Wraps a connection from which nothing was read.
     pub(super) fn fresh(inner: C) -> Self {
         Self { front: BytesMut::new(), inner }
     }
@@ -226,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Serves an empty folder over `stream`; the clock stands still unless all wait for it.
+    /// Serves an empty folder over `stream`; the clock advances only while all tasks wait.
     async fn serve(stream: DuplexStream) -> io::Result<Next<DuplexStream>> {
         let (plans, observer) = (Arc::new(()), Arc::new(()));
         let files = Files::new("/nonexistent");

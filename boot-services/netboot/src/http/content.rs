@@ -1,5 +1,5 @@
-//! A file as an HTTP answer: conditions, ranges, the record of it, and for the router a body that
-//! holds one chunk in memory.
+//! Serves a file over HTTP: conditions, ranges, the record of the fetch, and for the router a body
+//! that holds one chunk in memory.
 
 use std::io::SeekFrom;
 use std::net::IpAddr;
@@ -23,10 +23,10 @@ use crate::files::Opened;
 use crate::seen::shortened;
 use crate::{Fetched, Observer};
 
-/// Bytes read from disk at a time, and so held per connection.
+/// Bytes that are read from disk at a time. Each connection holds one such buffer.
 const CHUNK: usize = 128 << 10;
 
-/// Tells the observer when an answer ends, however it ends.
+/// Reports the end of a response to the observer, also after a failure.
 pub(super) struct Record {
     observer: Arc<dyn Observer>,
     peer: IpAddr,
@@ -42,7 +42,7 @@ impl Record {
         Self { observer, peer, path: shortened(path), started: Instant::now(), status, bytes: 0 }
     }
 
-    /// A sentence about what went wrong.
+    /// Returns a response with one sentence that explains the error.
     pub(super) fn sentence(self, status: StatusCode, sentence: &str) -> Response {
         let mut response = self.empty(status);
         *response.body_mut() = Body::from(format!("{sentence}\n"));
@@ -51,7 +51,7 @@ impl Record {
         response
     }
 
-    /// An answer without a body.
+    /// Returns a response without a body.
     pub(super) fn empty(mut self, status: StatusCode) -> Response {
         self.status = status;
         let mut response = Response::new(Body::empty());
@@ -61,7 +61,7 @@ impl Record {
 }
 
 impl<'a> Conditions<'a> {
-    /// Those of a request that the router has.
+    /// Returns the conditions of a request that the router handles.
     pub(super) fn read(asked: &'a HeaderMap) -> Self {
         let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
         Self {
@@ -85,41 +85,41 @@ impl Drop for Record {
     }
 }
 
-/// The conditions of a request, as it said them.
+/// Conditional and range fields of a request, unparsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Conditions<'a> {
-    /// `Range`.
+    /// `Range` (RFC 9110 section 14.2).
     pub range: Option<&'a str>,
-    /// `If-Range`.
+    /// `If-Range` (RFC 9110 section 13.1.5).
     pub if_range: Option<&'a str>,
-    /// `If-None-Match`.
+    /// `If-None-Match` (RFC 9110 section 13.1.2).
     pub if_none_match: Option<&'a str>,
 }
 
-/// What is answered for a file, its bytes aside.
+/// Response to a request for a file, without the body.
 pub(super) struct Verdict {
     pub(super) status: StatusCode,
-    /// Where the body starts in the file.
+    /// Offset in the file at which the body starts.
     pub(super) first: u64,
-    /// How long it is.
+    /// Length of the body in bytes.
     pub(super) length: u64,
     pub(super) headers: Vec<(HeaderName, String)>,
 }
 
 impl Verdict {
-    /// For a request that has no file.
+    /// Returns the response for a request without a file.
     pub(super) fn none(status: StatusCode) -> Self {
         let headers = vec![(header::CONTENT_LENGTH, "0".to_owned())];
         Self { status, first: 0, length: 0, headers }
     }
 
-    /// RFC 9110 sections 13 and 14, for a file of `size` bytes with this entity tag.
+    /// Applies RFC 9110 sections 13 and 14 to a file of `size` bytes with this entity tag.
     pub(super) fn of(asked: Conditions<'_>, size: u64, tag: &str) -> Self {
         if asked.if_none_match.is_some_and(|known| matches(known, tag)) {
             let headers = vec![(header::ETAG, tag.to_owned())];
             return Self { status: StatusCode::NOT_MODIFIED, first: 0, length: 0, headers };
         }
-        // A range of another version of the file is of no use: then all of it is sent.
+        // A range of another version of the file is ignored: the whole file is sent.
         let current = asked.if_range.is_none_or(|known| known.trim() == tag);
         let wanted = if current { part(asked.range, size) } else { Part::Whole };
         let (first, length, status) = match wanted {
@@ -146,7 +146,7 @@ impl Verdict {
 }
 
 impl Verdict {
-    /// Tells who gets all of the file of its holes.
+    /// Adds the list of holes to the response if the whole file is sent.
     pub(super) fn with_holes(mut self, file: &std::fs::File, size: u64) -> Self {
         if self.status == StatusCode::OK {
             self.headers.extend(holes::of(file, size).map(|told| (holes::FIELD, told)));
@@ -154,12 +154,12 @@ impl Verdict {
         self
     }
 
-    /// The answer, with this body.
+    /// Returns the response with this body.
     pub(super) fn respond(self, body: Body) -> Response {
         let mut response = Response::new(body);
         *response.status_mut() = self.status;
         for (name, value) in self.headers {
-            // Every value is made of digits, names and quotes by this file.
+            // Every value consists of digits, names and quotes that this file wrote.
             if let Ok(value) = HeaderValue::from_str(&value) {
                 response.headers_mut().insert(name, value);
             }
@@ -168,7 +168,8 @@ impl Verdict {
     }
 }
 
-/// The answer to a GET of an open file. A HEAD gets the same; the body is dropped unread.
+/// Returns the response to a GET of an open file. A HEAD gets the same response; its body is
+/// dropped unread.
 pub(super) async fn answer(
     opened: Opened<File>,
     asked: &HeaderMap,
@@ -193,12 +194,12 @@ pub(super) async fn answer(
     verdict.respond(body)
 }
 
-/// RFC 9110 section 13.1.2, the weak comparison.
+/// Compares entity tags weakly (RFC 9110 section 13.1.2).
 fn matches(known: &str, tag: &str) -> bool {
     known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
 }
 
-/// A body that counts what it hands over.
+/// Body that counts the bytes it passes on.
 struct Recorded {
     reader: ReaderStream<Take<File>>,
     record: Record,

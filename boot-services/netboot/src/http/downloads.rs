@@ -1,4 +1,4 @@
-//! Which file a path names: the one rule that the fast way past the router and the router share.
+//! Maps paths to files. The router and the shortcut past the router share this rule.
 
 use std::net::IpAddr;
 
@@ -10,7 +10,7 @@ use crate::files::{Opened, Shelf};
 use crate::loader::{Wanted, owner};
 use crate::{Services, iso};
 
-/// The files of a listener.
+/// Files that a listener serves.
 #[derive(Clone)]
 pub struct Downloads {
     pub(super) services: Services,
@@ -18,11 +18,11 @@ pub struct Downloads {
     cache: Option<CacheAccess>,
 }
 
-/// What a path leads to.
+/// File that a path leads to.
 pub(super) enum Target {
-    /// A file of the artifact directory.
+    /// File of the artifact directory.
     File(Found),
-    /// A whole file of the cache, which stays there as long as this lives.
+    /// Complete file of the cache, which is not evicted while this value lives.
     Blob(Blob),
 }
 
@@ -32,38 +32,41 @@ enum Layout {
     Flat,
 }
 
-/// A file that a path names.
+/// File of the artifact directory that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) shelf: Shelf,
     pub(super) name: String,
-    /// It is a loader, for this machine if the path says so: not for who may not netboot.
+    /// `Some` for a loader, with the machine if the path names one. A machine that may not netboot
+    /// gets 404.
     pub(super) guard: Option<Option<MacAddr>>,
 }
 
 impl Downloads {
-    /// Loaders, the agent's files and images, where [`router`](super::router) has them.
+    /// Serves loaders, the agent's files and images, under the paths of [`router`](super::router).
     pub fn boot(services: Services) -> Self {
         Self { services, layout: Layout::Boot, cache: None }
     }
 
-    /// The agent's files at the root, as [`files_router`](super::files_router) has them.
+    /// Serves the agent's files at the root, under the paths of
+    /// [`files_router`](super::files_router).
     pub fn flat(services: Services) -> Self {
         Self { services, layout: Layout::Flat, cache: None }
     }
 
-    /// The whole files of the cache too, where [`cached_router`](super::cached_router) has them.
+    /// Adds the complete files of the cache, under the paths of
+    /// [`cached_router`](super::cached_router).
     pub fn with_cache(self, cache: Option<CacheAccess>) -> Self {
         Self { cache, ..self }
     }
 
-    /// The file at a decoded path for a client; `None`: the path is the router's.
+    /// Returns the file at a decoded path for a client. `None`: the router handles the path.
     pub(super) fn find(&self, path: &str, peer: IpAddr) -> Option<Target> {
         let blob = || self.cache.as_ref()?.held(path, peer).map(Target::Blob);
         self.layout.find(path).map(Target::File).or_else(blob)
     }
 
-    /// Opens a file for a machine; a failure is a status.
+    /// Opens a file for a machine; a failure is an HTTP status.
     pub(super) fn open(
         &self,
         target: &Target,
@@ -81,7 +84,7 @@ impl Downloads {
     }
 }
 
-/// How an answer says that a file could not be opened.
+/// Returns the status for a file that could not be opened.
 pub(super) fn status(found: &Found, error: &std::io::Error) -> StatusCode {
     if error.kind() == std::io::ErrorKind::NotFound {
         return StatusCode::NOT_FOUND;
@@ -113,7 +116,8 @@ impl Found {
         Self { shelf, name: name.to_owned(), guard: None }
     }
 
-    /// A name as TFTP has them. `None`: it is no file's, or of one that differs by machine.
+    /// Parses a loader's name as in TFTP. `None`: the name is not a file's, or its content differs
+    /// by machine.
     pub(super) fn loader(name: &str) -> Option<Self> {
         if iso::is_unified(name) {
             return None;

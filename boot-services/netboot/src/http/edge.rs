@@ -1,4 +1,4 @@
-//! The listening edge: connections with limits, plain or over TLS, HTTP/1.1 and HTTP/2.
+//! Listeners for HTTP/1.1 and HTTP/2, plain or over TLS, with limits for connections.
 
 use std::error::Error;
 use std::future::Future;
@@ -29,34 +29,37 @@ use super::connection::{HEAD_TIMEOUT, Next, Rewound, files};
 use super::downloads::Downloads;
 use super::stalling::Stalling;
 
-/// Connections at once, of firmware, loaders, agents that fetch images, and browsers.
+/// Default limits of concurrent connections, in total and for each client: firmware, loaders,
+/// agents that fetch images, and browsers.
 pub const CONNECTIONS: Limits = Limits { total: 1024, each: 128 };
-/// Connections at once where each machine has one that stays.
+/// Limits of concurrent connections where each machine holds one connection permanently.
 pub const LASTING_CONNECTIONS: Limits = Limits { total: 4096, each: 64 };
-/// Bytes of requests by clients that nobody knows: what machines say of themselves is far less.
+/// Limits for the request bodies of unauthenticated clients. Reports of machines are far smaller.
 const BODIES: BodyLimits =
     BodyLimits { total: 8 << 20, each: 2 << 20, time: Duration::from_secs(10) };
-/// Bytes in flight towards us where bodies are limited, on one stream and on one connection.
+/// HTTP/2 flow-control windows in bytes where bodies are limited, for one stream and for one
+/// connection.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
-/// Longest time of an HTTP/2 connection without a request. HTTP/1.1 has [`HEAD_TIMEOUT`].
+/// Maximum time of an HTTP/2 connection without a request. HTTP/1.1 has [`HEAD_TIMEOUT`].
 const IDLE: Duration = Duration::from_secs(60);
-/// Time in which a client shows that it is known, where a listener asks for that.
+/// Time in which a client must prove that it is known, on listeners that require a proof.
 const PROOF: Duration = Duration::from_secs(20);
-/// Time in which requests end on a connection whose client has not shown that.
+/// Time in which requests may end on a connection whose client did not prove itself.
 const UNPROVEN_LINGER: Duration = Duration::from_secs(5);
-/// Bytes of a request's head, and of an answer that wait for the socket.
+/// Maximum bytes of a request's head, and of a response that waits for the socket.
 const MAX_BUFFER: usize = 256 << 10;
-/// Requests at once on one HTTP/2 connection.
+/// Maximum concurrent requests on one HTTP/2 connection.
 const MAX_STREAMS: u32 = 64;
-/// How long running answers may take once the server shuts down.
+/// Maximum time for running responses after the server begins to shut down.
 const LINGER: Duration = Duration::from_secs(5);
-/// The first byte of a TLS connection: content type handshake (RFC 8446 section 5.1).
+/// First byte of a TLS connection: content type handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
-/// Rest after a failed accept: it fails for want of file descriptors, which others give back.
+/// Pause after a failed accept. File descriptors are exhausted then, and other connections free
+/// some.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a listener serves: a router, and files that go past it.
+/// Routes and limits of one listener: a router, and files that bypass the router.
 #[derive(Clone)]
 pub struct Face {
     pub(super) router: Router,
@@ -73,39 +76,40 @@ impl From<Router> for Face {
 }
 
 impl Face {
-    /// A router whose files go out by the shortest way. The router must answer their paths too:
-    /// over HTTP/2, and on a connection that asked for something else before.
+    /// Creates a listener configuration in which files bypass the router. The router must serve
+    /// their paths too: over HTTP/2, and on a connection that made another request before.
     pub fn with_downloads(router: Router, downloads: Downloads) -> Self {
         Self { downloads: Some(downloads), ..router.into() }
     }
 
-    /// For clients that nobody knows: their requests' bodies are small, come soon, and are few.
+    /// Limits request bodies for unauthenticated clients: 8 MiB in total, 2 MiB for each network, 10
+    /// s for each body.
     #[must_use]
     pub fn for_strangers(self) -> Self {
         Self { bodies: Some(Bodies::new(BODIES)), ..self }
     }
 
-    /// For clients that each have a connection that stays.
+    /// Raises the connection limits to [`LASTING_CONNECTIONS`], for clients that hold a connection.
     #[must_use]
     pub fn for_lasting_connections(self) -> Self {
         Self { connections: LASTING_CONNECTIONS, ..self }
     }
 
-    /// For clients that are known: a connection ends on which none has shown that within 20 s. What
-    /// knows a client says so by the [`Proof`] among a request's extensions.
+    /// Ends a connection on which no request proves a known client within 20 s. The code that
+    /// authenticates a client reports it through the [`Proof`] among a request's extensions.
     #[must_use]
     pub fn for_known_clients(self) -> Self {
         Self { proof: Some(PROOF), ..self }
     }
 
-    /// Of a connection that begins now.
+    /// Returns the state of a connection that begins now.
     fn accepted(&self) -> Accepted {
         let Self { router, downloads, bodies, .. } = self.clone();
         Accepted { router, downloads, bodies, proof: self.proof.map(Proof::within) }
     }
 }
 
-/// A [`Face`] as one connection is served it.
+/// State of a [`Face`] for one connection.
 struct Accepted {
     router: Router,
     downloads: Option<Downloads>,
@@ -113,8 +117,8 @@ struct Accepted {
     proof: Option<Proof>,
 }
 
-/// Serves `face` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
-/// Running answers get five seconds to end.
+/// Serves `face` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`. Running
+/// responses get five seconds to end.
 pub async fn serve(listener: TcpListener, face: impl Into<Face>, shutdown: CancellationToken) {
     let face = face.into();
     let limits = face.connections;
@@ -123,7 +127,7 @@ pub async fn serve(listener: TcpListener, face: impl Into<Face>, shutdown: Cance
     accept(listener, limits, connection, shutdown).await;
 }
 
-/// As [`serve`], over TLS. A client finishes its handshake within half a minute.
+/// Serves `face` as [`serve`] does, over TLS. A client must finish its handshake within 30 s.
 pub async fn serve_tls(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
@@ -142,8 +146,8 @@ pub async fn serve_tls(
     accept(listener, limits, connection, shutdown).await;
 }
 
-/// As [`serve_tls`], for clients that begin with a TLS handshake; one that does not is served in
-/// the clear where `plain` allows that, and else let go.
+/// Serves `face` as [`serve_tls`] does. A connection without a TLS handshake is served in plain
+/// HTTP if `plain` is true, and closed otherwise.
 pub async fn serve_tls_or_plain(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
@@ -172,7 +176,7 @@ pub async fn serve_tls_or_plain(
     accept(listener, limits, connection, shutdown).await;
 }
 
-/// Takes connections, within the limit, and lets each be served in a task of its own.
+/// Accepts connections within the limits, and serves each in its own task.
 async fn accept<F: Future<Output = Ended> + Send + 'static>(
     listener: TcpListener,
     limits: Limits,
@@ -198,7 +202,8 @@ async fn accept<F: Future<Output = Ended> + Send + 'static>(
             tracing::debug!(%peer, "no place for a connection");
             continue;
         };
-        // Small answers follow each other at once; a failure leaves the connection merely slower.
+        // Without Nagle's algorithm small responses leave at once. On failure the connection is
+        // only slower.
         let _ = stream.set_nodelay(true);
         let connection = connection(stream, peer, shutdown.clone());
         tasks.spawn(async move {
@@ -218,7 +223,7 @@ async fn accept<F: Future<Output = Ended> + Send + 'static>(
 
 type Ended = Result<(), Box<dyn Error + Send + Sync>>;
 
-/// One connection from its first byte to its last.
+/// Serves one connection from its first byte to its last.
 async fn serve_one<C: Carrier>(
     carrier: C,
     peer: SocketAddr,
@@ -235,7 +240,7 @@ async fn serve_one<C: Carrier>(
     route(rest, peer, face, shutdown).await
 }
 
-/// The part of a connection that is the router's, over HTTP/1.1 or HTTP/2.
+/// Serves the part of a connection that the router handles, over HTTP/1.1 or HTTP/2.
 async fn route<S>(
     stream: S,
     peer: SocketAddr,

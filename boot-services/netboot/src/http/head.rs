@@ -1,9 +1,8 @@
-//! The head of a request for a file, read without a copy.
+//! Parses the head of a request for a file without copying.
 //!
-//! What is not plainly such a request is left to hyper, which knows all of HTTP: other methods and
-//! versions, bodies, upgrades, whatever is malformed or says something twice. So a body can never
-//! be taken for the next request here: a head that announces one is not ours (RFC 9112 section
-//! 6.3).
+//! Everything else is left to hyper, which implements all of HTTP: other methods and versions,
+//! bodies, upgrades, malformed heads and repeated fields. So a body cannot be mistaken for the next
+//! request: a head that announces a body is not handled here (RFC 9112 section 6.3).
 
 use std::borrow::Cow;
 use std::str;
@@ -13,40 +12,40 @@ use percent_encoding::percent_decode_str;
 use super::content::Conditions;
 use super::holes;
 
-/// The longest head that is read here; longer ones are hyper's.
+/// Maximum head in bytes that is parsed here; hyper handles longer ones.
 pub const MAX_HEAD: usize = 16 << 10;
-/// The most header fields that are read here.
+/// Maximum header fields that are parsed here.
 const MAX_FIELDS: usize = 64;
 
-/// What the front of a connection's bytes is.
+/// Result of parsing the first bytes of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Parsed<'a> {
-    /// The start of a head.
+    /// Incomplete head; more bytes are needed.
     Partial,
-    /// A request that may be for a file.
+    /// Request that may be for a file.
     Request(Head<'a>),
-    /// Something for hyper.
+    /// Request that hyper must handle.
     Other,
 }
 
-/// A request for something at a path, without a body.
+/// GET or HEAD request without a body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Head<'a> {
-    /// The path, decoded; no query.
+    /// Percent-decoded path, without the query.
     pub path: Cow<'a, str>,
-    /// GET, not HEAD.
+    /// True for GET, false for HEAD.
     pub wants_body: bool,
-    /// Whether the client keeps the connection.
+    /// True unless the client sent `Connection: close`.
     pub keeps: bool,
-    /// Whether the client wants to know what it need not fetch.
+    /// True if the client asks for the file's holes (`tinbox-holes: ?1`).
     pub wants_holes: bool,
-    /// Its conditions.
+    /// Conditional and range fields of the request.
     pub conditions: Conditions<'a>,
-    /// Bytes of the head, its empty line included.
+    /// Length of the head in bytes, its empty line included.
     pub length: usize,
 }
 
-/// Reads the front of what a client sent.
+/// Parses the start of the bytes that a client sent.
 pub fn parse(bytes: &[u8]) -> Parsed<'_> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -107,8 +106,8 @@ fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'
     host.map(|_| head)
 }
 
-/// The path of a target in origin form (`/a?b`) or absolute form (`http://box/a?b`), RFC 9112
-/// section 3.2.
+/// Returns the path of a target in origin form (`/a?b`) or absolute form (`http://box/a?b`), RFC
+/// 9112 section 3.2.
 fn path(target: &str) -> Option<Cow<'_, str>> {
     let target = match target.split_once("://") {
         Some(("http" | "https", rest)) => &rest[rest.find('/').unwrap_or(rest.len())..],

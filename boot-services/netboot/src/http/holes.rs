@@ -1,9 +1,9 @@
-//! Where a file has nothing: a client that asks is told, and need not fetch zeros.
+//! Reports the holes of a sparse file, so that a client need not fetch zeros.
 //!
-//! `tinbox-holes: ?1` in a request asks; the answer has `tinbox-holes: FIRST-LAST, …`, ascending,
-//! bytes counted as `Range` counts them. A field of our own: HTTP has none for it. What it leaves
-//! out is sent as ever, so that a client may fetch around as many holes as it likes, by ranges of
-//! the version that the answer's entity tag names.
+//! A client asks with `tinbox-holes: ?1` in its request. The response has `tinbox-holes:
+//! FIRST-LAST, …`, ascending, with bytes counted as in `Range`. The field is Tinbox's own, because
+//! HTTP has none for holes. The response's body is unchanged. A client may skip as many holes as it
+//! likes, with ranges of the version that the response's entity tag names.
 
 use std::fs::File;
 use std::io;
@@ -11,20 +11,20 @@ use std::io;
 use axum::http::HeaderName;
 use rustix::fs::{SeekFrom, seek};
 
-/// The field, in a request and in an answer.
+/// Name of the field, in a request and in a response.
 pub(super) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
-/// What asks.
+/// Value of the field in a request.
 pub(super) const ASK: &[u8] = b"?1";
-/// A shorter hole is sent: to ask around it takes longer.
+/// Minimum hole in bytes that is reported: skipping a shorter one takes longer than fetching it.
 const HOLE_MIN: u64 = 4 << 20;
-/// The most that are told of.
+/// Maximum holes that are reported.
 const HOLES_MAX: usize = 64;
-/// The most that are looked at in a file that is all in pieces.
+/// Maximum holes that are examined, for files with very many of them.
 const LOOKS_MAX: usize = 4096;
 
-/// The field's value for a file of `size` bytes; `None` where there is nothing to tell.
+/// Returns the field's value for a file of `size` bytes; `None` if the file has no hole to report.
 pub(super) fn of(file: &File, size: u64) -> Option<String> {
-    // No data behind a place is ENXIO.
+    // ENXIO: no data follows this offset.
     let data = |from| match seek(file, SeekFrom::Data(from)) {
         Err(error) if error == rustix::io::Errno::NXIO => Ok(size),
         found => found.map_err(io::Error::from),
@@ -34,7 +34,7 @@ pub(super) fn of(file: &File, size: u64) -> Option<String> {
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// Goes from hole to hole; `data` and `hole` find the next of each at or behind a place.
+/// Iterates over the holes. `data` and `hole` find the next of each at or behind an offset.
 fn told(
     size: u64,
     data: impl Fn(u64) -> io::Result<u64>,
@@ -45,7 +45,7 @@ fn told(
         if at >= size || told.len() == HOLES_MAX {
             break;
         }
-        // There is one at every file's end.
+        // Every file ends with a virtual hole (lseek(2)).
         let start = hole(at)?.min(size);
         at = if start < size { data(start)?.min(size) } else { size };
         if at - start >= HOLE_MIN {
@@ -67,7 +67,7 @@ mod tests {
         let size = 5 * HOLE_MIN;
         file.set_len(size).unwrap();
         assert_eq!(of(&file, size).unwrap(), format!("0-{}", size - 1));
-        // Data, too short a hole, data, a hole.
+        // The file has data, a hole that is too short, data, and a hole.
         file.write_all_at(&[1; 4096], 0).unwrap();
         file.write_all_at(&[1; 4096], HOLE_MIN).unwrap();
         let last = format!("{}-{}", HOLE_MIN + 4096, size - 1);

@@ -1,18 +1,18 @@
-//! The `Range` header (RFC 9110 section 14.2).
+//! Parses the `Range` header (RFC 9110 section 14.2).
 
-/// Which part of a file is wanted.
+/// Requested part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All of it. Also the answer to a header that is malformed, in another unit, or asks for
+    /// The whole file. Also the result for a header that is malformed, in another unit, or has
     /// several ranges: a server may ignore those.
     Whole,
-    /// From the first to the last byte, both included.
+    /// First and last byte, both included.
     Bytes(u64, u64),
-    /// Nothing that the file has.
+    /// The range lies behind the end of the file: status 416.
     Unsatisfiable,
 }
 
-/// Reads the header for a file of `size` bytes.
+/// Parses the header for a file of `size` bytes.
 pub fn part(header: Option<&str>, size: u64) -> Part {
     let spec = header.and_then(|value| value.trim().strip_prefix("bytes="));
     let Some((first, last)) = spec.and_then(|spec| spec.split_once('-')) else {
@@ -33,7 +33,8 @@ pub fn part(header: Option<&str>, size: u64) -> Part {
     }
 }
 
-/// Digits only; more than fit count as the largest number, which lies behind every file's end.
+/// Parses digits only. A number that does not fit counts as the largest one, which lies behind
+/// every file's end.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX))

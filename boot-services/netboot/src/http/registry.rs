@@ -6,8 +6,9 @@
 //! | `/v2/<name>/manifests/<tag or digest>` | a manifest or index |
 //! | `/v2/<name>/blobs/<digest>` | a configuration or layer, with ranges |
 //!
-//! `<name>` begins with the registry that it is of (`ghcr.io/owner/image`), or `?ns=ghcr.io` says
-//! so, as containerd does to a mirror; else it is of Docker's, as Docker takes for granted of one.
+//! `<name>` begins with the host of the registry (`ghcr.io/owner/image`), or the query
+//! `?ns=ghcr.io` names it, as containerd does for a mirror. Otherwise the registry is Docker Hub,
+//! as in Docker.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,27 +29,27 @@ use crate::Observer;
 
 const VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
-/// Seconds after which a client may try again, where that may help.
+/// Seconds after which a client may retry, if a retry may help.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
 struct Site {
-    /// `None`: the box keeps no images.
+    /// `None`: the box stores no images.
     mirror: Option<Mirror>,
     observer: Arc<dyn Observer>,
 }
 
-/// What a path under `/v2/` asks for.
+/// Object that a path under `/v2/` requests.
 #[derive(Debug, PartialEq, Eq)]
 enum Asked {
     Manifest(Reference),
     Blob(Reference, Digest),
 }
 
-/// Why there is no answer: as its status, as the specification's code, as a sentence.
+/// Error response: HTTP status, error code of the specification, and a sentence.
 struct Refused(StatusCode, &'static str, String);
 
-/// The routes of a registry, which refuses everything where there is no `mirror`.
+/// Returns the routes of a registry. Without a `mirror` it refuses every request.
 pub fn registry_router(mirror: Option<Mirror>, observer: Arc<dyn Observer>) -> Router {
     let (root, below) = (get(version).fallback(read_only), get(answer).fallback(read_only));
     Router::new()
@@ -113,7 +114,7 @@ async fn answer(
     with_version(response)
 }
 
-/// Reads a path and query.
+/// Parses a path and query.
 fn read(path: &str, query: Option<&str>) -> Result<Asked, Refused> {
     let bad = |code, why: String| Refused(StatusCode::BAD_REQUEST, code, why);
     let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(|it| it.into_owned());

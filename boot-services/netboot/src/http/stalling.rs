@@ -1,4 +1,4 @@
-//! A stream that ends when the other side takes nothing any more.
+//! Stream that ends when the peer takes no bytes any more.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// A stream whose writes fail when the other side takes nothing for `limit`, so that a machine
-/// that was switched off in the middle of an image does not hold its connection and file open.
+/// Stream whose writes fail when the peer takes no bytes for `limit`. A machine that was switched
+/// off in the middle of an image then does not hold its connection and file open.
 pub(super) struct Stalling<S> {
     stream: S,
     limit: Duration,
@@ -22,7 +22,7 @@ impl<S> Stalling<S> {
         Self { stream, limit, timer: Box::pin(tokio::time::sleep(limit)), waiting: false }
     }
 
-    /// Let `result` through, unless it has been pending for too long.
+    /// Returns `result`, or an error if writing has been pending for too long.
     fn limited<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -96,7 +96,7 @@ mod tests {
         const LIMIT: Duration = Duration::from_millis(200);
         let (ours, mut theirs) = tokio::io::duplex(1000);
         let mut stream = Stalling::new(ours, LIMIT);
-        // As long as the other side takes a little now and then, it goes on.
+        // The stream continues as long as the peer takes some bytes now and then.
         let slow = tokio::spawn(async move {
             let mut taken = [0; 500];
             for _ in 0..8 {

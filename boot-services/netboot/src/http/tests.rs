@@ -1,5 +1,5 @@
-//! The router over a real connection: [`serve`](super::serve) on loopback, requests by hand, so
-//! that what is checked is what is on the wire.
+//! Tests the router over a real connection: [`serve`](super::serve) on loopback, with handwritten
+//! requests, so that the bytes on the wire are checked.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -17,13 +17,13 @@ mod limits;
 mod requests;
 
 const MAC: &str = "52:54:00:77:00:01";
-/// Known, and not allowed to netboot.
+/// Known machine that may not netboot.
 const FORBIDDEN: &str = "52:54:00:77:00:02";
-/// Installing, the one at the loopback address, the other elsewhere.
+/// Machines that install: one at the loopback address, the other at another address.
 const INSTALLING: &str = "52:54:00:77:00:03";
 const ELSEWHERE: &str = "52:54:00:77:00:04";
 
-/// Four machines, one of which is found by the loopback address.
+/// Four machines, one of which has the loopback address.
 struct Four;
 
 impl Plans for Four {
@@ -90,7 +90,7 @@ async fn server() -> Server {
     Server { address, heard, shutdown, face, folder }
 }
 
-/// A megabyte in which every place has its own content.
+/// One megabyte in which every offset has different content.
 fn numbers() -> Vec<u8> {
     (0..1_u32 << 18).flat_map(u32::to_be_bytes).collect()
 }
@@ -129,7 +129,7 @@ impl Server {
         self.ask("GET", path, "").await
     }
 
-    /// Waits until the observer was told something that `found` knows.
+    /// Waits until the observer has received a record that `found` accepts.
     async fn heard<T>(&self, found: impl Fn(&Fetched) -> Option<T>) -> T {
         let wait = Wait::new("a report");
         loop {
@@ -299,7 +299,7 @@ async fn a_machine_that_may_not_netboot_gets_nothing_to_boot() {
         let answer = server.get(path).await;
         assert_eq!((answer.status, answer.body.len()), (404, 0), "{path}");
     }
-    // The path says another machine than the address: the path counts.
+    // The path and the IP address name different machines: the path decides.
     assert_eq!(server.get("/ipxe/binary/52:54:00:77:00:01/ipxe.efi").await.status, 200);
 }
 

@@ -1,4 +1,5 @@
-//! The HTTP side: who may have which medium, and the file with that machine's arguments in it.
+//! HTTP handlers for media: they check which client may read a medium, and insert the machine's
+//! arguments into the file.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -24,19 +25,19 @@ use crate::http::range::{Part, part};
 use crate::plan::{Medium, Owner};
 use crate::{Error, Services};
 
-/// Bytes read from disk at a time, and so held per connection.
+/// Bytes that are read from disk at a time. Each connection holds one such buffer.
 const CHUNK: u64 = 128 << 10;
 
-/// The media of a box.
+/// State of the media routes.
 pub(crate) struct Site {
     services: Services,
     known: Known,
     mounts: Mounts,
 }
 
-/// Why a machine gets no medium.
+/// Reason why a machine gets no medium.
 enum Trouble {
-    /// The machine, or the file.
+    /// Unknown machine, or unknown file.
     Unknown,
     Unreadable(io::Error),
     Unpatched {
@@ -46,7 +47,8 @@ enum Trouble {
 }
 
 impl From<io::Error> for Trouble {
-    /// A name that leads through a file, or that no file can have, is no fault of the box's.
+    /// Maps a name that leads through a file, or that no file can have, to `Unknown`: the client
+    /// caused the error.
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
         match error.kind() {
@@ -56,7 +58,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// One request.
+/// Client, path and headers of one request.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) peer: IpAddr,
@@ -64,13 +66,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// A unified kernel image for TFTP, which sends from memory: `path` is the name as it was asked
-/// for, `[<machine>/]<name>.efi` ([`is_unified`]); without a machine it is the one at `peer`.
-/// `read` gives the file of a name, the same one for all machines; the patch is this machine's.
+/// Returns a unified kernel image for TFTP, which sends from memory. `path` is the requested name,
+/// `[<machine>/]<name>.efi` ([`is_unified`]). Without a machine in the name, the address `peer`
+/// identifies the machine. `read` returns the file with a name, which is common to all machines;
+/// the patch is specific to this machine.
 ///
 /// # Errors
-/// `NotFound` when there is no such machine, or its arguments cannot be put into the file, which is
-/// logged; and what `read` gives.
+/// `NotFound` when the machine is unknown, or when its arguments cannot be put into the file, which
+/// is logged; and the errors of `read`.
 pub async fn load_unified(
     services: &Services,
     path: &str,
@@ -93,20 +96,21 @@ pub async fn load_unified(
     }
 }
 
-/// The medium of a machine, or of the one at `peer`, that `peer` may read.
+/// Returns the medium of `machine`, or of the machine at `peer` if `machine` is empty. `None` if
+/// `peer` may not read the medium.
 fn medium_for(services: &Services, machine: &str, peer: IpAddr) -> Option<Medium> {
     let (plans, reader) = (&services.plans, services.reader(peer));
     let medium = if machine.is_empty() {
         plans.medium(Owner::Address(peer))
     } else {
-        // An id that reads as a hardware address may still be an instance's.
+        // A text that parses as a MAC address may still be an instance id.
         let by_mac = machine.parse().ok().and_then(|mac| plans.medium(Owner::Mac(mac)));
         by_mac.or_else(|| plans.medium(Owner::Instance(machine)))
     };
     medium.filter(|medium| medium.is_for(reader))
 }
 
-/// What a machine is told at `places` of a file.
+/// Returns the patch that writes a machine's arguments to `places` of a file.
 fn patch(medium: &Medium, name: &str, places: Arc<[u64]>) -> Result<Patch, Error> {
     let text = Replacement::new(&arguments(medium))?;
     if places.is_empty() {
@@ -115,7 +119,7 @@ fn patch(medium: &Medium, name: &str, places: Arc<[u64]>) -> Result<Patch, Error
     Ok(Patch::new(places, text))
 }
 
-/// The routes of this module.
+/// Returns the routes of this module.
 pub(crate) fn routes(site: Arc<Site>) -> Router {
     Router::new().route("/iso/{*path}", get(iso)).route("/uki/{*path}", get(uki)).with_state(site)
 }
@@ -151,7 +155,7 @@ async fn uki(
     site.unified(&path, asked).await
 }
 
-/// Whether a loader's path, as DHCP names it, stands for the agent OS itself:
+/// Returns true if a loader's path, as DHCP sends it, names the agent OS itself:
 /// `[<mac>/]agent-<arch>.efi`.
 pub fn is_unified(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -164,7 +168,7 @@ impl Site {
         Self { services, known: Known::default(), mounts }
     }
 
-    /// A unified kernel image, for the machine that `path` names or that asks.
+    /// Serves a unified kernel image for the machine that `path` names, or else for the client.
     pub(crate) async fn unified(&self, path: &str, asked: Asked<'_>) -> Response {
         let (machine, name) = path.rsplit_once('/').unwrap_or(("", path));
         if !name.ends_with(".efi") {
@@ -189,7 +193,7 @@ impl Site {
         }
     }
 
-    /// The file of a name, and what one machine is told in it.
+    /// Returns the file with this name and the patch for one machine.
     async fn find(
         &self,
         shelf: Shelf,
@@ -213,7 +217,7 @@ impl Site {
         (status, text).into_response()
     }
 
-    /// The file as an answer to a GET. A HEAD gets the same; the body is dropped unread.
+    /// Returns the response to a GET. A HEAD gets the same response; its body is dropped unread.
     fn patched(&self, original: Original, patch: Patch, asked: Asked<'_>) -> Response {
         let size = original.size();
         let tag = format!("\"{}-{}\"", original.version, patch.digest());
@@ -221,7 +225,7 @@ impl Site {
         if text(header::IF_NONE_MATCH).is_some_and(|known| matches(known, &tag)) {
             return with(self.empty(asked, StatusCode::NOT_MODIFIED), header::ETAG, &tag);
         }
-        // A range of another version, or of another machine's, is of no use.
+        // A range of another version, or of another machine's medium, is ignored.
         let current = text(header::IF_RANGE).is_none_or(|known| known.trim() == tag);
         let wanted = if current { part(text(header::RANGE), size) } else { Part::Whole };
         let (first, length, status) = match wanted {
@@ -234,13 +238,13 @@ impl Site {
         };
         let mut response = Response::new(body(original, patch, first, length));
         *response.status_mut() = status;
-        // Told when it begins: a medium's pieces are small, and their sum is what is told.
+        // Recorded at the start: a medium is read in small parts, and the record has their sum.
         let path = asked.uri.path();
         self.mounts.ended(asked.peer, path, status.as_u16(), length, Instant::now());
         let response = with(response, header::CONTENT_TYPE, "application/octet-stream");
         let response = with(response, header::ACCEPT_RANGES, "bytes");
         let response = with(response, header::ETAG, &tag);
-        // It holds what proves to the box which machine this is.
+        // The medium carries the token with which the machine authenticates to the box.
         let response = with(response, header::CACHE_CONTROL, "private, no-cache");
         let response = with(response, header::CONTENT_LENGTH, &length.to_string());
         if status == StatusCode::PARTIAL_CONTENT {
@@ -256,7 +260,7 @@ impl Site {
     }
 }
 
-/// `length` bytes from offset `first`, a chunk at a time.
+/// Returns `length` bytes from offset `first`, one chunk at a time.
 fn body(original: Original, patch: Patch, first: u64, length: u64) -> Body {
     let chunks = stream::try_unfold((first, length), move |(at, left)| {
         let (original, patch) = (original.clone(), patch.clone());
@@ -266,7 +270,7 @@ fn body(original: Original, patch: Patch, first: u64, length: u64) -> Body {
             }
             let length = left.min(CHUNK);
             let read = tokio::task::spawn_blocking(move || {
-                // At most CHUNK.
+                // `length` is at most CHUNK, which fits every usize.
                 let mut bytes = original.read(at, length as usize)?;
                 patch.apply(at, &mut bytes);
                 Ok::<_, io::Error>(bytes)
@@ -278,13 +282,13 @@ fn body(original: Original, patch: Patch, first: u64, length: u64) -> Body {
     Body::from_stream(chunks)
 }
 
-/// RFC 9110 section 13.1.2, the weak comparison.
+/// Compares entity tags weakly (RFC 9110 section 13.1.2).
 fn matches(known: &str, tag: &str) -> bool {
     known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
 }
 
 fn with(mut response: Response, name: HeaderName, value: &str) -> Response {
-    // Every value here is made of digits, names and quotes by this file.
+    // Every value consists of digits, names and quotes that this file wrote.
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
     }

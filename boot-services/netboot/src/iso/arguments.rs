@@ -1,4 +1,4 @@
-//! What a medium tells its kernel about the machine that it boots.
+//! Kernel arguments that a medium carries for one machine.
 
 use std::net::Ipv4Addr;
 
@@ -7,36 +7,36 @@ use stdx::MacAddr;
 use crate::plan::Medium;
 use crate::script;
 
-/// Addresses for a machine that gets none by DHCP: the kernel argument `ipam=` of HookOS, as Smee
-/// writes it. What is absent stays empty between its colons.
+/// Static addresses for a machine without DHCP: the kernel argument `ipam=` of HookOS, in Smee's
+/// format. A missing field stays empty between its colons.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ipam {
-    /// The VLAN's number.
+    /// VLAN ID; `None` for an untagged network.
     pub vlan_id: Option<String>,
-    /// The machine's address.
+    /// IPv4 address of the machine.
     pub address: Option<Ipv4Addr>,
-    /// Its network's mask.
+    /// Network mask, such as 255.255.255.0.
     pub netmask: Option<Ipv4Addr>,
-    /// Its router.
+    /// IPv4 address of the default gateway.
     pub gateway: Option<Ipv4Addr>,
-    /// Its name.
+    /// Host name; `:` and unprintable characters are removed.
     pub hostname: String,
-    /// DNS servers.
+    /// Addresses of DNS servers, in order of preference.
     pub name_servers: Vec<Ipv4Addr>,
-    /// Domains that names without one are looked up in.
+    /// DNS search domains of the machine.
     pub search: Vec<String>,
-    /// NTP servers.
+    /// Addresses of NTP servers, in order of preference.
     pub time_servers: Vec<Ipv4Addr>,
 }
 
 impl Ipam {
-    /// The argument, nine fields with eight colons between them.
+    /// Returns the kernel argument: nine fields, separated by eight colons.
     pub fn argument(&self, mac: MacAddr) -> String {
         fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
             let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
             items.join(",")
         }
-        // A colon inside a field would begin the next one.
+        // A colon inside a field would start the next field.
         let plain = |text: &str| {
             text.chars().filter(|c| *c != ':' && c.is_ascii_graphic()).collect::<String>()
         };
@@ -55,11 +55,12 @@ impl Ipam {
     }
 }
 
-/// The arguments of a medium: those of the machine's script without the initramfs' name, which is
-/// the boot loader's business here, and with the machine's addresses when it has fixed ones.
+/// Returns the arguments of a medium. They are those of the machine's script, plus the static
+/// addresses if the machine has them. `initrd=` is left out, because the medium's boot loader sets
+/// it.
 ///
-/// A facility that names consoles (`onprem console=ttyS1`) is how Smee's users choose them for one
-/// machine; then the usual ones are left out, as its ISOs do.
+/// A facility that names consoles (`onprem console=ttyS1`) is how users of Smee choose the consoles
+/// of one machine. The default consoles are then left out, as in Smee's ISOs.
 pub fn arguments(medium: &Medium) -> Vec<String> {
     let mut boot = medium.boot.clone();
     if boot.facility.contains("console=") {

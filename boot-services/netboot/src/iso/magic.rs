@@ -1,11 +1,11 @@
-//! The text that keeps a medium's place for kernel arguments, and where it lies in a file.
+//! Placeholder text for kernel arguments in a medium, and the search for it in a file.
 
 use std::io::{self, Read};
 
 use memchr::memmem::Finder;
 
-/// What HookOS and CaptainOS have on the kernel command line of their ISOs, and what the box's own
-/// media have there: 1024 characters that occur nowhere by chance. The constant of Smee
+/// Placeholder on the kernel command line in ISOs of HookOS and CaptainOS, and in the box's own
+/// media: 1024 characters that occur nowhere by chance. The constant of Smee
 /// (`cmd/tinkerbell/flag/smee.go`), HookOS (`linuxkit-templates/hook.template.yaml`) and CaptainOS
 /// (`captain/iso.py`).
 pub const MAGIC: &str = concat!(
@@ -27,18 +27,18 @@ pub const MAGIC: &str = concat!(
     "93wdrd1756npu1pziiur1payc7kmdwyxg3hj5n4phxbc29x0tcddamjrwt260b0w",
 );
 
-/// The most places that are patched in one file; a medium has the text once for each boot loader
-/// that has a configuration of its own.
+/// Maximum placeholders that are patched in one file. A medium has one for each boot loader with
+/// its own configuration.
 pub const MAX_PLACES: usize = 16;
 
 /// Bytes that are searched at a time.
 pub(super) const SEARCHED: usize = 1 << 20;
 
-/// The offset of every [`MAGIC`] of a file, ascending, at most [`MAX_PLACES`]. Reads `chunk` bytes
-/// at a time; where they are cut does not matter.
+/// Returns the offset of every [`MAGIC`] of a file, ascending, at most [`MAX_PLACES`]. Reads
+/// `chunk` bytes at a time; a placeholder across two chunks is found too.
 ///
 /// # Errors
-/// What reading gave.
+/// Errors of the reader.
 pub fn places(mut file: impl Read, chunk: usize) -> io::Result<Vec<u64>> {
     let finder = Finder::new(MAGIC);
     let (mut found, mut start) = (Vec::new(), 0_u64);
@@ -54,7 +54,7 @@ pub fn places(mut file: impl Read, chunk: usize) -> io::Result<Vec<u64>> {
                 return Ok(found);
             }
         }
-        // The beginning of one may be what was read last.
+        // The last bytes that were read may be the start of a placeholder.
         let past = held.len().saturating_sub(MAGIC.len() - 1);
         held.drain(..past);
         start += past as u64;
@@ -90,7 +90,7 @@ mod tests {
         ) {
             let (mut file, mut wanted) = (Vec::new(), Vec::new());
             for gap in gaps {
-                // A beginning that does not go on is no match.
+                // An incomplete placeholder does not match.
                 file.extend(MAGIC.bytes().take(1023).cycle().take(gap));
                 file.push(b'.');
                 wanted.push(file.len() as u64);

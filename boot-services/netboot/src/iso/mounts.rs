@@ -1,5 +1,5 @@
-//! What is told of a medium that is read in thousands of small pieces: a BMC that mounts an ISO
-//! asks some 3000 times.
+//! Reduces the records of a medium that is read in thousands of small pieces: a BMC that mounts an
+//! ISO sends about 3000 requests.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,13 +9,13 @@ use std::time::Instant;
 use crate::seen::shortened;
 use crate::{Fetched, Observer};
 
-/// Media that are read at once; of further ones each request is told.
+/// Maximum media that are tracked at once. Beyond it the least recently recorded entry is removed.
 const MAX_MOUNTS: usize = 256;
-/// A medium is told of again after so many bytes.
+/// Bytes after which another record for the same medium is written.
 const TOLD_EVERY: u64 = 8 << 20;
 
-/// Tells the observer of the first request for a medium, of those that failed, and then of every
-/// eight megabytes together.
+/// Records the first request for a medium, every failed request, and then one total for every eight
+/// megabytes.
 pub(super) struct Mounts {
     observer: Arc<dyn Observer>,
     untold: Mutex<HashMap<(IpAddr, String), Untold>>,
@@ -31,7 +31,7 @@ impl Mounts {
         Self { observer, untold: Mutex::default() }
     }
 
-    /// An answer to a request that came at `started` ended after `bytes`.
+    /// Counts a response of `bytes` bytes to a request that was received at `started`.
     pub(super) fn ended(
         &self,
         peer: IpAddr,
@@ -46,7 +46,7 @@ impl Mounts {
         self.observer.fetched(Fetched::Http { peer, path, bytes, millis, status });
     }
 
-    /// From when on and how many bytes are to be told now, if any.
+    /// Returns the start and the bytes of the record that is due now, if any.
     fn due(
         &self,
         peer: IpAddr,

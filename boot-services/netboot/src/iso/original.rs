@@ -1,4 +1,4 @@
-//! The file behind a medium as it lies on disk, and what was found in it.
+//! The unpatched file of a medium on disk, and the placeholders found in it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +12,10 @@ use tokio::sync::OnceCell;
 
 use super::magic;
 
-/// Files whose places are remembered; more than a box serves.
+/// Maximum files whose placeholders are remembered; more than a box serves.
 const MAX_KNOWN: usize = 64;
 
-/// Tells two contents of one path apart, as far as the file system can.
+/// Version of a file: distinguishes two contents of one path, as far as the file system can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Version {
     size: u64,
@@ -24,7 +24,7 @@ pub(super) struct Version {
     inode: u64,
 }
 
-/// An open file. Reads name their place, so that many can go on at once.
+/// Open file. Reads take an offset, so that many can run concurrently.
 #[derive(Debug, Clone)]
 pub(super) struct Original {
     file: Arc<File>,
@@ -36,7 +36,7 @@ impl Original {
     /// Opens a regular file; anything else is not found.
     pub(super) fn open(path: PathBuf) -> io::Result<Self> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
-        // Asked before opening, because opening a pipe waits for its other end.
+        // Checked before opening, because opening a pipe blocks until its other end is open.
         if !std::fs::metadata(&path)?.is_file() {
             return Err(missing());
         }
@@ -54,12 +54,12 @@ impl Original {
         Ok(Self { file: Arc::new(file), path: path.into(), version })
     }
 
-    /// Bytes in the file.
+    /// Returns the size of the file in bytes.
     pub(super) fn size(&self) -> u64 {
         self.version.size
     }
 
-    /// `length` bytes from offset `at`; blocks.
+    /// Reads `length` bytes from offset `at`; blocks.
     pub(super) fn read(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         self.file.read_exact_at(&mut bytes, at)?;
@@ -67,7 +67,7 @@ impl Original {
     }
 }
 
-/// For an entity tag.
+/// Format for an entity tag.
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { size, seconds, nanos, inode } = self;
@@ -78,13 +78,13 @@ impl fmt::Display for Version {
 type Places = Arc<[u64]>;
 type Searched = HashMap<(Arc<Path>, Version), Arc<OnceCell<Places>>>;
 
-/// The places of each file, searched once for each version of it.
+/// Placeholders of each file, searched once for each version.
 #[derive(Debug, Default)]
 pub(super) struct Known(Mutex<Searched>);
 
 impl Known {
-    /// Where `original` keeps a place for arguments. The first to ask reads the whole file; others
-    /// who ask meanwhile wait for the same search.
+    /// Returns the offsets of the placeholders in `original`. The first caller reads the whole
+    /// file; concurrent callers wait for the same search.
     pub(super) async fn places(&self, original: &Original) -> io::Result<Places> {
         let cell = self.cell(original);
         let search = || async {
@@ -110,7 +110,7 @@ impl Known {
     }
 }
 
-/// The file from front to end, with a place of its own.
+/// Reader of the file from start to end, with its own position.
 struct Sequential<'a> {
     original: &'a Original,
     at: u64,

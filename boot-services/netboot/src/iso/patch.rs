@@ -1,4 +1,4 @@
-//! Kernel arguments in the place that a medium keeps for them, without touching the file.
+//! Inserts kernel arguments at the placeholders of a medium, without changing the file.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use sha2::{Digest as _, Sha256};
 use super::magic::MAGIC;
 use crate::Error;
 
-/// The arguments of one machine, as long as what they replace.
+/// Arguments of one machine, padded to the length of the placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement(Box<[u8]>);
 
 impl Replacement {
-    /// `arguments` with one space between two of them, padded with spaces to [`MAGIC`]'s length.
+    /// Joins `arguments` with single spaces and pads them with spaces to the length of [`MAGIC`].
     ///
     /// # Errors
     /// [`Error::ArgumentsTooLong`]; or [`Error::Argument`] for one that is not printable ASCII, or
@@ -41,7 +41,7 @@ impl Replacement {
     }
 }
 
-/// Where a file is changed, and what it says there then. Cheap to clone.
+/// Offsets at which a file is changed, and the text to write there. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Patch {
     places: Arc<[u64]>,
@@ -49,31 +49,31 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// `text` at each of `places`, which ascend ([`super::places`]).
+    /// Writes `text` at each of `places`, which must ascend ([`super::places`]).
     pub fn new(places: Arc<[u64]>, text: Replacement) -> Self {
         Self { places, text: text.0.into() }
     }
 
-    /// Changes `bytes`, which stand at offset `at` of the file.
+    /// Patches `bytes`, which are the file's bytes from offset `at`.
     pub fn apply(&self, at: u64, bytes: &mut [u8]) {
         overlay(at, &self.places, &self.text, bytes);
     }
 
-    /// True if anything of `length` bytes at offset `at` of the file is changed.
+    /// Returns true if any of the `length` bytes at offset `at` of the file is changed.
     pub fn changes(&self, at: u64, length: usize) -> bool {
         let (end, text) = (at.saturating_add(length as u64), self.text.len() as u64);
         self.places.iter().any(|place| *place < end && at < place.saturating_add(text))
     }
 
-    /// Tells two patches of one file apart, for an entity tag.
+    /// Distinguishes two patches of one file, for an entity tag.
     pub fn digest(&self) -> String {
         stdx::hex(&Sha256::digest(&self.text)[..8])
     }
 }
 
-/// Writes `text` over those of `bytes` that lie behind one of `places`; `at` is the offset of the
-/// first of `bytes` in the file. Whatever part of the text lies outside of `bytes` is left to
-/// whoever reads that part.
+/// Writes `text` over those of `bytes` that lie behind one of `places`. `at` is the offset of the
+/// first of `bytes` in the file. Text outside of `bytes` is ignored; the call for the adjacent part
+/// writes it.
 pub fn overlay(at: u64, places: &[u64], text: &[u8], bytes: &mut [u8]) {
     let end = at.saturating_add(bytes.len() as u64);
     for place in places {

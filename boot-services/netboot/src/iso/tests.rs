@@ -1,4 +1,4 @@
-//! The routes, asked without a socket.
+//! Tests the routes without a socket.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::{AgentBoot, Fetched, Files, Observer, Plan, Plans, Services};
 
 const BMC: [u8; 4] = [10, 77, 0, 201];
 
-/// Two machines; what the second says does not fit. The first has perhaps an ISO of its own.
+/// Two machines; the arguments of the second are too long. The first may have an ISO of its own.
 #[derive(Default)]
 struct Two {
     iso: Option<PathBuf>,
@@ -75,7 +75,7 @@ struct Box {
     _folder: TempDir,
 }
 
-/// Two places, one of which lies across the border of two chunks.
+/// Content with two placeholders, one of which lies across the border of two chunks.
 fn original() -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..100_000_u32).flat_map(u32::to_be_bytes).collect();
     for at in [5, (128 << 10) - 100] {
@@ -137,7 +137,7 @@ impl Box {
         (response.status(), body(response).await)
     }
 
-    /// What the first machine ought to get.
+    /// Returns the expected content for the first machine.
     fn wanted(&self) -> Vec<u8> {
         let medium = Two::default().medium(Owner::Instance("3f2c-id")).unwrap();
         let line = arguments(&medium).join(" ");
@@ -193,7 +193,7 @@ async fn a_machines_own_iso_has_any_name() {
     let (status, body) = site.get("/iso/52:54:00:77:00:01/whatever.iso").await;
     assert_eq!(status, 200);
     assert!(body == site.wanted());
-    // A unified image is the box's own in any case.
+    // A unified image always comes from the box's own folder.
     assert_eq!(site.get("/uki/52:54:00:77:00:01/other.efi").await.0, 404);
 }
 
@@ -320,7 +320,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let site = machine();
-            // Around the places, where it matters.
+            // Ranges around the placeholders.
             let first = if length % 2 == 0 { first } else { (128 << 10) - 2000 + first % 4000 };
             let last = (first + u64::from(length)).min(399_999);
             let range = format!("bytes={first}-{last}");

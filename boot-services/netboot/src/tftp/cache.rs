@@ -1,5 +1,5 @@
-//! Files in memory, one copy for all transfers that are running: a rack that powers on together
-//! asks for the same file a hundred times.
+//! Files in memory, one copy for all running transfers: a rack that powers on at once requests the
+//! same file a hundred times.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,21 +7,22 @@ use std::sync::{Arc, Weak};
 
 use crate::files::{Files, Shelf, Tag};
 
-/// Bytes held by all running transfers together.
+/// Maximum bytes that all running transfers hold together.
 const MAX_RESIDENT: u64 = 128 << 20;
-/// Names remembered.
+/// Maximum file names in the table.
 const MAX_NAMES: usize = 64;
 
 type Name = (Shelf, String);
 
-/// Contents by name; a content lives as long as a transfer holds it.
+/// Contents by name. A content is freed when no transfer uses it any more.
 #[derive(Default)]
 pub(super) struct Cache {
     held: HashMap<Name, (Tag, Weak<[u8]>)>,
 }
 
 impl Cache {
-    /// The content of a file, read from disk unless a running transfer has the same one.
+    /// Returns the content of a file. The file is read from disk unless a running transfer holds
+    /// the same version.
     pub(super) async fn get(
         &mut self,
         files: &Files,

@@ -1,5 +1,4 @@
-//! What a transfer sends: a file in memory, one copy for all transfers, and what one machine is
-//! told in it.
+//! Content of a transfer: a file in memory, shared by all transfers, and the patch for one machine.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,7 +6,7 @@ use std::sync::Arc;
 
 use crate::iso::Patch;
 
-/// A file, patched while it is sent. Cheap to clone.
+/// File that is patched while it is sent. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Content {
     bytes: Arc<[u8]>,
@@ -21,17 +20,17 @@ impl From<Arc<[u8]>> for Content {
 }
 
 impl Content {
-    /// `bytes` as `patch` changes them.
+    /// Creates a content of `bytes`, changed by `patch`.
     pub fn patched(bytes: Arc<[u8]>, patch: Patch) -> Self {
         Self { bytes, patch: Some(patch) }
     }
 
-    /// Bytes of the whole.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
 
-    /// A part; copied only where the patch changes it.
+    /// Returns a part of the content; it is copied only if the patch changes it.
     pub fn part(&self, range: Range<usize>) -> Cow<'_, [u8]> {
         let at = range.start as u64;
         let part = &self.bytes[range];

@@ -1,75 +1,75 @@
-//! TFTP packets (RFC 1350 section 5, options RFC 2347), from and to bytes.
+//! Parses and writes TFTP packets (RFC 1350 section 5, options RFC 2347).
 
 use std::fmt::Write as _;
 
-/// The longest file name that is looked at; ROMs are handed theirs by DHCP in 128 bytes.
+/// Longest file name that is accepted, in bytes. DHCP's `file` field has 128 bytes.
 const MAX_NAME: usize = 255;
-/// Options in one request that are looked at.
+/// Options in one request that are parsed; further ones are ignored.
 const MAX_OPTIONS: usize = 16;
 
-/// RFC 1350 section 5: error codes, and RFC 2347's 8.
+/// TFTP error codes: RFC 1350 section 5, and code 8 of RFC 2347.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Code {
-    /// See the text.
+    /// Error without a code of its own; the message text has the reason.
     Undefined = 0,
-    /// No such file.
+    /// File not found (RFC 1350).
     NotFound = 1,
-    /// Access violation: writes.
+    /// Access violation (RFC 1350): the answer to every write request.
     Access = 2,
-    /// Illegal operation.
+    /// Illegal TFTP operation (RFC 1350): a request that could not be parsed.
     Illegal = 4,
-    /// Unknown transfer.
+    /// Unknown transfer ID (RFC 1350): a packet for a transfer that does not exist.
     UnknownTransfer = 5,
-    /// Options refused.
+    /// Option negotiation failed (RFC 2347).
     Options = 8,
 }
 
-/// A packet, its text borrowed from the datagram.
+/// TFTP packet; its text is borrowed from the datagram.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// RRQ.
+    /// Read request (RRQ, opcode 1).
     Read(Request<'a>),
-    /// WRQ.
+    /// Write request (WRQ, opcode 2). File name and options are not parsed: every write is refused.
     Write,
-    /// DATA.
+    /// Data block (DATA, opcode 3).
     Data {
-        /// Its number, modulo 65536.
+        /// Block number, modulo 65536.
         block: u16,
-        /// Up to the block size.
+        /// File bytes, at most the block size.
         payload: &'a [u8],
     },
-    /// ACK of a block and all before it.
+    /// Acknowledgment (ACK, opcode 4) of a block and of all blocks before it.
     Ack(u16),
-    /// ERROR.
+    /// Error report (ERROR, opcode 5), which ends the transfer.
     Error {
-        /// See [`Code`].
+        /// Error code, see [`Code`]; clients also send codes that [`Code`] does not list.
         code: u16,
-        /// What went wrong, in English.
+        /// Error text in English; empty when the datagram has none or the text is not UTF-8.
         message: &'a str,
     },
-    /// OACK.
+    /// Option acknowledgment (OACK, opcode 6, RFC 2347).
     OptionAck(Options),
 }
 
-/// A read request.
+/// Read request (RRQ) of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// The name as sent.
+    /// File name as sent, not normalized.
     pub file: &'a str,
-    /// Whether bytes are wanted as they are (`octet`).
+    /// True for the mode `octet`; the server refuses every other mode.
     pub octet: bool,
-    /// What it proposes.
+    /// Options that the client proposes (RFC 2347).
     pub options: Options,
 }
 
-/// The options this server knows, each absent unless it was said with a lawful value: RFC 2347
-/// has a server leave out what it does not accept.
+/// TFTP options that this server supports. An option is absent unless the packet has a valid value
+/// for it: a server leaves out options that it does not accept (RFC 2347).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Bytes in a block, 8 to 65464 (RFC 2348).
+    /// Block size in bytes, 8 to 65464 (RFC 2348).
     pub blksize: Option<u16>,
-    /// Size of the file, 0 when asked (RFC 2349).
+    /// File size in bytes; 0 in a request (RFC 2349).
     pub tsize: Option<u64>,
     /// Seconds between retransmissions, 1 to 255 (RFC 2349).
     pub timeout: Option<u8>,
@@ -77,22 +77,22 @@ pub struct Options {
     pub windowsize: Option<u16>,
 }
 
-/// A datagram that is no TFTP packet.
+/// Datagram that is not a valid TFTP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Shorter than the shortest packet of its kind.
+    /// Shorter than the shortest packet of its opcode.
     #[error("the packet ends too early")]
     Short,
-    /// An operation code that RFC 1350 and 2347 do not have.
+    /// Opcode that neither RFC 1350 nor RFC 2347 defines.
     #[error("{0} is no TFTP operation")]
     Operation(u16),
-    /// Text without its zero byte, too long, or not UTF-8.
+    /// Text without its terminating zero byte, longer than 255 bytes, or not UTF-8.
     #[error("the packet's text cannot be read")]
     Text,
 }
 
 impl<'a> Packet<'a> {
-    /// Reads one datagram.
+    /// Parses one datagram. Bytes after the packet's last field are ignored.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let (operation, rest) = number(bytes)?;
         match operation {
@@ -102,7 +102,8 @@ impl<'a> Packet<'a> {
             4 => number(rest).map(|(block, _)| Self::Ack(block)),
             5 => {
                 let (code, rest) = number(rest)?;
-                // Some ROMs forget the zero byte, some the text: neither makes the error unsaid.
+                // Some ROMs omit the zero byte, others the text. The packet still counts as an
+                // ERROR.
                 let end = rest.iter().position(|&b| b == 0).unwrap_or(rest.len());
                 let message = std::str::from_utf8(&rest[..end]).unwrap_or("");
                 Ok(Self::Error { code, message })
@@ -125,8 +126,9 @@ impl<'a> Request<'a> {
 }
 
 impl Options {
-    /// Reads name and value pairs. A value out of its range counts as not said. The first of two
-    /// equal names counts. Bytes behind the last whole pair (some ROMs pad) are not looked at.
+    /// Parses name and value pairs. A value out of range counts as absent. Of two options with the
+    /// same name, the first counts. Bytes behind the last complete pair are ignored, because some
+    /// ROMs pad.
     fn parse(mut rest: &[u8]) -> Result<Self, Malformed> {
         let mut options = Self::default();
         for _ in 0..MAX_OPTIONS {
@@ -151,12 +153,12 @@ impl Options {
         Ok(options)
     }
 
-    /// Whether anything is said.
+    /// True if the packet has no supported option.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// An OACK that says these.
+    /// Returns the bytes of an OACK packet with these options.
     pub fn to_bytes(self) -> Vec<u8> {
         let mut text = String::new();
         let mut say = |name: &str, value: Option<u64>| {
@@ -173,13 +175,13 @@ impl Options {
     }
 }
 
-/// What stands before a DATA packet's payload.
+/// Returns the four header bytes of a DATA packet: opcode 3 and the block number modulo 65536.
 pub fn data_head(block: u64) -> [u8; 4] {
     let [_, _, _, _, _, _, high, low] = block.to_be_bytes();
     [0, 3, high, low]
 }
 
-/// The bytes of an ERROR packet.
+/// Returns the bytes of an ERROR packet.
 pub fn error(code: Code, message: &str) -> Vec<u8> {
     let code = (code as u16).to_be_bytes();
     [&5_u16.to_be_bytes(), &code[..], message.as_bytes(), &[0]].concat()

@@ -1,6 +1,6 @@
-//! Blocks onto the wire, their bytes copied only where a machine's patch lies: a whole window in
-//! one system call where the kernel cuts it into datagrams (`UDP_SEGMENT`, Linux 4.18), else one
-//! call a datagram.
+//! Sends blocks, and copies their bytes only where a machine's patch changes them. A whole window
+//! leaves in one system call if the kernel splits it into datagrams (`UDP_SEGMENT`, Linux 4.18).
+//! Otherwise each datagram takes one call.
 
 use std::borrow::Cow;
 use std::io::{self, IoSlice};
@@ -14,33 +14,33 @@ use tokio::net::UdpSocket;
 use super::content::Content;
 use super::packet::data_head;
 
-/// Datagrams in one call: the kernel's own limit before Linux 6.9 (`UDP_MAX_SEGMENTS`).
+/// Maximum datagrams in one call: the kernel's limit before Linux 6.9 (`UDP_MAX_SEGMENTS`).
 const MAX_SEGMENTS: usize = 64;
-/// Bytes in one call: what an IPv4 packet holds behind its own header and UDP's.
+/// Maximum bytes in one call: the payload of an IPv4 packet behind the IP and UDP headers.
 const MAX_BYTES: usize = 65_507;
-/// Bytes before a block's payload.
+/// Bytes of a DATA packet before the payload.
 const HEAD: usize = 4;
 
-/// Some blocks of a file, ready to be numbered and sent.
+/// Blocks of a file to number and send.
 pub(super) struct Blocks<'a> {
     pub(super) content: &'a Content,
     pub(super) blksize: u16,
     pub(super) numbers: RangeInclusive<u64>,
 }
 
-/// The sending side of the server's socket.
+/// Sending side of the server's socket.
 pub(super) struct Sender {
-    /// Whether the kernel cuts windows, as far as is known.
+    /// False once the kernel has refused to split a window.
     cuts: bool,
 }
 
 impl Sender {
-    /// One that cuts windows until the kernel refuses; `false`: one that never tries.
+    /// Creates a sender that lets the kernel split windows until it refuses. `false`: never try.
     pub(super) fn new(cuts: bool) -> Self {
         Self { cuts }
     }
 
-    /// Sends one datagram. One that could not be sent is one that was lost: a timer repeats it.
+    /// Sends one datagram. A failure counts as a lost packet, which a timer sends again.
     pub(super) async fn packet(&self, socket: &UdpSocket, to: SocketAddr, bytes: &[u8]) {
         if let Err(error) = socket.send_to(bytes, to).await {
             tracing::debug!(%to, %error, "a TFTP packet could not be sent");
@@ -58,8 +58,8 @@ impl Sender {
             let count = together.min(end - next + 1);
             match blocks.send(socket, &address, next, count).await {
                 Ok(()) => next += count,
-                // A path too narrow for the block size, or a kernel that does not cut: what it
-                // takes whole it may take in pieces.
+                // The path is too narrow for the block size, or the kernel does not split. Single
+                // datagrams may still be accepted.
                 Err(error) if count > 1 => {
                     together = 1;
                     if never_cuts(&error) {
@@ -76,15 +76,15 @@ impl Sender {
     }
 }
 
-/// Whether an error speaks of the kernel or the network device, not of one client: a device that
-/// cannot finish checksums (before Linux 6.11), a kernel built without.
+/// Returns true if an error concerns the kernel or the network device, not one client. Causes are a
+/// device without checksum offload (before Linux 6.11), or a kernel built without UDP_SEGMENT.
 fn never_cuts(error: &io::Error) -> bool {
     let code = error.raw_os_error().unwrap_or(0);
     [libc::EIO, libc::EOPNOTSUPP, libc::ENOPROTOOPT].contains(&code)
 }
 
 impl Blocks<'_> {
-    /// `count` blocks from `first` in one call.
+    /// Sends `count` blocks from `first` in one call.
     async fn send(
         &self,
         socket: &UdpSocket,
@@ -109,7 +109,7 @@ impl Blocks<'_> {
         socket.async_io(Interest::WRITABLE, send).await.map(drop)
     }
 
-    /// The bytes of one block; empty behind the end.
+    /// Returns the bytes of one block; empty behind the end.
     fn payload(&self, number: u64) -> Cow<'_, [u8]> {
         let offset = number.saturating_sub(1).saturating_mul(self.blksize.into());
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.content.size());
@@ -118,10 +118,10 @@ impl Blocks<'_> {
     }
 }
 
-/// A control message (cmsg(3)) that has the kernel cut what is sent every `size` bytes.
+/// Returns a control message (cmsg(3)) with which the kernel splits the data every `size` bytes.
 fn segment_size(size: u16) -> [u8; 3 * size_of::<usize>()] {
     const WORD: usize = size_of::<usize>();
-    // Length of the whole, level and type as two ints, the value, padding to a word.
+    // Total length, level and type as two ints, the value, padding to a word.
     const VALUE: usize = WORD + 2 * size_of::<i32>();
     let mut control = [0; 3 * WORD];
     control[..WORD].copy_from_slice(&(VALUE + size_of::<u16>()).to_ne_bytes());
@@ -139,7 +139,7 @@ mod tests {
     use crate::tftp::packet::Packet;
     use tokio::net::UdpSocket;
 
-    /// What arrives when `count` blocks of `content` are sent, from the first.
+    /// Sends `count` blocks of `content`, from the first, and returns the received packets.
     async fn arrivals(cuts: bool, content: &[u8], blksize: u16, count: u64) -> Vec<(u16, Vec<u8>)> {
         let ours = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let theirs = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -175,7 +175,7 @@ mod tests {
             let all = usize::from(blksize) * usize::try_from(count).unwrap();
             assert_eq!(joined.len(), all.min(content.len()));
         }
-        // The last block of a file that fills its blocks is empty, and arrives all the same.
+        // The last block of a file that fills its blocks is empty, and is sent too.
         let last = arrivals(true, &content[..1024], 512, 3).await.pop();
         assert_eq!(last, Some((3, Vec::new())));
     }

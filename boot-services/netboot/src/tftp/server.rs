@@ -1,4 +1,4 @@
-//! The socket of the TFTP server.
+//! Runs the socket of the TFTP server.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,31 +18,31 @@ use crate::files::Shelf;
 use crate::loader::{Wanted, owner};
 use crate::{Error, Services, iso, pxelinux, script, udp};
 
-/// Asked of the kernel for each direction, so that a window for each of a rack's machines fits.
+/// Socket buffer in bytes for each direction. A window for each machine of a rack fits.
 const SOCKET_BUFFER: usize = 1 << 20;
-/// Longer datagrams are cut; requests with every option are a tenth of it.
+/// Longer datagrams are truncated. A request with every option takes a tenth of this.
 const MAX_DATAGRAM: usize = 2048;
-/// Receive errors in a row before the server stops.
+/// Consecutive receive errors after which the server stops.
 const MAX_ERRORS: usize = 16;
-/// Datagrams taken in one turn of the loop, before the timer and loaded files are looked at.
+/// Maximum datagrams in one turn of the loop, before the timer and loaded files are processed.
 const MAX_DRAINED: usize = 128;
-/// The timer's rest when no transfer runs.
+/// Interval of the timer while no transfer runs.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// What the server says about its surroundings.
+/// Address of the scripts, which the TFTP server puts into generated files.
 #[derive(Debug, Clone)]
 pub struct TftpConfig {
-    /// Where the scripts are, for `autoexec.ipxe`: `http://10.77.0.1:7080`.
+    /// Base URL of the scripts, for `autoexec.ipxe`: `http://10.77.0.1:7080`.
     pub script_base: String,
 }
 
-/// Opens the server's socket. `interface` binds it to one network device, so that a request that
-/// came in elsewhere is never answered.
+/// Opens the server's socket. `interface` binds it to one network device, so that requests from
+/// other networks are never answered.
 pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
     udp::bind(address, interface, SOCKET_BUFFER).map_err(|source| Error::Bind { address, source })
 }
 
-/// Serves until `shutdown`. Running transfers are dropped then; their clients ask again.
+/// Serves until `shutdown`. Running transfers are dropped then; their clients retry.
 pub async fn serve(
     socket: UdpSocket,
     config: TftpConfig,
@@ -85,7 +85,7 @@ pub async fn serve(
     }
 }
 
-/// The socket, and the transfers that it feeds.
+/// The socket, and the transfers that use it.
 struct Server {
     site: Arc<Site>,
     socket: UdpSocket,
@@ -93,7 +93,7 @@ struct Server {
     transfers: Transfers,
 }
 
-/// A file that was looked for: who wanted it, and what came of it.
+/// Result of loading a file for a client.
 struct Load {
     peer: SocketAddr,
     ticket: u64,
@@ -101,7 +101,7 @@ struct Load {
 }
 
 impl Server {
-    /// Does what the transfers want done.
+    /// Executes the actions of the transfers.
     async fn act(&mut self, loads: &mut JoinSet<Load>) {
         while let Some(output) = self.transfers.output() {
             match output {
@@ -122,12 +122,12 @@ impl Server {
         }
     }
 
-    /// Takes what else has arrived by now, each answered at once: many transfers in one turn of
-    /// the loop.
+    /// Processes the datagrams that have already arrived, each answered at once: many transfers in
+    /// one turn of the loop.
     async fn drain(&mut self, datagram: &mut [u8], loads: &mut JoinSet<Load>) {
         for _ in 0..MAX_DRAINED {
             self.act(loads).await;
-            // Nothing more, or an error that the next wait reports.
+            // No further datagram, or an error that the next receive call reports.
             let Ok((length, peer)) = self.socket.try_recv_from(datagram) else { break };
             self.transfers.datagram(peer, &datagram[..length], Instant::now());
         }
@@ -144,11 +144,11 @@ impl Server {
     }
 }
 
-/// What files are made of.
+/// State for loading files.
 struct Site {
     config: TftpConfig,
     services: Services,
-    /// One load at a time: the second asker of a file finds the first one's copy.
+    /// One load at a time: the second request for a file finds the copy of the first.
     cache: Mutex<Cache>,
 }
 

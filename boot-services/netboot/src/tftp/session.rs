@@ -1,47 +1,48 @@
-//! One transfer, without a socket and without the file: packets' numbers and a clock in, numbers
-//! of blocks to send out.
+//! One transfer, without a socket and without the file. Inputs are packet numbers and the time;
+//! outputs are the numbers of the blocks to send.
 //!
-//! Go-back-N over windows (RFC 7440 section 4; a window of one is RFC 1350), block numbers that
-//! roll over from 65535 to 0, and a retransmission timer that follows the measured round trip
-//! (RFC 6298), because one lost block at a fixed timer of a second costs more than the whole file.
+//! Implements go-back-N over windows (RFC 7440 section 4; a window of one is RFC 1350). Block
+//! numbers roll over from 65535 to 0. The retransmission timer follows the measured round trip (RFC
+//! 6298), because one lost block at a fixed timer of a second costs more than the whole file.
 
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use super::packet::Options;
 
-/// The largest block: with the headers of TFTP, UDP and IPv4 it fills an Ethernet frame, and a
-/// larger one would have to be put together again by a boot ROM.
+/// Maximum block size in bytes: with the headers of TFTP, UDP and IPv4 it fills an Ethernet frame.
+/// A boot ROM would have to reassemble fragments of a larger one.
 pub const MAX_BLKSIZE: u16 = 1468;
-/// Block size when the request says none (RFC 1350).
+/// Block size in bytes without the option `blksize` (RFC 1350).
 const DEFAULT_BLKSIZE: u16 = 512;
-/// The largest window: 94 KB in flight, half of Linux's default socket buffer.
+/// Maximum window in blocks: 94 KB in flight, half of Linux's default socket buffer.
 pub const MAX_WINDOW: u16 = 64;
-/// Wait for the first answer, before a round trip is known.
+/// Retransmission timeout before a round trip is measured.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// The shortest wait: over any round trip of a LAN, with room for firmware that polls its card.
+/// Minimum retransmission timeout. It exceeds any round trip of a LAN, and allows for firmware that
+/// polls its NIC.
 const MIN_WAIT: Duration = Duration::from_millis(20);
-/// The longest wait.
+/// Maximum retransmission timeout, also when the client requests a longer one.
 const MAX_WAIT: Duration = Duration::from_secs(4);
-/// A client that acknowledged nothing new for so long is gone.
+/// A transfer ends when the client acknowledges nothing new for this time.
 pub const GIVE_UP: Duration = Duration::from_secs(20);
 
-/// What is to be done after an event.
+/// Action after an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing.
+    /// No action; the timer stays as it is.
     Wait,
-    /// Send the OACK of [`Session::granted`].
+    /// Send the OACK with [`Session::granted`].
     OptionAck,
     /// Send these blocks, numbered from 1.
     Blocks(RangeInclusive<u64>),
-    /// Every block was acknowledged; forget the session.
+    /// The client acknowledged every block; remove the session.
     Completed,
-    /// The client is gone; forget the session.
+    /// The client does not respond any more; remove the session.
     TimedOut,
 }
 
-/// One transfer's state.
+/// State of one transfer.
 #[derive(Debug)]
 pub struct Session {
     granted: Options,
@@ -49,18 +50,18 @@ pub struct Session {
     window: u64,
     /// Number of the last block, which is shorter than the others and may be empty.
     last: u64,
-    /// The OACK is out and not yet acknowledged.
+    /// The OACK is sent and not yet acknowledged.
     negotiating: bool,
-    /// All blocks to here are acknowledged.
+    /// Highest acknowledged block; all blocks before it are acknowledged too.
     acked: u64,
-    /// All blocks to here are sent.
+    /// Highest block that was sent; all blocks before it were sent too.
     sent: u64,
-    /// When the flight was sent, most recently.
+    /// Time at which the current window was sent last.
     sent_at: Instant,
-    /// The flight was sent more than once, so its acknowledgement says nothing about the round
-    /// trip (Karn).
+    /// The window was sent more than once, so its acknowledgment does not measure the round trip
+    /// (Karn's algorithm).
     resent: bool,
-    /// A repeated acknowledgement already brought the flight out again.
+    /// A repeated acknowledgment already caused a retransmission of the window.
     gap_answered: bool,
     round_trip: RoundTrip,
     wait: Duration,
@@ -68,7 +69,8 @@ pub struct Session {
 }
 
 impl Session {
-    /// A transfer of `size` bytes to a client that proposed `asked`, and the first step.
+    /// Creates the session for a file of `size` bytes and the client's options `asked`. Returns the
+    /// first step.
     pub fn start(asked: Options, size: u64, now: Instant) -> (Self, Step) {
         let granted = Options {
             blksize: asked.blksize.map(|n| n.min(MAX_BLKSIZE)),
@@ -96,27 +98,27 @@ impl Session {
         (session, step)
     }
 
-    /// What the OACK says.
+    /// Returns the options of the OACK, limited to [`MAX_BLKSIZE`] and [`MAX_WINDOW`].
     pub fn granted(&self) -> Options {
         self.granted
     }
 
-    /// Bytes in every block but the last.
+    /// Returns the block size in bytes; only the last block is shorter.
     pub fn blksize(&self) -> u16 {
         self.blksize
     }
 
-    /// How many blocks are acknowledged.
+    /// Returns the number of acknowledged blocks.
     pub fn acked(&self) -> u64 {
         self.acked
     }
 
-    /// When [`Session::timer`] is due.
+    /// Returns the time at which [`Session::timer`] is due.
     pub fn deadline(&self) -> Instant {
         self.sent_at + self.wait
     }
 
-    /// An ACK arrived.
+    /// Processes an ACK packet.
     pub fn ack(&mut self, block: u16, now: Instant) -> Step {
         if self.negotiating {
             if block != 0 {
@@ -126,8 +128,8 @@ impl Session {
             self.measure(now);
             return self.fly(now, false);
         }
-        // How far the number lies ahead of what is acknowledged, modulo the roll-over. The flight
-        // is far shorter than 65536, so an old number comes out as too far ahead.
+        // Distance of the block number from the last acknowledged block, modulo 65536. A window is
+        // far shorter than 65536, so an old number gives a distance beyond the window.
         let ahead = u64::from(block.wrapping_sub(low_bits(self.acked)));
         let flight = self.sent - self.acked;
         if ahead > flight {
@@ -141,14 +143,15 @@ impl Session {
         if self.acked == self.last {
             return Step::Completed;
         }
-        // An acknowledgement from within the flight reports a gap: what follows it goes out again.
+        // An acknowledgment from within the window reports a gap: the blocks behind it are sent
+        // again.
         self.fly(now, ahead < flight)
     }
 
-    /// The same block acknowledged again. With a window of one that must not bring the block out
-    /// again (RFC 1123 section 4.2.3.1, the sorcerer's apprentice); with a larger one it says that
-    /// the flight's first block is missing (RFC 7440 section 4), unless it is younger than half a
-    /// round trip: then it still speaks of the flight before.
+    /// Processes a repeated acknowledgment of the same block. With a window of one it must not
+    /// cause a retransmission (RFC 1123 section 4.2.3.1, the sorcerer's apprentice). With a larger
+    /// window it reports that the window's first block is missing (RFC 7440 section 4). Within half
+    /// a round trip after sending it still belongs to the previous window and is ignored.
     fn repeated(&mut self, now: Instant) -> Step {
         let young = now.duration_since(self.sent_at) < self.round_trip.smoothed() / 2;
         if self.window == 1 || self.gap_answered || young {
@@ -160,7 +163,7 @@ impl Session {
         Step::Blocks(self.acked + 1..=self.sent)
     }
 
-    /// The clock moved; call at [`Session::deadline`] or later.
+    /// Processes the passage of time; call it at [`Session::deadline`] or later.
     pub fn timer(&mut self, now: Instant) -> Step {
         if now < self.deadline() {
             return Step::Wait;
@@ -172,7 +175,7 @@ impl Session {
         self.repeat(now)
     }
 
-    /// Send what is in flight once more, as after the client repeated its request.
+    /// Sends the window again, for example after the client repeated its request.
     pub fn repeat(&mut self, now: Instant) -> Step {
         self.sent_at = now;
         self.resent = true;
@@ -180,7 +183,7 @@ impl Session {
         if self.negotiating { Step::OptionAck } else { Step::Blocks(self.acked + 1..=self.sent) }
     }
 
-    /// Send the window behind what is acknowledged.
+    /// Sends the window behind the last acknowledged block.
     fn fly(&mut self, now: Instant, resent: bool) -> Step {
         self.sent = self.last.min(self.acked + self.window);
         self.sent_at = now;
@@ -189,7 +192,7 @@ impl Session {
         Step::Blocks(self.acked + 1..=self.sent)
     }
 
-    /// Something new was acknowledged.
+    /// Records progress, and measures the round trip if the window was sent once only.
     fn measure(&mut self, now: Instant) {
         if !self.resent {
             self.round_trip.sample(now.duration_since(self.sent_at));
@@ -198,19 +201,19 @@ impl Session {
         self.wait = self.ceiling(self.round_trip.wait());
     }
 
-    /// The client's own timeout, if it told one (RFC 2349), is the longest wait.
+    /// Limits a timeout to the client's option `timeout` (RFC 2349) and to [`MAX_WAIT`].
     fn ceiling(&self, wait: Duration) -> Duration {
         let told = self.granted.timeout.map(|s| Duration::from_secs(s.into()));
         wait.min(told.unwrap_or(MAX_WAIT)).min(MAX_WAIT)
     }
 }
 
-/// A block's number on the wire.
+/// Returns the block number as packets carry it, modulo 65536.
 pub fn low_bits(block: u64) -> u16 {
     (block & 0xffff) as u16
 }
 
-/// RFC 6298 section 2.
+/// Round-trip estimator of RFC 6298 section 2.
 #[derive(Debug, Default)]
 struct RoundTrip {
     known: Option<(Duration, Duration)>,

@@ -1,5 +1,5 @@
-//! All transfers of one port, without the socket: datagrams, loaded files and the clock in,
-//! [`Output`]s out.
+//! All transfers of one port, without the socket. Inputs are datagrams, loaded files and the time;
+//! [`Output`]s are the result.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -13,48 +13,51 @@ use super::session::{Session, Step};
 use crate::seen::shortened;
 use crate::{Fetched, Outcome};
 
-/// Transfers at once.
+/// Maximum concurrent transfers of the server.
 pub const MAX_TRANSFERS: usize = 512;
-/// Transfers at once of one address: a machine runs one, a simulated rack behind one address more.
+/// Maximum concurrent transfers of one IP address. A machine runs one; a simulated rack behind one
+/// address runs more.
 const MAX_PER_PEER: usize = 64;
-/// The same request from the same port within this time is the network's copy, not a new wish.
+/// An identical request from the same port within this time is a duplicate of the network, not a
+/// new request.
 const COPY_WINDOW: Duration = Duration::from_secs(1);
 
-/// What the socket's owner has to do.
+/// Action that the owner of the socket must do.
 pub enum Output {
-    /// Send this datagram.
+    /// Sends a single datagram: an OACK or ERROR packet.
     Packet {
-        /// The client.
+        /// Address and port of the client.
         to: SocketAddr,
-        /// The whole payload.
+        /// Complete UDP payload of the datagram.
         bytes: Vec<u8>,
     },
-    /// Send these blocks of `content` as DATA packets.
+    /// Sends these blocks of `content` as DATA packets.
     Blocks {
-        /// The client.
+        /// Address and port of the client.
         to: SocketAddr,
-        /// The whole file.
+        /// Content of the complete file.
         content: Content,
-        /// Bytes in every block but the last.
+        /// Block size in bytes; only the last block is shorter.
         blksize: u16,
-        /// Their numbers, from 1, not yet modulo 65536.
+        /// Block numbers, from 1, before reduction modulo 65536.
         blocks: RangeInclusive<u64>,
     },
-    /// Find this file and answer with [`Transfers::loaded`].
+    /// Loads this file. [`Transfers::loaded`] takes the result.
     Load {
-        /// The client.
+        /// Address and port of the client.
         peer: SocketAddr,
-        /// To be given back with the answer.
+        /// Identifier to pass back to [`Transfers::loaded`].
         ticket: u64,
-        /// The name as it was asked for.
+        /// File name as requested.
         file: String,
     },
-    /// Tell the observer.
+    /// Passes the record of a finished transfer to the observer.
     Ended(Fetched),
 }
 
 struct Transfer {
-    /// Tells a load's answer from that of an earlier request of the same peer.
+    /// Distinguishes the result of this load from the result of an earlier request of the same
+    /// peer.
     ticket: u64,
     file: String,
     options: Options,
@@ -62,33 +65,34 @@ struct Transfer {
     running: Option<(Session, Content)>,
 }
 
-/// The table of transfers, by the client's address and port.
+/// Active transfers, by the client's address and port.
 #[derive(Default)]
 pub struct Transfers {
     table: HashMap<SocketAddr, Transfer>,
     outputs: VecDeque<Output>,
     tickets: u64,
-    /// No transfer's timer is due before this; a lower bound, made exact by [`Transfers::timer`].
+    /// Earliest time at which a timer can expire. It is a lower bound; [`Transfers::timer`] makes
+    /// it exact.
     due: Option<Instant>,
 }
 
 impl Transfers {
-    /// The next thing to do.
+    /// Removes and returns the next action, in order.
     pub fn output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// When to call [`Transfers::timer`].
+    /// Returns the time at which to call [`Transfers::timer`]; `None` while no transfer is running.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// How many there are, at most [`MAX_TRANSFERS`].
+    /// Returns the number of active transfers, at most [`MAX_TRANSFERS`].
     pub fn count(&self) -> usize {
         self.table.len()
     }
 
-    /// A datagram arrived.
+    /// Processes one received datagram.
     pub fn datagram(&mut self, peer: SocketAddr, bytes: &[u8], now: Instant) {
         match Packet::parse(bytes) {
             Ok(Packet::Read(request)) if request.octet => {
@@ -107,7 +111,7 @@ impl Transfers {
                     self.ended(peer, &transfer, outcome, now);
                 }
             }
-            // A server is sent neither; the sender is confused, and an answer would not help it.
+            // Clients never send these packets to a server. An answer would not help the sender.
             Ok(Packet::Data { .. } | Packet::OptionAck(_)) => {}
             Err(malformed) => {
                 tracing::debug!(%peer, %malformed, "a datagram was no TFTP packet");
@@ -124,14 +128,14 @@ impl Transfers {
             && transfer.options == options
             && now.duration_since(transfer.started) < COPY_WINDOW
         {
-            // Nothing acknowledged yet: our first packet may be what was lost.
+            // The client has acknowledged nothing yet, so the server's first packet may be lost.
             if transfer.running.as_ref().is_some_and(|(session, _)| session.acked() == 0) {
                 self.advance(peer, now, |session| session.repeat(now));
             }
             return;
         }
-        // A new wish from the same port takes the old one's place: EDK2 asks for the size, stops,
-        // and asks for the file; a reset machine starts over.
+        // A new request from the same port replaces the old transfer. EDK2 requests the size,
+        // stops, and requests the file; a reset machine starts over.
         if let Some(old) = self.table.remove(&peer) {
             let outcome = old.aborted(0, "the client asked anew".to_owned());
             self.ended(peer, &old, outcome, now);
@@ -148,7 +152,7 @@ impl Transfers {
         self.table.insert(peer, transfer);
     }
 
-    /// A file that was asked for by [`Output::Load`] is here, or is not.
+    /// Processes the result of an [`Output::Load`].
     pub fn loaded(
         &mut self,
         peer: SocketAddr,
@@ -192,14 +196,15 @@ impl Transfers {
         self.ended(peer, &transfer, outcome, now);
     }
 
-    /// The clock moved.
+    /// Retransmits and ends transfers whose timer has expired at `now`.
     pub fn timer(&mut self, now: Instant) {
         let sessions = self.table.iter().filter_map(|(peer, t)| Some((*peer, t.running.as_ref()?)));
         let mut late: Vec<(Instant, SocketAddr)> = sessions
             .map(|(peer, (session, _))| (session.deadline(), peer))
             .filter(|(deadline, _)| *deadline <= now)
             .collect();
-        // Who waits longest is served first, and the same events have the same outcome.
+        // The client that waits longest is served first, so that the same events give the same
+        // result.
         late.sort_unstable();
         for (_, peer) in late {
             self.advance(peer, now, |session| session.timer(now));
@@ -208,7 +213,7 @@ impl Transfers {
         self.due = running.map(|(session, _)| session.deadline()).min();
     }
 
-    /// Give one session an event and do what it says.
+    /// Passes an event to one session and executes the resulting step.
     fn advance(
         &mut self,
         peer: SocketAddr,
@@ -268,7 +273,7 @@ impl Transfers {
 }
 
 impl Transfer {
-    /// How a transfer that the client stopped is recorded.
+    /// Returns the outcome to record for a transfer that the client stopped.
     fn aborted(&self, code: u16, message: String) -> Outcome {
         let untouched = self.running.as_ref().is_some_and(|(session, _)| session.acked() == 0);
         if untouched && self.options.tsize.is_some() {

@@ -1,5 +1,5 @@
-//! Files of other servers through the box: a real origin that is slow, breaks off and lies, real
-//! clients at the boot port.
+//! Serves files of other servers through the box: a real origin that is slow, breaks off and sends
+//! wrong data, and real clients at the boot port.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -24,11 +24,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 const SIZE: usize = 1 << 20;
-/// What the origin has sent when it pauses.
+/// Bytes that the origin has sent when it pauses.
 const PAUSE: usize = 300 << 10;
 const CHUNK: usize = 10_000;
 
-/// Every place has its own content.
+/// Content that differs at every offset.
 static FILE: LazyLock<Vec<u8>> =
     LazyLock::new(|| (0..SIZE as u32 / 4).flat_map(u32::to_be_bytes).collect());
 
@@ -40,18 +40,18 @@ fn right() -> Option<Checksum> {
     Some(Checksum::Sha256(Digest::of(file())))
 }
 
-/// A file server; it sends as much as it is let, and breaks off where it is told to.
+/// File server that sends up to a limit, and breaks off at a given offset.
 struct Origin {
     address: SocketAddr,
     seen: Arc<Seen>,
 }
 
 struct Seen {
-    /// Where each request wanted to begin.
+    /// First byte of each request.
     firsts: Mutex<Vec<usize>>,
-    /// Up to here it sends.
+    /// Offset up to which the origin sends.
     let_through: watch::Sender<usize>,
-    /// At this offset its first answer breaks off.
+    /// Offset at which the first response breaks off.
     breaks_at: Option<usize>,
 }
 
@@ -111,7 +111,7 @@ async fn send(State(seen): State<Arc<Seen>>, headers: HeaderMap) -> Response {
     (status, headers, Body::from_stream(body)).into_response()
 }
 
-/// Clients that may read the file: all of one address.
+/// Clients that may read the file: those with this address.
 struct Only(IpAddr);
 
 impl Readers for Only {
@@ -120,17 +120,17 @@ impl Readers for Only {
     }
 }
 
-/// Leads to the query of the URL.
+/// Redirects to the URL in the query.
 async fn redirect(axum::extract::RawQuery(query): axum::extract::RawQuery) -> Response {
     (StatusCode::FOUND, [(header::LOCATION, query.unwrap_or_default())]).into_response()
 }
 
-/// The boot port, with a cache in `folder` that offers one file.
+/// Starts the boot port, with a cache in `folder` that offers one file.
 async fn start_box(folder: &Path, wanted: &Wanted) -> (SocketAddr, Cache) {
     start_box_for(folder, wanted, [127, 0, 0, 1].into()).await
 }
 
-/// The same for a machine with this address.
+/// Starts the boot port for a machine with this address.
 async fn start_box_for(folder: &Path, wanted: &Wanted, reader: IpAddr) -> (SocketAddr, Cache) {
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder, origin).unwrap();
@@ -147,7 +147,7 @@ async fn start_box_for(folder: &Path, wanted: &Wanted, reader: IpAddr) -> (Socke
     (address, cache)
 }
 
-/// A request whose answer is read bit by bit.
+/// Client that reads its response in small steps.
 struct Client {
     stream: TcpStream,
     head: String,
@@ -179,7 +179,7 @@ impl Client {
         &self.head[9..12]
     }
 
-    /// Reads until so much of the body is here.
+    /// Reads until `length` bytes of the body have arrived.
     async fn has(&mut self, length: usize) {
         let reading = async {
             while self.body.len() < length {
@@ -189,7 +189,7 @@ impl Client {
         tokio::time::timeout(PATIENCE, reading).await.expect("the body comes in time");
     }
 
-    /// Reads to the end of the connection, however that comes.
+    /// Reads to the end of the connection, also when it is cut off.
     async fn rest(mut self) -> Vec<u8> {
         let reading = self.stream.read_to_end(&mut self.body);
         let _ = tokio::time::timeout(PATIENCE, reading).await.expect("the answer ends in time");
@@ -229,7 +229,7 @@ async fn two_machines_share_a_download_and_read_it_as_it_arrives() {
     let firsts = origin.firsts();
     assert!(firsts.len() == 2 && firsts[1] >= reached, "read once, in two parts: {firsts:?}");
 
-    // A whole file is one like any other.
+    // A complete file is served like any other file.
     let again = Client::ask(address, "GET", &wanted.path(), "range: bytes=-10\r\n").await;
     assert!(again.status() == "206" && again.head.contains(&tag), "{}", again.head);
     assert_eq!(again.rest().await, file()[SIZE - 10..]);
@@ -302,7 +302,7 @@ async fn a_restart_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let origin = Origin::start(PAUSE, None).await;
     let wanted = origin.wanted("debian.raw", None);
-    // A box of its own, which dies with all it does.
+    // A box in its own runtime, which ends with all its tasks.
     let first = tokio::runtime::Runtime::new().unwrap();
     let (path, asked) = (folder.path().to_owned(), wanted.clone());
     let running = first.spawn(async move {

@@ -1,7 +1,7 @@
-//! The scripts, run by the iPXE of 2019 that Debian's QEMU carries as its network card's ROM.
+//! Runs the scripts with the iPXE of 2019 that Debian's QEMU has as the ROM of its NIC.
 //!
-//! QEMU's user network hands the ROM a script's address on loopback; what the machine did then is
-//! seen in what it fetched, and in what its disk's boot sector wrote to the serial port.
+//! QEMU's user network passes a script's address on loopback to the ROM. The tests check the
+//! machine's fetches, and the text that its disk's boot sector wrote to the serial port.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 const QEMU: &str = "/usr/bin/qemu-system-x86_64";
 const MAC: &str = "52:54:00:77:00:01";
-/// Longest wait for an emulated machine: the ROM's own waits are some ten seconds of it.
+/// Longest wait for an emulated machine; the ROM's own delays are about ten seconds of it.
 const BOOT: Duration = Duration::from_secs(480);
 const KERNEL: &str = "/agent/vmlinuz-x86_64";
 const INITRD: &str = "/agent/initramfs-x86_64";
@@ -30,7 +30,7 @@ struct One(Boot);
 impl Plans for One {
     fn by_mac(&self, mac: MacAddr) -> Option<Plan> {
         let (hardware, boot) = ("default/nuc-1".to_owned(), self.0.clone());
-        // QEMU's own network is the host's loopback.
+        // Requests from QEMU's user network come from the host's loopback address.
         let addresses = vec![[127, 0, 0, 1].into()];
         (mac.to_string() == MAC).then_some(Plan { mac, hardware, addresses, boot })
     }
@@ -39,7 +39,7 @@ impl Plans for One {
     }
 }
 
-/// Called with all that was fetched, before the machine fetches more.
+/// Callback that runs with all fetches so far, before the machine fetches more.
 type Then = Box<dyn Fn(&[(String, u16)]) + Send + Sync>;
 
 #[derive(Default)]
@@ -62,7 +62,7 @@ impl Observer for Heard {
     }
 }
 
-/// A server, a machine with a disk, and what is known about both.
+/// Server and machine with a disk, and the records of both.
 struct Rack {
     folder: TempDir,
     heard: Arc<Heard>,
@@ -81,8 +81,8 @@ impl Drop for Rack {
     }
 }
 
-/// Machine code that writes `ONDISK` to the first serial port and stops; `wide` for 64-bit mode,
-/// where the load of a 16-bit register carries a prefix.
+/// Machine code that writes `ONDISK` to the first serial port and stops. `wide` is for 64-bit mode,
+/// where the load of a 16-bit register has a prefix.
 fn says_disk(wide: bool) -> Vec<u8> {
     let mut code = if wide { vec![0x66] } else { Vec::new() };
     code.extend([0xba, 0xf8, 0x03]);
@@ -93,7 +93,7 @@ fn says_disk(wide: bool) -> Vec<u8> {
     code
 }
 
-/// A disk whose boot sector says so.
+/// Disk whose boot sector writes `ONDISK`.
 fn disk() -> Vec<u8> {
     let mut sector = says_disk(false);
     sector.resize(510, 0);
@@ -102,7 +102,7 @@ fn disk() -> Vec<u8> {
     sector
 }
 
-/// An EFI application that says so: the least that the PE32+ format asks for.
+/// EFI application that writes `ONDISK`: the minimum that the PE32+ format requires.
 fn application() -> Vec<u8> {
     let mut file = b"MZ".to_vec();
     file.resize(0x3c, 0);
@@ -137,7 +137,7 @@ async fn rack(firmware: Firmware, boot: impl FnOnce(SocketAddr) -> Boot) -> Rack
     std::fs::write(folder.path().join("disk"), disk()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    // How the machine sees the host in QEMU's user network.
+    // Address of the host in QEMU's user network.
     let base = SocketAddr::from(([10, 0, 2, 2], port));
     let heard = Arc::new(Heard::default());
     let services = Services {
@@ -156,19 +156,19 @@ async fn rack(firmware: Firmware, boot: impl FnOnce(SocketAddr) -> Boot) -> Rack
     Rack { folder, heard, shutdown, agent_url, _machine: machine }
 }
 
-/// How the machine comes to iPXE.
+/// Firmware of the machine, and the way iPXE starts.
 #[derive(Clone, Copy)]
 enum Firmware {
-    /// SeaBIOS, and iPXE in the card's ROM; then the disk.
+    /// SeaBIOS, with iPXE in the NIC's ROM; then the disk.
     Bios,
-    /// OVMF, and iPXE as a disk's boot loader; then another disk.
+    /// OVMF, with iPXE as a disk's boot loader; then another disk.
     Uefi,
 }
 
 fn machine(folder: &Path, script: &str, firmware: Firmware) -> Child {
     let serial = format!("file:{}", folder.join("serial").display());
     assert!(Path::new(QEMU).exists(), "needs Debian's qemu-system-x86 and ipxe-qemu");
-    // The machine ends with this test, also when the test is killed.
+    // QEMU ends with this test, also when the test is killed.
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", QEMU]);
     command.args(["-machine", "q35,accel=tcg", "-display", "none", "-nodefaults"]);
@@ -240,17 +240,18 @@ fn count(heard: &[(String, u16)], path: &str, status: u16) -> usize {
 async fn a_machine_without_a_workflow_boots_its_disk() {
     let rack = rack(Firmware::Bios, |_| Boot::LocalDisk).await;
     rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
-    // A repeated request is excluded: the script is here, and its end is the disk.
+    // No repeated request: the script is here, and it ends with the disk.
     assert_eq!(rack.heard(), [("local-disk".to_owned(), 200)]);
 }
 
 #[tokio::test]
 async fn the_agent_starts_after_failed_downloads() {
     let rack = rack(Firmware::Bios, agent).await;
-    // iPXE boots a script as it boots a kernel; this one tells that it runs.
+    // iPXE boots a script as it boots a kernel; this script reports that it runs.
     let stand_in = format!("#!ipxe\nimgfetch {}/booted || exit 1\n", rack.agent_url);
     let folder = rack.folder.path().join("agent");
-    // By the server's own hand, so that no attempt comes between the second and the files.
+    // The server's callback writes the files, so that no retry comes between the second one and the
+    // files.
     *rack.heard.then.lock().unwrap() = Some(Box::new(move |fetched| {
         if count(fetched, KERNEL, 404) == 2 && count(fetched, KERNEL, 200) == 0 {
             std::fs::write(folder.join("booted"), "").unwrap();
@@ -270,11 +271,11 @@ async fn a_machine_that_cannot_be_served_boots_its_disk() {
     let rack = rack(Firmware::Bios, agent).await;
     rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
     let heard = rack.heard();
-    // The script's own number of attempts: no request of iPXE's is repeated but by the script.
+    // The number of attempts is the script's: only the script repeats requests, not iPXE.
     assert_eq!(count(&heard, KERNEL, 404), 5, "{heard:?}");
 }
 
-/// UEFI offers no way on to the disk but to fail: the firmware then tries its next device.
+/// UEFI offers no way to the disk except an error: the firmware then tries its next device.
 #[tokio::test]
 async fn uefi_goes_on_to_its_next_device() {
     let rack = rack(Firmware::Uefi, |_| Boot::LocalDisk).await;

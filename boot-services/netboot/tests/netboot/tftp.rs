@@ -1,4 +1,5 @@
-//! The server on a real socket, asked by real clients: atftp (windows), curl, and by hand.
+//! Tests the server on a real socket with real clients: atftp (windows), curl, and handwritten
+//! packets.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -52,7 +53,7 @@ impl Drop for Server {
     }
 }
 
-/// A megabyte and a bit in which every place has its own content.
+/// Somewhat more than one megabyte in which every offset has different content.
 fn loader() -> Vec<u8> {
     (0..300_001_u32).flat_map(u32::to_be_bytes).collect()
 }
@@ -77,7 +78,7 @@ async fn server() -> Server {
     Server { address, heard, shutdown, folder }
 }
 
-/// Runs a program of Debian's and says which package it is from when it is missing.
+/// Runs a program of Debian's. If it is missing, the panic names its package.
 async fn client(program: &'static str, package: &str, args: Vec<String>) -> std::process::Output {
     let result =
         tokio::task::spawn_blocking(move || Command::new(program).args(args).output()).await;
@@ -173,7 +174,7 @@ async fn curl_gets_a_file_and_is_told_what_is_missing() {
     assert!(get("snponly.efi").await.status.success());
     assert!(std::fs::read(&local).unwrap() == loader());
     for name in ["none.efi", "netboot-not-allowed", "..%2fetc"] {
-        // curl's 68: TFTP, file not found.
+        // Exit code 68 of curl: TFTP, file not found.
         assert_eq!(get(name).await.status.code(), Some(68), "{name}");
     }
     assert!(get("autoexec.ipxe").await.status.success());
@@ -200,9 +201,10 @@ async fn a_rack_gets_the_same_file_at_once() {
     }
 }
 
-/// Set in the namespaces.
+/// Set in the process inside the namespaces.
 const INSIDE: &str = "TINBOX_TFTP_INSIDE";
-/// A wire to a machine. The names of namespaces are this namespace's own: they end with it.
+/// Creates a veth link to a machine. The names of network namespaces are local: they end with this
+/// namespace.
 const NAMESPACE: &str = r#"
 set -e
 mkdir -p /run/netns
@@ -223,8 +225,8 @@ fn sh(line: &str) {
     assert!(status.success(), "{line}");
 }
 
-/// Windows that the kernel cuts arrive whole over a device that finishes no checksums, and over one
-/// whose packets are too small for a block: there the kernel refuses to cut.
+/// Windows that the kernel splits arrive completely over a device without checksum offload. They
+/// also arrive over one whose packets are too small for a block: there the kernel refuses to split.
 #[test]
 fn a_window_arrives_over_devices_of_little_skill() {
     if std::env::var_os(INSIDE).is_some() {
@@ -263,14 +265,14 @@ async fn windows_arrive() {
     }
 }
 
-/// A file that is replaced while it is fetched arrives as it was.
+/// A file that is replaced during a transfer arrives in the old version.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_keeps_the_file_it_began_with() {
     let server = server().await;
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     socket.connect(server.address).await.unwrap();
     let mut packet = [0; 2000];
-    // A block that was not acknowledged in time comes again.
+    // A block that is not acknowledged in time is sent again.
     let mut receive = async |block: u8| loop {
         let received = tokio::time::timeout(PATIENCE, socket.recv(&mut packet));
         let length = received.await.expect("an answer in time").unwrap();

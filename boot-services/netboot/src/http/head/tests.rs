@@ -1,4 +1,4 @@
-//! Heads as boot ROMs send them, and as nobody should.
+//! Tests heads as boot ROMs send them, and invalid heads.
 
 use super::{Head, MAX_HEAD, Parsed, parse};
 use proptest::prelude::{any, proptest};

@@ -1,4 +1,4 @@
-//! Clients that take more than their share.
+//! Tests clients that exceed their limits.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn listening(server: &Server, face: Face) -> SocketAddr {
     address
 }
 
-/// A connection of a machine, which asks for nothing.
+/// Opens a connection of a machine that sends no request.
 async fn silent(machine: u8, to: SocketAddr) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind((Ipv4Addr::new(127, 0, 0, machine), 0).into()).unwrap();
@@ -42,10 +42,10 @@ async fn machines_with_many_connections_keep_no_other_out() {
     for machine in [2, 2, 2, 3, 3, 3] {
         held.push(silent(machine, to).await);
     }
-    // One more of a machine that has three ends its oldest.
+    // A further connection of a machine that has three ends its oldest one.
     held.push(silent(2, to).await);
     ended(&mut held[0]).await;
-    // A newcomer is served, and ends the oldest of a machine with most.
+    // A new machine is served; its connection ends the oldest one of a machine with most.
     let answer = ask(to, "GET", "/agent/vmlinuz-x86_64", "").await;
     assert_eq!((answer.status, &answer.body[..]), (200, &b"kernel"[..]));
     ended(&mut held[3]).await;
@@ -62,7 +62,7 @@ async fn a_stranger_cannot_have_much_held_or_for_long() {
         let mut stream = TcpStream::connect(to).await.unwrap();
         let head = format!("POST /x HTTP/1.1\r\nhost: box\r\ncontent-length: {length}\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();
-        // The server may have enough of it before it has all.
+        // The server may close the connection before it has received the whole body.
         let _ = stream.write_all(&vec![0; sent]).await;
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_client_that_does_not_show_that_it_is_known_is_let_go() {
     asks(&mut known, "/good").await;
     let (mut silent_one, mut unknown) = (silent(3, to).await, silent(3, to).await);
     asks(&mut unknown, "/bad").await;
-    // Both began later than the one that is known.
+    // Both connections began later than the one with a proof.
     ended(&mut silent_one).await;
     ended(&mut unknown).await;
     asks(&mut known, "/bad").await;

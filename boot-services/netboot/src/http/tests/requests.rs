@@ -1,5 +1,5 @@
-//! What clients do with a connection: several requests at once, bodies where none belong, TLS,
-//! hundreds that read slowly.
+//! Tests request patterns: several requests at once, unexpected bodies, TLS, hundreds of slow
+//! clients.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Answer, Server, ask, numbers, server};
 use crate::http::{Downloads, Face, files_router, serve, serve_tls};
 use crate::{Files, Services};
 
-/// A listener more, of a kind of its own; stops with the server.
+/// Starts a further listener with other settings; it stops with the server.
 async fn beside(server: &Server, face: impl Into<Face> + Send + 'static) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -20,7 +20,7 @@ async fn beside(server: &Server, face: impl Into<Face> + Send + 'static) -> std:
     address
 }
 
-/// The next answer of a connection that is kept; `body`: whether one follows.
+/// Reads the next response of a kept connection; `body`: true if a body follows.
 async fn answer(stream: &mut (impl AsyncRead + Unpin), body: bool) -> Answer {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
@@ -78,7 +78,7 @@ async fn holes_are_told_to_who_asks() {
     let ask = |fields| server.ask("GET", "/images/sparse.raw", fields);
     assert_eq!(told(ask("tinbox-holes: ?1\r\n").await).as_deref(), Some("0-8388607"));
     assert_eq!(told(ask("").await), None);
-    // Of a part they are of no use.
+    // Holes are not reported for a range.
     assert_eq!(told(ask("tinbox-holes: ?1\r\nrange: bytes=0-9\r\n").await), None);
 }
 
@@ -92,13 +92,13 @@ async fn several_requests_at_once_are_answered_in_their_order() {
         "HEAD /images/debian/12.raw",
         "GET /images/none",
         "GET /images/debian/12.raw",
-        // From here the connection is the router's.
+        // The router handles the connection from this request on.
         "GET /healthz",
         "GET /agent/vmlinuz-x86_64",
     ] {
         requests.extend(format!("{line} HTTP/1.1\r\nhost: box\r\n\r\n").into_bytes());
     }
-    // A byte at a time at first, as over a very bad wire, then all the rest.
+    // The first bytes arrive one at a time, as over a very slow link, then all the rest.
     let (slowly, rest) = requests.split_at(60);
     for byte in slowly {
         stream.write_all(&[*byte]).await.unwrap();
@@ -138,10 +138,11 @@ async fn a_body_is_never_taken_for_a_request() {
     assert!([200, 400].contains(&answer.status), "{}", answer.head);
 }
 
-/// Set in the process that holds nothing but one test.
+/// Set in the process that runs only this test.
 const ALONE: &str = "TINBOX_NETBOOT_ALONE";
 
-/// Memory is the process's, which other tests may share: the test runs in a process of its own.
+/// Memory is measured for the process, which other tests may share. So the test runs in its own
+/// process.
 #[test]
 fn hundreds_of_slow_clients_take_neither_memory_nor_anybodys_turn() {
     const NAME: &str = concat!(
@@ -182,7 +183,7 @@ async fn hundreds_of_slow_clients() {
     assert!(grown < 32 << 20, "{CLIENTS} slow clients took {grown} bytes");
 }
 
-/// Bytes of this process in memory.
+/// Returns the bytes of this process in memory.
 fn resident() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
@@ -262,7 +263,7 @@ async fn the_same_is_served_over_tls() {
     assert_eq!(answer(&mut stream, false).await.status, 200);
     stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: box\r\n\r\n").await.unwrap();
     assert_eq!(answer(&mut stream, true).await.body, b"ok\n");
-    // Who says nothing of TLS is not served.
+    // A client without TLS is not served.
     let mut plain = TcpStream::connect(address).await.unwrap();
     plain.write_all(b"GET /healthz HTTP/1.1\r\nhost: box\r\n\r\n").await.unwrap();
     let mut nothing = Vec::new();

@@ -1,17 +1,17 @@
-//! Packets as boot ROMs send them, and as nobody should.
+//! Tests packets as boot ROMs send them, and invalid packets.
 
 use super::{Code, Malformed, Options, Packet, Request, data_head, error};
 use proptest::prelude::{ProptestConfig, any, proptest};
 
 #[test]
 fn reads_the_requests_that_roms_send() {
-    // EDK2's first request of a file, as recorded on a wire.
+    // EDK2's first request for a file, recorded on a network.
     let edk2 = b"\0\x01snponly.efi\0octet\0tsize\x000\0blksize\x001468\0windowsize\x004\0";
     let options =
         Options { blksize: Some(1468), tsize: Some(0), windowsize: Some(4), ..Options::default() };
     let request = Request { file: "snponly.efi", octet: true, options };
     assert_eq!(Packet::parse(edk2), Ok(Packet::Read(request)));
-    // iPXE.
+    // Request of iPXE's undionly build, with a leading slash.
     let ipxe = b"\0\x01/undionly.kpxe\0octet\0blksize\x001432\0tsize\x000\0";
     let Ok(Packet::Read(request)) = Packet::parse(ipxe) else { panic!("not read") };
     assert_eq!((request.options.blksize, request.options.tsize), (Some(1432), Some(0)));

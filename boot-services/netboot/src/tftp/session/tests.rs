@@ -1,4 +1,4 @@
-//! A scripted client on a lossy wire with a clock of its own.
+//! Runs sessions against a scripted client, over a lossy network and with a simulated clock.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use proptest::prelude::{ProptestConfig, any, proptest};
 use super::{GIVE_UP, MAX_WAIT, Session, Step, low_bits};
 use crate::tftp::packet::Options;
 
-/// What the wire does to packets, from a seed.
+/// Network that loses, duplicates and delays packets, from a seed.
 struct Wire {
     seed: u64,
     loss: u64,
@@ -23,7 +23,7 @@ impl Wire {
         (self.seed >> 33) % 100
     }
 
-    /// When the copies of a packet that is sent now arrive.
+    /// Returns the arrival times of all copies of a packet that is sent now.
     fn arrivals(&mut self) -> Vec<Duration> {
         let copies = 1 + usize::from(self.dice() < self.duplicate);
         let mut arrivals = Vec::new();
@@ -44,7 +44,7 @@ enum Flying {
     Ack(u16),
 }
 
-/// A client as RFC 7440 section 4 has it: acknowledges at the window's end and at a gap.
+/// Client of RFC 7440 section 4: acknowledges at the window's end and at a gap.
 struct Client {
     window: u64,
     last: u64,
@@ -67,9 +67,9 @@ impl Client {
                     low_bits(block)
                 })
             }
-            // The window's last block again: the acknowledgement was lost.
+            // The window's last block again: the acknowledgment was lost.
             Flying::Data(block) if block == self.received => Some(low_bits(block)),
-            // Something else than the next block: say once what is missing.
+            // Another block than the expected one: report the gap once.
             Flying::Data(_) if !self.gap_said => {
                 self.gap_said = true;
                 self.in_window = 0;
@@ -86,8 +86,8 @@ struct Run {
     done: bool,
 }
 
-/// One transfer from request to end. Every block a client takes is the next one, so a finished run
-/// is a whole file.
+/// Runs one transfer from request to end. A client accepts only the next block, so a finished run
+/// is a complete file.
 fn run(options: Options, size: u64, mut wire: Wire) -> Run {
     let start = Instant::now();
     let (mut session, first) = Session::start(options, size, start);
@@ -153,7 +153,7 @@ fn a_clean_wire_carries_each_block_once() {
         (Options::default(), 512),
         (options(1468, 4), 174_080),
         (options(1468, 64), 10_000_000),
-        // More blocks than a block number holds: 65536 follows 65535 as 0.
+        // More blocks than a block number can count: 65536 follows 65535 as 0.
         (options(8, 64), 8 * 140_000),
         (options(8, 1), 8 * 70_000),
     ] {
@@ -174,7 +174,7 @@ fn options_are_granted_within_limits() {
     let granted =
         Options { blksize: Some(1468), tsize: Some(77), timeout: Some(3), windowsize: Some(64) };
     assert_eq!(session.granted(), granted);
-    // Nothing asked, nothing negotiated: the first block at once, in RFC 1350's size.
+    // No options, no negotiation: the first block is sent at once, with RFC 1350's block size.
     let (session, step) = Session::start(Options::default(), 77, Instant::now());
     assert_eq!((step, session.blksize()), (Step::Blocks(1..=1), 512));
 }
@@ -199,13 +199,13 @@ fn a_gap_brings_the_rest_of_the_window_out_again_and_only_once() {
     assert_eq!(session.ack(0, now + ms(2)), Step::Blocks(1..=4));
     // Block 3 was lost.
     assert_eq!(session.ack(2, now + ms(4)), Step::Blocks(3..=6));
-    // The same news again, too early to speak of the new flight.
+    // The same acknowledgment again, too early to concern the new window.
     assert_eq!(session.ack(2, now + ms(4)), Step::Wait);
-    // Block 3 lost once more.
+    // Block 3 was lost again.
     assert_eq!(session.ack(2, now + ms(6)), Step::Blocks(3..=6));
     assert_eq!(session.ack(2, now + ms(8)), Step::Wait);
     assert_eq!(session.ack(6, now + ms(9)), Step::Blocks(7..=10));
-    // An acknowledgement from long ago.
+    // An old acknowledgment is ignored.
     assert_eq!(session.ack(4, now + ms(9)), Step::Wait);
 }
 
