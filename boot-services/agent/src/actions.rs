@@ -1,6 +1,6 @@
-//! What is built in. An action is told by its image's repository name, whatever the registry and
-//! tag: `quay.io/tinkerbell/actions/image2disk:latest` is `image2disk`. Any other image is a
-//! container's ([`crate::container`]).
+//! Built-in actions. The repository name of an action's image selects the action, regardless of
+//! registry and tag: `quay.io/tinkerbell/actions/image2disk:latest` is `image2disk`. Any other
+//! image runs as a container ([`crate::container`]).
 
 mod archive2disk;
 mod cexec;
@@ -32,87 +32,89 @@ use crate::container::Container;
 use environment::Environment;
 pub use image2disk::parse_sha256;
 
-/// The names of all built-in actions, as an operator reads them in a refusal.
+/// Names of all built-in actions, for the error message about an unknown action.
 const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, \
     disk-wipe, storage, rootio, growpart, grub2disk, syslinux, slurp, kexec, reboot, and \
     waitdaemon for one of them";
-/// Runs another action once its own success is reported: there it is an image of containers, here
-/// every action that leaves waits for that.
+/// Runs another action once its own success is reported. Upstream this is a container image; here
+/// every action that leaves the OS waits for that.
 const WAITDAEMON: &str = "waitdaemon";
-/// Tinkerbell's first installer, by the name that old templates have for it. The box fills in what
-/// it read in the metadata of its machine.
+/// First installer of Tinkerbell, by its name in old templates. The box fills in the settings from
+/// the metadata of its machine.
 const OSIE_INSTALLER: &str = "osie-installer";
 
-/// An action with everything it needs, checked before anything is touched.
+/// Action with all of its settings, validated before anything is changed.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Write an image to a disk.
+    /// Writes an image to a disk.
     Image2Disk(Image),
-    /// The same, and its last partition grown to the disk's end.
+    /// Writes an image to a disk, and grows its last partition to the end of the disk.
     ImageGrown(Image, Grow),
-    /// Grow a disk's last partition.
+    /// Grows the last partition of a disk.
     Grow(Grow),
-    /// Write a file to a partition.
+    /// Writes a file to a partition.
     WriteFile(writefile::WriteFile),
-    /// Unpack an archive to a partition.
+    /// Unpacks an archive to a partition.
     Archive2Disk(archive2disk::Archive2Disk),
-    /// Run programs of a partition.
+    /// Runs programs of a partition.
     Cexec(cexec::Cexec),
-    /// Erase a disk.
+    /// Erases a whole disk.
     DiskWipe(disk_wipe::DiskWipe),
-    /// Make partitions, arrays, volumes and file systems.
+    /// Creates partitions, arrays, volumes and file systems.
     Rootio(rootio::Rootio),
-    /// Install GRUB.
+    /// Installs GRUB as boot loader.
     Grub2Disk(grub2disk::Grub2Disk),
-    /// Install syslinux.
+    /// Installs syslinux as boot loader.
     Syslinux(syslinux::Syslinux),
-    /// Upload a disk.
+    /// Uploads the content of a disk.
     Slurp(slurp::Slurp),
-    /// Start a kernel from a partition.
+    /// Starts a kernel from a partition.
     Kexec(kexec::Kexec),
-    /// Run a container's image.
+    /// Runs a container image.
     Container(Container),
-    /// Restart the machine.
+    /// Restarts the machine through the firmware.
     Reboot,
 }
 
-/// How an action ended well.
+/// Result of a successful action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// Done; what to tell the operator.
+    /// The action is complete; the text is for the operator.
     Done(String),
-    /// Done but for leaving, which waits until the box has acknowledged the report.
+    /// The action is complete except for leaving the OS, which waits until the box has acknowledged
+    /// the report.
     Leave(Leave),
 }
 
-/// A way out of the agent's OS.
+/// Way of leaving the agent's OS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
     /// Restart through the firmware.
     Reboot,
-    /// Jump into the loaded kernel.
+    /// Start of the loaded kernel by kexec.
     Kexec,
 }
 
-/// What the surroundings allow.
+/// Limits that the environment sets for actions.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// What DEST_DISK may be.
+    /// Kinds of files that DEST_DISK may name.
     pub accept: Accept,
-    /// How long image2disk waits for its server.
+    /// Time that image2disk waits for its server.
     pub patience: Patience,
-    /// `host:port` of the registry for images that are not built in; without one they are refused.
+    /// `host:port` of the registry for images that are not built in. Without a registry, such
+    /// images are refused.
     pub registry: Option<Arc<str>>,
 }
 
 impl Limits {
-    /// In a real machine that has no registry.
+    /// Limits for a real machine without a registry.
     pub const MACHINE: Self =
         Self { accept: Accept::BlockDevices, patience: Patience::DEFAULT, registry: None };
 }
 
 impl Action {
-    /// Understand an assignment.
+    /// Parses an assignment.
     ///
     /// # Errors
     /// [`Error::UnknownAction`], [`Error::MissingSetting`], [`Error::BadSetting`],
@@ -161,7 +163,7 @@ impl Action {
         }
     }
 
-    /// Do it. Dropping the future stops the work at its next step.
+    /// Runs the action. Dropping the future stops the work at its next step.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
         let said = match self {
             Self::Image2Disk(image) => image2disk::run(&image, meter).await?,
@@ -189,10 +191,10 @@ impl Action {
     }
 }
 
-/// Have the array or the volume that an action names be there: nothing else brings them up here.
+/// Assembles the array or activates the volume that an action names: nothing else in this OS does.
 ///
 /// # Errors
-/// When there is nothing to bring it up with.
+/// The array or volume cannot be brought up.
 pub async fn prepare(assignment: &Assignment, meter: &Meter) -> Result<(), imaging::Error> {
     let environment = Environment::new("", &assignment.environment);
     let names = ["DEST_DISK", "BLOCK_DEVICE", "GRUB_DISK", "SOURCE_DISK"];
@@ -203,7 +205,7 @@ pub async fn prepare(assignment: &Assignment, meter: &Meter) -> Result<(), imagi
     }
 }
 
-/// The last path component of an OCI reference, without tag and digest.
+/// Returns the last path component of an OCI reference, without tag and digest.
 fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let name = name.rsplit('/').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Log lines as a person at a serial console reads them.
+//! Log lines for a person at a serial console.
 
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -7,12 +7,12 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Writes `tinbox-agent: message key=value` to standard error, one write a line. No spans, no
-/// filter but the level: the agent's binary must stay small.
+/// Writes `tinbox-agent: message key=value` to standard error, with one write for each line. Spans
+/// are not supported, and the level is the only filter, because the agent's binary must stay small.
 pub struct Console;
 
 impl Console {
-    /// Make it the process's log. A second call changes nothing.
+    /// Installs this log for the process. A second call changes nothing.
     pub fn install() {
         let _ = tracing::subscriber::set_global_default(Self);
     }

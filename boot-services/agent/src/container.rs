@@ -1,5 +1,5 @@
-//! Actions that are not built in: images of containers, fetched through the box's registry into
-//! memory and run as upstream's agent runs them with Docker.
+//! Actions that are not built in: container images, fetched through the box's registry into memory
+//! and run as upstream's agent runs them with Docker.
 //!
 //! ```text
 //! reference → manifest → config, layers     fetched from the box, checked by digest   pull
@@ -8,8 +8,8 @@
 //! the program, first of its PID namespace   all capabilities, the host's network      run
 //! ```
 //!
-//! Unlike there, the network is the host's whether or not the action asks for that, and nothing
-//! stays: image and processes are gone when the action ends, however it ends.
+//! Differences from upstream: the network is always the host's, whether or not the action requests
+//! that. Nothing stays: image and processes are removed when the action ends, for any reason.
 
 mod config;
 mod furnish;
@@ -37,34 +37,34 @@ pub use reference::Reference;
 pub use user::Account;
 pub use volume::Volume;
 
-/// Folders that one action may bring in.
+/// Maximum volumes of one action.
 const VOLUMES: usize = 64;
-/// How long the last words of a program are waited for when something that it left behind has its
-/// pipes too.
+/// Time to wait for the last output of a program when a process that it left behind also holds its
+/// pipes.
 const REST: Duration = Duration::from_millis(500);
-/// Where the box's registry is, beside its workflow service.
+/// Port of the box's registry, on the host of its workflow service.
 const REGISTRY_PORT: u16 = 7080;
-/// A file by which programs ask Tinkerbell's OS to restart the machine, and its folder.
+/// File with which programs request a restart from Tinkerbell's OS, and its folder.
 const REBOOT: &str = "/worker/reboot";
 const REBOOT_FOLDER: &str = "/worker";
 
-/// An image to be run.
+/// Container image to run.
 #[derive(Clone)]
 pub struct Container {
-    /// As the action says it.
+    /// Image name as the action has it.
     said: String,
     image: Reference,
     command: Vec<String>,
     environment: Vec<(String, String)>,
     volumes: Vec<Volume>,
-    /// Whether its processes see only each other.
+    /// True if its processes see only each other (a PID namespace of their own).
     own_processes: bool,
     /// `host:port` of the box's registry.
     registry: Arc<str>,
     patience: Patience,
 }
 
-/// Leaves out the command and the environment, which may hold secrets.
+/// Omits the command and the environment, which may contain secrets.
 impl fmt::Debug for Container {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Container")
@@ -75,14 +75,14 @@ impl fmt::Debug for Container {
     }
 }
 
-/// The registry of the box whose workflow service is at `authority`, `host:port`.
+/// Returns the registry of the box whose workflow service is at `authority`, `host:port`.
 pub fn registry_beside(authority: &str) -> Arc<str> {
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     format!("{host}:{REGISTRY_PORT}").into()
 }
 
 impl Container {
-    /// Understand an assignment of an image that is not built in.
+    /// Parses an assignment whose image is not built in.
     ///
     /// # Errors
     /// [`Error::Image`].
@@ -114,11 +114,11 @@ impl Container {
         Ok(Self { said, image, command, environment, volumes, own_processes, registry, patience })
     }
 
-    /// Fetch the image and run it to its end. Dropping the future ends its processes.
+    /// Fetches the image and runs it until it ends. Dropping the future ends its processes.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
         let told = self.volumes.iter().any(|it| it.source.as_deref() == Some(REBOOT_FOLDER));
         if told {
-            // One of an earlier action, which was not the wish of this one.
+            // A file of an earlier action is not a request of this one.
             let _ = std::fs::remove_file(REBOOT);
         }
         let message = self.to_its_end(meter).await?;

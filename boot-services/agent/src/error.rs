@@ -1,48 +1,48 @@
-//! What can go wrong, as the sentences an operator reads in the workflow's status.
+//! Errors of the agent, as sentences for the operator in the workflow's status.
 
 use std::io;
 
-/// A failed action or a failed step of coming up.
+/// Failure of an action, or of a step of the agent's start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The action's image is not one of ours.
+    /// The action's image is not built in, and there is no registry to fetch it from.
     #[error("no action is built in for image {image:?}; built in are {known}")]
     UnknownAction {
-        /// As the template says it.
+        /// Image name from the template.
         image: String,
-        /// The names that would do.
+        /// Names of the built-in actions.
         known: String,
     },
-    /// An image of a container that cannot be run.
+    /// The container image cannot be run.
     #[error("cannot run the image {image:?}: {reason}")]
     Image {
-        /// As the template says it.
+        /// Image name from the template.
         image: String,
-        /// Why not.
+        /// Reason, as a clause for the message.
         reason: String,
     },
-    /// A variable the action cannot do without.
+    /// A required variable of the action is missing or empty.
     #[error(
         "{action} needs {name} in its environment, and has {}; an action of another publisher may \
          have the same name and other settings",
         if given.is_empty() { "nothing" } else { given.as_str() }
     )]
     MissingSetting {
-        /// The action's name.
+        /// Name of the action.
         action: &'static str,
-        /// The variable.
+        /// Name of the missing variable.
         name: &'static str,
-        /// Names of the variables that it has.
+        /// Names of the variables that the action has.
         given: String,
     },
-    /// A variable whose value cannot be meant.
+    /// A variable of the action has an invalid value.
     #[error("{action} cannot use {name}: {reason}")]
     BadSetting {
-        /// The action's name.
+        /// Name of the action.
         action: &'static str,
-        /// The variable.
+        /// Name of the variable.
         name: &'static str,
-        /// What is wrong with it.
+        /// Reason why the value is invalid.
         reason: String,
     },
     /// Work on disks failed.
@@ -51,36 +51,37 @@ pub enum Error {
     /// A system call failed.
     #[error("cannot {doing}")]
     Io {
-        /// What was attempted, with what.
+        /// Attempted operation and its object, after "cannot".
         doing: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// The kernel command line lacks something.
+    /// A required argument of the kernel command line is missing or invalid.
     #[error("the kernel command line has no usable {name}: {reason}")]
     CommandLine {
-        /// The argument.
+        /// Name of the argument.
         name: &'static str,
-        /// What is wrong.
+        /// Reason why the argument is unusable.
         reason: String,
     },
-    /// The network did not come up.
+    /// The network could not be configured.
     #[error("the network does not come up")]
     Network(#[source] platform::Error),
-    /// The workflow service cannot be addressed.
+    /// The address or the certificate pin of the workflow service is unusable.
     #[error("cannot use the workflow service")]
     Service(#[source] agent_rpc::client::Error),
-    /// The action would take away a machine that somebody else runs.
+    /// The action would restart a machine that the agent does not own, because the agent is not
+    /// process 1.
     #[error("this agent is not the machine's first process and leaves it running")]
     Guest,
-    /// The action was told to stop.
+    /// The box or its owner stopped the action.
     #[error("the action was stopped")]
     Stopped,
 }
 
 impl Error {
-    /// For `map_err`: an [`Error::Io`] that says what was attempted.
+    /// For `map_err`: returns an [`Error::Io`] with the attempted operation.
     pub(crate) fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source: source.into() }

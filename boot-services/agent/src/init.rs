@@ -1,4 +1,4 @@
-//! Process 1: from a bare kernel to an agent with a network, in the order of this file.
+//! Process 1: brings up a bare kernel to an agent with a network, in the order of this file.
 
 mod cmdline;
 mod ipam;
@@ -21,15 +21,15 @@ use crate::runner::{Host, Runner};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 
-/// How long the reason of a failed start stands on the console before the machine restarts.
+/// Time that the reason of a failed start stays on the console before the machine restarts.
 const READ_THE_REASON: Duration = Duration::from_secs(30);
 
-/// Whether this process is the first.
+/// Returns true if this process is process 1.
 pub fn is_first_process() -> bool {
     std::process::id() == 1
 }
 
-/// Be process 1. Never returns: the kernel panics when process 1 ends.
+/// Runs as process 1. Never returns, because the kernel panics when process 1 ends.
 pub fn run() -> ! {
     let prepared = mounts::prepare();
     Console::install();
@@ -48,7 +48,7 @@ pub fn run() -> ! {
     }
 }
 
-/// Everything after the runtime; returns only what keeps the agent from starting.
+/// Runs everything that needs the runtime. Returns only an error that prevents the agent's start.
 async fn serve() -> Error {
     tokio::spawn(process::reap());
     match start().await {
@@ -61,7 +61,8 @@ async fn serve() -> Error {
     }
 }
 
-/// Say hello again once the switches have been heard; the work does not wait for them.
+/// Sends the hello again with the neighbors of the switches (LLDP). The work does not wait for
+/// them.
 async fn tell_of_neighbours(client: Client, mut hello: Hello) {
     let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbours).await else {
         return tracing::debug!("no switch said who it is");
@@ -97,7 +98,7 @@ async fn start() -> Result<Runner<Machine>, Error> {
     })
 }
 
-/// The machine this process is the first of.
+/// Machine on which this process is process 1.
 struct Machine;
 
 impl Host for Machine {

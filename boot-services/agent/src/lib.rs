@@ -1,11 +1,13 @@
-//! The agent: alone in a machine's memory, it asks the box what to do and does it to the disks.
+//! The agent runs alone in a machine's memory, requests actions from the box, and runs them on the
+//! disks.
 //!
-//! Never: touches a disk without an action that names it, writes an action's environment or its
-//! token to a log, leaves the machine (reboot, kexec) before the box has acknowledged the report.
+//! It must never: touch a disk without an action that names it, write an action's environment or
+//! its token to a log, or leave the machine (reboot, kexec) before the box has acknowledged the
+//! report.
 //!
-//! Enter at [`runner::Runner`] (the loop: greet, ask, do, report), [`actions::Action`] (what is
-//! built in) and [`container::Container`] (what is not). [`init`] makes a machine out of a bare
-//! kernel when the agent is process 1.
+//! Enter at [`runner::Runner`] (the loop: hello, request, run, report), [`actions::Action`]
+//! (built-in actions) and [`container::Container`] (container images). [`init`] sets up the machine
+//! from a bare kernel when the agent is process 1.
 
 pub mod actions;
 pub mod console;

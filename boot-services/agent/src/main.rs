@@ -86,7 +86,7 @@ impl Command {
     }
 }
 
-/// A box, and how it lets this agent in.
+/// Workflow service of a box, and the agent's credentials.
 struct Service {
     grpc: String,
     id: String,

@@ -1,4 +1,4 @@
-//! The loop: greet, ask, do, report. It never ends by itself.
+//! The agent's loop: hello, request, run, report. The loop never ends by itself.
 
 mod choosing;
 mod handler;
@@ -21,38 +21,40 @@ use tokio::time::Instant;
 use crate::actions::{Leave, Limits, Outcome};
 pub use host::{Acting, Guest, Host};
 
-/// The wait after the first question without an answer or an action; it doubles.
+/// Delay after the first request without an answer or an action; the delay doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// The longest wait between two questions: a machine starts on a new workflow this soon.
+/// Maximum delay between two requests, which is also the delay until a machine starts a new
+/// workflow.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// A question that took so long was held by the box: it is asked again at once.
+/// A request that took this long was held open by the box, so the next one follows at once.
 const HELD: Duration = Duration::from_secs(5);
-/// Runs one agent's actions.
+/// Runs the actions of one agent.
 pub struct Runner<H> {
-    /// Speaks for this agent.
+    /// Client of the workflow service, with this agent's id.
     pub client: Client,
-    /// The machine.
+    /// Machine on which the actions run.
     pub host: H,
-    /// What actions may do.
+    /// Limits for the actions.
     pub limits: Limits,
-    /// What the machine is, for the box's eyes.
+    /// Hardware facts in Tinkerbell's format, for the box.
     pub attributes: Attributes,
-    /// The same beyond Tinkerbell's words.
+    /// Hardware facts beyond Tinkerbell's format.
     pub inventory: Inventory,
-    /// The kernel's random boot id.
+    /// Random boot id of the kernel, which identifies this boot.
     pub boot_id: String,
 }
 
-/// Whether the server knows this boot of this machine.
+/// State of the hello for this boot.
 #[derive(PartialEq, Eq)]
 enum Greeting {
     Due,
     Made,
-    /// A stock Tinkerbell server: it wants the attributes with every question instead.
+    /// The server is a stock Tinkerbell server, which expects the attributes with every request
+    /// instead.
     Unknown,
 }
 
-/// What became of a report.
+/// Result of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Receipt {
     Acknowledged,
@@ -60,7 +62,7 @@ enum Receipt {
 }
 
 impl<H: Host> Runner<H> {
-    /// Ask and do, for ever.
+    /// Requests and runs actions, forever.
     pub async fn run(&self) {
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let mut greeting = Greeting::Due;
@@ -74,8 +76,8 @@ impl<H: Host> Runner<H> {
             match self.client.next(attributes).await {
                 Ok(assignment) => {
                     last.clear();
-                    // A refused report means that the box and this agent disagree about what to
-                    // do: asking again at once would only repeat that.
+                    // After a refused report the box and the agent disagree about the action. An
+                    // immediate request would only repeat that.
                     if self.perform(assignment).await == Receipt::Acknowledged {
                         backoff.reset();
                         continue;
@@ -100,7 +102,7 @@ impl<H: Host> Runner<H> {
         }
     }
 
-    /// What this agent says first.
+    /// Returns the hello of this agent, the first message to the box.
     pub fn hello(&self) -> Hello {
         Hello {
             agent_id: self.client.agent_id().to_owned(),
@@ -119,7 +121,7 @@ impl<H: Host> Runner<H> {
         }
     }
 
-    /// Run one action; what became of its last report.
+    /// Runs one action. Returns the result of its last report.
     async fn perform(&self, assignment: Assignment) -> Receipt {
         let (name, image) = (&assignment.name, &assignment.image);
         let begun = Instant::now();
@@ -171,7 +173,7 @@ impl<H: Host> Runner<H> {
         ended
     }
 
-    /// Until it has ended, its time is over, or the box wants it no more.
+    /// Waits until the action has ended, its time is over, or the box stops it.
     async fn watch(&self, assignment: &Assignment, acting: Acting, meter: &Arc<Meter>) -> Ended {
         let mut telling = Aborting(tokio::spawn(telling::tell(
             self.client.clone(),
@@ -192,7 +194,7 @@ impl<H: Host> Runner<H> {
                 let message = format!("stopped after its limit of {} s", limit.as_secs());
                 return Ended::new(ActionState::Timeout, message);
             }
-            // An agent whose telling ended without a word goes on working.
+            // An agent whose progress task ended without a reason continues the action.
             Ok(Some(why)) = &mut telling.0 => {
                 meter.stop();
                 let ended = Ended::new(ActionState::Failed, format!("stopped: {why}"));
@@ -212,7 +214,7 @@ impl<H: Host> Runner<H> {
         }
     }
 
-    /// Report until the box has answered, however long it is away.
+    /// Sends a report until the box has answered, with no limit of time.
     async fn report(&self, report: &Report) -> Receipt {
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let mut unanswered = false;
@@ -224,8 +226,8 @@ impl<H: Host> Runner<H> {
             if error.is_permanent() {
                 let (state, reason) = (report.state, stdx::chain(&error));
                 tracing::warn!(%state, %reason, "the report was refused");
-                // An earlier attempt may have arrived and only its answer been lost; the box then
-                // has moved on from what is reported.
+                // An earlier attempt may have arrived, with only its answer lost. The box has then
+                // moved on from this report.
                 let arrived = unanswered && report.state != ActionState::Running;
                 return if arrived { Receipt::Acknowledged } else { Receipt::Refused };
             }
@@ -236,12 +238,12 @@ impl<H: Host> Runner<H> {
     }
 }
 
-/// How an action ended.
+/// End of an action.
 struct Ended {
     state: ActionState,
     message: String,
     leave: Option<Leave>,
-    /// The box did not stop it.
+    /// False if the box stopped the action.
     wanted: bool,
 }
 
@@ -251,7 +253,7 @@ impl Ended {
     }
 }
 
-/// A task that ends with its owner.
+/// Task that is aborted when its owner is dropped.
 struct Aborting<T>(JoinHandle<T>);
 
 impl<T> Drop for Aborting<T> {
@@ -260,14 +262,15 @@ impl<T> Drop for Aborting<T> {
     }
 }
 
-/// No limit is some hundred years, which tokio's clock can still add.
+/// Returns the time limit of an action. No limit is about a hundred years, which tokio's clock can
+/// still add.
 fn time_limit(seconds: i64) -> Duration {
     const NEVER: u64 = 3_000_000_000;
     let seconds = u64::try_from(seconds).unwrap_or(0);
     Duration::from_secs(if seconds == 0 { NEVER } else { seconds.min(NEVER) })
 }
 
-/// As Go prints durations, to the millisecond: `1m2.5s`, `340ms`.
+/// Formats a duration as Go does, in milliseconds: `1m2.5s`, `340ms`.
 fn go_duration(time: Duration) -> String {
     let millis = time.as_millis();
     if millis < 1000 {

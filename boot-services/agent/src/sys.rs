@@ -1,4 +1,4 @@
-//! The system calls that no safe wrapper offers. All of the crate's unsafe code is here.
+//! System calls without a safe wrapper. All unsafe code of the crate is in this file.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -16,7 +16,7 @@ const KEXEC_FILE_NO_INITRAMFS: libc::c_ulong = 4;
 
 /// Makes a mount read-only, with all mounts below it (mount_setattr(2)).
 pub fn make_read_only(mounted: &File) -> io::Result<()> {
-    // `struct mount_attr` of `linux/mount.h`: what is set, what is cleared, propagation, user
+    // `struct mount_attr` of `linux/mount.h`: flags to set, flags to clear, propagation, user
     // namespace. 1 is `MOUNT_ATTR_RDONLY`.
     let change: [u64; 4] = [1, 0, 0, 0];
     let flags = libc::AT_EMPTY_PATH | libc::AT_RECURSIVE;
@@ -35,7 +35,7 @@ pub fn make_read_only(mounted: &File) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Load a kernel that `reboot(LINUX_REBOOT_CMD_KEXEC)` will jump into.
+/// Loads a kernel for `reboot(LINUX_REBOOT_CMD_KEXEC)`.
 pub fn kexec_load(kernel: &File, initrd: Option<&File>, command_line: &CStr) -> io::Result<()> {
     let length = command_line.to_bytes_with_nul().len();
     let (initrd, flags) = match initrd {
@@ -57,9 +57,9 @@ pub fn kexec_load(kernel: &File, initrd: Option<&File>, command_line: &CStr) -> 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Give the next program that this thread starts a host name and IPC objects of its own and,
-/// `with_pids`, process numbers: it is the first of them, and when it ends all others do. The
-/// thread can start one such program, and no thread any more.
+/// Gives the next program that this thread starts its own host name and IPC objects and,
+/// `with_pids`, its own PID namespace. The program is the first process there; when it ends, all
+/// others end. The thread can start one such program, and no thread any more.
 pub fn own_processes(with_pids: bool) -> io::Result<()> {
     let pids = if with_pids { UnshareFlags::NEWPID } else { UnshareFlags::empty() };
     let flags = UnshareFlags::NEWUTS | UnshareFlags::NEWIPC | pids;
@@ -68,25 +68,25 @@ pub fn own_processes(with_pids: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// A program's place and rights.
+/// Root, folder and user of a program in a container.
 pub struct Inhabitant {
-    /// The root of a mount in this thread's own namespace.
+    /// Root of a mount in this thread's own mount namespace.
     pub root: File,
-    /// Whether `/proc` is to be mounted for the processes that it sees.
+    /// True if `/proc` must be mounted, for the container's own PID namespace.
     pub mount_proc: bool,
-    /// Where it starts.
+    /// Working directory in the container.
     pub folder: CString,
-    /// User id.
+    /// User id of the program.
     pub uid: u32,
-    /// Group id.
+    /// Primary group id of the program.
     pub gid: u32,
-    /// Other groups.
+    /// Supplementary group ids of the program.
     pub groups: Vec<u32>,
 }
 
-/// Make `command` run there, in a session of its own. To be started by a thread that called
-/// [`imaging::sys::own_mounts`], whose mounts it shares: what was the root of these lies below the
-/// new one.
+/// Makes `command` run in the container, in its own session. The calling thread must have called
+/// [`imaging::sys::own_mounts`], and the command shares the thread's mounts. The root of these
+/// mounts is then below the new root.
 pub fn inhabit(command: &mut Command, inhabitant: Inhabitant) {
     let Inhabitant { root, mount_proc, folder, uid, gid, groups } = inhabitant;
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
@@ -98,7 +98,7 @@ pub fn inhabit(command: &mut Command, inhabitant: Inhabitant) {
         command.pre_exec(move || {
             rustix::process::setsid()?;
             rustix::process::fchdir(&root)?;
-            // An initramfs cannot be left by pivot_root.
+            // pivot_root(2) does not work on an initramfs.
             rustix::mount::mount_move(c".", c"/")?;
             rustix::process::chroot(c".")?;
             rustix::process::chdir(c"/")?;

@@ -1,7 +1,7 @@
 //! `archive2disk`: ARCHIVE_URL, ARCHIVE_TYPE, TARFILE_CHECKSUM (or
 //! INSECURE_NO_TARFILE_CHECKSUM_VERIFICATION), DEST_DISK (a partition), FS_TYPE, DEST_PATH,
-//! HTTP_CLIENT_TIMEOUT_MINUTES. What a tar is packed in is told by its first bytes. Unlike
-//! upstream's, a long download has no limit: the minutes are those without a new byte.
+//! HTTP_CLIENT_TIMEOUT_MINUTES. The first bytes of a tar determine its compression. Unlike
+//! upstream, a long download has no limit: the minutes count the time without a new byte.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::Limits;
 use super::environment::Environment;
 use crate::Error;
 
-/// What ARCHIVE_TYPE may say; the archive itself says more.
+/// Valid values of ARCHIVE_TYPE. The compression is read from the archive itself.
 const TYPES: [&str; 6] = ["tar", "targz", "tarxz", "tarzst", "tarbz2", "tarlz4"];
-/// Of folders that DEST_PATH names and the disk lacks.
+/// Owner and mode of folders in DEST_PATH that do not exist on the disk.
 const FOLDER: Owner = Owner { uid: 0, gid: 0, mode: 0o644, dir_mode: 0o755 };
 
-/// An archive to be unpacked.
+/// Archive to unpack, and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive2Disk {
     archive: Archive,
@@ -31,7 +31,7 @@ pub struct Archive2Disk {
     patience: PatienceOf,
 }
 
-/// A [`Patience`] that can be compared.
+/// [`Patience`] with comparison.
 #[derive(Debug, Clone, Copy)]
 struct PatienceOf(Patience);
 

@@ -1,9 +1,10 @@
 //! `cexec`: BLOCK_DEVICE, FS_TYPE, CMD_LINE, DEFAULT_INTERPRETER, UPDATE_RESOLV_CONF.
 //!
-//! The partition is the programs' root whether or not CHROOT is set: this OS has no programs of its
-//! own. Without an interpreter CMD_LINE is commands parted by `;` and words parted by white space,
-//! as upstream's; with one, it is the interpreter's last argument. Programs see the action's whole
-//! environment; every line they print goes to the log. JSON_OUTPUT changes nothing.
+//! The partition is the programs' root whether or not CHROOT is set, because this OS has no
+//! programs of its own. Without an interpreter CMD_LINE is commands separated by `;` and words
+//! separated by white space, as upstream. With one, CMD_LINE is the interpreter's last argument.
+//! Programs get the action's whole environment; every line they print goes to the log. JSON_OUTPUT
+//! has no effect.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -27,7 +28,7 @@ const RESOLV_CONF: Aside<'static> = Aside {
 };
 const READABLE: Owner = Owner { uid: 0, gid: 0, mode: 0o644, dir_mode: 0o755 };
 
-/// Programs to be run.
+/// Programs to run on a partition.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cexec {
     device: PathBuf,
@@ -37,7 +38,7 @@ pub struct Cexec {
     resolv_conf: bool,
 }
 
-/// Leaves out the command line and the environment, which may hold secrets.
+/// Omits the command line and the environment, which may contain secrets.
 impl fmt::Debug for Cexec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cexec")
@@ -110,11 +111,11 @@ impl Cexec {
     }
 }
 
-/// The mounted partition, with this OS's name servers for a while. An action that is stopped half
-/// way gives the partition its own back too.
+/// Mounted partition, which has this OS's name servers meanwhile. An action that is stopped in
+/// between also restores the partition's own file.
 struct Partition {
     mounted: Option<Mounted>,
-    /// Its resolv.conf is a stand-in.
+    /// True while a temporary file replaces the partition's resolv.conf.
     is_lent: bool,
 }
 

@@ -1,12 +1,12 @@
 //! `disk-wipe`: BLOCK_DEVICE, every byte of it, and WIPE_METHOD.
 //!
-//! `zero`, the default: a device that can zero a range by itself does so; to any other the zeros
-//! are written. `discard`: the device is told to forget everything. What a device keeps where
-//! nobody can read it, either leaves there; its own commands do not: `nvme-format`,
-//! `nvme-sanitize`, `ata-secure-erase`, and `auto` for the strongest that it has, else zeros.
+//! `zero`, the default: a device that can zero a range by itself does so; zeros are written to any
+//! other. `discard`: the device discards all blocks. Both leave areas of the device that no read
+//! command reaches. The device's own commands erase these too: `nvme-format`, `nvme-sanitize`,
+//! `ata-secure-erase`, and `auto` for the strongest method that the device has, else zeros.
 //!
-//! Afterwards samples from all over the disk are read past the page cache, and one that is still
-//! there is a failure. The message is the record of the erase.
+//! Afterwards samples from the whole disk are read past the page cache. A sample that is unchanged
+//! is a failure. The message is the record of the erase.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use imaging::stream::blocking;
 use super::environment::Environment;
 use crate::Error;
 
-/// One command to a device: small enough to see progress and to stop.
+/// Bytes of one command to a device: small enough to show progress and to stop.
 const PUNCH: u64 = 1 << 30;
-/// One write of zeros.
+/// Bytes of one write of zeros.
 const WRITE: u64 = 4 << 20;
 
-/// A disk to be erased.
+/// Disk to erase, and the method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskWipe {
     device: PathBuf,
@@ -53,7 +53,7 @@ impl DiskWipe {
     }
 
     fn wipe(&self, meter: &Meter) -> Result<String, imaging::Error> {
-        // Nothing is asked of a disk before it is known to be nobody's and not to be preserved.
+        // No command goes to a disk before it is known to be unused and not to be preserved.
         let disk = Disk::open(&self.device, Accept::BlockDevices)?;
         let (size, began) = (disk.size().unwrap_or(0), Instant::now());
         meter.set_total(size);
@@ -95,7 +95,7 @@ impl DiskWipe {
         ))
     }
 
-    /// The method, and of `auto` what it came to.
+    /// Returns the method, and for `auto` the method that was chosen.
     fn told(&self, way: Way, why: Option<String>) -> String {
         let reason = why.map(|why| format!(", because {why}")).unwrap_or_default();
         match self.method {
@@ -105,7 +105,7 @@ impl DiskWipe {
     }
 }
 
-/// Do `step` to the whole disk, so much at a time as it says it did.
+/// Applies `step` to the whole disk. Each call returns the number of bytes that it processed.
 fn along(
     disk: &Disk,
     size: u64,
@@ -148,7 +148,7 @@ fn discard(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, imagin
     Ok("discarded by the device")
 }
 
-/// `, model …, serial …`, as far as the disk says so.
+/// Returns `, model …, serial …`, as far as the disk reports them.
 fn known_as(disk: &Disk) -> String {
     let real = disk.path().canonicalize().unwrap_or_else(|_| disk.path().to_owned());
     let folder =

@@ -1,4 +1,4 @@
-//! An action's settings, read with a sentence for each mistake.
+//! Settings of an action, with one error sentence for each kind of mistake.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use imaging::stream::Checksum;
 
 use crate::Error;
 
-/// Longest wait that can be asked for: a week.
+/// Maximum timeout in minutes: a week.
 const MINUTES_MAX: u64 = 7 * 24 * 60;
 
-/// Names that an error lists.
+/// Maximum names that an error lists.
 const NAMES_MAX: usize = 20;
 
 /// The `KEY=value` list of one action.
@@ -24,7 +24,8 @@ impl<'a> Environment<'a> {
         Self { action, list }
     }
 
-    /// The value of `name`; an empty one counts as absent. The last of several wins.
+    /// Returns the value of `name`; an empty value counts as absent. The last of several values
+    /// wins.
     pub(super) fn optional(&self, name: &str) -> Option<&'a str> {
         let value = self.list.iter().rev().find_map(|entry| {
             let (key, value) = entry.split_once('=')?;
@@ -33,7 +34,7 @@ impl<'a> Environment<'a> {
         value.filter(|value| !value.is_empty())
     }
 
-    /// All of it, for a program.
+    /// Returns all settings, as the environment of a program.
     pub(super) fn pairs(&self) -> Vec<(String, String)> {
         let pairs = self.list.iter().filter_map(|entry| entry.split_once('='));
         let whole = pairs.filter(|(name, value)| !name.is_empty() && !value.contains('\0'));
@@ -44,7 +45,7 @@ impl<'a> Environment<'a> {
         self.optional(name).ok_or_else(|| self.missing(name))
     }
 
-    /// The value of `name`, which may be empty but must be there.
+    /// Returns the value of `name`, which must be present but may be empty.
     pub(super) fn present(&self, name: &'static str) -> Result<&'a str, Error> {
         let is_there = |entry: &&String| entry.split_once('=').is_some_and(|(key, _)| key == name);
         let is_there = self.list.iter().any(|entry| is_there(&entry));
@@ -61,7 +62,7 @@ impl<'a> Environment<'a> {
         Error::BadSetting { action: self.action, name, reason: reason.into() }
     }
 
-    /// A path under `/dev`, or what the disk is known by.
+    /// Returns a path under `/dev`, or a selector of the disk.
     pub(super) fn device(&self, name: &'static str) -> Result<PathBuf, Error> {
         let value = self.required(name)?;
         match Selector::parse(value) {
@@ -70,7 +71,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// `true` or `false` as Go's ParseBool spells them; absent is false.
+    /// Returns `true` or `false` in the spellings of Go's ParseBool; absent is false.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, Error> {
         match self.optional(name).unwrap_or("false") {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -79,7 +80,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// Whole minutes, at least one.
+    /// Returns whole minutes, at least one.
     pub(super) fn minutes(&self, name: &'static str) -> Result<Option<u64>, Error> {
         let Some(value) = self.optional(name) else { return Ok(None) };
         let minutes = value.parse().ok().filter(|minutes| (1..=MINUTES_MAX).contains(minutes));
@@ -87,7 +88,7 @@ impl<'a> Environment<'a> {
         minutes.map(Some).ok_or_else(bad)
     }
 
-    /// `algorithm:hex`.
+    /// Parses a checksum, `algorithm:hex`.
     pub(super) fn checksum(&self, name: &'static str, text: &str) -> Result<Checksum, Error> {
         text.parse().map_err(|()| {
             let reason = "it is not sha256:, sha512: or md5: and as many hexadecimal digits";
@@ -95,13 +96,13 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// A user or group id in decimal.
+    /// Returns a user or group id in decimal; absent is 0.
     pub(super) fn id(&self, name: &'static str) -> Result<u32, Error> {
         let value = self.optional(name).unwrap_or("0");
         value.parse().map_err(|_| self.bad(name, format!("{value:?} is not a number")))
     }
 
-    /// Permission bits in octal, with or without a leading zero.
+    /// Returns permission bits in octal, with or without a leading zero.
     pub(super) fn mode(&self, name: &'static str, default: u32) -> Result<u32, Error> {
         let Some(value) = self.optional(name) else { return Ok(default) };
         u32::from_str_radix(value, 8)

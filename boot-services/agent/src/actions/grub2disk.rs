@@ -1,10 +1,10 @@
-//! `grub2disk`: GRUB onto the disk GRUB_INSTALL_PATH, with its files and its configuration on the
-//! partition GRUB_DISK, which FS_TYPE is.
+//! `grub2disk`: installs GRUB on the disk GRUB_INSTALL_PATH, with its files and its configuration
+//! on the partition GRUB_DISK, which has the file system FS_TYPE.
 //!
-//! The programs are the installed system's own, where it has them for this kind of start, else
-//! those of the tools image, which write no configuration. A start by BIOS is what upstream's does;
-//! with GRUB_EFI_PARTITION, which upstream's does not have, it is one by UEFI: to the place where
-//! every firmware looks, without an entry in its list.
+//! The programs are the installed system's own if it has them for this firmware, else those of the
+//! tools image, which write no configuration. The default is a boot by BIOS, as upstream. With
+//! GRUB_EFI_PARTITION, which upstream does not have, the boot is by UEFI. GRUB is then installed at
+//! the path that every firmware reads, without an entry in its boot list.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,13 +21,14 @@ use imaging::{Meter, disk, preserve, select};
 use super::environment::Environment;
 use crate::Error;
 
-/// GRUB's files for each start, below `usr/lib/grub`.
+/// GRUB's platforms, which are folders below `usr/lib/grub`.
 const BIOS: &str = "i386-pc";
 const EFI: &str = "x86_64-efi";
-/// Distributions with `grub-install`, and with `grub2-install`: the prefix and the boot folder.
+/// Prefixes of `grub-install` and `grub2-install` in distributions; also the name of the boot
+/// folder.
 const NAMES: [&str; 2] = ["grub", "grub2"];
 
-/// A boot loader to be installed.
+/// Boot loader to install, and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grub2Disk {
     disk: PathBuf,
@@ -125,17 +126,17 @@ impl Grub2Disk {
     }
 }
 
-/// The name of GRUB in a system that has its programs and its files for a platform.
+/// Returns GRUB's prefix in a system that has its programs and its files for a platform.
 fn own(mounted: &Mounted, platform: &str) -> Option<&'static str> {
     let there = |path: String| mounted.open(&path).is_ok();
     let files = there(format!("/usr/lib/grub/{platform}/moddep.lst"));
     NAMES.into_iter().find(|name| files && there(format!("/usr/sbin/{name}-install")))
 }
 
-/// What the system's shell runs: `$1` is the disk, or the partition of UEFI.
+/// Returns the script for the system's shell. `$1` is the disk, or the partition of UEFI.
 fn script(name: &str, efi: bool) -> String {
     let install = if efi {
-        // Mounted where nobody else sees it, and gone with the shell.
+        // The mount is visible only in this mount namespace, and is gone when the shell ends.
         format!(
             "mkdir -p /boot/efi; mount -t vfat \"$1\" /boot/efi; \
              {name}-install --target={EFI} --efi-directory=/boot/efi --removable --no-nvram"
@@ -143,11 +144,11 @@ fn script(name: &str, efi: bool) -> String {
     } else {
         format!("{name}-install --target={BIOS} \"$1\"")
     };
-    // Without udev nothing else gives file systems the names by which they are written down.
+    // Without udev, no other program creates the links by UUID that configurations use.
     let names = "mkdir -p /dev/disk/by-uuid; blkid -s UUID -o export | while IFS='=' read -r k v; \
         do case $k in DEVNAME) d=$v ;; UUID) ln -sf \"$d\" \"/dev/disk/by-uuid/$v\" ;; esac; done";
-    // os-prober mounts the file systems of all disks, preserved ones too, and replays their
-    // journals. A system's /etc/default/grub may ask for it, so its programs are covered as well.
+    // os-prober mounts the file systems of all disks, also of preserved ones, and replays their
+    // journals. A system's /etc/default/grub may enable it, so its programs are covered as well.
     let alone = "export GRUB_DISABLE_OS_PROBER=true; for p in /usr/bin/os-prober \
         /usr/bin/linux-boot-prober; do if [ -e $p ]; then mount --bind /dev/null $p; fi; done";
     format!("{alone}; {names}; {install}; {name}-mkconfig -o /boot/{name}/grub.cfg; sync")
@@ -157,7 +158,8 @@ fn script(name: &str, efi: bool) -> String {
 mod tests {
     use super::script;
 
-    /// The part of a script that covers the programs, and then `grub-mkconfig` as it looks for one.
+    /// Runs the part of a script that covers the programs, and then a search for them like
+    /// grub-mkconfig's.
     #[test]
     fn no_other_disk_is_probed_for_systems() {
         for script in [script("grub", false), script("grub2", true)] {

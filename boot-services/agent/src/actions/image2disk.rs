@@ -1,9 +1,9 @@
-//! `image2disk` and `qemuimg2disk`, which differ in nothing here: IMG_URL, DEST_DISK, COMPRESSED,
-//! RETRY_DURATION_MINUTES and, beyond upstream's, a checksum of the image as served (IMG_SHA256,
-//! IMG_SHA512, IMG_MD5, IMG_CHECKSUM as `algorithm:hex`, or IMG_CHECKSUM_URL, a file of sums) and
-//! VERIFY_READ_BACK. What an image is packed in is told by its first bytes. Settings about how
-//! upstream's programs print or convert (PROGRESS_INTERVAL_SECONDS, TEXT_LOGGING, RETRY_ENABLED,
-//! FORMAT) change nothing.
+//! `image2disk` and `qemuimg2disk`, which are equivalent here: IMG_URL, DEST_DISK, COMPRESSED,
+//! RETRY_DURATION_MINUTES. Beyond upstream: VERIFY_READ_BACK, and a checksum of the image as served
+//! (IMG_SHA256, IMG_SHA512, IMG_MD5, IMG_CHECKSUM as `algorithm:hex`, or IMG_CHECKSUM_URL, a file
+//! of sums). The first bytes of an image determine its compression. Settings for the output or
+//! conversion of upstream's programs (PROGRESS_INTERVAL_SECONDS, TEXT_LOGGING, RETRY_ENABLED,
+//! FORMAT) have no effect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use super::Limits;
 use super::environment::Environment;
 use crate::Error;
 
-/// Settings that state a sum by value, and which.
+/// Settings that contain a checksum, and their algorithms.
 const SUMS: [(&str, Algorithm); 3] = [
     ("IMG_SHA512", Algorithm::Sha512),
     ("IMG_SHA256", Algorithm::Sha256),
@@ -67,7 +67,7 @@ fn proof(environment: &Environment<'_>) -> Result<Option<Proof>, Error> {
     Ok(proofs.pop().map(|(_, proof)| proof))
 }
 
-/// 64 hexadecimal digits, with or without `sha256:` before them.
+/// Parses 64 hexadecimal digits, with or without the prefix `sha256:`.
 pub fn parse_sha256(text: &str) -> Option<Checksum> {
     Checksum::parse(Algorithm::Sha256, text)
 }

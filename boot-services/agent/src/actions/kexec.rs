@@ -1,5 +1,5 @@
 //! `kexec`: BLOCK_DEVICE, FS_TYPE and either KERNEL_PATH (with INITRD_PATH and CMD_LINE) or
-//! GRUBCFG_PATH, whose first menu entry is taken as upstream's action does.
+//! GRUBCFG_PATH, of which the first menu entry is used, as upstream.
 
 use std::ffi::CString;
 use std::io::Read as _;
@@ -14,10 +14,10 @@ use super::environment::Environment;
 use super::grub;
 use crate::{Error, sys};
 
-/// Longest boot-loader configuration worth reading.
+/// Maximum size in bytes of a boot-loader configuration.
 const GRUB_BYTES: u64 = 1 << 20;
 
-/// A kernel to be started.
+/// Kernel to start, on a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kexec {
     device: PathBuf,
@@ -31,7 +31,7 @@ enum Source {
     Grub(String),
 }
 
-/// A kernel's paths within its filesystem, and its command line.
+/// Paths of a kernel and its initramfs within the file system, and the kernel command line.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Kernel {
     pub(super) kernel: String,

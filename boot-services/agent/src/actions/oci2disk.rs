@@ -1,6 +1,7 @@
-//! `oci2disk`: a disk image in a registry. IMG_URL, REGISTRY_USERNAME and REGISTRY_PASSWORD are its
-//! own, all else is as `image2disk` has it. The box reads registries, and tells the agent where it
-//! has the image: a reference that comes through says that the box did not.
+//! `oci2disk`: writes a disk image from a registry. IMG_URL, REGISTRY_USERNAME and
+//! REGISTRY_PASSWORD are specific to it; all other settings are those of `image2disk`. The box
+//! reads the registry and replaces the reference with its own URL. A reference that reaches the
+//! agent means that the box did not.
 
 use imaging::stream::Image;
 

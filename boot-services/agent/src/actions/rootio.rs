@@ -1,10 +1,10 @@
-//! `storage`: STORAGE, a description of disks, arrays, volumes and file systems in YAML or JSON,
-//! all of which it makes; MBR. And `rootio`, upstream's, which makes one part at a time by its
-//! command (`partition`, `format`, `mount`, `wipe`) of the description that the metadata service
-//! at MIRROR_HOST (METADATA_SERVICE_PORT, 50061) has of this machine.
+//! `storage`: creates all disks, arrays, volumes and file systems that STORAGE describes in YAML or
+//! JSON; MBR. `rootio` is upstream's action. Its command (`partition`, `format`, `mount`, `wipe`)
+//! creates one part of the description at the metadata service MIRROR_HOST (METADATA_SERVICE_PORT,
+//! 50061).
 //!
-//! Unlike upstream's, a failure fails the action, a disk with another table is not written over
-//! unless its `wipe_table` says so, and partitions begin at whole mebibytes.
+//! Unlike upstream, a failure fails the action. A disk with another table is not overwritten unless
+//! its `wipe_table` allows it. Partitions begin at whole mebibytes.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use imaging::stream::{Patience, Url, read_text};
 use super::environment::Environment;
 use crate::Error;
 
-/// Where Tinkerbell's metadata service listens.
+/// Default port of Tinkerbell's metadata service.
 const METADATA_PORT: u16 = 50061;
 
-/// Disks to be made as they are described.
+/// Description of disks, and the parts of it to create.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rootio {
     described: Described,
@@ -26,14 +26,14 @@ pub struct Rootio {
     table: Table,
 }
 
-/// Where the description is.
+/// Source of the description.
 #[derive(Debug, Clone, PartialEq)]
 enum Described {
     Here(Box<Storage>),
     At(Url, Patience),
 }
 
-/// What of it is made.
+/// Part of the description that a command creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Wipe,
@@ -43,7 +43,7 @@ enum Part {
 }
 
 impl Rootio {
-    /// All of what STORAGE says.
+    /// Returns the action for everything that STORAGE describes.
     pub(super) fn storage(environment: &Environment<'_>) -> Result<Self, Error> {
         let text = environment.required("STORAGE")?;
         let storage = Storage::parse(text).map_err(|reason| environment.bad("STORAGE", reason))?;
@@ -54,7 +54,7 @@ impl Rootio {
         })
     }
 
-    /// What the command says of what the metadata say.
+    /// Returns the action for the part of the metadata's description that the command names.
     pub(super) fn parse(
         environment: &Environment<'_>,
         command: &[String],
@@ -107,10 +107,10 @@ impl Rootio {
     }
 }
 
-/// What rootio's command may say.
+/// Valid commands of rootio, for an error message.
 const COMMANDS: &str = "partition, format, mount and wipe";
 
-/// As upstream's: any value at all.
+/// Returns the kind of table. As upstream, any value of MBR selects it.
 fn table(environment: &Environment<'_>) -> Table {
     if environment.optional("MBR").is_some() { Table::Mbr } else { Table::Gpt }
 }

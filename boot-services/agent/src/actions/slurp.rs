@@ -1,8 +1,8 @@
-//! `slurp`: SOURCE_DISK, all of it, to DEST_URL by POST, as a file of a form: its field is
-//! `BootyImage`, its name IMG_NAME with `.img`, or `.img.gz` with COMPRESSED.
+//! `slurp`: uploads the whole SOURCE_DISK to DEST_URL by POST, as a file of a form. Its field is
+//! `BootyImage`, its file name IMG_NAME with `.img`, or `.img.gz` with COMPRESSED.
 //!
-//! Unlike upstream's, a server's refusal fails the action. Nothing is kept of the disk's content
-//! on the way, so a broken upload begins anew (`retries` of the action). Disks that are to be
+//! Unlike upstream, an error status of the server fails the action. The content is not buffered, so
+//! a broken upload starts again from the beginning (`retries` of the action). Disks that are to be
 //! preserved may be read.
 
 use std::fs::{File, OpenOptions};
@@ -32,14 +32,14 @@ use tokio::task::JoinHandle;
 use super::environment::Environment;
 use crate::Error;
 
-/// What is read at once.
+/// Bytes that are read at a time.
 const PIECE: usize = 1 << 20;
-/// Pieces between the disk and the server.
+/// Maximum pieces in the queue between the disk and the server.
 const AHEAD: usize = 4;
-/// Longest wait for a connection.
+/// Maximum time to establish a connection.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// A disk to be uploaded.
+/// Disk to upload, and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slurp {
     disk: PathBuf,
@@ -50,7 +50,7 @@ pub struct Slurp {
     patience: Patience,
 }
 
-/// The path and query that are asked for, which may hold a secret.
+/// Path and query of the request, which may contain a secret.
 #[derive(Clone, PartialEq, Eq)]
 struct Target(String);
 
@@ -106,7 +106,8 @@ impl Slurp {
         let uploading = self.upload(&boundary, Upload { receiver, left: length }, meter);
         let sent = match tokio::join!(reading, uploading) {
             (Ok(sent), Ok(())) => sent,
-            // Who hangs up is the cause, who is left alone the consequence.
+            // The side that closed the connection has the cause; the other side's error is a
+            // consequence.
             (Err(imaging::Error::Stopped), Ok(())) => {
                 return Err(self.refused("it answered before everything was sent".to_owned()));
             }
@@ -121,7 +122,7 @@ impl Slurp {
         ))
     }
 
-    /// What stands before and after the disk's content.
+    /// Returns the text before and after the disk's content.
     fn form(&self, boundary: &str) -> [String; 2] {
         let file = &self.file;
         let before = format!(
@@ -161,9 +162,9 @@ impl Slurp {
             .header(header::CONTENT_TYPE, format!("multipart/form-data; boundary={boundary}"))
             .body(upload)
             .map_err(|error| failed(error.to_string()))?;
-        // A server may keep the connection open once it has answered.
+        // A server may keep the connection open after its response.
         let _driven = Driven(tokio::spawn(async move {
-            // Its failure reaches the one who waits for the answer.
+            // An error of the connection also ends the request, which reports it.
             let _ = connection.await;
         }));
         let answered = sender.send_request(request);
@@ -190,7 +191,7 @@ impl Slurp {
     }
 }
 
-/// A connection, which goes with who waits for its answer.
+/// Task of a connection, aborted when the request is dropped.
 struct Driven(JoinHandle<()>);
 
 impl Drop for Driven {
@@ -199,7 +200,7 @@ impl Drop for Driven {
     }
 }
 
-/// Nothing that a disk could hold by chance.
+/// Returns a boundary that cannot occur on a disk by chance.
 fn boundary() -> Result<String, imaging::Error> {
     const RANDOM: &str = "/proc/sys/kernel/random/uuid";
     let text =
@@ -207,7 +208,7 @@ fn boundary() -> Result<String, imaging::Error> {
     Ok(format!("tinbox-{}", text.trim()))
 }
 
-/// What was sent of the disk, as a server keeps it.
+/// Summary of the upload, as the server stores it.
 struct Sent {
     length: u64,
     sha256: String,
@@ -220,7 +221,7 @@ struct Source {
 }
 
 impl Source {
-    /// Open a disk that nobody writes to meanwhile: exclusively, and past the page cache.
+    /// Opens a disk that no other process writes to: exclusively, and past the page cache.
     fn open(named: &Path) -> Result<Self, imaging::Error> {
         let path = select::resolve(named)?;
         wait_for(&path)?;
@@ -241,7 +242,7 @@ impl Source {
         Ok(Self { file, path, size })
     }
 
-    /// Blocks as the server does.
+    /// Sends the form and the disk's content. Blocks while the server is slow.
     fn send(
         &self,
         form: &[String; 2],
@@ -280,7 +281,7 @@ impl Source {
     }
 }
 
-/// The way to the server.
+/// Queue to the server, with the checksum and length of its bytes.
 struct Pipe {
     sender: mpsc::Sender<Bytes>,
     hash: Sha256,
@@ -307,7 +308,7 @@ impl Write for Pipe {
     }
 }
 
-/// The request's body, whose length is known unless it is compressed on the way.
+/// Body of the request. Its length is known unless the content is compressed on the way.
 struct Upload {
     receiver: mpsc::Receiver<Bytes>,
     left: Option<u64>,

@@ -1,9 +1,9 @@
-//! `syslinux`: its loader onto DEST_PARTITION and its boot record onto DEST_DISK, for a start by
-//! BIOS. SYSLINUX_VERSION is 3.86 upstream's, which Debian has no more: what is installed is the
-//! tools image's 6.04, which reads the same `syslinux.cfg`, and says so.
+//! `syslinux`: installs its loader on DEST_PARTITION and its boot record on DEST_DISK, for a boot
+//! by BIOS. Upstream's SYSLINUX_VERSION is 3.86, which Debian no longer has. The action installs
+//! 6.04 from the tools image, which reads the same `syslinux.cfg`, and reports that.
 //!
-//! Unlike upstream's, the record is the one for the disk's kind of table, and the partition becomes
-//! the one that it starts.
+//! Unlike upstream, the boot record matches the disk's kind of table, and the partition becomes the
+//! active one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,16 +17,16 @@ use imaging::{Meter, disk, preserve, select};
 use super::environment::Environment;
 use crate::Error;
 
-/// What Debian calls it.
+/// Version in Debian, which the tools image has.
 const VERSION: &str = "6.04";
-/// Versions that may be asked for; the first two are upstream's.
+/// Valid values of SYSLINUX_VERSION; the first two are upstream's.
 const VERSIONS: [&str; 3] = ["386", "3.86", VERSION];
-/// Bytes of a boot record that are a program.
+/// Bytes of a boot record that contain code.
 const PROGRAM: usize = 440;
-/// File systems that its loader reads.
+/// File systems that its loader can read.
 const FORMATS: [&str; 6] = ["vfat", "ext4", "ext3", "ext2", "xfs", "btrfs"];
 
-/// A boot loader to be installed.
+/// Boot loader to install, and its destination.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Syslinux {
     disk: PathBuf,
@@ -87,7 +87,7 @@ impl Syslinux {
     }
 }
 
-/// Where it goes.
+/// Destination of the boot loader.
 struct Place {
     disk: PathBuf,
     partition: PathBuf,
@@ -116,7 +116,7 @@ impl Place {
     }
 }
 
-/// The partition's file system.
+/// Returns the type of the partition's file system.
 async fn format(tools: &Tools, partition: &Path, meter: &Meter) -> Result<String, Error> {
     let path = partition.display().to_string();
     let words = ["-p", "-s", "TYPE", "-o", "value"];
@@ -133,14 +133,14 @@ async fn format(tools: &Tools, partition: &Path, meter: &Meter) -> Result<String
     })
 }
 
-/// A disk's kind of table.
+/// Kind of a disk's partition table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Table {
     Dos,
     Gpt,
 }
 
-/// Write the boot record, and leave the table as it is but for which partition starts.
+/// Writes the boot record. The table stays unchanged, except for the active partition.
 fn record(path: &Path, number: u32, dos: &[u8], gpt: &[u8]) -> Result<Table, Error> {
     let disk = Disk::open(path, Accept::BlockDevices)?;
     let mut buffer = Aligned::new(MEMORY_ALIGN);
@@ -153,12 +153,12 @@ fn record(path: &Path, number: u32, dos: &[u8], gpt: &[u8]) -> Result<Table, Err
         reason: format!("{} {reason}", path.display()),
     })?;
     disk.write(sector, 0).map_err(what("write"))?;
-    // Where the partitions are is as it was: there is nothing to read again.
+    // The partitions did not move, so the kernel need not read the table again.
     disk.flush().map_err(what("flush"))?;
     Ok(table)
 }
 
-/// The first sector as it is to be.
+/// Changes the first sector: new code, and the active partition of a DOS table.
 fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Table, String> {
     const ENTRIES: std::ops::Range<usize> = 446..510;
     const PROTECTIVE: u8 = 0xee;
@@ -183,7 +183,8 @@ fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Tabl
     Ok(table)
 }
 
-/// Tell the record which partition of a GPT starts, beside what is said of it already.
+/// Sets the attribute of the GPT partition that the boot record starts, and keeps its other
+/// attributes.
 async fn start_by_gpt(
     tools: &Tools,
     disk: &Path,

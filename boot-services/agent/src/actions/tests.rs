@@ -1,4 +1,4 @@
-//! What an operator may write, and what is said about the rest.
+//! Tests valid and invalid settings of actions, with the error messages.
 
 use agent_rpc::Assignment;
 use imaging::stream::{Algorithm, Checksum, Proof};
@@ -184,7 +184,8 @@ fn contents_stay_out_of_debug_output() {
     assert_eq!(file.contents(), "s3cret=1");
 }
 
-/// The settings that an action reads are known to `tinbox template lint`, which finds slips.
+/// Every setting that an action reads must be known to `tinbox template lint`, which finds
+/// misspelled ones.
 #[test]
 fn every_setting_of_an_action_is_known_to_lint() {
     let known: Vec<&str> = api::document::SETTINGS.iter().flat_map(|row| row.1).copied().collect();

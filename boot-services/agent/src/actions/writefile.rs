@@ -11,7 +11,7 @@ use imaging::stream::blocking;
 use super::environment::Environment;
 use crate::Error;
 
-/// A file to be written.
+/// File to write, and its destination.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WriteFile {
     device: PathBuf,
@@ -21,7 +21,7 @@ pub struct WriteFile {
     owner: Owner,
 }
 
-/// Leaves out the contents, which may hold secrets.
+/// Omits the contents, which may contain secrets.
 impl fmt::Debug for WriteFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WriteFile")

@@ -1,24 +1,24 @@
-//! How an image is run (OCI image specification, "Image Configuration"), and what an action changes
-//! of it: `command` takes the place of the image's arguments, never of its entrypoint; what the
-//! action's environment has wins.
+//! Configuration of an image (OCI image specification, "Image Configuration"), and the changes by
+//! an action. `command` replaces the image's arguments, never its entrypoint. Variables of the
+//! action's environment take precedence.
 
 use serde::Deserialize;
 
 use super::manifest::check_platform;
 
-/// The largest configuration.
+/// Maximum size in bytes of a configuration.
 pub const CONFIG_BYTES: u64 = 1 << 20;
-/// Where programs are looked for when the image does not say, as Docker has it.
+/// Default search path for programs, as in Docker.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What is run.
+/// Program to run, with its environment.
 #[derive(PartialEq, Eq)]
 pub struct Process {
-    /// The program and its arguments.
+    /// Program and its arguments.
     pub command: Vec<String>,
-    /// All that it sees.
+    /// Complete environment of the program.
     pub environment: Vec<(String, String)>,
-    /// Where it starts.
+    /// Working directory in the container.
     pub folder: String,
     /// `USER[:GROUP]` by name or number; empty is root.
     pub user: String,
@@ -45,10 +45,10 @@ struct Settings {
 }
 
 impl Process {
-    /// The image's configuration with what the action says.
+    /// Combines the image's configuration with the settings of the action.
     ///
     /// # Errors
-    /// Why it cannot be run.
+    /// Reason why the image cannot be run.
     pub fn merge(
         config: &[u8],
         command: &[String],

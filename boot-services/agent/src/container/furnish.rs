@@ -1,5 +1,5 @@
-//! What a container finds in its root beside its image: the kernel's folders, names of hosts, and
-//! the action's volumes. In none of them is a disk that is to be preserved.
+//! Mounts in a container's root beside its image: the kernel's folders, files of host names, and
+//! the action's volumes. None of them gives access to a disk that is to be preserved.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -14,26 +14,25 @@ use super::room::path_of;
 use super::volume::Volume;
 use crate::{Error, sys};
 
-/// This OS's folders that every container has.
+/// Folders of this OS that are mounted into every container.
 const BINDS: [&str; 2] = ["/dev", "/sys"];
 const SHM: &str = "/dev/shm";
-/// As large as Docker's.
+/// Size as in Docker.
 const SHM_OPTIONS: &std::ffi::CStr = c"size=64m,mode=1777";
-/// What a container has in the place of a device that it is not given: a file that is empty and
-/// that nothing can be written to.
+/// File that replaces a device which the container must not use. It is empty and not writable.
 const NOTHING: &str = "/run/tinbox-agent/nothing";
-/// What is copied of this OS, and what it is where this OS has none.
+/// Files that are copied from this OS, and their content if this OS does not have them.
 const COPIES: [(&str, &str); 2] =
     [("/etc/resolv.conf", ""), ("/etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost\n")];
 const COPY_BYTES: u64 = 64 << 10;
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o755);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 
-/// Furnish the container whose root is `root`, on its thread. Whether its `/proc` is still to be
-/// mounted, by its first process.
+/// Mounts everything into the container with the root `root`, on the container's thread. Returns
+/// true if the container's first process must still mount `/proc`.
 pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
     let doing = |what: String| Error::io(format!("give the container {what}"));
-    // First, so that every folder which is bound comes without them.
+    // First, so that all folders are bound without these devices.
     leave_out(&preserve::guard()?).map_err(Error::io("keep preserved disks from the container"))?;
     for (path, otherwise) in COPIES {
         copy(root, path, otherwise).map_err(doing(format!("its {path}")))?;
@@ -56,7 +55,7 @@ pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> R
         mounted.map_err(doing(SHM.to_owned()))?;
     }
     let mut volumes: Vec<&Volume> = volumes.iter().collect();
-    // What is mounted within another comes after it.
+    // A mount within another one must come after it.
     volumes.sort_by_key(|volume| parts(&volume.target).count());
     for Volume { source, target, read_only } in volumes {
         let mounted = match source {
@@ -68,7 +67,7 @@ pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> R
     Ok(proc.is_some() && own_processes)
 }
 
-/// Put nothing in the place of devices, in this thread's mount namespace.
+/// Covers devices with the empty file, in this thread's mount namespace.
 fn leave_out(nodes: &[PathBuf]) -> io::Result<()> {
     if nodes.is_empty() {
         return Ok(());
@@ -82,8 +81,8 @@ fn leave_out(nodes: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Make `source` of this OS appear at `target`, with all that is mounted in it. A source that is
-/// missing becomes a folder, as with Docker.
+/// Binds `source` of this OS to `target`, with all mounts below it. A missing source is created as
+/// a folder, as in Docker.
 fn bind(root: &File, source: &str, target: &str, read_only: bool) -> io::Result<()> {
     if !Path::new(source).exists() {
         std::fs::create_dir_all(source)?;
@@ -91,15 +90,15 @@ fn bind(root: &File, source: &str, target: &str, read_only: bool) -> io::Result<
     let folder = place(root, target, Path::new(source).is_dir())?;
     rustix::mount::mount_bind_recursive(source, path_of(&folder))?;
     if read_only {
-        // Opened anew: what is open is the folder below the mount.
+        // Opened again: the open descriptor is the folder below the mount.
         let mounted = within(root, Path::new(target), OFlags::PATH)?;
-        // A volume such as `/:/host:ro` has all that is mounted below it.
+        // A volume such as `/:/host:ro` includes all mounts below it.
         sys::make_read_only(&mounted)?;
     }
     Ok(())
 }
 
-/// This OS's file, or what stands for it, in the place of the image's.
+/// Replaces a file of the image with the file of this OS, or with `otherwise` if this OS has none.
 fn copy(root: &File, path: &str, otherwise: &str) -> io::Result<()> {
     let mut contents = Vec::new();
     if let Ok(file) = File::open(path) {
@@ -118,8 +117,8 @@ fn copy(root: &File, path: &str, otherwise: &str) -> io::Result<()> {
     File::from(file).write_all(&contents)
 }
 
-/// What is at `path` in the container, made with the folders above it where it is missing. Links
-/// are followed as the container would follow them.
+/// Returns the file or folder at `path` in the container. A missing one is created, with its parent
+/// folders. Links are resolved as in the container.
 pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File> {
     match within(root, Path::new(path), OFlags::PATH) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -145,7 +144,7 @@ pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File
     Ok(folder)
 }
 
-/// What is open under a name in the container.
+/// Opens a path in the container.
 pub(super) fn within(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;

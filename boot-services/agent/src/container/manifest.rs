@@ -1,24 +1,24 @@
-//! What an image is made of (OCI image specification, "Image Index" and "Image Manifest"; Docker's
-//! older documents have the same fields).
+//! Parses the manifest of an image (OCI image specification, "Image Index" and "Image Manifest";
+//! Docker's older documents have the same fields).
 
 use serde::Deserialize;
 
-/// The largest manifest or index, which is the specification's least.
+/// Maximum size in bytes of a manifest or index: the minimum that the specification requires.
 pub const MANIFEST_BYTES: u64 = 4 << 20;
-/// Docker stacks no more of them either.
+/// Maximum layers of an image, as in Docker.
 const LAYERS: usize = 127;
-/// Platforms that a refusal names.
+/// Maximum platforms that an error message lists.
 const NAMED: usize = 8;
-/// What this agent runs.
+/// Operating system of this agent, in Go's spelling.
 const SYSTEM: &str = "linux";
 
-/// A part of an image, by its digest.
+/// Part of an image, identified by its digest.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// `sha256:<64 digits>`, not checked yet.
+    /// `sha256:<64 digits>`, not validated yet.
     pub digest: String,
-    /// What it is.
+    /// OCI media type of the part; empty if missing.
     #[serde(default)]
     pub media_type: String,
     #[serde(default)]
@@ -33,16 +33,17 @@ struct Platform {
     architecture: String,
 }
 
-/// A manifest, as far as it matters here.
+/// Manifest, reduced to the fields that the agent needs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Manifest {
-    /// The same image for several platforms: this machine's is another manifest.
+    /// Image index: the same image for several platforms. The part is the manifest for this
+    /// machine.
     Index(Part),
-    /// An image.
+    /// Manifest of one image.
     Image {
-        /// How it is run.
+        /// Configuration of the image.
         config: Part,
-        /// Its filesystem, the lowest first.
+        /// Layers of the file system, the lowest first.
         layers: Vec<Part>,
     },
 }
@@ -55,10 +56,10 @@ struct Document {
 }
 
 impl Manifest {
-    /// Reads a manifest; of an index, the manifest for this machine.
+    /// Parses a manifest. For an index, selects the manifest for this machine.
     ///
     /// # Errors
-    /// Why there is no image for this machine in it.
+    /// Reason why the document has no image for this machine.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(bytes)
             .map_err(|error| format!("its manifest is not one: {error}"))?;
@@ -93,7 +94,7 @@ impl Part {
     }
 }
 
-/// This machine's, as Go says it.
+/// Returns the architecture of this machine, in Go's spelling.
 pub fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -102,7 +103,7 @@ pub fn architecture() -> &'static str {
     }
 }
 
-/// Why a configuration's image does not run here, if it does not.
+/// Returns an error if a configuration's image does not run on this machine.
 pub fn check_platform(os: &str, architecture_of_image: &str) -> Result<(), String> {
     let same = |said: &str, meant: &str| said.is_empty() || said == meant;
     if same(os, SYSTEM) && same(architecture_of_image, architecture()) {

@@ -1,4 +1,4 @@
-//! An image from the box's registry: documents into memory, layers onto each other.
+//! Pulls an image from the box's registry: documents into memory, layers on top of each other.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use super::manifest::{MANIFEST_BYTES, Manifest, Part};
 use super::reference::read_digest;
 use crate::Error;
 
-/// An image of which all but the layers is here.
+/// Image whose configuration is loaded; the layers are not fetched yet.
 pub(super) struct Image {
     pub(super) config: Vec<u8>,
     pub(super) layers: Vec<Part>,
 }
 
 impl Container {
-    /// What the image is made of, for this machine.
+    /// Fetches the manifest and the configuration of the image for this machine.
     pub(super) async fn look_up(&self, meter: &Arc<Meter>) -> Result<Image, Error> {
         meter.say(format!("asking the box for {}", self.image));
         let path = self.image.manifest_path();
@@ -41,7 +41,7 @@ impl Container {
         Ok(Image { config, layers })
     }
 
-    /// Every layer onto `root`; what was made, and bytes fetched.
+    /// Unpacks every layer to `root`. Returns the number of entries and the bytes fetched.
     pub(super) async fn unpack(
         &self,
         layers: &[Part],
@@ -88,7 +88,8 @@ impl Container {
     }
 }
 
-/// Why a layer of the image `said` is not on the others, of which a room of `room` bytes is made.
+/// Returns the error for a layer of the image `said` that could not be unpacked into a file system
+/// of `room` bytes.
 fn sentence(refused: Refused, said: String, url: String, room: u64) -> imaging::Error {
     match refused.source.kind() {
         std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: said, room },
@@ -119,7 +120,7 @@ mod tests {
         tar.into_inner().unwrap()
     }
 
-    /// Needs root, as all that mounts.
+    /// Needs root, because it mounts.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_image_that_memory_does_not_hold_is_refused_and_its_memory_is_free_again() {
         for (files, bytes) in [(1, 3 << 20), (3000, 1)] {

@@ -1,25 +1,25 @@
-//! What an action calls its image, read as Docker reads it, and where the box has it: `alpine` is
-//! `docker.io/library/alpine:latest`.
+//! Parses the image name of an action as Docker does, and maps it to the paths of the box's
+//! registry: `alpine` is `docker.io/library/alpine:latest`.
 
 use std::fmt;
 
 use imaging::stream::{Algorithm, Checksum};
 use oci_reference::{Digest, Manifest};
 
-/// An image in a registry.
+/// Reference of an image in a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference(oci_reference::Reference);
 
 impl Reference {
-    /// Reads a reference.
+    /// Parses a reference.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Reason why the reference is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         oci_reference::Reference::of_image(text).map(Self)
     }
 
-    /// What the manifest must hash to.
+    /// Returns the required checksum of the manifest; `None` for a reference by tag.
     pub fn digest(&self) -> Option<Checksum> {
         match &self.0.manifest {
             Manifest::Tag(_) => None,
@@ -27,7 +27,7 @@ impl Reference {
         }
     }
 
-    /// Where the box has the manifest.
+    /// Returns the manifest's path on the box.
     pub fn manifest_path(&self) -> String {
         match &self.0.manifest {
             Manifest::Tag(tag) => self.manifest_at(tag),
@@ -35,18 +35,18 @@ impl Reference {
         }
     }
 
-    /// Where the box has another manifest of the repository.
+    /// Returns the path on the box of another manifest of the repository.
     pub fn manifest_at(&self, digest: &str) -> String {
         format!("/v2/{}/{}/manifests/{digest}", self.0.registry, self.0.repository)
     }
 
-    /// Where the box has a blob of the repository.
+    /// Returns the path on the box of a blob of the repository.
     pub fn blob_path(&self, digest: &str) -> String {
         format!("/v2/{}/{}/blobs/{digest}", self.0.registry, self.0.repository)
     }
 }
 
-/// `docker.io/library/alpine:latest`.
+/// Format of the complete reference: `docker.io/library/alpine:latest`.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -57,7 +57,7 @@ fn checksum(digest: Digest) -> Option<Checksum> {
     Checksum::parse(Algorithm::Sha256, &digest.hex())
 }
 
-/// `sha256:<64 digits>`, the one algorithm that registries have in common.
+/// Parses `sha256:<64 digits>`, the only algorithm that all registries support.
 pub fn read_digest(text: &str) -> Result<Checksum, String> {
     let digest = Digest::parse(text).filter(|_| !text.contains(char::is_uppercase));
     let sum = digest.and_then(checksum);

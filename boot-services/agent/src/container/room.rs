@@ -1,6 +1,6 @@
-//! Where one container lives: a filesystem in memory, mounted in a mount namespace that a thread
-//! holds. When the thread ends, all that is left in the namespace is ended with it, and the memory
-//! is free again.
+//! File system and mount namespace of one container. The file system is a tmpfs, mounted in a mount
+//! namespace that a thread holds. When the thread ends, all remaining processes in the namespace
+//! are killed, and the memory is freed.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -16,39 +16,39 @@ use tokio::sync::oneshot;
 
 use crate::Error;
 
-/// Orders that wait for the thread: each is waited for before the next is given.
+/// Capacity of the queue to the thread: the caller waits for each order before it sends the next.
 const ORDERS: usize = 1;
-/// Where the filesystem is mounted, seen by the container's thread alone.
+/// Mount point of the file system, visible only to the container's thread.
 const PLACE: &str = "/run/tinbox-agent/container";
-/// What an image and all that its programs write may take of the memory that is free, in percent.
+/// Share of the available memory for an image and all files that its programs write, in percent.
 const SHARE_PERCENT: u64 = 60;
-/// Bytes for each file that may be made; the smallest take a page.
+/// Bytes of the limit for each inode: the smallest files take a page.
 const BYTES_PER_FILE: u64 = 4096;
-/// How often it is looked whether processes are left, and how long the wait between is: a process
-/// that is killed is gone once it leaves the kernel.
+/// Number of checks for remaining processes, and the delay between two checks. A killed process
+/// disappears once it leaves the kernel.
 const LOOKS: u32 = 500;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
 type Order = Box<dyn FnOnce(&File) + Send>;
 
-/// A container's filesystem and mount namespace.
+/// File system and mount namespace of a container.
 pub(super) struct Room {
     orders: mpsc::SyncSender<Order>,
     root: Arc<File>,
     thread: JoinHandle<()>,
-    /// What the filesystem may hold.
+    /// Capacity of the file system in bytes.
     pub(super) bytes: u64,
 }
 
 impl Room {
-    /// A new, empty one, with a share of the memory that is free.
+    /// Creates an empty file system with [`SHARE_PERCENT`] of the available memory.
     pub(super) async fn open() -> Result<Self, Error> {
         let meminfo = std::fs::read_to_string("/proc/meminfo");
         let meminfo = meminfo.map_err(Error::io("read /proc/meminfo"))?;
         Self::of(share(&meminfo)).await
     }
 
-    /// One that holds so many bytes.
+    /// Creates an empty file system with this capacity in bytes.
     pub(super) async fn of(bytes: u64) -> Result<Self, Error> {
         std::fs::create_dir_all(PLACE).map_err(Error::io(format!("create {PLACE}")))?;
         let (orders, inbox) = mpsc::sync_channel::<Order>(ORDERS);
@@ -73,12 +73,12 @@ impl Room {
         Ok(Self { orders, root, thread, bytes })
     }
 
-    /// The filesystem's root.
+    /// Returns the root folder of the file system.
     pub(super) fn root(&self) -> &Arc<File> {
         &self.root
     }
 
-    /// Do something where the container is; it is given the filesystem's root.
+    /// Runs `work` on the container's thread, with the root of the file system.
     pub(super) async fn within<T: Send + 'static>(
         &self,
         work: impl FnOnce(&File) -> Result<T, Error> + Send + 'static,
@@ -91,11 +91,11 @@ impl Room {
         done.await.map_err(|_| gone())?
     }
 
-    /// End it, and wait until that is done. Dropping it ends it too.
+    /// Ends the container, and waits until that is done. Dropping the value ends it too.
     pub(super) async fn close(self) {
         let Self { orders, root, thread, .. } = self;
         drop((orders, root));
-        // A panic in it has been told to who waited for its work.
+        // The caller that waited for the work has already received an error about a panic.
         let _ = tokio::task::spawn_blocking(move || thread.join()).await;
     }
 }
@@ -105,14 +105,14 @@ fn gone() -> Error {
     imaging::Error::Crashed { part: "the container's thread", reason }.into()
 }
 
-/// The part of the free memory that a container may have; none where the kernel does not say.
+/// Returns the share of the available memory; 0 if the kernel does not report it.
 fn share(meminfo: &str) -> u64 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kib.unwrap_or(0).saturating_mul(1024) / 100 * SHARE_PERCENT
 }
 
-/// In a mount namespace of this thread's own.
+/// Mounts a tmpfs in this thread's own mount namespace.
 fn mount(bytes: u64) -> Result<File, Error> {
     own_mounts().map_err(Error::io("make a mount namespace for the container"))?;
     let files = bytes / BYTES_PER_FILE;
@@ -123,13 +123,13 @@ fn mount(bytes: u64) -> Result<File, Error> {
     File::open(PLACE).map_err(Error::io(format!("open {PLACE}")))
 }
 
-/// A name for what is open, whatever was mounted over the names on its way.
+/// Returns a path of an open file that is valid whatever is mounted over its original path.
 pub(super) fn path_of(file: &File) -> PathBuf {
     Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
 }
 
-/// Kill all that is in this thread's mount namespace: with a PID namespace of its own nothing is
-/// left by now, without one it may be anything.
+/// Kills all processes in this thread's mount namespace. With a PID namespace of their own, none
+/// are left here. Without one, any process may be left.
 fn end_all_processes() {
     let Ok(own) = std::fs::read_link("/proc/thread-self/ns/mnt") else { return };
     for _ in 0..LOOKS {
@@ -139,7 +139,7 @@ fn end_all_processes() {
             let name = process.file_name();
             let pid = name.to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw);
             let Some(pid) = pid else { continue };
-            // One that has ended has no namespace any more.
+            // A process that has ended has no namespace any more.
             if std::fs::read_link(process.path().join("ns/mnt")).is_ok_and(|its| its == own) {
                 found = true;
                 let _ = kill_process(pid, Signal::KILL);

@@ -1,4 +1,4 @@
-//! The container's program, from its start to its end.
+//! Runs the container's program, from its start to its end.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::Error;
 use crate::sys::{Inhabitant, inhabit, own_processes};
 
 impl Container {
-    /// What the action did, once its program has ended well.
+    /// Runs the program. Returns a summary of the action after a successful end.
     pub(super) async fn to_its_end(&self, meter: &Arc<Meter>) -> Result<String, Error> {
         let pull::Image { config, layers } = self.look_up(meter).await?;
         let process = Process::merge(&config, &self.command, &self.environment);
@@ -54,15 +54,17 @@ impl Container {
         let told =
             async { tokio::join!(tell(out, name, meter, &last), tell(err, name, meter, &last)) };
         let status = if self.own_processes {
-            // Its pipes end with it: it is the first of its processes, and none outlives it.
+            // The pipes close with the program: it is the first process of its namespace, and none
+            // outlives it.
             told.await;
             child.wait().await
         } else {
-            // What it leaves behind may keep its pipes open, and is ended with the room.
+            // Processes that the program leaves behind may keep its pipes open; they are killed
+            // with the container.
             let mut told = std::pin::pin!(told);
             tokio::select! {
                 status = child.wait() => {
-                    // What it printed before its end is there already.
+                    // All output from before the program's end is already in the pipe.
                     let _ = tokio::time::timeout(super::REST, &mut told).await;
                     status
                 }
@@ -77,7 +79,7 @@ impl Container {
         Err(imaging::Error::Program { program: self.said.clone(), status, said }.into())
     }
 
-    /// Start the program, on the container's thread.
+    /// Starts the program, on the container's thread.
     fn start(&self, process: Process, root: &File, runtime: &Handle) -> Result<Child, Error> {
         let account =
             Account::find(&process.user, &text(root, "etc/passwd"), &text(root, "etc/group"));
@@ -110,11 +112,11 @@ impl Container {
     }
 }
 
-/// A file of the image's; nothing where there is none.
+/// Returns the text of a file in the image; empty if the file does not exist.
 fn text(root: &File, path: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = within(root, Path::new(path), OFlags::RDONLY | OFlags::NONBLOCK) {
-        // What of it can be read is what there is.
+        // An error ends the text at the last readable byte.
         let _ = file.take(FILE_BYTES).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,25 +1,25 @@
-//! Who a container's program runs as: numbers, or names of the image's own `/etc/passwd` and
-//! `/etc/group`, as Docker reads them.
+//! User of a container's program: numbers, or names from the image's own `/etc/passwd` and
+//! `/etc/group`, interpreted as Docker does.
 
-/// The most that is read of either file.
+/// Maximum bytes that are read of either file.
 pub const FILE_BYTES: u64 = 1 << 20;
-/// Groups beside the first; more are left out.
+/// Maximum supplementary groups; further ones are ignored.
 const GROUPS: usize = 256;
 
-/// A user of the image.
+/// User account from the image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
-    /// User id.
+    /// Numeric user id; 0 is root.
     pub uid: u32,
-    /// Group id.
+    /// Numeric id of the primary group.
     pub gid: u32,
-    /// Other groups.
+    /// Numeric ids of the supplementary groups, at most 256.
     pub groups: Vec<u32>,
-    /// Home directory.
+    /// Home directory, the value of `HOME`.
     pub home: String,
 }
 
-/// A line of `/etc/passwd`.
+/// Line of `/etc/passwd`, split into fields.
 struct Entry<'a> {
     name: &'a str,
     uid: u32,
@@ -28,10 +28,10 @@ struct Entry<'a> {
 }
 
 impl Account {
-    /// Reads `USER[:GROUP]`, each a name or a number; empty is root.
+    /// Parses `USER[:GROUP]`, each a name or a number; empty is root.
     ///
     /// # Errors
-    /// Which name the image does not have.
+    /// Name that the image does not have.
     pub fn find(user: &str, passwd: &str, group: &str) -> Result<Self, String> {
         let (user, own_group) = match user.split_once(':') {
             Some((user, group)) => (user, Some(group).filter(|group| !group.is_empty())),
@@ -72,7 +72,7 @@ fn entry(line: &str) -> Option<Entry<'_>> {
     Some(Entry { name, uid, gid, home: fields.nth(1).unwrap_or_default() })
 }
 
-/// Name, id and members of each group.
+/// Returns name, id and members of each group.
 fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');

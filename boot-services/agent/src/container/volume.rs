@@ -1,6 +1,6 @@
-//! Folders of this OS in a container: `source:target[:options]`, as Docker's `--volume` has them.
+//! Folders of this OS in a container: `source:target[:options]`, as in Docker's `--volume`.
 
-/// Options that say what is so here anyway, or that matter only to SELinux or macOS.
+/// Options without effect: defaults of this agent, or options for SELinux or macOS.
 const INERT: [&str; 12] = [
     "rw",
     "z",
@@ -16,22 +16,22 @@ const INERT: [&str; 12] = [
     "rbind",
 ];
 
-/// A bind.
+/// Bind mount of a folder, or an empty folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
-    /// Of this OS; `None`: an empty folder of the container's own.
+    /// Folder of this OS; `None`: an empty folder of the container's own.
     pub source: Option<String>,
-    /// In the container.
+    /// Path in the container.
     pub target: String,
-    /// Nothing is written through it.
+    /// True if the container cannot write through the mount.
     pub read_only: bool,
 }
 
 impl Volume {
-    /// Reads one.
+    /// Parses one volume.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Reason why the volume is invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut fields = text.split(':');
         let (first, second) = (fields.next().unwrap_or_default(), fields.next());

@@ -1,4 +1,4 @@
-//! The kernel command line, in Tinkerbell's words and one of ours.
+//! Parses the kernel command line: Tinkerbell's arguments, and Tinbox's own.
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ use stdx::{MacAddr, Secret};
 use super::ipam::Ipam;
 use crate::Error;
 
-/// What DHCP servers are told this is.
+/// DHCP vendor class (option 60) of the agent.
 const VENDOR_CLASS: &str = "tinbox-agent";
 
-/// What the box told the machine through its boot script.
+/// Parameters from the box, which the boot script puts on the kernel command line.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CommandLine {
     /// `grpc_authority`: host:port of the workflow service.
     pub grpc_authority: String,
-    /// `worker_id`: this agent's id; without one it is the hardware address.
+    /// `worker_id`: id of this agent; without the argument, the hardware address is the id.
     pub worker_id: Option<String>,
-    /// `hw_addr`: the interface that booted.
+    /// `hw_addr`: hardware address of the interface that booted.
     pub hw_addr: Option<MacAddr>,
-    /// `vlan_id`: the VLAN that the machine is in; its tag is the machine's own to write.
+    /// `vlan_id`: VLAN of the machine, for which the agent creates a tagged interface.
     pub vlan: Option<u16>,
-    /// `ipam`: an address for a machine that gets none by DHCP.
+    /// `ipam`: static address for a machine without DHCP.
     pub ipam: Option<Ipam>,
-    /// `tinbox.preserve`: disks that no action may write.
+    /// `tinbox.preserve`: disks that no action may write to.
     pub preserve: Vec<Word>,
-    /// `tinbox.token`: proves to the box which boot this is.
+    /// `tinbox.token`: proves the identity of this boot to the box.
     pub token: Option<Secret>,
-    /// `tinbox.pin`: the box's key, by which the workflow service is known and spoken to over TLS.
+    /// `tinbox.pin`: public key pin of the box, which authenticates the workflow service over TLS.
     pub pin: Option<Pin>,
 }
 
@@ -48,14 +48,14 @@ impl fmt::Debug for CommandLine {
 }
 
 impl CommandLine {
-    /// Of the running kernel.
+    /// Reads the command line of the running kernel.
     pub fn read() -> Result<Self, Error> {
         let text = std::fs::read_to_string("/proc/cmdline")
             .map_err(Error::io("read the kernel command line"))?;
         Self::parse(&text)
     }
 
-    /// Understand a command line; the last of several equal names wins, as in the kernel.
+    /// Parses a command line. The last of several equal names wins, as in the kernel.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let words = words(text);
         let value = |name: &str| {
@@ -87,7 +87,7 @@ impl CommandLine {
         })
     }
 
-    /// The network that the agent is to have.
+    /// Returns the network configuration for the agent.
     pub fn network(&self) -> Wanted {
         let ipam = self.ipam.as_ref();
         let mac = ipam.and_then(|ipam| ipam.mac).or(self.hw_addr);
@@ -102,7 +102,7 @@ impl CommandLine {
     }
 }
 
-/// A VLAN's number; `None` where there is none, also for 0, which tags no VLAN (IEEE 802.1Q).
+/// Parses a VLAN ID. `None`: empty, or 0, which means no VLAN (IEEE 802.1Q).
 pub(super) fn vlan(text: &str) -> Result<Option<u16>, String> {
     if matches!(text, "" | "0") {
         return Ok(None);
@@ -112,7 +112,7 @@ pub(super) fn vlan(text: &str) -> Result<Option<u16>, String> {
         .ok_or_else(|| format!("{text:?} is no VLAN from {} to {}", VLANS.start(), VLANS.end()))
 }
 
-/// Words apart by white space; double quotes hold it together (kernel/params.c).
+/// Splits at white space; double quotes protect white space (kernel/params.c).
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

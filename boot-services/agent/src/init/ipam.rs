@@ -1,4 +1,4 @@
-//! `ipam=`: the address of a machine that boots a medium where no DHCP server is
+//! `ipam=`: static address of a machine that boots a medium on a network without a DHCP server
 //! (Tinkerbell's technical page "ISO Static IPAM" of Smee).
 
 use std::net::Ipv4Addr;
@@ -9,18 +9,18 @@ use stdx::MacAddr;
 
 use super::cmdline::vlan;
 
-/// Fields, with a colon between two of them.
+/// Number of fields; colons separate them.
 const FIELDS: usize = 9;
 
-/// The nine fields as far as an agent has a use for them: not the name, the search domains and the
-/// time servers, which are the operating system's.
+/// Fields that the agent uses. Host name, search domains and time servers are for the operating
+/// system and are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ipam {
-    /// The interface.
+    /// MAC address of the interface.
     pub mac: Option<MacAddr>,
-    /// The VLAN.
+    /// VLAN ID; `None` for an untagged network.
     pub vlan: Option<u16>,
-    /// The address; `None` when DHCP is to give one.
+    /// Static address; `None` to use DHCP.
     pub address: Option<Address>,
 }
 
@@ -59,7 +59,7 @@ fn with_address(
     })
 }
 
-/// A field's value; `None` when it is empty.
+/// Parses a field; `None` when the field is empty.
 fn field<T: FromStr>(name: &str, text: &str) -> Result<Option<T>, String> {
     if text.is_empty() {
         return Ok(None);

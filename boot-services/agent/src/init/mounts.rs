@@ -1,4 +1,4 @@
-//! The kernel's filesystems, the console, and modules when the kernel is a stock one.
+//! Mounts the kernel's file systems, opens the console, and loads modules of a stock kernel.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -8,7 +8,7 @@ use rustix::mount::MountFlags;
 
 use crate::Error;
 
-/// What process 1 mounts: type and place.
+/// File systems that process 1 mounts: type and mount point.
 const MOUNTS: [(&str, &str); 5] = [
     ("devtmpfs", "/dev"),
     ("proc", "/proc"),
@@ -17,16 +17,16 @@ const MOUNTS: [(&str, &str); 5] = [
     ("tmpfs", "/tmp"),
 ];
 
-/// Modules of a stock kernel, named so that their order is the order to load them in. Our own
-/// kernel has everything built in and the folder does not exist.
+/// Modules of a stock kernel, in a folder whose file names give the load order. Tinbox's own kernel
+/// has everything built in, so the folder does not exist.
 const MODULES: &str = "/lib/modules-boot";
 
-/// Mount, then take the console for the standard streams.
+/// Mounts the file systems, and uses the console for the standard streams.
 pub(super) fn prepare() -> Result<(), Error> {
     for (fs_type, place) in MOUNTS {
         std::fs::create_dir_all(place).map_err(Error::io(format!("create {place}")))?;
         match rustix::mount::mount(fs_type, place, fs_type, MountFlags::empty(), None) {
-            // Mounted already, by the kernel or by whoever started us.
+            // Mounted already, by the kernel or by the process that started the agent.
             Ok(()) | Err(Errno::BUSY) => {}
             Err(errno) => return Err(Error::io(format!("mount {place}"))(errno)),
         }
@@ -36,16 +36,17 @@ pub(super) fn prepare() -> Result<(), Error> {
     console()
 }
 
-/// What the firmware boots is told, never changed; a machine without UEFI has no such folder.
+/// Mounts the firmware's variables read-only, for the inventory's boot list. The folder does not
+/// exist on a machine without UEFI.
 fn firmware_variables() {
     const PLACE: &str = "/sys/firmware/efi/efivars";
     if Path::new(PLACE).is_dir() {
-        // Without it the inventory lacks a list, and nothing else.
+        // Without the mount, the inventory only lacks the boot list.
         let _ = rustix::mount::mount("efivarfs", PLACE, "efivarfs", MountFlags::RDONLY, None);
     }
 }
 
-/// An initramfs without a console node starts us with no standard streams at all.
+/// An initramfs without a console node starts process 1 without standard streams.
 fn console() -> Result<(), Error> {
     let attempt = || -> std::io::Result<()> {
         let console = OpenOptions::new().read(true).write(true).open("/dev/console")?;
@@ -57,7 +58,7 @@ fn console() -> Result<(), Error> {
     attempt().map_err(Error::io("open /dev/console"))
 }
 
-/// Load what there is; a module that this machine has no use for fails, and that is no failure.
+/// Loads all modules. A module without matching hardware fails, which is not an error.
 pub(super) fn load_modules() {
     let Ok(folder) = std::fs::read_dir(MODULES) else { return };
     let mut paths: Vec<_> = folder.flatten().map(|entry| entry.path()).collect();

@@ -1,4 +1,4 @@
-//! What being the first process asks for besides work.
+//! Duties of process 1 besides the agent's work.
 
 use imaging::children;
 use tokio::runtime::{Builder, Runtime};
@@ -6,12 +6,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 
-/// Threads for calls and downloads; decoding and writing have their own.
+/// Threads for calls and downloads; decoding and writing have their own threads.
 const WORKERS: usize = 2;
-/// Threads for blocking work at once: decoder, disk, sum, name look-up, and some air.
+/// Maximum threads for blocking work: decoder, disk, checksum, name lookup, and some spare ones.
 const BLOCKING: usize = 8;
 
-/// The agent's runtime, small: glibc keeps an arena of memory for every thread.
+/// Returns the agent's runtime. It is small, because glibc keeps a memory arena for every thread.
 pub fn runtime() -> Result<Runtime, Error> {
     Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -21,7 +21,7 @@ pub fn runtime() -> Result<Runtime, Error> {
         .map_err(Error::io("start the runtime"))
 }
 
-/// Collect orphans, which the kernel hands to process 1.
+/// Reaps orphans, which the kernel reparents to process 1.
 pub(super) async fn reap() {
     let Ok(mut children) = signal(SignalKind::child()) else { return };
     while children.recv().await.is_some() {

@@ -1,4 +1,4 @@
-//! Reports to the box which disk a hint chose, before the disk is used.
+//! Reports to the box the disk that a hint selected, before the disk is used.
 
 use agent_rpc::client::{Client, Error as CallError};
 use agent_rpc::{Assignment, DiskChoice};
@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{FIRST_WAIT, LONGEST_WAIT};
 
-/// Has each choice recorded, until the action ends.
+/// Reports each selected disk, until the action ends.
 pub async fn record(client: Client, assignment: Assignment, mut requests: mpsc::Receiver<Request>) {
     while let Some(request) = requests.recv().await {
         let disk = &request.disk;
@@ -28,13 +28,13 @@ pub async fn record(client: Client, assignment: Assignment, mut requests: mpsc::
     }
 }
 
-/// Asks until the box has answered, however long it is away: a disk that it does not know of is not
-/// used.
+/// Repeats the report until the box has answered, with no limit of time. A disk that the box has
+/// not recorded is not used.
 async fn ask(client: &Client, choice: DiskChoice) -> Result<(), String> {
     let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
     loop {
         match client.choose_disk(choice.clone()).await {
-            // A stock Tinkerbell server records no disks.
+            // A stock Tinkerbell server does not record disks.
             Ok(()) | Err(CallError::Unsupported { .. }) => return Ok(()),
             Err(CallError::Refused { refusal, .. }) if refusal.is_permanent() => {
                 return Err(refusal.to_string());

@@ -1,5 +1,5 @@
-//! What a template wants done after one of its actions failed: the image is run once more, with
-//! other arguments (`on-failure`, `on-timeout`; as upstream's first worker did it).
+//! Runs a template's handler after a failed action: the image runs again with other arguments
+//! (`on-failure`, `on-timeout`; as in upstream's first worker).
 
 use agent_rpc::{ActionState, Assignment};
 
@@ -7,7 +7,8 @@ use super::{Host, Runner};
 use crate::actions::Action;
 
 impl<H: Host> Runner<H> {
-    /// Do it, within the action's own limit once more; what is to be added to the action's message.
+    /// Runs the handler, with the action's own time limit. Returns the text to add to the action's
+    /// message.
     pub(super) async fn handle(&self, assignment: &Assignment, ended: ActionState) -> String {
         let (key, command) = match ended {
             ActionState::Failed => ("on-failure", &assignment.on_failure),

@@ -1,4 +1,4 @@
-//! The machine, as the runner sees it.
+//! Interface between the runner and the machine.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,18 +9,19 @@ use imaging::Meter;
 use crate::Error;
 use crate::actions::{self, Action, Leave, Limits, Outcome};
 
-/// What the runner may do to the machine it is on.
+/// Operations of the runner on its machine.
 pub trait Host: Send + Sync {
-    /// Whether this machine is ours to restart.
+    /// Returns true if the agent may restart this machine.
     fn may_leave(&self) -> bool;
 
-    /// Flush everything and leave this OS. Returns only if that failed.
+    /// Flushes all disks and leaves this OS. Returns only on failure.
     fn leave(&self, how: Leave) -> Result<(), Error>;
 
-    /// Carry out an action. One that only pretends does so in a simulated rack.
+    /// Runs an action. The implementation of a simulated rack only simulates it.
     ///
     /// # Errors
-    /// When it cannot be understood, or would take away a machine that is not ours.
+    /// The assignment is invalid, or the action would restart a machine that the agent does not
+    /// own.
     fn act(
         &self,
         assignment: &Assignment,
@@ -39,10 +40,10 @@ pub trait Host: Send + Sync {
     }
 }
 
-/// An action under way; dropped, it stops at its next step.
+/// Running action. Dropping it stops the action at its next step.
 pub type Acting = Pin<Box<dyn Future<Output = Result<Outcome, Error>> + Send>>;
 
-/// An agent that is an ordinary process: the machine belongs to somebody else.
+/// Agent that is an ordinary process: the machine belongs to another system.
 #[derive(Debug, Clone, Copy)]
 pub struct Guest;
 

@@ -1,4 +1,4 @@
-//! How the box learns how far an action is, and what it prints.
+//! Reports progress and output of an action to the box.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use agent_rpc::{Assignment, OUTPUT_LINES, Progress, WAITING};
 use imaging::Meter;
 use tokio::time::Instant;
 
-/// The longest silence while an action runs.
+/// Maximum interval between two messages while an action runs.
 const BEAT: Duration = Duration::from_secs(5);
-/// How often progress is told.
+/// Interval of progress messages.
 const TELL: Duration = Duration::from_secs(1);
-/// Longest wait for one telling; it holds up nothing but the next.
+/// Timeout of one progress message. A slow message delays only the next one.
 const TELL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Tell the box how far the action has come: once a second when that has changed, and every
-/// [`BEAT`] when not, so that silence means that this machine is gone. Returns why the action must
-/// be stopped once the box says so, `None` when the server does not listen.
+/// Reports progress to the box: once a second if it has changed, and otherwise every [`BEAT`], so
+/// that silence means a lost machine. Returns the reason once the box stops the action, or `None`
+/// when the server does not support progress.
 pub async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
     let mut told = (0, 0, String::new());
     let mut beat = Instant::now();
@@ -34,33 +34,32 @@ pub async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> 
             Ok(Err(CallError::Unsupported { .. })) => return None,
             Ok(Ok(Some(why))) => return Some(why),
             Ok(Ok(None)) => told = now,
-            // Its workflow was deleted, and with it this agent's right to speak of it.
+            // The workflow was deleted, so the agent may not report on it any more.
             Ok(Err(error)) if error.is_no_action() => return Some(stdx::chain(&error)),
-            // Losing one is harmless; the next says more.
+            // A lost message is harmless, because the next one has newer values.
             Ok(Err(_)) | Err(_) => {}
         }
     }
 }
 
-/// Tell what was printed since the last telling, which would be lost with the meter.
+/// Sends the output since the last message, which would be lost with the meter.
 pub async fn rest(client: &Client, assignment: &Assignment, meter: &Meter) {
     let output = meter.take_printed(OUTPUT_LINES);
     if !output.is_empty() {
         let last = client.progress(progress(client, assignment, read(meter), output));
-        // As any other: the action's end is told all the same.
+        // A failure is ignored, because the end of the action is reported in any case.
         let _ = tokio::time::timeout(TELL_TIMEOUT, last).await;
     }
 }
 
-/// What `meter` shows; while the action waits, the reason stands in the place of what is being
-/// done.
+/// Reads the meter. While the action waits, the reason of the wait replaces the current step.
 fn read(meter: &Meter) -> (u64, u64, String) {
     let (done, total, doing) = meter.read();
     let doing = meter.waiting().map_or(doing, |reason| format!("{WAITING}{reason}"));
     (done, total, doing)
 }
 
-/// What `meter` read, and lines, as it travels.
+/// Returns a progress message from the values of the meter and the output.
 fn progress(
     client: &Client,
     assignment: &Assignment,

@@ -1,4 +1,4 @@
-//! `archive2disk` with archives that the real tar makes, and with some that nobody should.
+//! Tests `archive2disk` with archives of the real tar, and with handmade invalid ones.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::loops::{Loop, act, file_environment, inspect, run};
 use crate::tinbox::Files;
 
-/// A tree with one of everything, packed by tar with these options.
+/// Tree with one entry of each kind, packed by tar with these options.
 fn packed(options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -118,7 +118,7 @@ async fn everything_in_an_archive_arrives_whatever_packs_it() {
 async fn an_archive_may_be_laid_over_another() {
     let disk = formatted();
     unpack(&disk, packed(&[]), &[]).await.unwrap();
-    // Through the link that the first has left, as a root filesystem's packages are.
+    // The second archive writes through the link of the first, as a root file system's packages do.
     let over = tempfile::tempdir().unwrap();
     std::fs::create_dir(over.path().join("lib")).unwrap();
     std::fs::write(over.path().join("lib/file"), "new").unwrap();
@@ -133,7 +133,7 @@ async fn an_archive_may_be_laid_over_another() {
     });
 }
 
-/// One entry, as no tar makes it.
+/// Returns one archive entry that tar would not create.
 fn entry(kind: tar::EntryType, name: &str, target: &str, contents: &[u8]) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     let old = header.as_old_mut();
@@ -182,7 +182,7 @@ async fn nothing_is_made_outside_the_destination() {
         assert!(outside.path().read_dir().unwrap().next().is_none());
         inspect(&disk.path, |root| assert!(!root.join("trap").exists()));
     }
-    // An absolute name begins at the destination, and a link is replaced, not followed.
+    // An absolute name starts at the destination, and a link is replaced, not followed.
     let absolute = entry(Is::Regular, "/out", "", b"x");
     let disk = formatted();
     unpack(&disk, [link, absolute, end].concat(), &["DEST_PATH=/deep"]).await.unwrap();
@@ -198,7 +198,7 @@ async fn a_wrong_archive_is_named() {
     let wrong = format!("TARFILE_CHECKSUM=sha512:{}", "0".repeat(128));
     let error = unpack(&disk, archive.clone(), &[&wrong]).await.unwrap_err();
     assert!(error.starts_with("sha512 of the image is"), "{error}");
-    // The sum of what comes out, as upstream's action takes it.
+    // Checksum of the uncompressed tar, as in upstream's action.
     let mut plain = Vec::new();
     flate2::read::GzDecoder::new(archive.as_slice()).read_to_end(&mut plain).unwrap();
     let sum = stdx::hex(&<sha2::Sha256 as sha2::Digest>::digest(&plain));

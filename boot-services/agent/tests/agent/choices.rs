@@ -1,4 +1,4 @@
-//! The box records which disk a hint chose before the disk is used.
+//! The box records the disk that a hint selected before the disk is used.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Acting, Host};
 use agent_rpc::{ActionState, Assignment, Refusal};
 
-/// A machine whose actions write to the disk that a hint chooses.
+/// Machine whose actions write to the disk that a hint selects.
 #[derive(Clone, Default)]
 struct Machine {
     disk: Arc<Mutex<Described>>,
@@ -50,7 +50,7 @@ async fn a_disk_is_not_used_before_the_box_has_recorded_it() {
     *machine.disk.lock().unwrap() = Described { serial, size: 7, ..Described::default() };
     let image = "image2disk";
     let tinbox = Tinbox::start(vec![action("image", image, &[]), action("file", image, &[])]);
-    // The box is busy at first, and the second action's disk is another one.
+    // The box is busy at first, and the second action has another disk.
     let busy = Refusal::Unavailable("it is being written too often".to_owned());
     tinbox.refuse_choices(vec![busy]);
     let _agent = agent(&tinbox, machine.clone());

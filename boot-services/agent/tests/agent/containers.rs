@@ -1,4 +1,4 @@
-//! A container and the machine's disks. Needs root and a static busybox.
+//! Tests a container's access to the machine's disks. Needs root and a static busybox.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use tokio::net::TcpListener;
 
 use crate::loops::{Loop, run};
 
-/// A registry with one image, of busybox alone, whose entrypoint is its shell; where it is.
+/// Starts a registry with one image, which has only busybox with its shell as entrypoint. Returns
+/// the address.
 async fn registry() -> String {
     let busybox = std::fs::read(run("which", &["busybox"])).unwrap();
     let mut tar = tar::Builder::new(Vec::new());
@@ -52,7 +53,7 @@ async fn registry() -> String {
     at
 }
 
-/// Runs the shell's words in a container; what it says when it fails.
+/// Runs shell commands in a container. Returns the output after a failure.
 async fn shell(registry: &str, words: &str, volumes: &[&str]) -> Result<(), String> {
     let assignment = Assignment {
         image: "box.test/tools/busybox:v1".to_owned(),
@@ -80,7 +81,7 @@ async fn a_container_reaches_no_preserved_disk() {
     let registry = registry().await;
     let write = |to: &str| format!("/busybox dd if=/dev/zero of={to} bs=4k count=1 conv=fsync");
 
-    // Nothing is in the way of a disk that is nobody's.
+    // An unused disk that is not preserved is writable.
     shell(&registry, &write(&part), &[]).await.unwrap();
 
     imaging::preserve::set(imaging::preserve::parse(device).unwrap());
@@ -90,7 +91,7 @@ async fn a_container_reaches_no_preserved_disk() {
         let volumes = volumes.each_ref().map(String::as_str);
         refused.push((path.to_owned(), shell(&registry, &write(path), &volumes).await));
     }
-    // A node that it makes itself leads to a device that the kernel does not write to.
+    // A device node that the container creates leads to a device that the kernel does not write to.
     let numbers = run("stat", &["-c", "%Hr %Lr", &part]);
     let made = format!("/busybox mknod /own b {numbers}");
     let written = shell(&registry, &format!("{made} && {}", write("/own")), &[]).await;

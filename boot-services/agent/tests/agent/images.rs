@@ -1,4 +1,4 @@
-//! Images that are no images of this disk, and what is left of the disk's old content.
+//! Tests images that do not fit this disk, and remains of the disk's old content.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -20,7 +20,7 @@ async fn write(disk: &Loop, image: Vec<u8>) -> Result<String, String> {
     act("image2disk", &[url, disk.environment("DEST_DISK")]).await
 }
 
-/// An image with this mark at that place.
+/// Returns an image with these marks at these offsets.
 fn image(marks: &[(usize, &[u8])]) -> Vec<u8> {
     let mut image = vec![0; 8 * MIB];
     for (at, bytes) in marks {
@@ -51,7 +51,8 @@ async fn an_image_for_other_sectors_is_refused_and_nothing_is_written() {
         assert!(error.contains(&words) && error.contains(&sectors.to_string()), "{error}");
         assert!(disk.read().0.iter().all(|byte| *byte == 0xee), "nothing is written");
     }
-    // A table that says nothing of sectors is known by the image's length: nothing starts.
+    // A DOS table does not state its sector size; the image's length shows it. The start of the
+    // disk stays empty.
     let disk = Loop::with_sectors(64 << 20, 4096);
     let mut entry = [0; 16];
     entry[4] = 0x83;
@@ -69,7 +70,7 @@ async fn marks_at_the_end_of_the_disk_are_cleared() {
     fill(&disk, size);
     let path = disk.path.to_str().unwrap();
     run("sgdisk", &["--clear", "--new=1:2048:+1M", path]);
-    // md 0.90 begins 64 KiB before the last whole 64 KiB, 1.0 8 KiB before the end.
+    // md 0.90 begins 64 KiB before the last whole 64 KiB, and md 1.0 8 KiB before the end.
     let file = File::options().write(true).open(&disk.path).unwrap();
     for at in [size - (64 << 10), size - (8 << 10)] {
         file.write_all_at(b"\xfc\x4e\x2b\xa9", at as u64).unwrap();

@@ -1,4 +1,4 @@
-//! Boot loaders by the programs of the tools image, on loop devices.
+//! Installs boot loaders with the programs of the tools image, on loop devices.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use crate::loops::{Loop, act, inspect, run};
 use crate::programs::system as system_with_busybox;
 use crate::storage::{part, tools};
 
-/// Bytes of a boot record before the table's.
+/// Bytes of a boot record before the table's fields.
 const PROGRAM: usize = 440;
 
 fn sector(disk: &Loop) -> [u8; 512] {
@@ -17,7 +17,7 @@ fn sector(disk: &Loop) -> [u8; 512] {
     sector
 }
 
-/// A disk with a table of sfdisk's, and a file system on each partition that is to have one.
+/// Creates a disk with sfdisk's table, and file systems on the given partitions.
 fn disk(table: &str, formats: &[(u32, &str)]) -> Loop {
     let disk = Loop::with_partitions(192 << 20);
     let path = disk.path.to_str().unwrap();
@@ -30,7 +30,7 @@ fn disk(table: &str, formats: &[(u32, &str)]) -> Loop {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn syslinux_is_installed_for_both_kinds_of_table() {
-    // Not every kernel that runs this can mount vfat.
+    // ext4, because some kernels that run this test cannot mount vfat.
     for (table, of) in
         [("label: dos\\n,64M,L\\n,,L\\n", "a DOS table"), ("label: gpt\\n,64M\\n", "a GPT")]
     {
@@ -46,7 +46,7 @@ async fn syslinux_is_installed_for_both_kinds_of_table() {
         let after = sector(&disk);
         assert_ne!(after[..PROGRAM], before[..PROGRAM]);
         assert_eq!((&after[440..446], &after[510..]), (&before[440..446], &before[510..]));
-        // Read again, a GPT is nothing to a kernel that does not know it.
+        // A kernel without GPT support finds no partitions when it reads the table again.
         run("partx", &["-u", disk.path.to_str().unwrap()]);
         inspect(&part(&disk, 1), |root| assert!(root.join("ldlinux.sys").exists()));
         let mut start = [0; 512];
@@ -71,7 +71,7 @@ async fn syslinux_says_where_it_cannot_start() {
     assert!(error.contains(&format!("{whole} is no partition of {whole}")), "{error}");
 }
 
-/// A system whose GRUB only writes down what it was asked for.
+/// Creates a system whose GRUB only records its arguments.
 fn system(platform: &str) -> Loop {
     let disk = system_with_busybox();
     inspect(&disk.path, |root| {

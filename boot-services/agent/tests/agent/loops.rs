@@ -1,4 +1,4 @@
-//! Disks for the tests: loop devices over files, which needs root.
+//! Disks for the tests: loop devices over files, which need root.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,8 +12,8 @@ use imaging::Meter;
 use crate::tinbox::action;
 use agent::actions::{Action, Limits, Outcome};
 
-/// The file whose lock a test holds while it uses what a machine has once: the place where the
-/// agent mounts, loop devices and their partitions. It holds between processes and checkouts.
+/// Lock file that a test holds while it uses resources that a machine has once: the agent's mount
+/// point, loop devices and their partitions. The lock also works between processes and checkouts.
 const MACHINE: &str = "tinbox-machine.lock";
 
 fn machine() -> File {
@@ -24,7 +24,7 @@ fn machine() -> File {
     file
 }
 
-/// A loop device over a sparse file; detached when dropped.
+/// Loop device over a sparse file; detached when dropped.
 pub struct Loop {
     pub path: PathBuf,
     backing: PathBuf,
@@ -38,24 +38,24 @@ impl Loop {
         Self::over(size, None, &[])
     }
 
-    /// One that can store only so much of its size.
+    /// Creates a loop device whose file system can store only `room` bytes.
     pub fn on_small_filesystem(size: u64, room: u64) -> Self {
         Self::over(size, Some(room), &[])
     }
 
-    /// One that can have partitions.
+    /// Creates a loop device with support for partitions.
     pub fn with_partitions(size: u64) -> Self {
         Self::over(size, None, &["--partscan"])
     }
 
-    /// One with sectors of so many bytes.
+    /// Creates a loop device with this sector size in bytes.
     pub fn with_sectors(size: u64, bytes: u32) -> Self {
         Self::over(size, None, &["--sector-size", &bytes.to_string()])
     }
 
     fn over(size: u64, room: Option<u64>, options: &[&str]) -> Self {
         let machine = machine();
-        // Not in memory: a loop device over tmpfs has no direct I/O to prove anything with.
+        // Not in a tmpfs: a loop device over tmpfs has no direct I/O to test.
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         if let Some(room) = room {
             let place = folder.path().to_str().unwrap();
@@ -73,7 +73,7 @@ impl Loop {
         format!("{name}={}", self.path.display())
     }
 
-    /// The backing file's bytes, and how many of them it stores.
+    /// Returns the content of the backing file, and the bytes that it occupies.
     pub fn read(&self) -> (Vec<u8>, u64) {
         run("sync", &["-f", self.backing.to_str().unwrap()]);
         let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ pub async fn act(image: &str, environment: &[String]) -> Result<String, String> 
     }
 }
 
-/// What an action made, read through a mount of the test's own.
+/// Checks the result of an action through a mount of the test's own.
 pub fn inspect(device: &Path, look: impl FnOnce(&Path)) {
     let mount = tempfile::tempdir().unwrap();
     let place = mount.path().to_str().unwrap();

@@ -1,4 +1,4 @@
-//! The actions on block devices: loop devices over files, so this test needs root.
+//! Tests the actions on block devices: loop devices over files, which need root.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -17,7 +17,7 @@ async fn image2disk_writes_past_the_cache_and_leaves_holes() {
     let mut image = vec![0; 40 << 20];
     image[..1000].fill(0xcd);
     image[30 << 20..31 << 20].fill(0xab);
-    // Not a whole number of sectors.
+    // The length is not a multiple of the sector size.
     image.truncate((40 << 20) - 100);
     let files = Files::start(zstd::encode_all(image.as_slice(), 1).unwrap()).await;
     let environment = [
@@ -196,7 +196,7 @@ async fn a_preserved_disk_is_not_written_by_anything() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_that_fails_on_the_way_is_named() {
-    // The backing file's filesystem is full at 60 %: the loop device answers writes with errors.
+    // The backing file's file system is full at 60 %; then writes to the loop device fail.
     let disk = Loop::on_small_filesystem(32 << 20, 20 << 20);
     let noise: Vec<u8> = (0..30_u32 << 20).map(|n| (n ^ (n >> 7) ^ (n >> 15)) as u8 | 1).collect();
     let files = Files::start(zstd::encode_all(noise.as_slice(), 1).unwrap()).await;

@@ -1,4 +1,4 @@
-//! The agent as a whole: its loop against the real service, its actions on real block devices.
+//! Tests the whole agent: its loop against the real service, its actions on real block devices.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod archive;

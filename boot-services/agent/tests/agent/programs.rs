@@ -1,4 +1,4 @@
-//! `cexec` on a partition that has a shell.
+//! Tests `cexec` on a partition that has a shell.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -7,7 +7,7 @@ use stdx::testing::Wait;
 
 use crate::loops::{Loop, act, inspect, run};
 
-/// A partition with busybox as its only program, under a few names.
+/// Creates a partition with busybox as its only program, under several names.
 pub fn system() -> Loop {
     let disk = Loop::new(32 << 20);
     run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
@@ -53,7 +53,7 @@ async fn programs_run_in_the_partition_and_leave_nothing_mounted() {
         assert!(env.starts_with("green /usr/local/sbin:"), "{env}");
         let ours = std::fs::read("/etc/resolv.conf").unwrap_or_default();
         assert_eq!(std::fs::read(root.join("resolv")).unwrap(), ours);
-        // The partition's own is back.
+        // The partition's own link is restored.
         let link = std::fs::read_link(root.join("etc/resolv.conf")).unwrap();
         assert_eq!(link, Path::new("/run/nowhere/resolv.conf"));
     });
@@ -87,7 +87,7 @@ async fn what_a_program_leaves_behind_ends_with_it() {
 
 const RESOLVING: &str = "UPDATE_RESOLV_CONF=true";
 
-/// The partition's own resolv.conf is there, and nothing beside it.
+/// Checks that the partition has its own resolv.conf, and no backup file beside it.
 fn has_its_own(disk: &Loop) {
     inspect(&disk.path, |root| {
         let link = std::fs::read_link(root.join("etc/resolv.conf")).unwrap();

@@ -1,4 +1,4 @@
-//! The whole loop against the real service over loopback, the box being scripted.
+//! Tests the whole loop against the real service over loopback, with a scripted box.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ const LIMITS: Limits = Limits {
     registry: None,
 };
 
-/// An agent that runs until the end of its test.
+/// Agent that runs until the end of its test.
 pub struct Agent(tokio::task::JoinHandle<()>);
 
 impl Drop for Agent {
@@ -84,7 +84,7 @@ async fn a_workflow_is_run_to_its_end() {
     assert!(reports[3].message.contains("no action is built in for image \"alpine:3\""));
     assert!(std::fs::read(&disk).unwrap() == image);
     let hello = tinbox.hellos();
-    // A repeated hello is excluded: one comes only after a call that failed, and none did.
+    // A repeated hello is excluded: it is sent only after a failed call, and no call failed.
     assert_eq!((hello.len(), hello[0].boot_id.clone()), (1, boot_id()));
     assert!(hello[0].attributes.as_ref().unwrap().cpu.is_some());
 }
@@ -170,7 +170,7 @@ async fn an_action_the_box_no_longer_wants_is_stopped() {
     assert!(std::fs::read(&disk).is_ok_and(|disk| disk.len() < 1_000_000), "it went on writing");
 }
 
-/// Remembers how it was left, and whether the box had heard of it by then.
+/// Records how the machine was left, and if the box had not received the report by then.
 #[derive(Clone, Default)]
 struct Witness {
     left: Arc<Mutex<Vec<Leave>>>,

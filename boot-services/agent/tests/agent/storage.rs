@@ -1,5 +1,5 @@
-//! Partitions and file systems by the programs of the tools image, on loop devices. Arrays and
-//! volumes need a kernel that has them: the scenarios' machine does.
+//! Creates partitions and file systems with the programs of the tools image, on loop devices.
+//! Arrays and volumes need kernel support, which the scenarios' machine has.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use imaging::tools::{self, Source};
 use crate::loops::{Loop, act, inspect, run};
 use crate::tinbox::Files;
 
-/// The tools image as the box would serve it; it is built where the cache does not have it.
+/// Serves the tools image as the box does. The image is built if the cache does not have it.
 pub async fn tools() -> Files {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../image/tools/build.sh");
     let files = Files::start(std::fs::read(run(script, &[])).unwrap()).await;
@@ -21,7 +21,7 @@ pub fn part(disk: &Loop, number: u32) -> PathBuf {
     format!("{}p{number}", disk.path.display()).into()
 }
 
-/// What a device says it is, by this machine's own blkid.
+/// Returns the content type of a device, by this machine's own blkid.
 fn kind(device: &Path) -> String {
     run("blkid", &["-p", "-s", "TYPE", "-o", "value", device.to_str().unwrap()])
 }
@@ -63,7 +63,8 @@ async fn a_disk_becomes_what_is_described_again_and_again() {
     assert!(table.contains("C12A7328-F81F-11D2-BA4B-00C93EC93B3B, uuid="), "{table}");
     assert!(table.contains("name=\"SWAP\""), "{table}");
 
-    // Without leave to wipe the same table is kept, with what is in it, and another refused.
+    // Without permission to wipe, an identical table is kept with its content, and another one is
+    // refused.
     let same = described(&disk, false, partitions, &[]);
     act("storage", &[same]).await.unwrap();
     assert_eq!(kind(&part(&disk, 4)), "ext4");
@@ -71,7 +72,7 @@ async fn a_disk_becomes_what_is_described_again_and_again() {
     let error = act("storage", &[other]).await.unwrap_err();
     assert!(error.ends_with("of 4 partitions; wipe_table: true replaces it"), "{error}");
 
-    // Nothing is touched while somebody has a part of it, or where a policy keeps it.
+    // Nothing is changed while a part of the disk is in use, or while a policy preserves it.
     let mount = tempfile::tempdir().unwrap();
     let place = mount.path().to_str().unwrap();
     run("mount", &[part(&disk, 4).to_str().unwrap(), place]);

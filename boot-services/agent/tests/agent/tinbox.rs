@@ -1,4 +1,4 @@
-//! A box of one scripted workflow, and a server of one file that can be held in the middle.
+//! Box with one scripted workflow, and a server with one file that can be paused in the middle.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-/// Waits for a condition.
+/// Waits until the condition is true.
 pub async fn until(what: &str, condition: impl Fn() -> bool) {
     let wait = Wait::new(what);
     while !condition() {
@@ -25,14 +25,14 @@ pub async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// A loopback address of this process alone: while the box is stopped, no other program gets its
-/// port.
+/// Returns a loopback address of this process alone. No other program gets its port while the box
+/// is stopped.
 fn own_address() -> SocketAddr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     SocketAddr::from(([127, 64 + high, middle, low], 0))
 }
 
-/// One action of the scripted workflow.
+/// Returns one action of the scripted workflow.
 pub fn action(name: &str, image: &str, environment: &[String]) -> Assignment {
     Assignment {
         workflow_id: "default/wf".into(),
@@ -46,7 +46,7 @@ pub fn action(name: &str, image: &str, environment: &[String]) -> Assignment {
     }
 }
 
-/// What the box has heard; clones share it.
+/// Messages that the box has received; clones share them.
 #[derive(Clone, Default)]
 pub struct Seen(Arc<Heard>);
 
@@ -64,7 +64,7 @@ struct Heard {
 }
 
 impl Seen {
-    /// Accepted reports.
+    /// Returns the accepted reports.
     pub fn reports(&self) -> Vec<Report> {
         self.0.reports.lock().unwrap().clone()
     }
@@ -117,7 +117,7 @@ impl Workflows for Seen {
     }
 }
 
-/// The service on its own runtime, so that stopping it cuts every connection as a crash would.
+/// Service on its own runtime, so that a stop cuts every connection as a crash would.
 pub struct Tinbox {
     seen: Seen,
     address: SocketAddr,
@@ -125,12 +125,12 @@ pub struct Tinbox {
 }
 
 impl Tinbox {
-    /// Refuses the choices of disks that come next, one by one.
+    /// Refuses the next choices of disks, one by one.
     pub fn refuse_choices(&self, refusals: Vec<Refusal>) {
         *self.seen.0.choice_refusals.lock().unwrap() = refusals.into();
     }
 
-    /// Choices of disks that agents reported.
+    /// Returns the choices of disks that agents reported.
     pub fn choices(&self) -> Vec<DiskChoice> {
         self.seen.0.choices.lock().unwrap().clone()
     }
@@ -143,14 +143,14 @@ impl Tinbox {
         tinbox
     }
 
-    /// Serve on the same port as before.
+    /// Starts the service again on the same port.
     pub fn restart(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
             .unwrap();
-        // The runtime before may not have let go of the port yet.
+        // The previous runtime may not have released the port yet.
         let bind = || std::net::TcpListener::bind(self.address).ok();
         let socket = wait_for("the port", bind);
         socket.set_nonblocking(true).unwrap();
@@ -194,12 +194,12 @@ impl Tinbox {
         self.seen.0.questions.load(Ordering::Relaxed)
     }
 
-    /// Answer progress with this from now on.
+    /// Stops actions with this reason, in every answer to progress from now on.
     pub fn stop_actions(&self, why: &str) {
         *self.seen.0.stop.lock().unwrap() = Some(why.to_owned());
     }
 
-    /// The answers to the coming reports; `None` accepts.
+    /// Sets the answers to the next reports; `None` accepts a report.
     pub fn refuse_reports(&self, refusals: Vec<Option<Refusal>>) {
         *self.seen.0.refusals.lock().unwrap() = refusals.into();
     }
@@ -211,7 +211,7 @@ impl Drop for Tinbox {
     }
 }
 
-/// Serves one file by HTTP.
+/// Server of one file by HTTP.
 pub struct Files {
     body: Arc<Vec<u8>>,
     address: SocketAddr,
@@ -261,7 +261,7 @@ impl Files {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Send no more than this many bytes for now.
+    /// Pauses the file after this many bytes.
     pub fn hold_at(&self, bytes: usize) {
         self.hold.send_replace(bytes);
     }

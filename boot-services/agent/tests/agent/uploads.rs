@@ -1,4 +1,4 @@
-//! `slurp`: a disk's content to a server of forms.
+//! Tests `slurp`: uploads a disk's content to a server of forms.
 
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
@@ -9,7 +9,8 @@ use tokio::task::JoinHandle;
 
 use crate::loops::{Loop, act, run};
 
-/// By its length, or by its last chunk; a boundary in the head may end as that does.
+/// Returns true if the request is complete, by its length or by its last chunk. A boundary in the
+/// head may end like a last chunk.
 fn is_complete(request: &[u8]) -> bool {
     let Some(at) = request.windows(4).position(|it| it == b"\r\n\r\n") else { return false };
     let (head, body) = (String::from_utf8_lossy(&request[..at]).to_lowercase(), &request[at + 4..]);
@@ -19,7 +20,8 @@ fn is_complete(request: &[u8]) -> bool {
     }
 }
 
-/// Answers one request with a status, after so many bytes of it or once it is complete; its bytes.
+/// Answers one request with a status, after `enough` bytes or when it is complete. Returns the
+/// request's bytes.
 async fn server(status: &'static str, enough: usize) -> (String, JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/image?token=s3cret", listener.local_addr().unwrap());
@@ -35,7 +37,7 @@ async fn server(status: &'static str, enough: usize) -> (String, JoinHandle<Vec<
         }
         let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
         let _ = stream.write_all(answer.as_bytes()).await;
-        // Who keeps a connection open must not be waited for.
+        // The agent must not wait for a server that keeps the connection open.
         let _ = stream.read_to_end(&mut Vec::new()).await;
         all
     });
@@ -47,7 +49,7 @@ fn settings(disk: &Loop, url: &str, more: &str) -> Vec<String> {
     fixed.into_iter().chain([disk.environment("SOURCE_DISK")]).collect()
 }
 
-/// A disk that begins with a text.
+/// Creates a disk that begins with a text.
 fn disk() -> Loop {
     let disk = Loop::new(3 << 20);
     let device = std::fs::File::options().write(true).open(&disk.path).unwrap();
@@ -66,7 +68,7 @@ fn split(request: &[u8]) -> (String, &[u8]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_is_uploaded_as_it_is() {
     let disk = disk();
-    // What may not be written may be read.
+    // A preserved disk may be read.
     imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let (url, served) = server("200 OK", usize::MAX).await;
     let uploaded = act("slurp", &settings(&disk, &url, "COMPRESSED=false")).await;

@@ -82,8 +82,8 @@ impl Face {
         Self { downloads: Some(downloads), ..router.into() }
     }
 
-    /// Limits request bodies for unauthenticated clients: 8 MiB in total, 2 MiB for each network, 10
-    /// s for each body.
+    /// Limits request bodies for unauthenticated clients: 8 MiB in total, 2 MiB for each network,
+    /// and 10 s for each body.
     #[must_use]
     pub fn for_strangers(self) -> Self {
         Self { bodies: Some(Bodies::new(BODIES)), ..self }
