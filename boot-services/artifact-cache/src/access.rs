@@ -19,23 +19,25 @@ pub struct CacheAccess {
 }
 
 impl CacheAccess {
-    /// Access to `cache` for the machines that `readers` allows.
+    /// Gives access to `cache` for the machines that `readers` allows.
     pub fn new(cache: Cache, readers: Arc<dyn Readers>) -> Self {
         Self { cache, readers }
     }
 
-    /// The cache.
+    /// Returns the underlying cache, without any check of readers.
     pub fn cache(&self) -> &Cache {
         &self.cache
     }
 
-    /// The offered file at a decoded path of [`Wanted::path`]'s form, if `peer` may read it.
+    /// Returns the offered file at a decoded path of [`Wanted::path`]'s form, if `peer` may read
+    /// it.
     pub fn offered(&self, path: &str, peer: IpAddr) -> Option<Wanted> {
         let wanted = self.cache.offered(path)?;
         self.readers.may_read(peer, &wanted).then_some(wanted)
     }
 
-    /// The same file, if the cache has all of it. Reads files: it may block.
+    /// Returns the offered file if `peer` may read it and the cache has all of it. Blocks, because
+    /// it reads files.
     pub fn held(&self, path: &str, peer: IpAddr) -> Option<Blob> {
         self.cache.held(&self.offered(path, peer)?)
     }

@@ -1,4 +1,4 @@
-//! A download as those see it who wait for it, and how what has arrived of it is read.
+//! Download as its waiting callers see it, and the reader of a file that is still being downloaded.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,25 +13,26 @@ use tokio::sync::watch;
 use super::Blob;
 use crate::Error;
 
-/// Bytes read from disk at a time, and so held per reader.
+/// Bytes that are read from disk at a time. Each reader holds one such buffer.
 const CHUNK: u64 = 64 << 10;
 
-/// How far a download is.
+/// Progress of a download.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that arrived.
+    /// Bytes that have arrived.
     pub received: u64,
-    /// Bytes there are, once the origin said so.
+    /// Size of the file in bytes, once the origin has reported it.
     pub total: Option<u64>,
-    /// Bytes a second since this download began; `None` before there is anything to say.
+    /// Bytes per second since this download began; `None` before the first byte.
     pub rate: Option<u64>,
 }
 
-/// What those who wait are told.
+/// State of a download for its waiting callers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     pub(super) progress: Progress,
-    /// How often the file was begun anew: what came before then may be of another.
+    /// Number of restarts from the first byte. Bytes of an earlier round may belong to another
+    /// file.
     pub(super) round: u32,
     ended: Option<Result<Blob, Arc<Error>>>,
 }
@@ -42,31 +43,31 @@ impl State {
     }
 }
 
-/// A download that many may wait for.
+/// Download that any number of callers may wait for.
 #[derive(Debug, Clone)]
 pub struct Download {
     pub(super) state: watch::Receiver<State>,
     partial: PathBuf,
 }
 
-/// A download once there is something to say about it.
+/// State of a download after its first bytes or its end.
 pub enum Begun {
-    /// All of it is here.
+    /// The cache has the complete file.
     Whole(Blob),
-    /// Something of it is.
+    /// Some bytes have arrived; the download continues.
     Arriving(Arrival),
-    /// Nothing is, and nothing will be.
+    /// The download failed before its first byte, with this error.
     Failed(Arc<Error>),
 }
 
-/// A file that is still arriving.
+/// File whose download still runs.
 pub struct Arrival {
     state: watch::Receiver<State>,
     round: u32,
     file: File,
     at: u64,
     end: Option<u64>,
-    /// Bytes of the whole file, if the origin says so.
+    /// Size of the file in bytes, if the origin reports it.
     pub total: Option<u64>,
 }
 
@@ -75,13 +76,13 @@ impl Download {
         Self { state, partial }
     }
 
-    /// One that has ended.
+    /// Creates a download that has ended.
     pub(super) fn over(result: Result<Blob, Arc<Error>>) -> Self {
         let ended = State { ended: Some(result), ..State::default() };
         Self { state: watch::channel(ended).1, partial: PathBuf::new() }
     }
 
-    /// How far it is; all of it once it ended well.
+    /// Returns the progress; after a successful end, the whole file.
     pub fn progress(&self) -> Progress {
         let state = self.state.borrow();
         match &state.ended {
@@ -91,11 +92,11 @@ impl Download {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the download.
     ///
     /// # Errors
     /// [`Error::Fetch`], [`Error::Checksum`], [`Error::CacheFull`] or [`Error::Artifact`], the same
-    /// for everybody who waited.
+    /// for every waiting caller.
     pub async fn ended(mut self) -> Result<Blob, Arc<Error>> {
         match self.state.wait_for(|state| state.ended.is_some()).await {
             Ok(state) => state.ended.clone().unwrap_or_else(|| Err(Arc::new(shutdown()))),
@@ -103,7 +104,7 @@ impl Download {
         }
     }
 
-    /// Waits until its first bytes are here, or its end.
+    /// Waits until the first bytes have arrived, or the download has ended.
     pub async fn begun(mut self) -> Begun {
         let is_news = |state: &State| state.ended.is_some() || state.progress.received > 0;
         let (round, total) = match self.state.wait_for(is_news).await {
@@ -119,7 +120,7 @@ impl Download {
                 let state = self.state;
                 Begun::Arriving(Arrival { state, round, file, at: 0, end: None, total })
             }
-            // It came to its place in between.
+            // The file was moved to its final path in between.
             Err(_) => match self.ended().await {
                 Ok(blob) => Begun::Whole(blob),
                 Err(error) => Begun::Failed(error),
@@ -128,25 +129,26 @@ impl Download {
     }
 }
 
-/// The task that fetched is gone without a word: the runtime shuts down.
+/// The download's task ended without a result: the runtime shuts down.
 pub(super) fn shutdown() -> Error {
     let reason = "the box shuts down".to_owned();
     Error::Fetch { url: "a file".to_owned(), reason, passing: true }
 }
 
-/// What a reader of an arriving file does next.
+/// Next step of a reader of a file that is still being downloaded.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// Reads up to this offset.
+    /// Read up to this offset.
     Read(u64),
     Wait,
     End,
-    /// Breaks off.
+    /// Stop with this error.
     Broken(String),
 }
 
-/// The decision of a reader who is at `at` and wants to go to `end`. The file's last byte is not
-/// passed on before the file was found to be right, so that no client takes a wrong one for whole.
+/// Returns the next step of a reader at offset `at` who reads up to `end`. The file's last byte is
+/// not passed on before the file was verified, so that no client takes a wrong file for a complete
+/// one.
 fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
     if state.round != round {
         return Step::Broken("the file changed on its server".to_owned());
@@ -170,8 +172,8 @@ fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
 }
 
 impl Arrival {
-    /// The bytes from offset `first` up to `end`, as they arrive. They end with an error when the
-    /// download fails, or the file turns out to be another than it began as.
+    /// Returns the bytes from offset `first` up to `end`, as they arrive. The stream ends with an
+    /// error when the download fails, or when the origin's file has changed.
     pub fn bytes(
         mut self,
         first: u64,
@@ -207,7 +209,7 @@ impl Arrival {
         let wanted = (until - self.at).min(CHUNK);
         let mut bytes = BytesMut::with_capacity(wanted as usize);
         let read = (&mut self.file).take(wanted).read_buf(&mut bytes).await?;
-        // A file that is begun anew is so in the same place: what was read may be of either.
+        // A restarted download overwrites the same file, so the bytes may belong to either version.
         if self.state.borrow().round != self.round {
             return Err(io::Error::other("the file changed on its server"));
         }

@@ -1,19 +1,20 @@
-//! What a file must be, and what it is called here.
+//! Expected checksum of a file, and the digest under which the cache stores it.
 
 use std::str::FromStr;
 
 use oci_reference::Digest;
 
-/// What a file must be, where that is known beforehand.
+/// Expected checksum of a file, if it is known before the download.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Checksum {
-    /// Its SHA-256.
+    /// SHA-256 of the file.
     Sha256(Digest),
-    /// Its SHA-512.
+    /// SHA-512 of the file.
     Sha512([u8; 64]),
 }
 
-/// Neither 64 nor 128 hexadecimal digits, with or without the algorithm's name in front.
+/// Text that is neither 64 nor 128 hexadecimal digits, with or without the algorithm's name in
+/// front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a checksum like sha256:<64 digits> or sha512:<128 digits>")]
 pub struct InvalidChecksum;

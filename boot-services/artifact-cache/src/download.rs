@@ -1,4 +1,4 @@
-//! One file on its way.
+//! Download of one file: attempts, resumption and checks.
 
 use std::io;
 use std::path::PathBuf;
@@ -20,19 +20,19 @@ use super::zeros::Zeros;
 use super::{Blob, Cache, Checksum, Digest, Wanted, blocking};
 use crate::Error;
 
-/// Attempts in a row that bring nothing.
+/// Consecutive attempts without progress after which a download fails.
 const MAX_ATTEMPTS: u32 = 6;
-/// Where an origin does not say how long a file is, room is made for so much at a time.
+/// Bytes that are reserved at a time when the origin does not report the size of the file.
 const STRIDE: u64 = 64 << 20;
 
-/// Fetches the file, checks it and puts it into its place.
+/// Downloads the file, checks it and moves it to its final path.
 pub(super) async fn run(
     cache: &Cache,
     wanted: &Wanted,
     tell: &watch::Sender<State>,
 ) -> Result<Blob, Error> {
     let _turn = cache.0.turns.take(&wanted.url).await;
-    // An earlier download may have ended just before this one was asked for.
+    // An earlier download may have ended just before this request.
     let (own, file) = (cache.clone(), wanted.clone());
     if let Some(blob) = blocking(move || own.held(&file)).await? {
         return Ok(blob);
@@ -65,16 +65,16 @@ pub(super) async fn run(
     arriving.finish(cache, wanted).await
 }
 
-/// What has arrived, and its digests.
+/// Bytes that have arrived, and their digests.
 struct Arriving {
     file: File,
     path: PathBuf,
     tag_path: PathBuf,
     tag: Option<String>,
-    /// What the origin says it hashes to.
+    /// Digest of the file that the origin reports.
     promised: Option<Digest>,
     received: u64,
-    /// Up to here there is room.
+    /// Offset up to which space is reserved.
     admitted: u64,
     room: Room,
     sha256: Sha256,
@@ -82,7 +82,7 @@ struct Arriving {
     zeros: Zeros,
 }
 
-/// Room that was made for bytes that are still to come, so that nobody else counts on it.
+/// Space that is reserved for bytes that have not arrived yet, so that no other download uses it.
 struct Room {
     cache: Cache,
     bytes: u64,
@@ -110,8 +110,8 @@ impl Drop for Room {
 }
 
 impl Arriving {
-    /// With what an earlier download left, if that can be told to be of the same file: by its
-    /// entity tag, or afterwards by the checksum.
+    /// Resumes an earlier download if the rest can be verified to belong to the same file: by its
+    /// entity tag, or at the end by the checksum.
     async fn resume(
         cache: &Cache,
         wanted: &Wanted,
@@ -155,7 +155,7 @@ impl Arriving {
         Ok(it)
     }
 
-    /// Whether the rest can be told to be of the same file.
+    /// Returns true if the rest of the file can be verified to belong to the same file.
     fn can_go_on(&self, wanted: &Wanted) -> bool {
         self.tag.is_some() || wanted.checksum.is_some()
     }
@@ -170,14 +170,14 @@ impl Arriving {
     }
 
     async fn restart(&mut self, tell: &watch::Sender<State>) -> Result<(), Error> {
-        // Before the file changes, so that no reader takes the new bytes for the old ones'.
+        // Before the file changes, so that no reader takes the new bytes for bytes of the old file.
         tell.send_modify(|state| {
             state.round += 1;
             state.progress = Progress::default();
         });
         self.file.rewind().await.map_err(at(&self.path))?;
         self.file.set_len(0).await.map_err(at(&self.path))?;
-        // What is written from here on takes the place of what was.
+        // New bytes overwrite the old ones from here on.
         (self.received, self.admitted, self.sha256) = (0, 0, Sha256::new());
         self.zeros = Zeros::default();
         self.room.filled(u64::MAX);
@@ -185,7 +185,7 @@ impl Arriving {
         Ok(())
     }
 
-    /// Fetches what is missing. `None`: nothing is.
+    /// Downloads the missing bytes. `None`: the file is complete.
     async fn attempt(
         &mut self,
         cache: &Cache,
@@ -211,7 +211,7 @@ impl Arriving {
             self.tag = tag;
         }
         if changed {
-            // It sends the rest of another file than it was asked for.
+            // The origin sent the rest of another version of the file.
             self.restart(tell).await?;
             return Ok(Some(Refusal::Later("the file changed".to_owned())));
         }
@@ -241,7 +241,7 @@ impl Arriving {
                 self.admitted = end;
             }
             self.file.write_all(&chunk).await.map_err(at(&self.path))?;
-            // Whoever is told of the bytes may read them.
+            // Flushed first, because a caller that sees the progress may read the bytes.
             self.file.flush().await.map_err(at(&self.path))?;
             self.hash(&chunk);
             self.room.filled(chunk.len() as u64);
@@ -265,13 +265,13 @@ impl Arriving {
                 (sha512 == Some(wanted), format!("sha512:{got}"))
             }
         };
-        // Gone in either case; that a note stays behind does no harm.
+        // The tag is not needed in either case; a remaining tag file is harmless.
         let _ = tokio::fs::remove_file(&self.tag_path).await;
         if !is_right {
             tokio::fs::remove_file(&self.path).await.map_err(at(&self.path))?;
             return Err(Error::Checksum { url: wanted.shown(), got });
         }
-        // Held before it can be evicted.
+        // The lease comes before publication, so that the file cannot be evicted in between.
         let blob = cache.lease(digest, self.received);
         let (own, wanted, path) = (cache.clone(), wanted.clone(), self.path);
         blocking(move || own.0.shelf.publish(&wanted, &path, digest)).await??;
@@ -279,7 +279,7 @@ impl Arriving {
     }
 }
 
-/// Bytes a second; `None` before there is anything to say.
+/// Returns bytes per second; `None` before the first byte.
 fn rate(bytes: u64, elapsed: Duration) -> Option<u64> {
     let millis = elapsed.as_millis().max(1);
     let rate = u128::from(bytes) * 1000 / millis;

@@ -3,50 +3,50 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A file could not be fetched or stored.
+/// Failure to download or to store a file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file of the cache cannot be read or written.
     #[error("cannot use the artifact {}", path.display())]
     Artifact {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A file of another server did not come.
+    /// The download of a file failed.
     #[error("could not fetch {url}: {reason}")]
     Fetch {
-        /// Where it should be, without what may be a secret.
+        /// URL of the file, without the user and the query, which may be secrets.
         url: String,
-        /// Why.
+        /// Reason, as a clause for the message.
         reason: String,
-        /// It may come another time.
+        /// True if a later attempt may succeed without a change by a person.
         passing: bool,
     },
-    /// A file of another server is not what was expected.
+    /// The downloaded file does not match its checksum.
     #[error("{url} is {got}, which is not what was expected")]
     Checksum {
-        /// Where it came from, without what may be a secret.
+        /// URL of the file, without the user and the query, which may be secrets.
         url: String,
-        /// What it is.
+        /// Digest of the received content.
         got: String,
     },
-    /// Nothing that may go would make room for a new file.
+    /// The cache has no space for a new file, even after evicting all files that may go.
     #[error(
         "the cache has no room for {} more; the largest in it: {largest}", stdx::bytes(*incoming)
     )]
     CacheFull {
         /// Bytes of the new file, as far as known.
         incoming: u64,
-        /// The five largest files and their sizes.
+        /// The five largest files and their sizes, for the message.
         largest: String,
     },
 }
 
 impl Error {
-    /// Whether trying again some seconds later may help, without anybody doing something.
+    /// Returns true if a retry after some seconds may succeed, without a change by a person.
     pub fn is_passing(&self) -> bool {
         matches!(self, Self::Fetch { passing: true, .. })
     }

@@ -1,4 +1,5 @@
-//! What stays in the cache, what goes, and what may be asked for by its key.
+//! Retention: files that stay in the cache, files that are evicted, and files that clients may
+//! request by key.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -8,26 +9,27 @@ use super::shelf::Shelf;
 use super::{Cache, Digest, Wanted};
 use crate::Error;
 
-/// Why a file is not taken out of the cache.
+/// Reason why a file is not removed from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
-    /// It is not in it.
+    /// The file is not in the cache.
     #[error("there is no such file in the cache")]
     Missing,
-    /// It is pinned.
+    /// The owner has pinned the file.
     #[error("it is pinned")]
     Pinned,
-    /// It is offered: a workflow will need it.
+    /// The file is offered, because a workflow will need it.
     #[error("a workflow needs it")]
     Needed,
-    /// Somebody reads it.
+    /// A machine reads the file at the moment.
     #[error("a machine reads it just now")]
     InUse,
 }
 
 impl Cache {
-    /// Files may be asked for by their key ([`Wanted::path`]), because a workflow will need them.
-    /// No lack of room takes them. Each is offered until it is withdrawn as often.
+    /// Offers files: clients may request them by key ([`Wanted::path`]), because a workflow will
+    /// need them. Offered files are never evicted. Offers are counted; a file is offered until each
+    /// offer is withdrawn.
     pub fn offer<'a>(&self, wanted: impl IntoIterator<Item = &'a Wanted>) {
         self.table(|table| {
             for wanted in wanted {
@@ -37,7 +39,7 @@ impl Cache {
         });
     }
 
-    /// A workflow needs files no more.
+    /// Withdraws one offer of each file: a workflow does not need it any more.
     pub fn withdraw<'a>(&self, wanted: impl IntoIterator<Item = &'a Wanted>) {
         self.table(|table| {
             for key in wanted.into_iter().map(Wanted::key) {
@@ -50,27 +52,29 @@ impl Cache {
         });
     }
 
-    /// The offered file at a decoded path of [`Wanted::path`]'s form. It only ever names an entry
-    /// of the table of offers: nothing of it reaches the file system.
+    /// Returns the offered file at a decoded path of [`Wanted::path`]'s form. The path is only a
+    /// key into the table of offers and never reaches the file system.
     pub(crate) fn offered(&self, path: &str) -> Option<Wanted> {
         let (key, name) = super::read_path(path)?;
         let (offered, _) = self.table(|table| table.offered.get(key).cloned())?;
         offered.is_named(name).then_some(offered)
     }
 
-    /// What no lack of room may take because its owner says so. Replaces what was said before.
+    /// Sets the files that are never evicted because the owner pinned them. Replaces the previous
+    /// set.
     pub fn pin(&self, digests: BTreeSet<Digest>) {
         self.table(|table| table.pinned = digests);
     }
 
-    /// What the file is, if it is here; unlike [`Cache::held`] this does not count as using it.
-    /// Reads files: it may block.
+    /// Returns the digest of the file if the cache has it. Unlike [`Cache::held`] this does not
+    /// count as a use. Blocks, because it reads files.
     pub fn digest(&self, wanted: &Wanted) -> Option<Digest> {
         let digest = self.0.shelf.digest(wanted)?;
         self.0.shelf.blob(digest).exists().then_some(digest)
     }
 
-    /// Every whole file, the next to go first. Reads folders: it may block.
+    /// Returns all complete files, the next one to be evicted first. Blocks, because it reads
+    /// folders.
     pub fn list(&self) -> Vec<Held> {
         let mut held = self.0.shelf.list();
         let offered: Vec<Wanted> =
@@ -89,7 +93,7 @@ impl Cache {
         held
     }
 
-    /// Takes a file out of the cache. Reads folders: it may block.
+    /// Removes a file from the cache. Blocks, because it reads folders.
     ///
     /// # Errors
     /// [`Kept`].
@@ -107,7 +111,7 @@ impl Cache {
         }
     }
 
-    /// How full the partition is, counting what is still to come of running downloads.
+    /// Returns the use of the partition, including the bytes reserved for running downloads.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -117,9 +121,10 @@ impl Cache {
         Ok(space)
     }
 
-    /// Makes room for `incoming` more bytes and reserves it. Reads folders: it may block.
+    /// Evicts files for `incoming` more bytes and reserves the space. Blocks, because it reads
+    /// folders.
     pub(super) fn admit(&self, incoming: u64) -> Result<(), Error> {
-        // Two that count the same room would both take it.
+        // Two concurrent calls would both count the same free space.
         let _one = self.0.admission.lock().unwrap_or_else(PoisonError::into_inner);
         let (held, parts) = (self.list(), self.abandoned());
         let mut space = self.space()?;
@@ -140,7 +145,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Parts of files that no download goes on with.
+    /// Returns the parts without a running download.
     fn abandoned(&self) -> Vec<AbandonedPart> {
         let mut parts = self.0.shelf.parts();
         self.table(|table| {
@@ -152,7 +157,7 @@ impl Cache {
         parts
     }
 
-    /// Removes a part, unless a download goes on with it by now.
+    /// Removes a part, unless a download of its file has started meanwhile.
     fn remove_part(&self, key: &str) -> bool {
         let aside = self.table(|table| {
             let runs = table.running.contains_key(key);
@@ -172,7 +177,7 @@ impl Cache {
         }
     }
 
-    /// Tells the owner once when the partition fills up.
+    /// Notifies the owner once when the partition fills up.
     fn notice(&self, space: Space) {
         let full = space.percent() >= room::NOTICE_PERCENT;
         let known = self.table(|table| std::mem::replace(&mut table.noticed, full));

@@ -1,19 +1,20 @@
-//! The artifact cache: files of other servers, fetched once, checked, and kept under their SHA-256.
+//! Artifact cache: downloads files of other servers once, checks them, and stores them under their
+//! SHA-256.
 //!
 //! ```text
-//! ROOT/blobs/sha256/<hex>    a whole file; its modification time is when it was last wanted
+//! ROOT/blobs/sha256/<hex>    a complete file; its modification time is the time of its last use
 //! ROOT/origins/<hex>         "sha256:<hex> <url>", named by the URL's SHA-256
-//! ROOT/partial/<hex>         what has arrived of a file; <hex>.tag beside it has its entity tag
+//! ROOT/partial/<hex>         bytes that have arrived; <hex>.tag beside it has the entity tag
 //! ```
 //!
-//! A download that breaks off goes on where it stopped, also after a restart. Whoever wants a file
-//! that is being fetched joins that download, and may read what has arrived. When there is no room,
-//! parts that no download goes on with go first, then files that are neither in use nor needed nor
-//! pinned, longest unwanted first ([`room`]). All of ROOT may be lost at any time: it only costs
-//! fetching again.
+//! An interrupted download resumes at its last byte, also after a restart. A further request for
+//! the same file joins the running download, and may read the bytes that have arrived. When space
+//! is needed, parts without a running download are evicted first. Then files follow that are not in
+//! use, not needed and not pinned, least recently used first ([`room`]). All of ROOT may be lost at
+//! any time: the files are then downloaded again.
 //!
-//! Never: answers a client (netboot's HTTP does), decides what is fetched or who may read it
-//! ([`Readers`] does).
+//! The cache must never: answer a client (netboot's HTTP server does), or decide which files are
+//! fetched or who may read them ([`Readers`] does).
 //!
 //! Enter at [`Cache::open`] and [`Cache::fetch`]; [`registry::Mirror`] for images of containers.
 
@@ -54,21 +55,21 @@ use arrival::State;
 use shelf::Shelf;
 use turns::Turns;
 
-/// Downloads at once and in waiting; further ones are refused.
+/// Maximum downloads that run or wait; further ones are refused.
 const MAX_WAITING: usize = 256;
-/// A file that did not come is not asked for again so soon.
+/// Time after a failed download in which it is not tried again.
 const REST: Duration = Duration::from_secs(10);
-/// Files of which it is remembered why they did not come.
+/// Maximum failed downloads whose error is remembered.
 const MAX_FAILED: usize = 256;
 
-/// A whole file. As long as one of these lives, the file stays.
+/// Complete file of the cache. The file is not evicted while a value of this type lives.
 #[derive(Debug, Clone)]
 pub struct Blob {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it is.
+    /// SHA-256 of the content.
     pub digest: Digest,
-    /// Bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     _lease: Arc<()>,
 }
@@ -80,10 +81,10 @@ pub struct Cache(Arc<Inner>);
 struct Inner {
     shelf: Shelf,
     origin: Arc<dyn Origin>,
-    /// Percent of the partition.
+    /// Budget of the cache, in percent of the partition.
     budget: u64,
     turns: Turns,
-    /// Held while room is made.
+    /// Held while files are evicted and space is reserved.
     admission: Mutex<()>,
     table: Mutex<Table>,
 }
@@ -93,12 +94,12 @@ struct Table {
     running: HashMap<String, (Wanted, Download)>,
     failed: HashMap<String, Failure>,
     leases: HashMap<Digest, Arc<()>>,
-    /// By key, with how often each is offered.
+    /// Offered files by key, each with the number of its offers.
     offered: HashMap<String, (Wanted, usize)>,
     pinned: BTreeSet<Digest>,
-    /// Room that was made for what is still to come.
+    /// Bytes that are reserved for running downloads.
     reserved: u64,
-    /// The owner knows that the partition fills up.
+    /// True after the owner was notified that the partition is nearly full.
     noticed: bool,
 }
 
@@ -108,8 +109,8 @@ struct Failure {
 }
 
 impl Cache {
-    /// The cache in the folder `root`, made if it is not there; files go for new ones when more
-    /// than [`room::BUDGET_PERCENT`] of its partition would be taken.
+    /// Opens the cache in the folder `root`, which is created if missing. Files are evicted for new
+    /// ones when more than [`room::BUDGET_PERCENT`] of the partition would be used.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -117,7 +118,7 @@ impl Cache {
         Self::with_budget(root, origin, room::BUDGET_PERCENT)
     }
 
-    /// The same with another budget, in percent of the partition.
+    /// Opens the cache with another budget, in percent of the partition.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -131,15 +132,16 @@ impl Cache {
         Ok(Self(Arc::new(Inner { shelf, origin, budget, turns, admission, table })))
     }
 
-    /// Starts fetching the file, or joins those who wait for it. It goes on without them. One that
-    /// just did not come is not asked for again so soon: the answer is the same.
+    /// Starts a download, or joins a running one. The download continues even if all callers drop
+    /// it. A download that has just failed is not tried again for 10 s; its error is returned.
     pub async fn fetch(&self, wanted: &Wanted) -> Download {
         let (cache, file) = (self.clone(), wanted.clone());
         let started = blocking(move || cache.blocking_fetch(&file)).await;
         started.unwrap_or_else(|error| Download::over(Err(Arc::new(error))))
     }
 
-    /// The same where reading files harms nobody: it may block. Needs a Tokio runtime.
+    /// Starts or joins a download like [`Cache::fetch`], on a thread that may block. Needs a Tokio
+    /// runtime.
     pub fn blocking_fetch(&self, wanted: &Wanted) -> Download {
         if let Some(blob) = self.held(wanted) {
             return Download::over(Ok(blob));
@@ -175,19 +177,19 @@ impl Cache {
         download
     }
 
-    /// The file, if it is here already. Reads files: it may block.
+    /// Returns the file if the cache has it. Blocks, because it reads files.
     pub fn held(&self, wanted: &Wanted) -> Option<Blob> {
         let digest = self.0.shelf.digest(wanted)?;
         let size = self.0.shelf.touch(digest)?;
         Some(self.lease(digest, size))
     }
 
-    /// Why the file did not come when it was last fetched; `None` while it is, or when it came.
+    /// Returns the error of the last download. `None` while a download runs, or after it succeeded.
     pub fn failure(&self, wanted: &Wanted) -> Option<Arc<Error>> {
         self.table(|table| table.failed.get(&wanted.key()).map(|it| Arc::clone(&it.error)))
     }
 
-    /// What is being fetched or waits for its turn.
+    /// Returns the downloads that run or wait for their turn.
     pub fn downloads(&self) -> Vec<(Wanted, Progress)> {
         let running =
             |(wanted, download): &(Wanted, Download)| (wanted.clone(), download.progress());
@@ -204,8 +206,8 @@ impl Cache {
     }
 }
 
-/// Runs what reads or writes files where waiting for the disk harms nobody. The error is the
-/// runtime's, which shuts down.
+/// Runs blocking file operations in a thread for blocking work. The error means that the runtime
+/// shuts down.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {

@@ -1,4 +1,4 @@
-//! Where files come from: HTTP, over whatever connections the caller makes.
+//! Origins of files: HTTP servers, over connections that the caller provides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -19,9 +19,9 @@ use url::Url;
 use super::Digest;
 use super::registry::{self, Credentials};
 
-/// Redirects followed in a row.
+/// Maximum redirects that one request follows.
 const MAX_REDIRECTS: usize = 10;
-/// Answers that lead elsewhere (RFC 9110 section 15.4); 304 and 305 do not.
+/// Status codes that redirect (RFC 9110 section 15.4); 304 and 305 do not.
 const REDIRECTS: [StatusCode; 6] = [
     StatusCode::MULTIPLE_CHOICES,
     StatusCode::MOVED_PERMANENTLY,
@@ -30,31 +30,32 @@ const REDIRECTS: [StatusCode; 6] = [
     StatusCode::TEMPORARY_REDIRECT,
     StatusCode::PERMANENT_REDIRECT,
 ];
-/// Bytes of a `Location` to be encoded before it is read: none of ASCII.
+/// Characters of a `Location` to encode before parsing: none of ASCII, only the bytes beyond it.
 const OTHERS: AsciiSet = AsciiSet::EMPTY;
-/// An origin answers within this; of a short answer, such as a manifest, all comes within it.
+/// Timeout of an origin's response. A short body, such as a manifest, must arrive completely within
+/// it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A file, or the rest of it.
+/// File, or the rest of a file, from an origin.
 pub struct Part {
-    /// The offset of the first byte that comes: what was asked for, or 0.
+    /// Offset of the first byte: the requested offset, or 0.
     pub first: u64,
-    /// Bytes of the whole file, if the origin says so.
+    /// Size of the whole file in bytes, if the origin reports it.
     pub total: Option<u64>,
-    /// Its entity tag, if it is a strong one.
+    /// Entity tag of the file, if it is a strong one.
     pub tag: Option<String>,
-    /// What the origin says the whole file hashes to, which is checked in the end.
+    /// SHA-256 of the whole file, as the origin reports it. The cache checks it at the end.
     pub digest: Option<Digest>,
-    /// The bytes.
+    /// Bytes of the file, from offset `first`.
     pub body: Pin<Box<dyn Stream<Item = Result<Bytes, String>> + Send>>,
 }
 
-/// Why no file came.
+/// Reason why an origin did not send a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
-    /// It may come later: no connection, or the server's own trouble.
+    /// A later attempt may succeed: no connection, or an error of the server.
     Later(String),
-    /// It will not: not there, not allowed, not understood.
+    /// No later attempt will succeed: not found, not allowed, or not understood.
     Never(String),
 }
 
@@ -65,14 +66,14 @@ pub struct RefusedAddress(pub String);
 
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a>>;
 
-/// Fetches files.
+/// Source from which the cache downloads files.
 pub trait Origin: Send + Sync + 'static {
-    /// The file at `url` from offset `first` on, if it is still the one with the entity tag `tag`;
-    /// else, or where the server knows no ranges, from its beginning.
+    /// Requests the file at `url` from offset `first`, if its entity tag is still `tag`. Otherwise,
+    /// and if the server does not support ranges, the part begins at offset 0.
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a>;
 }
 
-/// Over HTTP: `http` and `https` URLs, and those of registries ([`registry`]).
+/// HTTP client for `http` and `https` URLs, and for those of registries ([`registry`]).
 pub struct HttpOrigin<C> {
     client: Client<C, Empty<Bytes>>,
     pub(super) plain_registries: BTreeSet<String>,
@@ -80,30 +81,30 @@ pub struct HttpOrigin<C> {
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
-    /// Over connections of `connector`: hyper-util's `HttpConnector`, or hyper-rustls' around it
-    /// with the roots that the box trusts.
+    /// Creates a client with the connections of `connector`: hyper-util's `HttpConnector`, or
+    /// hyper-rustls' around it with the roots that the box trusts.
     pub fn new(connector: C) -> Self {
         let client =
             Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
         Self { client, plain_registries: BTreeSet::new(), credentials: BTreeMap::new() }
     }
 
-    /// Registries (`host` or `host:port`) that are asked over `http`, not `https`.
+    /// Sets the registries (`host` or `host:port`) that are requested over `http`, not `https`.
     #[must_use]
     pub fn with_plain_registries(mut self, hosts: impl IntoIterator<Item = String>) -> Self {
         self.plain_registries = hosts.into_iter().collect();
         self
     }
 
-    /// Who the box is to registries that want a user (`host` or `host:port`).
+    /// Sets the credentials for registries that require a user (`host` or `host:port`).
     #[must_use]
     pub fn with_credentials(mut self, credentials: BTreeMap<String, Credentials>) -> Self {
         self.credentials = credentials;
         self
     }
 
-    /// The answer to a GET with `fields`, wherever redirects lead; `Authorization` goes to no
-    /// other server than the first.
+    /// Sends a GET with `fields` and follows redirects. `Authorization` is sent to the first server
+    /// only.
     pub(super) async fn ask(
         &self,
         url: &str,
@@ -138,7 +139,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     }
 }
 
-/// The refusal behind an error of the client.
+/// Returns the refusal for an error of the client.
 fn failed(error: &(dyn std::error::Error + 'static)) -> Refusal {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let refused = causes.into_iter().find_map(|cause| cause.downcast_ref::<RefusedAddress>());
@@ -148,10 +149,9 @@ fn failed(error: &(dyn std::error::Error + 'static)) -> Refusal {
     }
 }
 
-/// Address that the `Location` of an answer from `from` leads to (RFC 9110 section 10.2.2, RFC 3986
-/// section 5).
+/// Resolves the `Location` of a response from `from` (RFC 9110 section 10.2.2, RFC 3986 section 5).
 fn redirected(from: &Uri, location: &[u8]) -> Result<Uri, Refusal> {
-    // Bytes beyond ASCII are those of a path that the server did not encode.
+    // Bytes beyond ASCII belong to a path that the server did not encode.
     let encoded = percent_encode(location, &OTHERS).to_string();
     let base = Url::parse(&from.to_string());
     let Ok(mut to) = base.and_then(|base| base.join(&encoded)) else {
@@ -197,21 +197,21 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         }
         let answer = self.ask(url, fields).await?;
         if first > 0 && answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
-            // What was there before is longer than the file is now.
+            // The stored part is longer than the file is now.
             return part(self.ask(url, HeaderMap::new()).await?, 0);
         }
         part(answer, first)
     }
 }
 
-/// Adds a field whose value may be foreign.
+/// Adds a field whose value may come from another system.
 pub(super) fn put(fields: &mut HeaderMap, name: HeaderName, value: &str) -> Result<(), Refusal> {
     let never = |_| Refusal::Never(format!("there is no such {name}"));
     fields.insert(&name, HeaderValue::from_str(value).map_err(never)?);
     Ok(())
 }
 
-/// The file in an answer to a request for what begins at `first`.
+/// Returns the file in the response to a request for the bytes from `first` on.
 pub(super) fn part(answer: Response<Incoming>, first: u64) -> Result<Part, Refusal> {
     let text = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
     let length = text(header::CONTENT_LENGTH).and_then(|it| it.parse::<u64>().ok());
@@ -231,7 +231,7 @@ pub(super) fn part(answer: Response<Incoming>, first: u64) -> Result<Part, Refus
     Ok(Part { first, total, tag, digest: None, body: Box::pin(body) })
 }
 
-/// What a status other than success means.
+/// Returns the refusal for a status other than success.
 pub(super) fn refusal(status: StatusCode) -> Refusal {
     let later = status.is_server_error()
         || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
@@ -239,7 +239,7 @@ pub(super) fn refusal(status: StatusCode) -> Refusal {
     if later { Refusal::Later(why) } else { Refusal::Never(why) }
 }
 
-/// `bytes 10-99/100`, `bytes 10-99/*`: where it begins, and how long the file is.
+/// Parses `bytes 10-99/100` or `bytes 10-99/*`: first byte, and size of the file.
 fn content_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let first = range.split_once('-')?.0.trim().parse().ok()?;

@@ -1,17 +1,16 @@
-//! The minimum rate of a download, pure: an origin that keeps sending, but next to nothing, holds
-//! no turn.
+//! Minimum rate of a download. Pure. An origin that sends almost nothing must not occupy a turn.
 
 use std::time::Duration;
 
-/// Time that the box waits for an origin, within which [`MIN_BYTES`] come.
+/// Time that the box waits for an origin. At least [`MIN_BYTES`] must arrive within it.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
-/// Bytes that come within [`WINDOW`], unless the file ends before: 17 KiB a second, of which four
-/// downloads fit through a line of half a megabit.
+/// Minimum bytes within [`WINDOW`], unless the file ends before: 17 KiB per second. Four such
+/// downloads fit into a line of half a megabit.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
-/// The shortest time that an attempt counts as, so that single bytes at once are not a high rate.
+/// Minimum duration that an attempt counts with, so that a few bytes at once are not a high rate.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Time spent waiting for an origin in this window, and the bytes that came.
+/// Time spent waiting for an origin in this window, and the bytes that arrived.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     waited: Duration,
@@ -19,19 +18,18 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Time left in this window to wait for the next bytes.
+    /// Returns the time left in this window to wait for the next bytes.
     pub(super) fn patience(&self) -> Duration {
         WINDOW.saturating_sub(self.waited)
     }
 
-    /// Why no more is waited for.
+    /// Returns the reason for giving up on an origin.
     pub(super) fn too_slow(&self) -> String {
         let (received, least) = (stdx::bytes(self.received), stdx::bytes(MIN_BYTES));
         format!("it sent {received} in {} s, less than {least}", WINDOW.as_secs())
     }
 
-    /// Counts bytes and the time spent waiting for them. Time that the box's own disk takes does
-    /// not count.
+    /// Counts bytes and the time spent waiting for them. Time of the box's own disk does not count.
     pub(super) fn add(&mut self, waited: Duration, bytes: u64) {
         self.waited += waited;
         self.received += bytes;
@@ -41,7 +39,7 @@ impl Pace {
     }
 }
 
-/// True if an attempt brought enough that it does not count as failed.
+/// Returns true if an attempt brought enough bytes that it does not count as failed.
 pub(super) fn is_progress(bytes: u64, elapsed: Duration) -> bool {
     let millis = elapsed.max(SHORTEST).as_millis();
     u128::from(bytes) * WINDOW.as_millis() >= u128::from(MIN_BYTES) * millis
@@ -51,7 +49,7 @@ pub(super) fn is_progress(bytes: u64, elapsed: Duration) -> bool {
 mod tests {
     use super::*;
 
-    /// Seconds that an origin may go on when it sends so many bytes each second; 600 is for ever.
+    /// Returns the seconds after which an origin with this rate is given up; 600 means never.
     fn lasts(bytes: u64) -> u64 {
         let second = Duration::from_secs(1);
         let mut pace = Pace::default();

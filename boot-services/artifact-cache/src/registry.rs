@@ -1,8 +1,8 @@
-//! Disk images in OCI registries, as upstream's `oci2disk` reads them: an artifact whose one layer
+//! Disk images in OCI registries, as upstream's `oci2disk` reads them: an artifact whose only layer
 //! is the file (OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs"; image
 //! specification, "Image Manifest").
 //!
-//! The layer's digest is checked when all of it is here, so its name need not be believed.
+//! The layer's digest is checked after the download, so the registry need not be trusted.
 
 mod ask;
 mod challenge;
@@ -17,13 +17,13 @@ pub use ask::{Credentials, Document, Manifests};
 pub use challenge::Challenge;
 pub use mirror::Mirror;
 
-/// What the URL of a file in a registry begins with; a [`Reference`] follows.
+/// Scheme of the URL of a file in a registry; a [`Reference`] follows.
 pub const SCHEME: &str = "oci://";
-/// The layer that is the disk image, where there are several.
+/// Media type of the layer with the disk image, if there are several layers.
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
-/// What the URL of a blob begins with; a [`Reference`] by the blob's digest follows.
+/// Scheme of the URL of a blob; a [`Reference`] with the blob's digest follows.
 pub(super) const BLOB_SCHEME: &str = "oci-blob://";
-/// The part of a manifest that tells where the disk image is.
+/// Fields of a manifest that locate the disk image.
 #[derive(Deserialize)]
 struct Artifact {
     #[serde(default)]
@@ -41,11 +41,11 @@ struct Layer {
     size: u64,
 }
 
-/// The digest and size of the file in an artifact: its only layer, or the first of the media type
-/// that upstream's `oci2disk` takes.
+/// Returns the digest and size of the file in an artifact: its only layer, or the first one with
+/// the media type of upstream's `oci2disk`.
 ///
 /// # Errors
-/// Why it is in none of them, as a sentence.
+/// Reason why no layer is the file, as a sentence.
 pub fn file_of(manifest: &[u8]) -> Result<(Digest, u64), String> {
     let document: Artifact = serde_json::from_slice(manifest)
         .map_err(|error| format!("its manifest is not one: {error}"))?;

@@ -1,36 +1,36 @@
-//! Which files leave the cache for a new one. Pure.
+//! Eviction: selects the files that leave the cache for a new one. Pure.
 
 use std::time::SystemTime;
 
 use super::{Digest, shown};
 use crate::Error;
 
-/// What the cache takes of its partition, in percent, unless its owner says otherwise; beyond,
-/// files go for new ones.
+/// Default budget of the cache, in percent of its partition. Beyond it, files are evicted for new
+/// ones.
 pub const BUDGET_PERCENT: u64 = 80;
-/// From here on the owner is told.
+/// Use of the partition, in percent, from which the owner is notified.
 pub const NOTICE_PERCENT: u64 = 85;
-/// A new file may not fill the partition further than this.
+/// Maximum use of the partition, in percent, that a new file may cause.
 pub const REFUSE_PERCENT: u64 = 95;
-/// Files that are named when there is no room.
+/// Number of files that the error about a full cache lists.
 const NAMED: usize = 5;
 
-/// A whole file of the cache.
+/// Complete file of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// What it is.
+    /// SHA-256 of the content.
     pub digest: Digest,
-    /// Bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// When it was last wanted.
+    /// Time of the last use.
     pub last_used: SystemTime,
-    /// The URL that it came from; empty when that was forgotten.
+    /// URL of the file's origin; empty if it is unknown.
     pub origin: String,
-    /// Somebody reads it.
+    /// True while a machine reads the file.
     pub in_use: bool,
-    /// A workflow will need it.
+    /// True if a workflow will need the file.
     pub needed: bool,
-    /// Its owner wants it to stay.
+    /// True if the owner has pinned the file.
     pub pinned: bool,
 }
 
@@ -40,45 +40,45 @@ impl Held {
         Self { digest, size, last_used, origin, in_use, needed, pinned }
     }
 
-    /// Whether it may go for a new one.
+    /// Returns true if the file may be evicted.
     pub fn may_go(&self) -> bool {
         !self.in_use && !self.needed && !self.pinned
     }
 }
 
-/// A part of a file that no download goes on with.
+/// Part of a file without a running download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedPart {
-    /// The key of the file.
+    /// Key of the file ([`Wanted::key`](crate::Wanted::key)).
     pub key: String,
-    /// Bytes.
+    /// Size of the part in bytes.
     pub size: u64,
-    /// Time of its last byte.
+    /// Time of the last write.
     pub last_written: SystemTime,
-    /// A workflow will need the file.
+    /// True if a workflow will need the file.
     pub needed: bool,
 }
 
-/// Files and parts that leave the cache for a new file.
+/// Files and parts to evict for a new file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Eviction {
     /// Keys of abandoned parts.
     pub parts: Vec<String>,
-    /// Whole files.
+    /// Digests of complete files.
     pub files: Vec<Digest>,
 }
 
-/// The partition that the cache lies on.
+/// Size and use of the partition of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// Its bytes.
+    /// Size of the partition in bytes.
     pub capacity: u64,
-    /// Those that are taken, by whatever.
+    /// Used bytes, by the cache or by anything else.
     pub used: u64,
 }
 
 impl Space {
-    /// How full it is.
+    /// Returns the use in percent, at most 100.
     pub fn percent(&self) -> u64 {
         // The product of a partition's bytes and a hundred may not fit 64 bits in theory.
         let percent = u128::from(self.used) * 100 / u128::from(self.capacity.max(1));
@@ -90,13 +90,12 @@ impl Space {
     }
 }
 
-/// Chooses what leaves the cache so that `incoming` more bytes fit within the partition's budget,
-/// in percent: first abandoned parts, then the longest unwanted files; never a file that is in use,
-/// needed or pinned. Those may take more than the budget, up to the line at which new files are
-/// refused.
+/// Selects files to evict so that `incoming` more bytes fit into the partition's budget, in
+/// percent. Abandoned parts are first, then the least recently used files; never a file that is in
+/// use, needed or pinned. Such files may exceed the budget, up to [`REFUSE_PERCENT`].
 ///
 /// # Errors
-/// [`Error::CacheFull`]; then nothing goes.
+/// [`Error::CacheFull`]; then no file is evicted.
 pub fn admit(
     held: &[Held],
     parts: &[AbandonedPart],
@@ -129,7 +128,7 @@ pub fn admit(
     Err(Error::CacheFull { incoming, largest: largest(held) })
 }
 
-/// The five largest files and their sizes.
+/// Returns the five largest files and their sizes, as text.
 pub fn largest(held: &[Held]) -> String {
     let mut largest: Vec<&Held> = held.iter().collect();
     largest.sort_by_key(|file| std::cmp::Reverse(file.size));

@@ -1,4 +1,4 @@
-//! The cache's folders.
+//! Layout of the cache's folders.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -10,11 +10,11 @@ use super::room::{AbandonedPart, Held, Space};
 use super::{Checksum, Digest, Wanted};
 use crate::Error;
 
-/// The longest URL or entity tag that is read back.
+/// Maximum bytes of a URL or entity tag that is read back.
 const MAX_NOTE: u64 = 8 << 10;
-/// A download that nobody went on with for so long is given up.
+/// Age after which a part without a running download is deleted.
 const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The extension of a part that is being removed.
+/// File extension of a part that is being removed.
 const REMOVED: &str = "removed";
 
 pub(super) struct Shelf {
@@ -33,7 +33,7 @@ impl Shelf {
             let age = changed.ok().and_then(|changed| now.duration_since(changed).ok());
             let is_removed = entry.path().extension().is_some_and(|it| it == REMOVED);
             if is_removed || age.is_some_and(|age| age > STALE) {
-                // Tried again at the next start.
+                // A failed removal is repeated at the next start.
                 let _ = fs::remove_file(entry.path());
             }
         }
@@ -44,22 +44,24 @@ impl Shelf {
         self.root.join("blobs/sha256").join(digest.hex())
     }
 
-    /// What has arrived of a file, and the entity tag that it had then.
+    /// Paths of the bytes that have arrived of a file, and of their entity tag.
     pub(super) fn partial(&self, key: &str) -> (PathBuf, PathBuf) {
         let path = self.root.join("partial").join(key);
         let tag = path.with_extension("tag");
         (path, tag)
     }
 
-    /// Bytes of the file, which is wanted now; `None` when it is not here.
+    /// Returns the size of the file in bytes, and records a use; `None` when the cache does not
+    /// have it.
     pub(super) fn touch(&self, digest: Digest) -> Option<u64> {
         let file = File::options().append(true).open(self.blob(digest)).ok()?;
-        // The order of eviction suffers, if anything.
+        // A failure only makes the order of eviction less exact.
         let _ = file.set_modified(SystemTime::now());
         file.metadata().ok().map(|metadata| metadata.len())
     }
 
-    /// What the file is: by its checksum, else by what its URL gave. It need not be here.
+    /// Returns the digest of the file: its checksum, or the digest that its URL gave last. The
+    /// cache need not have the file.
     pub(super) fn digest(&self, wanted: &Wanted) -> Option<Digest> {
         match wanted.checksum {
             Some(Checksum::Sha256(digest)) => Some(digest),
@@ -72,7 +74,8 @@ impl Shelf {
         (url == wanted.url).then_some(digest)
     }
 
-    /// A file is whole: it moves to its place, durably. What stands in the shelf is never half.
+    /// Moves a complete file to its final path, durably. The folder of files never has an
+    /// incomplete one.
     pub(super) fn publish(
         &self,
         wanted: &Wanted,
@@ -86,7 +89,7 @@ impl Shelf {
         write_note(&self.origin_path(wanted), &format!("{digest} {}\n", wanted.url))
     }
 
-    /// Removes whole files, and the notes of where they came from.
+    /// Removes complete files, and the notes about their origins.
     pub(super) fn remove(&self, digests: &[Digest]) {
         if digests.is_empty() {
             return;
@@ -101,13 +104,13 @@ impl Shelf {
         for entry in entries(&self.root.join("origins")) {
             let note = read_note(&entry.path());
             if note.and_then(|note| origin(&note)).is_some_and(|(it, _)| digests.contains(&it)) {
-                // A note without its file means nothing.
+                // A note without its file is ignored.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// All parts, also of running downloads.
+    /// Returns all parts, including those of running downloads.
     pub(super) fn parts(&self) -> Vec<AbandonedPart> {
         let parts = entries(&self.root.join("partial")).filter_map(|entry| {
             let key = entry.file_name().into_string().ok()?;
@@ -120,18 +123,18 @@ impl Shelf {
         parts.collect()
     }
 
-    /// Takes a part out of the way of later downloads of its file, in no time however long it is.
-    /// [`Shelf::remove_part`] frees its room.
+    /// Renames a part so that later downloads of its file do not use it. Fast for any size.
+    /// [`Shelf::remove_part`] frees the space.
     pub(super) fn set_part_aside(&self, key: &str) -> io::Result<PathBuf> {
         let (path, tag) = self.partial(key);
         let aside = path.with_extension(REMOVED);
         fs::rename(&path, &aside)?;
-        // A tag without its part does no harm.
+        // A tag without its part is harmless.
         let _ = fs::remove_file(tag);
         Ok(aside)
     }
 
-    /// Removes a part that was set aside. One that stays is removed at the next start.
+    /// Removes a part that was set aside. A failed removal is repeated at the next start.
     pub(super) fn remove_part(aside: &Path) {
         if let Err(error) = fs::remove_file(aside) {
             let path = aside.display();
@@ -139,7 +142,7 @@ impl Shelf {
         }
     }
 
-    /// All whole files.
+    /// Returns all complete files.
     pub(super) fn list(&self) -> Vec<Held> {
         let notes = entries(&self.root.join("origins"));
         let notes = notes.filter_map(|entry| read_note(&entry.path()));
@@ -155,7 +158,7 @@ impl Shelf {
         held.collect()
     }
 
-    /// How full the partition is.
+    /// Returns the size and the use of the partition.
     pub(super) fn space(&self) -> Result<Space, Error> {
         let found = rustix::fs::statvfs(&self.root)
             .map_err(|error| Error::Artifact { path: self.root.clone(), source: error.into() })?;
@@ -169,7 +172,7 @@ impl Shelf {
     }
 }
 
-/// Reads a note of where a file came from: `sha256:<hex> <url>`.
+/// Parses a note about a file's origin: `sha256:<hex> <url>`.
 fn origin(note: &str) -> Option<(Digest, String)> {
     let (digest, url) = note.trim_end().split_once(' ')?;
     match digest.parse() {

@@ -1,4 +1,4 @@
-//! Downloads that break off, are shared, lie, and outlive the box.
+//! Tests downloads that are interrupted, shared or wrong, and downloads across restarts of the box.
 
 mod abandoned;
 mod hosts;
@@ -18,16 +18,16 @@ use super::origin::Part;
 use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Kept, Origin, Refusal, Wanted};
 use crate::Error;
 
-/// What an origin does at one request.
+/// Behavior of an origin for one request.
 #[derive(Clone, Copy)]
 enum Does {
-    /// Sends so many bytes, then breaks off.
+    /// Sends this many bytes, then closes the connection.
     Sends(usize),
-    /// Sends a byte after each such time.
+    /// Sends one byte after each interval.
     Trickles(Duration),
-    /// Sends all that was asked for.
+    /// Sends all requested bytes.
     All,
-    /// Sends all from the beginning, whatever was asked for.
+    /// Sends the whole file from the beginning, ignoring the range.
     Whole,
     Later,
     Never,
@@ -36,7 +36,7 @@ enum Does {
 type Body =
     std::pin::Pin<Box<dyn futures_util::Stream<Item = Result<bytes::Bytes, String>> + Send>>;
 
-/// A file, and what becomes of the requests for it, the last for all further ones.
+/// Origin with one file and a behavior for each request; the last behavior repeats.
 struct Scripted {
     file: Vec<u8>,
     does: Vec<Does>,
@@ -127,7 +127,7 @@ async fn goes_on_where_it_broke_off() {
     assert_eq!((blob.digest, blob.size), (Digest::of(&file()), 40_000));
     let path = folder.path().join("blobs/sha256").join(Digest::of(&file()).hex());
     assert_eq!(blob.path, path);
-    // The next one is served from here.
+    // The next request is served from the cache.
     get(&cache, &wanted(right())).await.unwrap();
     assert_eq!(origin.firsts().len(), 4);
     assert_eq!(cache.table(|table| table.reserved), 0);
@@ -144,7 +144,7 @@ async fn goes_on_after_a_restart() {
     let blob = get(&cache, &wanted(None)).await.unwrap();
     assert_eq!(origin.firsts(), [7000]);
     assert_eq!(blob.digest, Digest::of(&file()));
-    // And knows after another what the URL gave.
+    // After a restart the cache still knows the digest that the URL gave.
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     assert_eq!(cache.held(&wanted(None)).unwrap().digest, Digest::of(&file()));
     assert_eq!(cache.list()[0].origin, wanted(None).url);
@@ -200,7 +200,7 @@ async fn gives_up_in_the_end() {
     let error = get(&cache, &wanted(right())).await.unwrap_err();
     assert!(error.to_string().ends_with(": it is busy"), "{error}");
     assert_eq!(origin.firsts().len(), 6);
-    // Asked again at once it says the same, a while later it tries again.
+    // An immediate retry returns the same error; a later one starts a new download.
     get(&cache, &wanted(right())).await.unwrap_err();
     assert_eq!(origin.firsts().len(), 6);
     tokio::time::advance(Duration::from_secs(11)).await;
@@ -216,7 +216,7 @@ async fn what_is_read_or_needed_is_the_last_to_go() {
     assert!(cache.list()[0].in_use);
     drop(blob);
     assert!(!cache.list()[0].in_use);
-    // Two workflows need it, until the second one has ended.
+    // Two workflows need the file, until the second one has ended.
     cache.offer([&wanted(right())]);
     cache.offer([&wanted(right())]);
     cache.withdraw([&wanted(right())]);
@@ -235,7 +235,7 @@ async fn what_is_read_or_needed_is_the_last_to_go() {
     assert_eq!(std::fs::read_dir(folder.path().join("origins")).unwrap().count(), 0);
 }
 
-/// A server on loopback that breaks off its first answer and redirects to the second.
+/// Server on loopback that breaks off its first response and redirects the second request.
 async fn serve(listener: TcpListener) -> Vec<String> {
     let mut heads = Vec::new();
     for number in 0..3 {

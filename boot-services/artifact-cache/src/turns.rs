@@ -1,24 +1,24 @@
-//! Turns of downloads: a few at once, and fewer of one host, so that a server that answers slowly
-//! leaves turns to other servers.
+//! Turns of downloads: a few at once, and fewer of one host, so that a slow server leaves turns to
+//! other servers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Downloads at once; further ones wait for their turn.
+/// Maximum concurrent downloads; further ones wait for their turn.
 const MAX_DOWNLOADS: usize = 4;
-/// Downloads at once from one host, whatever its ports.
+/// Maximum concurrent downloads from one host, over all its ports.
 const MAX_OF_HOST: usize = 2;
 
-/// The turns of all downloads.
+/// Semaphores for the turns of all downloads.
 pub(super) struct Turns {
     all: Arc<Semaphore>,
-    /// Hosts with downloads that run or wait: never more than there are downloads.
+    /// Hosts with downloads that run or wait: never more hosts than downloads.
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// A turn of one download, which ends when this is dropped.
+/// Turn of one download, which ends when this value is dropped.
 pub(super) struct Turn {
     _all: OwnedSemaphorePermit,
     _host: OwnedSemaphorePermit,
@@ -29,9 +29,9 @@ impl Turns {
         Self { all: Arc::new(Semaphore::new(MAX_DOWNLOADS)), hosts: Mutex::default() }
     }
 
-    /// Waits for a turn to fetch `url`. `None` never comes: the semaphores are not closed.
+    /// Waits for a turn to download `url`. `None` never occurs: the semaphores are not closed.
     pub(super) async fn take(&self, url: &str) -> Option<Turn> {
-        // The host first: a download that waits for its host takes no turn of another host.
+        // The host is first: a download that waits for its host takes no turn of another host.
         let host = self.of_host(host(url)).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
         Some(Turn { _all: all, _host: host })
@@ -45,7 +45,7 @@ impl Turns {
     }
 }
 
-/// The host of a URL, without user and port.
+/// Returns the host of a URL, without user and port.
 fn host(url: &str) -> String {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

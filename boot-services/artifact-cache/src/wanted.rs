@@ -1,25 +1,27 @@
-//! A file somewhere else, and the path at which the box serves it.
+//! Reference to a file on another server, and the path at which the box serves it.
 
 use percent_encoding::percent_decode_str;
 
 use super::{Checksum, Digest};
 
-/// Where the boot services have the files of other servers.
+/// Path prefix of files of other servers on the boot port.
 const FOLDER: &str = "/cache/";
-/// The name of a file whose URL names none.
+/// Name of a file whose URL has no file name.
 const UNNAMED: &str = "file";
 
-/// A file somewhere else.
+/// File on another server, with its expected checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// `http://`, `https://` or `oci://`.
+    /// URL with the scheme `http://`, `https://` or `oci://`.
     pub url: String,
-    /// `None`: whatever comes is taken, and kept for as long as the URL is wanted.
+    /// Expected checksum. `None`: any content is accepted, and stored for as long as the URL is
+    /// needed.
     pub checksum: Option<Checksum>,
 }
 
 impl Wanted {
-    /// 64 hexadecimal digits; two that mean the same file under the same condition have the same.
+    /// Returns the key, 64 hexadecimal digits. Two values with the same URL and checksum have the
+    /// same key.
     pub fn key(&self) -> String {
         let checksum = match &self.checksum {
             None => String::new(),
@@ -29,14 +31,14 @@ impl Wanted {
         Digest::of(format!("{checksum} {}", self.url).as_bytes()).hex()
     }
 
-    /// `/cache/<key>/<path>`, with the URL's own path: some clients read the packing of a file from
-    /// its name, and a file of checksums may list one name in several folders.
+    /// Returns `/cache/<key>/<path>`, with the URL's own path. Some clients read a file's
+    /// compression from its name, and a file of checksums may list one name in several folders.
     pub fn path(&self) -> String {
         format!("{FOLDER}{}/{}", self.key(), self.place())
     }
 
-    /// Path of the URL, as it is written there. The file name alone where a client would normalize
-    /// the path (RFC 3986 section 6.2.2.3).
+    /// Returns the path of the URL, as written there. Only the file name, if a client would
+    /// normalize the path (RFC 3986 section 6.2.2.3).
     fn place(&self) -> &str {
         let decoded = |part| percent_decode_str(part).decode_utf8_lossy();
         let is_odd = |part| matches!(&*decoded(part), "" | "." | "..");
@@ -44,7 +46,7 @@ impl Wanted {
         if path.split('/').any(is_odd) { self.name() } else { path }
     }
 
-    /// Last part of the URL's path, as it is written there.
+    /// Returns the last part of the URL's path, as written there.
     fn name(&self) -> &str {
         let name = url_path(&self.url).rsplit('/').next();
         name.filter(|name| !name.is_empty()).unwrap_or(UNNAMED)
@@ -56,13 +58,13 @@ impl Wanted {
         is(self.place()) || is(self.name())
     }
 
-    /// The URL without what may be a secret: the user, the query.
+    /// Returns the URL without the user and the query, which may be secrets.
     pub fn shown(&self) -> String {
         shown(&self.url)
     }
 }
 
-/// A URL without what may be a secret: the user, the query.
+/// Returns a URL without the user and the query, which may be secrets.
 pub fn shown(url: &str) -> String {
     let plain = plain(url);
     let Some((scheme, rest)) = plain.split_once("://") else { return plain.to_owned() };
@@ -71,7 +73,7 @@ pub fn shown(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Path of a URL without its first `/`; empty when there is none.
+/// Returns the path of a URL without its first `/`; empty when there is none.
 fn url_path(url: &str) -> &str {
     let plain = plain(url);
     let path = plain.split_once("://").map_or(plain, |(_, rest)| rest);
@@ -82,7 +84,7 @@ fn plain(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// The key and the decoded path in a decoded path of [`Wanted::path`]'s form.
+/// Returns the key and the decoded path of a path in [`Wanted::path`]'s form.
 pub(crate) fn read_path(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix(FOLDER)?.split_once('/')
 }

@@ -1,4 +1,4 @@
-//! Long runs of zeros in a file that arrives. As holes they take no room on the box's disk, and
+//! Long runs of zeros in a downloaded file. As holes they take no space on the box's disk, and
 //! machines need not fetch them.
 
 use std::fs::File;
@@ -6,25 +6,25 @@ use std::ops::Range;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// A shorter run stays: every hole makes a file longer to look up.
+/// Minimum run in bytes that becomes a hole: every hole makes lookups in the file slower.
 const RUN_MIN: u64 = 1 << 20;
-/// The most that are remembered, 16 bytes each.
+/// Maximum runs that are remembered, 16 bytes each.
 const RUNS_MAX: usize = 1024;
-/// Zeros are looked for in units of this.
+/// Unit of the search for zeros, in bytes.
 const GRANULE: usize = 4096;
 static ZEROS: [u8; GRANULE] = [0; GRANULE];
 
-/// Those seen so far.
+/// Runs of zeros found so far.
 #[derive(Debug, Default)]
 pub(super) struct Zeros {
-    /// The one that may go on.
+    /// Last run, which the next bytes may extend.
     last: Range<u64>,
     runs: Vec<Range<u64>>,
 }
 
 impl Zeros {
-    /// The file has `bytes` at `offset`, which is where those before ended. A piece that is not all
-    /// zeros ends a run.
+    /// Adds `bytes` at `offset`, which must be the end of the previous bytes. A piece that is not
+    /// all zeros ends a run.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
         let end = offset + bytes.len() as u64;
         if !bytes.chunks(GRANULE).all(|granule| *granule == ZEROS[..granule.len()]) {
@@ -42,7 +42,7 @@ impl Zeros {
         }
     }
 
-    /// Makes holes of them. Blocks. A file system without holes keeps its zeros.
+    /// Turns the runs into holes. Blocks. A file system without holes keeps its zeros.
     pub(super) fn dig(mut self, file: &File) {
         self.end_run();
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -73,7 +73,7 @@ mod tests {
         file.write_all(&bytes).unwrap();
         file.sync_all().unwrap();
         let before = file.metadata().unwrap().blocks();
-        // As they come, not as they begin and end.
+        // In pieces of the size of network reads, not aligned to the runs.
         for (at, piece) in bytes.chunks(10_000).enumerate() {
             zeros.add(at as u64 * 10_000, piece);
         }

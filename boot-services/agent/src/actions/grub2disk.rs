@@ -158,8 +158,7 @@ fn script(name: &str, efi: bool) -> String {
 mod tests {
     use super::script;
 
-    /// Runs the part of a script that covers the programs, and then a search for them like
-    /// grub-mkconfig's.
+    /// The part of the script before `grub-mkconfig` must disable os-prober and cover its programs.
     #[test]
     fn no_other_disk_is_probed_for_systems() {
         for script in [script("grub", false), script("grub2", true)] {

@@ -1,4 +1,4 @@
-//! Targets of redirects.
+//! Tests the targets of redirects.
 
 use super::{Refusal, redirected};
 
@@ -9,7 +9,7 @@ fn lead(from: &str, location: impl AsRef<[u8]>) -> Result<String, String> {
     }
 }
 
-/// The examples of RFC 3986 section 5.4, but for schemes that the box does not fetch.
+/// The examples of RFC 3986 section 5.4, except for schemes that the box does not fetch.
 #[test]
 fn redirects_are_resolved_as_the_rfc_says() {
     for (location, to) in [

@@ -1,4 +1,5 @@
-//! Asking a registry: for a manifest, for a blob, and first for a token if it wants one.
+//! Requests to a registry: for a manifest or a blob, and before it for a token if the registry
+//! requires one.
 
 use std::fmt;
 use std::future::Future;
@@ -18,57 +19,57 @@ use super::{Manifest, Reference, file_of};
 use crate::origin::{ANSWER_TIMEOUT, part, put, refusal};
 use crate::{Digest, HttpOrigin, Part, Refusal};
 
-/// What an artifact with a disk image is told by.
+/// `Accept` media types of an artifact with a disk image.
 const ARTIFACTS: HeaderValue = HeaderValue::from_static(
     "application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json",
 );
-/// What a client may be given.
+/// `Accept` media types of manifests that a client may get.
 const MANIFESTS: HeaderValue = HeaderValue::from_static(
     "application/vnd.oci.image.index.v1+json, \
     application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.docker.distribution.manifest.v2+json",
 );
-/// The specification's bound on manifests.
+/// Maximum size in bytes of a manifest, from the specification.
 pub(super) const MANIFEST_BYTES: usize = 4 << 20;
 const TOKEN_BYTES: usize = 64 << 10;
 
-/// What an owner reads of a registry that is not for everybody.
+/// Message for a registry that requires a user without configured credentials.
 const NOBODY: &str = "it wants a user, and the box has none for it: see images.credentials";
-/// Message for an answer of a token service that holds no token.
+/// Message for a response of a token service without a token.
 const NO_TOKEN: &str = "its token service answers without a token: expected JSON with the text \
     `token` or `access_token`";
 
-/// Who the box is to a registry.
+/// Credentials of the box for a registry.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Credentials {
-    /// The user's name.
+    /// User name at the registry.
     pub username: String,
-    /// Or a token that stands for it.
+    /// Password of the user, or an access token.
     pub password: Secret,
 }
 
 impl Credentials {
-    /// The `Authorization` field of RFC 7617.
+    /// Returns the `Authorization` field of RFC 7617.
     fn basic(&self) -> String {
         let pair = format!("{}:{}", self.username, self.password.expose());
         format!("Basic {}", STANDARD.encode(pair))
     }
 }
 
-/// A manifest or index as its registry has it.
+/// Manifest or index, as stored in its registry.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its bytes, which are what it is known by.
+    /// Exact bytes, which determine the digest.
     pub bytes: Bytes,
-    /// What its registry says that it is.
+    /// Media type from the registry's response.
     pub media_type: String,
 }
 
 impl Document {
-    /// What it is known by.
+    /// Returns the SHA-256 of the bytes.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.bytes)
     }
@@ -82,9 +83,10 @@ impl fmt::Debug for Document {
 
 type Answer<'a> = Pin<Box<dyn Future<Output = Result<Document, Refusal>> + Send + 'a>>;
 
-/// Fetches manifests.
+/// Source of manifests, such as a registry client.
 pub trait Manifests: Send + Sync + 'static {
-    /// The manifest or index at a reference; one by its digest is checked.
+    /// Requests the manifest or index at a reference. For a reference by digest, the content is
+    /// checked.
     fn manifest<'a>(&'a self, reference: &'a Reference) -> Answer<'a>;
 }
 
@@ -98,7 +100,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Manifests for HttpOrigin<C> {
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
-    /// The file at a reference from offset `first` on, if it is still the one that `tag` tells of.
+    /// Returns the file at a reference from offset `first` on, if its entity tag is still `tag`.
     pub(crate) async fn registry_part(
         &self,
         reference: &str,
@@ -113,7 +115,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         Ok(Part { total: Some(size), ..blob })
     }
 
-    /// The same of a blob, whose digest the reference has.
+    /// Returns a blob in the same way; the reference has its digest.
     pub(crate) async fn blob_part(
         &self,
         reference: &str,
@@ -147,7 +149,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         Ok(Part { tag: Some(own), digest: Some(digest), ..part })
     }
 
-    /// The manifest, if it is one of the types in `accept`.
+    /// Returns the manifest, if it has one of the media types in `accept`.
     async fn read_manifest(
         &self,
         reference: &Reference,
@@ -172,8 +174,8 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         }
     }
 
-    /// The answer to a GET of `place` in the reference's repository; what the registry wants to be
-    /// shown is added to `proof`, for the next.
+    /// Sends a GET for `place` in the reference's repository. Credentials that the registry
+    /// requires are added to `proof`, for the next request.
     async fn ask_registry(
         &self,
         reference: &Reference,
@@ -210,7 +212,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         self.ask(&url, all(proof)).await
     }
 
-    /// A token for anybody, or for whom the box is known as.
+    /// Requests a token, anonymously or with the box's credentials.
     async fn token(
         &self,
         challenge: &Challenge,
@@ -230,7 +232,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     }
 }
 
-/// The whole of a short answer.
+/// Reads the complete body of a short response.
 async fn body(answer: Response<Incoming>, max: usize, what: &str) -> Result<Bytes, Refusal> {
     let status = answer.status();
     if !status.is_success() {

@@ -1,9 +1,9 @@
-//! How a registry says that it wants to be asked with a token.
+//! Parses the challenge with which a registry requests a token.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What a registry wants to be asked with (RFC 6750 section 3, "Token Authentication
-/// Specification" of the distribution project).
+/// Bearer challenge of a registry (RFC 6750 section 3, "Token Authentication Specification" of the
+/// distribution project).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Challenge {
     pub(super) realm: String,
@@ -12,8 +12,8 @@ pub struct Challenge {
 }
 
 impl Challenge {
-    /// Reads a `WWW-Authenticate` field, which may have challenges of other schemes beside
-    /// (RFC 9110 section 11.6.1); `None` unless it asks for a bearer token from somewhere.
+    /// Parses a `WWW-Authenticate` field, which may also have challenges of other schemes (RFC 9110
+    /// section 11.6.1). `None` unless it requests a bearer token and names the token service.
     pub fn parse(field: &str) -> Option<Self> {
         const SCHEME: &str = "bearer ";
         let lower = field.to_ascii_lowercase();
@@ -34,7 +34,7 @@ impl Challenge {
         Some(Self { realm: realm?, service, scope })
     }
 
-    /// Where the token is to be had.
+    /// Returns the URL of the token service, with scope and service.
     pub(super) fn url(&self, repository: &str) -> String {
         let scope = self.scope.clone().unwrap_or_else(|| format!("repository:{repository}:pull"));
         let mark = if self.realm.contains('?') { '&' } else { '?' };
@@ -45,7 +45,7 @@ impl Challenge {
     }
 }
 
-/// A token or quoted string (RFC 9110 section 5.6), and what follows it.
+/// Parses a token or quoted string (RFC 9110 section 5.6). Returns it and the rest of the text.
 fn parameter(text: &str) -> Option<(String, &str)> {
     let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {
@@ -66,8 +66,8 @@ fn parameter(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Token of a token service's answer, in `token`, `access_token` or both (Docker Hub). Other fields
-/// of the answer, such as `expires_in`, may have any shape.
+/// Returns the token of a token service's response, from `token`, `access_token` or both (Docker
+/// Hub). Other fields, such as `expires_in`, may have any shape.
 pub(super) fn token(answer: &[u8]) -> Option<String> {
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(answer).ok()?;
     let text = |name| fields.get(name).and_then(serde_json::Value::as_str).map(str::trim);

@@ -1,8 +1,8 @@
-//! The box as a registry in front of others: manifests and blobs of those repositories that it
-//! offers, fetched when they are asked for and kept.
+//! Mirror of registries: serves manifests and blobs of the offered repositories, which it fetches
+//! on request and stores.
 //!
-//! What a tag means is asked again after [`FRESH`]; while its registry is away, what it last meant
-//! is told.
+//! A tag is requested again after [`FRESH`]. While its registry is unreachable, the last known
+//! manifest is served.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -17,14 +17,14 @@ use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
 use crate::Error;
 use crate::{Cache, Checksum, Digest, Download, Refusal, Wanted, blocking};
 
-/// How long an answer about a tag is believed, also that its registry is away.
+/// Time for which the result for a tag is reused, also the result that its registry is unreachable.
 const FRESH: Duration = Duration::from_secs(30);
-/// Tags of which it is remembered when they were asked for.
+/// Maximum tags whose request time is remembered.
 const MAX_FRESH: usize = 4096;
-/// Manifests asked for at once; further ones wait.
+/// Maximum concurrent requests for manifests; further ones wait.
 const MAX_ASKING: usize = 8;
 
-/// A registry and what lies behind it. Cheap to clone.
+/// Mirror of registries. Cheap to clone.
 #[derive(Clone)]
 pub struct Mirror(Arc<Inner>);
 
@@ -32,7 +32,7 @@ struct Inner {
     cache: Cache,
     manifests: Arc<dyn Manifests>,
     shelf: Shelf,
-    /// Registries all of which is offered.
+    /// Registries whose repositories are all offered.
     open: BTreeSet<String>,
     /// Registries and repositories that workflows need.
     offered: Mutex<BTreeSet<(String, String)>>,
@@ -41,7 +41,8 @@ struct Inner {
 }
 
 impl Mirror {
-    /// In the cache's folder `root`; `open` are the registries of which everything is offered.
+    /// Creates a mirror in the cache's folder `root`. `open` are the registries whose repositories
+    /// are all offered.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -58,21 +59,21 @@ impl Mirror {
         Ok(Self(Arc::new(Inner { cache, manifests, shelf, open, offered, fresh, asking })))
     }
 
-    /// The repositories that may be asked for because a workflow needs them. Replaces what was said
-    /// before.
+    /// Sets the repositories that are offered because a workflow needs them. Replaces the previous
+    /// set.
     pub fn offer(&self, images: impl IntoIterator<Item = Reference>) {
         let pairs = images.into_iter().map(|it| (it.registry, it.repository)).collect();
         *self.0.offered.lock().unwrap_or_else(PoisonError::into_inner) = pairs;
     }
 
-    /// Whether a reference's repository is offered.
+    /// Returns true if the reference's repository is offered.
     pub fn offers(&self, reference: &Reference) -> bool {
         let key = (reference.registry.clone(), reference.repository.clone());
         self.0.open.contains(&reference.registry)
             || self.0.offered.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
-    /// The blob with a digest, of the reference's repository.
+    /// Returns the blob with this digest, of the reference's repository.
     pub async fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
         let url = format!("{BLOB_SCHEME}{}", reference.by_digest(digest));
         let wanted = Wanted { url, checksum: Some(Checksum::Sha256(digest)) };
@@ -80,17 +81,17 @@ impl Mirror {
         (wanted, download)
     }
 
-    /// The manifest at a reference.
+    /// Returns the manifest at a reference.
     ///
     /// # Errors
-    /// Why it is not to be had.
+    /// Reason why the manifest is not available.
     pub async fn manifest(&self, reference: &Reference) -> Result<Document, Refusal> {
         if let Some(document) = self.known(reference).await? {
             return Ok(document);
         }
         // The semaphore is never closed.
         let _turn = self.0.asking.acquire().await.ok();
-        // Somebody may have asked meanwhile.
+        // Another request may have fetched the manifest meanwhile.
         if let Some(document) = self.known(reference).await? {
             return Ok(document);
         }
@@ -113,7 +114,7 @@ impl Mirror {
         }
     }
 
-    /// What is here and need not be asked for.
+    /// Returns the stored manifest if it need not be requested again.
     async fn known(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
         let is_fresh = match reference.manifest {
             Manifest::Digest(_) => true,
@@ -137,7 +138,7 @@ impl Mirror {
         let put = move || {
             for name in &names {
                 if let Err(error) = own.0.shelf.put(name, &document) {
-                    // It is asked for again next time.
+                    // The manifest is requested again next time.
                     tracing::warn!(image = %name, error = %stdx::chain(&error), "not kept");
                 }
             }

@@ -1,4 +1,4 @@
-//! Manifests on disk, each with what its registry calls it.
+//! Manifests on disk, each with the media type from its registry.
 //!
 //! ```text
 //! ROOT/manifests/<hex>    "<media type>\n" and the bytes, named by the reference's SHA-256
@@ -17,13 +17,13 @@ use crate::Digest;
 use crate::Error;
 use crate::shelf::at;
 
-/// What all of them may take; the longest unused go.
+/// Maximum bytes of all manifests; the least recently used ones are removed.
 const ALL_BYTES: u64 = 64 << 20;
-/// How many there may be.
+/// Maximum number of manifests.
 const ALL: usize = 4096;
-/// The longest media type.
+/// Maximum length of a media type in bytes.
 const MEDIA_TYPE: usize = 255;
-/// What is served when a registry does not say.
+/// Media type of a manifest whose registry does not report a valid one.
 const UNKNOWN: &str = "application/vnd.oci.image.manifest.v1+json";
 
 pub(super) struct Shelf(PathBuf);
@@ -38,7 +38,7 @@ impl Shelf {
         self.0.join(Digest::of(reference.to_string().as_bytes()).hex())
     }
 
-    /// What was last put there, unless it is not what its digest says.
+    /// Returns the stored manifest, unless its content does not match its digest.
     pub(super) fn get(&self, reference: &Reference) -> Option<Document> {
         let file = File::options().read(true).append(true).open(self.path(reference)).ok()?;
         let mut bytes = Vec::new();
@@ -47,7 +47,7 @@ impl Shelf {
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         let media_type = String::from_utf8(bytes[..end].to_vec()).ok()?;
         let document = Document { bytes: Bytes::from(bytes).slice(end + 1..), media_type };
-        // The order in which they go suffers, if anything.
+        // A failure only makes the order of removal less exact.
         let _ = file.set_modified(SystemTime::now());
         let is_right = match &reference.manifest {
             Manifest::Tag(_) => true,
@@ -86,7 +86,7 @@ impl Shelf {
             if bytes <= ALL_BYTES && count <= ALL {
                 return;
             }
-            // One that stays is tried again with the next that comes.
+            // A failed removal is repeated when the next manifest is stored.
             let _ = fs::remove_file(path);
             bytes -= length;
             count -= 1;
@@ -94,7 +94,7 @@ impl Shelf {
     }
 }
 
-/// A media type that fits into a header field and into the first line of a file.
+/// Returns a media type that fits into a header field and into the first line of a file.
 pub(super) fn media_type(said: &str) -> String {
     let plain = said.split(';').next().unwrap_or_default().trim();
     let good = !plain.is_empty()

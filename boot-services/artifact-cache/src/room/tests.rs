@@ -1,9 +1,9 @@
-//! The order of eviction.
+//! Tests the order of eviction.
 
 use super::*;
 use std::time::Duration;
 
-/// Name, size, age; `*` behind the name: in use, `!`: needed.
+/// Files by name, size and age. A `*` behind the name means in use, a `!` means needed.
 fn held(files: &[(&str, u64, u64)]) -> Vec<Held> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let one = |(name, size, age): &(&str, u64, u64)| {

@@ -1,4 +1,5 @@
-//! Origins that bring next to nothing, what they leave, and whom they keep waiting.
+//! Tests origins that send almost nothing, their abandoned parts, and their effect on other
+//! downloads.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -23,7 +24,7 @@ async fn an_origin_that_sends_single_bytes_holds_no_turn_for_ever() {
     let (error, attempts) = refused(&[Does::Trickles(WAIT)]).await;
     assert!(error.ends_with("it sent 1 B in 60 s, less than 1.0 MiB"), "{error}");
     assert_eq!(attempts, 6);
-    // Nor one that sends them at once, and each over another connection.
+    // An origin that sends its few bytes at once, over a new connection each time, also fails.
     let (error, attempts) = refused(&[Does::Sends(1)]).await;
     assert!(error.ends_with("the connection broke"), "{error}");
     assert_eq!(attempts, 6);
@@ -34,7 +35,7 @@ async fn a_slow_origin_is_not_given_up_while_it_brings_enough() {
     let folder = tempfile::tempdir().unwrap();
     let cut = [Does::Sends(20_000), Does::Later, Does::Later, Does::Later, Does::Later];
     let mut does = cut.to_vec();
-    // Each brings as much as counts, so each attempt after it is a first one again.
+    // Each attempt brings enough bytes, so the attempts after it are counted from the start again.
     does.extend([Does::Sends(19_000), Does::Later, Does::Later, Does::Later, Does::All]);
     let origin = Scripted::new(&file(), &does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
@@ -52,7 +53,7 @@ async fn what_a_failed_download_left_makes_room_for_another() {
     let folder = tempfile::tempdir().unwrap();
     let does = [Does::Sends(7000), Does::Never, Does::All];
     let origin = Scripted::new(&file(), &does);
-    // No percent: whatever may go goes with each file that comes.
+    // With a budget of 0 percent, every new file evicts all files that may go.
     let cache = Cache::with_budget(folder.path(), origin, 0).unwrap();
     let lost = wanted(None);
     get(&cache, &lost).await.unwrap_err();
@@ -76,8 +77,8 @@ async fn a_part_that_a_download_goes_on_with_stays() {
     assert_eq!(origin.firsts(), [0, 7000, 7000]);
 }
 
-/// A folder that takes long to read, here for as long as nobody writes into a pipe in it, keeps no
-/// other task of the runtime waiting.
+/// A folder that is slow to read must not block other tasks of the runtime. Here the folder has a
+/// pipe without a writer.
 #[tokio::test]
 async fn no_folder_is_read_where_others_wait() {
     let folder = tempfile::tempdir().unwrap();
@@ -91,7 +92,7 @@ async fn no_folder_is_read_where_others_wait() {
         answer.send(()).unwrap();
     });
     let reader = std::thread::spawn(move || {
-        // Opened as soon as the other end is read.
+        // Opening succeeds as soon as the other end is read.
         let _writer = File::options().write(true).open(pipe).unwrap();
         ask.blocking_send(()).unwrap();
         answered.recv_timeout(PATIENCE)
