@@ -1,17 +1,17 @@
-//! Errors of the receiver.
+//! Errors of the syslog receiver.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// The receiver could not start or could not go on.
+/// Failure to start or to continue the receiver.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The syslog socket could not be made.
+    /// The syslog socket could not be opened or bound.
     #[error("could not open the syslog socket on {address}")]
     Bind {
-        /// Where.
+        /// Local address and port of the socket.
         address: SocketAddr,
-        /// Why.
+        /// Error of the system call.
         #[source]
         source: io::Error,
     },

@@ -1,12 +1,13 @@
-//! What machines say over syslog (UDP, RFC 3164 and RFC 5424): iPXE, kernels by netconsole, the
-//! agent OS, installed systems. Kept in memory, some of the last lines of each machine.
+//! Receives syslog messages of machines (UDP, RFC 3164 and RFC 5424): from iPXE, kernels by
+//! netconsole, the agent OS, and installed systems. The last lines of each machine are stored in
+//! memory.
 //!
-//! Nothing here is trusted: anybody may send, any bytes are a line, and both a machine's share and
-//! the whole are bounded.
+//! Messages are not trusted: any host may send, and any bytes are a line. The bytes of each machine
+//! and the total are limited.
 //!
-//! Never: answers a sender, writes a file.
+//! The receiver must never: answer a sender, or write a file.
 //!
-//! Enter at [`bind`] and [`serve`]; [`parse`] and [`Log`] know no socket.
+//! Enter at [`bind`] and [`serve`]; [`parse`] and [`Log`] do not use sockets.
 
 mod error;
 mod log;

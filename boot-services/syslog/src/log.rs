@@ -1,4 +1,4 @@
-//! The last lines of each machine, in memory.
+//! Last lines of each machine, in memory.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -6,32 +6,32 @@ use std::time::SystemTime;
 
 use super::parse::Line;
 
-/// What one machine's lines may take: some thousand of them.
+/// Maximum bytes of one machine's lines: about a thousand lines.
 pub const MACHINE_BYTES: usize = 128 << 10;
-/// What all lines together may take.
+/// Maximum bytes of all lines together.
 pub const TOTAL_BYTES: usize = 8 << 20;
-/// Machines with a log of their own. A new one beyond that takes the place of the one that was
-/// silent for longest.
+/// Maximum machines with a log. A new machine beyond it replaces the one with the oldest last line.
 pub const MAX_MACHINES: usize = 16_384;
-/// Addresses of no known machine with a log of their own. Anyone can forge them, so they take the
-/// place of each other alone.
+/// Maximum addresses of unknown machines with a log. Any host can forge them, so they replace only
+/// each other.
 pub const MAX_UNKNOWN: usize = 64;
-/// Most bytes of the lines of one such address.
+/// Maximum bytes of the lines of one address of an unknown machine.
 pub const UNKNOWN_BYTES: usize = 16 << 10;
-/// What a line takes beside its text: its fields, and its place in the ring.
+/// Bytes of a line beside its text: its fields, and its entry in the ring.
 const LINE_BYTES: usize = size_of::<Entry>();
 
-/// A line and when it came.
+/// Line of a log, with its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// When the box received it.
+    /// Time at which the box received the line.
     pub received: SystemTime,
-    /// What it said.
+    /// Parsed content of the message.
     pub line: Line,
 }
 
 impl Entry {
-    /// What a program of a machine printed, told now by another way than syslog.
+    /// Creates an entry for the output of a program, which arrived just now by another way than
+    /// syslog.
     pub fn printed(program: &str, text: &str) -> Self {
         Self { received: SystemTime::now(), line: Line::printed(program, text) }
     }
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// Every machine's last lines. Shared by reference between the receiver and those who ask.
+/// Last lines of all machines. Shared by reference between the receiver and the readers.
 #[derive(Debug)]
 pub struct Log {
     machine_bytes: usize,
@@ -54,10 +54,10 @@ pub struct Log {
 #[derive(Debug, Default)]
 struct Kept {
     machines: HashMap<String, Ring>,
-    /// Names of known machines by their last line's number, and addresses of unknown ones.
+    /// Names of known machines by the number of their last line, and addresses of unknown ones.
     order: BTreeMap<u64, String>,
     unknown: BTreeMap<u64, String>,
-    /// Lines received so far.
+    /// Number of lines received so far.
     count: u64,
     bytes: usize,
 }
@@ -66,7 +66,7 @@ struct Kept {
 struct Ring {
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// The number of its last line.
+    /// Number of the last line.
     last: u64,
     is_known: bool,
 }
@@ -78,18 +78,18 @@ impl Default for Log {
 }
 
 impl Log {
-    /// A log that keeps at most so many bytes of one machine, and of all together.
+    /// Creates a log with limits in bytes: for one machine, and for all machines together.
     pub fn new(machine_bytes: usize, total_bytes: usize) -> Self {
         Self { machine_bytes, total_bytes, kept: Mutex::default() }
     }
 
-    /// Keeps a line of `machine`. The oldest ones of it make room; when all together are too many,
-    /// those of the machine with most.
+    /// Stores a line of `machine`. The machine's oldest lines are dropped beyond its limit. Beyond
+    /// the total limit, lines of the machine with most bytes are dropped.
     pub fn push(&self, machine: &str, entry: Entry) {
         self.keep(machine, entry, true);
     }
 
-    /// Keeps a line of an address that no machine is known to have.
+    /// Stores a line of an address that belongs to no known machine.
     pub fn push_unknown(&self, address: &str, entry: Entry) {
         self.keep(address, entry, false);
     }
@@ -121,12 +121,12 @@ impl Log {
         while kept.bytes > self.total_bytes
             && let Some(largest) = kept.machines.values_mut().max_by_key(|ring| ring.bytes)
         {
-            // Half of it at once, so that this search is rare.
+            // Half of the lines at once, so that this search is rare.
             kept.bytes -= largest.shrink(largest.bytes / 2);
         }
     }
 
-    /// The last `count` lines of `machine`, the oldest first.
+    /// Returns the last `count` lines of `machine`, the oldest first.
     pub fn tail(&self, machine: &str, count: usize) -> Vec<Entry> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(ring) = kept.machines.get(machine) else { return Vec::new() };
@@ -134,20 +134,20 @@ impl Log {
         ring.entries.iter().skip(skipped).cloned().collect()
     }
 
-    /// Forgets a machine.
+    /// Removes all lines of a machine.
     pub fn forget(&self, machine: &str) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.forget(machine);
     }
 
-    /// Bytes of all lines that are kept.
+    /// Returns the bytes of all stored lines.
     pub fn bytes(&self) -> usize {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 }
 
 impl Kept {
-    /// Forgets the one that was silent for longest, where a new one finds no place.
+    /// Removes the log with the oldest last line, if the limit is reached.
     fn make_room(&mut self, is_known: bool) {
         let silent = match is_known {
             true if self.order.len() >= MAX_MACHINES => self.order.values().next(),
@@ -169,7 +169,7 @@ impl Kept {
 }
 
 impl Ring {
-    /// Drops the oldest lines until `limit` bytes remain; how many that were.
+    /// Drops the oldest lines until `limit` bytes remain. Returns the number of bytes dropped.
     fn shrink(&mut self, limit: usize) -> usize {
         let before = self.bytes;
         while self.bytes > limit

@@ -1,15 +1,15 @@
-//! One datagram as a line. Never fails: what follows no format is text.
+//! Parses one datagram into a line. Never fails: a message in an unknown format is text.
 
 use std::fmt;
 
-/// The most of a message's text that is kept, in bytes of UTF-8.
+/// Maximum bytes of a message's text, in UTF-8; the rest is cut off.
 pub const MAX_TEXT: usize = 2048;
-/// The most of a name: host, program, process.
+/// Maximum bytes of a name: host, program, process.
 const MAX_NAME: usize = 64;
-/// Longest priority: `<191>`.
+/// Highest valid priority (RFC 5424, section 6.2.1): facility 23, severity 7.
 const MAX_PRIORITY: u8 = 191;
 
-/// How grave a message is (RFC 5424, table 2), the gravest first.
+/// Severity of a message (RFC 5424, table 2), the most severe first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are the RFC's")]
 pub enum Severity {
@@ -26,24 +26,24 @@ pub enum Severity {
 /// A line of a machine's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Line {
-    /// `None`: the sender did not say.
+    /// Severity; `None` if the message has none.
     pub severity: Option<Severity>,
-    /// RFC 5424, table 1: 0 is the kernel, 16 to 23 are local.
+    /// Facility (RFC 5424, table 1): 0 is the kernel, 16 to 23 are local.
     pub facility: Option<u8>,
-    /// When, as the sender wrote it; its clock may be wrong. Empty: not said.
+    /// Time as the sender wrote it, whose clock may be wrong. Empty if the message has none.
     pub time: String,
-    /// The sender's own name. Empty: not said.
+    /// Host name from the message. Empty if it has none.
     pub host: String,
-    /// The program: `ipxe`, `kernel`, `sshd`. Empty: not said.
+    /// Name of the program: `ipxe`, `kernel`, `sshd`. Empty if the message has none.
     pub program: String,
-    /// Its process. Empty: not said.
+    /// Process id of the program. Empty if the message has none.
     pub process: String,
-    /// What it said: no control characters, at most [`MAX_TEXT`] bytes.
+    /// Text of the message, without control characters, at most [`MAX_TEXT`] bytes.
     pub text: String,
 }
 
 impl Line {
-    /// What a program printed.
+    /// Creates a line for the output of a program.
     pub(super) fn printed(program: &str, text: &str) -> Self {
         let (program, text) = (clean(program, MAX_NAME), clean(text, MAX_TEXT));
         Self { severity: Some(Severity::Info), program, text, ..Self::default() }
@@ -51,7 +51,7 @@ impl Line {
 }
 
 impl Severity {
-    /// Of a priority or a kernel's level: its lower three bits.
+    /// Returns the severity of a priority or of a kernel's level: the lower three bits.
     pub fn of(priority: u8) -> Self {
         match priority & 7 {
             0 => Self::Emergency,
@@ -81,7 +81,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Reads a datagram:
+/// Parses a datagram in one of these formats; any other datagram is text:
 ///
 /// - RFC 5424: `<34>1 2003-10-11T22:14:15.003Z host su 123 ID47 [structured data] text`; the
 ///   message's id and structured data are dropped;
@@ -98,14 +98,14 @@ pub fn parse(datagram: &[u8]) -> Line {
         rest.strip_prefix("1 ").and_then(structured).unwrap_or_else(|| traditional(rest));
     line.severity = Some(Severity::of(priority));
     line.facility = Some(priority >> 3);
-    // Facility 0 is the kernel's own and nobody else's (RFC 3164, section 4.1.1).
+    // Facility 0 is reserved for the kernel (RFC 3164, section 4.1.1).
     if line.facility == Some(0) && line.program.is_empty() {
         line.program = "kernel".to_owned();
     }
     line
 }
 
-/// `<PRI>`, without leading zeros.
+/// Parses `<PRI>`, without leading zeros.
 fn priority(text: &str) -> Option<(u8, &str)> {
     let (digits, rest) = text.strip_prefix('<')?.split_once('>')?;
     let usual = digits.len() <= 3 && digits.bytes().all(|b| b.is_ascii_digit());
@@ -113,7 +113,7 @@ fn priority(text: &str) -> Option<(u8, &str)> {
     (priority <= MAX_PRIORITY).then_some((priority, rest))
 }
 
-/// What came without a priority: netconsole's two forms, or anything.
+/// Parses a message without a priority: netconsole's two forms, or any text.
 fn unmarked(text: &str) -> Line {
     let kernel = |severity, text| Line {
         severity,
@@ -125,7 +125,7 @@ fn unmarked(text: &str) -> Line {
     if let Some((head, rest)) = text.split_once(';') {
         let fields: Vec<&str> = head.split(',').collect();
         let number = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        // Level and facility in one number, sequence, microseconds, flags, and perhaps more.
+        // Level and facility in one number, sequence, microseconds, flags, and optional fields.
         if fields.len() >= 4 && fields[..3].iter().all(number) {
             let level = fields[0].parse::<u16>().unwrap_or(6) & 7;
             return kernel(Some(Severity::of(level as u8)), rest);
@@ -137,19 +137,19 @@ fn unmarked(text: &str) -> Line {
     Line { text: clean(text, MAX_TEXT), ..Line::default() }
 }
 
-/// Whether it starts as a kernel's line: `[    1.234567] `.
+/// Returns true if the text begins like a kernel's line: `[    1.234567] `.
 fn time_since_boot(text: &str) -> bool {
     let stamp = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     stamp.is_some_and(|(stamp, _)| stamp.trim().parse::<f64>().is_ok())
 }
 
-/// RFC 5424, behind its version.
+/// Parses the part of an RFC 5424 message behind the version.
 fn structured(rest: &str) -> Option<Line> {
     let mut rest = rest;
     let mut field = || {
         let (field, behind) = rest.split_once(' ')?;
         rest = behind;
-        // A dash stands for what is not said.
+        // A dash means that the field has no value.
         Some(if field == "-" { String::new() } else { clean(field, MAX_NAME) })
     };
     let (time, host, program, process) = (field()?, field()?, field()?, field()?);
@@ -163,8 +163,8 @@ fn structured(rest: &str) -> Option<Line> {
     Some(Line { time, host, program, process, text, ..Line::default() })
 }
 
-/// What follows structured data: `[id name="value"]`, one or more; a bracket inside a quoted value
-/// does not end it.
+/// Returns the text behind structured data: `[id name="value"]`, one or more. A bracket inside a
+/// quoted value does not end the data.
 fn behind_elements(text: &str) -> Option<&str> {
     let (mut inside, mut quoted, mut escaped) = (false, false, false);
     for (at, c) in text.char_indices() {
@@ -181,7 +181,7 @@ fn behind_elements(text: &str) -> Option<&str> {
     (!inside && !text.is_empty()).then_some("")
 }
 
-/// RFC 3164, behind the priority.
+/// Parses the part of an RFC 3164 message behind the priority.
 fn traditional(rest: &str) -> Line {
     let (time, rest) = time(rest);
     let mut line = Line { time: clean(time, MAX_NAME), ..Line::default() };
@@ -197,7 +197,7 @@ fn traditional(rest: &str) -> Line {
             (line.program, line.process) = (clean(program, MAX_NAME), clean(process, MAX_NAME));
             line.text = clean(text, MAX_TEXT);
         }
-        // With a time in front, a name follows by the RFC; without, it may be any word.
+        // Behind a time, a host name follows (RFC 3164). Without a time it may be any word.
         None if !time.is_empty() => {
             line.host = clean(host, MAX_NAME);
             line.text = clean(behind, MAX_TEXT);
@@ -207,7 +207,7 @@ fn traditional(rest: &str) -> Line {
     line
 }
 
-/// `Oct 11 22:14:15 ` or `2003-10-11T22:14:15Z `, if it starts with one.
+/// Splits off `Oct 11 22:14:15 ` or `2003-10-11T22:14:15Z ` from the start of the text.
 fn time(text: &str) -> (&str, &str) {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     if let (Some(stamp), Some(rest)) = (text.get(..15), text.get(15..)) {
@@ -236,10 +236,10 @@ fn is_rfc3339(stamp: &str) -> bool {
         })
 }
 
-/// `program: text` or `program[process]: text`.
+/// Parses `program: text` or `program[process]: text`.
 fn tag(text: &str) -> Option<(&str, &str, &str)> {
     let (tag, rest) = text.split_once(':')?;
-    // `docker/web[12]:` is one, `http://host` and `usb 1-1: new device` are not.
+    // `docker/web[12]:` is a tag; `http://host` and `usb 1-1: new device` are not.
     if tag.is_empty() || tag.contains(char::is_whitespace) || tag.contains('<') {
         return None;
     }
@@ -254,7 +254,8 @@ fn tag(text: &str) -> Option<(&str, &str, &str)> {
     Some((program, process, rest.trim_start()))
 }
 
-/// Text for a screen: what could move its cursor, or hide what stands elsewhere, is a space.
+/// Returns text for a screen. Characters that could move the cursor or hide other text become
+/// spaces.
 fn clean(text: &str, limit: usize) -> String {
     let mut kept = String::with_capacity(text.len().min(limit));
     for c in text.trim_end().chars() {

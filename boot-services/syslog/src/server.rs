@@ -1,4 +1,4 @@
-//! The socket.
+//! Socket of the syslog receiver.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -13,17 +13,18 @@ use super::log::{Entry, Log};
 use super::parse::parse;
 use crate::Error;
 
-/// Longer datagrams are cut; RFC 5424, section 6.1, has receivers take at least 2048 bytes.
+/// Maximum bytes of a datagram; longer ones are truncated. RFC 5424, section 6.1, requires that
+/// receivers accept at least 2048 bytes.
 pub const MAX_DATAGRAM: usize = 8 << 10;
-/// Asked of the kernel, so that a rack that boots at once loses nothing.
+/// Receive buffer in bytes, so that no message is lost when a whole rack boots at once.
 const SOCKET_BUFFER: usize = 1 << 20;
-/// Receive errors in a row before the server stops.
+/// Consecutive receive errors after which the server stops.
 const MAX_ERRORS: usize = 16;
 
-/// Knows the machines by their addresses. Must answer from memory.
+/// Maps addresses to machines. Implementations must answer from memory.
 pub trait Names: Send + Sync + 'static {
-    /// The name under which a machine's lines are kept; `None`: nobody known, and the line is kept
-    /// under the address.
+    /// Returns the name under which a machine's lines are stored. `None` for an unknown machine,
+    /// whose lines are stored under its address.
     fn machine(&self, address: IpAddr) -> Option<String>;
 }
 
@@ -46,7 +47,7 @@ fn open(address: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// Receives until `shutdown`.
+/// Receives messages until `shutdown`.
 ///
 /// # Errors
 /// [`Error::Receive`] when the socket stopped working.

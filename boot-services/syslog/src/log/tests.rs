@@ -1,4 +1,4 @@
-//! What is kept and what goes.
+//! Tests the limits of the log.
 
 use std::time::{Duration, SystemTime};
 
@@ -72,7 +72,7 @@ fn a_crowd_of_senders_is_bounded() {
 fn forged_addresses_take_no_place_of_a_machine() {
     let log = Log::default();
     for number in 0..1500 {
-        // A clock that is set back makes no machine one that was silent for longest.
+        // The order does not depend on the clock, which is set back here.
         log.push(&format!("nuc{number}"), entry(2000 - number, "here"));
     }
     for number in 0..5000 {

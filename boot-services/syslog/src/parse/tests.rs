@@ -1,4 +1,4 @@
-//! Lines as senders really write them.
+//! Tests messages as real senders write them.
 
 use proptest::prelude::{any, prop, proptest};
 
@@ -100,7 +100,7 @@ proptest! {
     #[test]
     fn nearly_a_line_is_a_line(text in "(<[0-9]{0,4}>)?(1 )?[a-zA-Z0-9 :\\[\\]\"\\\\;,.-]{0,80}") {
         let line = parse(text.as_bytes());
-        // Nothing is invented.
+        // Every part of the line must be part of the message.
         for part in [&line.host, &line.process, &line.text] {
             assert!(text.contains(part.as_str()), "{part:?} of {text:?}");
         }
