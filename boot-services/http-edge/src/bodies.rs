@@ -1,5 +1,4 @@
-//! Bodies of requests by clients that nobody knows yet: how many bytes of them are held, and for
-//! how long.
+//! Limits the memory and the time for request bodies of unauthenticated clients.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,18 +15,18 @@ use tokio::time::Sleep;
 
 use crate::Network;
 
-/// Limits of bodies.
+/// Limits for the request bodies of one listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BodyLimits {
-    /// Bytes of all bodies together.
+    /// Maximum bytes of all bodies together.
     pub total: usize,
-    /// Bytes of one network's bodies.
+    /// Maximum bytes of the bodies of one [`Network`].
     pub each: usize,
-    /// Time in which a body comes as a whole.
+    /// Time in which a body must arrive completely.
     pub time: Duration,
 }
 
-/// The bodies that are read; clones are the same ones.
+/// Bodies that are being read; clones share the limits and the counts.
 #[derive(Debug, Clone)]
 pub struct Bodies {
     limits: BodyLimits,
@@ -40,7 +39,7 @@ struct Held {
     each: HashMap<Network, usize>,
 }
 
-/// A body within the limits. Its bytes count until it is dropped.
+/// Body within the limits. Its bytes count until it is dropped.
 #[derive(Debug)]
 pub struct Limited<B> {
     body: B,
@@ -50,14 +49,14 @@ pub struct Limited<B> {
     deadline: Pin<Box<Sleep>>,
 }
 
-/// Why a body is not read on.
+/// Reason why a body is not read any further.
 #[derive(Debug)]
 pub enum BodyError {
-    /// Too many bytes of bodies are held.
+    /// The limit of bytes is reached, for the network or in total.
     TooMany,
-    /// It took too long.
+    /// The body did not arrive in time.
     TooSlow,
-    /// It is broken.
+    /// The underlying body failed with this error.
     Body(Box<dyn std::error::Error + Send + Sync>),
 }
 
@@ -81,12 +80,12 @@ impl std::error::Error for BodyError {
 }
 
 impl Bodies {
-    /// That many bytes.
+    /// Creates an empty set of bodies with these limits.
     pub fn new(limits: BodyLimits) -> Self {
         Self { limits, held: Arc::default() }
     }
 
-    /// The body of a request from `address`, within the limits.
+    /// Wraps the body of a request from `address`. Its time starts now.
     pub fn limit<B>(&self, address: IpAddr, body: B) -> Limited<B> {
         let deadline = Box::pin(tokio::time::sleep(self.limits.time));
         let network = Network::of(address);
@@ -97,7 +96,7 @@ impl Bodies {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// False when they would be too many.
+    /// Counts `bytes`. Returns false if they would exceed a limit.
     fn take(&self, network: Network, bytes: usize) -> bool {
         let mut held = self.held();
         let of_network = held.each.get(&network).copied().unwrap_or(0) + bytes;
@@ -181,7 +180,7 @@ mod tests {
 
     const LIMITS: BodyLimits = BodyLimits { total: 30, each: 20, time: Duration::from_secs(10) };
 
-    /// So many bytes at a time, and then nothing more for ever.
+    /// Body that sends this many bytes at a time, and then nothing more.
     struct Endless(usize);
 
     impl Body for Endless {

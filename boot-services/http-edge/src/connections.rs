@@ -1,5 +1,5 @@
-//! Places for connections. When there are none left, the network that has most gives up its oldest
-//! one, so no network keeps others out.
+//! Limits the number of connections. When no place is left, the network with most connections loses
+//! its oldest one, so that no network excludes others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -9,23 +9,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Network;
 
-/// Numbers of places.
+/// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// For everybody together.
+    /// Maximum connections of all networks together.
     pub total: usize,
-    /// For one network.
+    /// Maximum connections of one [`Network`].
     pub each: usize,
 }
 
-/// The connections of a listener; clones are the same ones.
+/// Connections of a listener; clones share the counts.
 #[derive(Debug, Clone)]
 pub struct Connections {
     limits: Limits,
     table: Arc<Mutex<Table>>,
 }
 
-/// Connections by their network, oldest first.
+/// Connections by their network, the oldest first.
 #[derive(Debug, Default)]
 struct Table {
     networks: HashMap<Network, BTreeMap<u64, CancellationToken>>,
@@ -33,7 +33,7 @@ struct Table {
     number: u64,
 }
 
-/// A connection's place; given back on drop.
+/// Place of one connection; returned on drop.
 #[derive(Debug)]
 pub struct Place {
     network: Network,
@@ -47,14 +47,14 @@ fn locked(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
 }
 
 impl Connections {
-    /// That many places.
+    /// Creates an empty set of connections with these limits.
     pub fn new(limits: Limits) -> Self {
         Self { limits, table: Arc::default() }
     }
 
-    /// A place for a connection from `address`. A network over its own limit gives up its oldest
-    /// connection. `None` when all places are taken, and no network has more than this one would
-    /// have.
+    /// Returns a place for a connection from `address`. A network over its own limit loses its
+    /// oldest connection. `None` when all places are taken, and no network has more connections
+    /// than this one would have.
     pub fn enter(&self, address: IpAddr) -> Option<Place> {
         let network = Network::of(address);
         let mut table = locked(&self.table);
@@ -77,7 +77,7 @@ impl Connections {
 }
 
 impl Table {
-    /// The network with most connections, and their number.
+    /// Returns the network with most connections, and their number.
     fn most(&self) -> Option<(Network, usize)> {
         let numbers = self.networks.iter().map(|(network, places)| (*network, places.len()));
         numbers.max_by_key(|(network, number)| (*number, *network))
@@ -102,7 +102,8 @@ impl Table {
 }
 
 impl Place {
-    /// Cancelled when the connection is to end at once, for another one.
+    /// Returns a token that is cancelled when the connection must end at once, in favor of another
+    /// one.
     pub fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }

@@ -1,11 +1,11 @@
-//! What every listener owes its clients: a place for each, however many connections one of them
-//! opens, and an end to bytes that nobody asked for.
+//! Limits of HTTP listeners: fair shares of connections, bytes and time for each client, and an end
+//! to bytes that no handler requested.
 //!
-//! Limits are for a [`Network`]: an IPv4 address, or the /64 of an IPv6 address, which one machine
-//! has to itself.
+//! Each limit applies to a [`Network`]: an IPv4 address, or the /64 of an IPv6 address, which one
+//! machine has to itself.
 //!
-//! Never: waits for a client, reads a request, knows who a client is.
-//! Enter at [`Connections::enter`], [`Bodies::limit`] and [`Proof`].
+//! The crate must never: wait for a client, parse a request, or identify a client. Enter at
+//! [`Connections::enter`], [`Bodies::limit`] and [`Proof`].
 
 mod bodies;
 mod connections;
@@ -17,15 +17,15 @@ pub use bodies::{Bodies, BodyError, BodyLimits, Limited};
 pub use connections::{Connections, Limits, Place};
 pub use proof::Proof;
 
-/// Bits of an IPv6 address that tell one machine from another.
+/// Prefix length of an IPv6 address that identifies a machine.
 const IPV6_NETWORK: u32 = 64;
 
-/// Who shares a limit.
+/// Client addresses that share one limit: an IPv4 address, or an IPv6 /64.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Network(IpAddr);
 
 impl Network {
-    /// The network of an address.
+    /// Returns the network of an address; an IPv4-mapped IPv6 address counts as IPv4.
     pub fn of(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             IpAddr::V6(address) => {

@@ -1,4 +1,4 @@
-//! Time limit of a connection whose client has not shown that it is known.
+//! Time limit of a connection whose client has not authenticated.
 
 use std::future::pending;
 use std::time::Duration;
@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// Of one connection: whether its client has shown that it is known. A listener puts it into the
-/// extensions of each request; what finds a good token in one says so here. Clones are of the same
-/// connection.
+/// Authentication state of one connection. A listener puts it into the extensions of each request.
+/// The code that finds a valid token in a request calls [`Proof::show`]. Clones share the state.
 #[derive(Debug, Clone)]
 pub struct Proof {
     shown: CancellationToken,
@@ -16,22 +15,22 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Of a connection that begins now, due within `limit`.
+    /// Creates the state of a connection that begins now and must authenticate within `limit`.
     pub fn within(limit: Duration) -> Self {
         Self { shown: CancellationToken::new(), due: Instant::now() + limit }
     }
 
-    /// The client has shown that it is known.
+    /// Marks the client as authenticated, for the rest of the connection.
     pub fn show(&self) {
         self.shown.cancel();
     }
 
-    /// True if it has.
+    /// Returns true if the client has authenticated.
     pub fn is_shown(&self) -> bool {
         self.shown.is_cancelled()
     }
 
-    /// Waits until the proof is due and was not shown; for ever once it is shown.
+    /// Waits until the limit has passed without authentication; forever after [`Proof::show`].
     pub async fn overdue(&self) {
         if timeout_at(self.due, self.shown.cancelled()).await.is_ok() {
             pending::<()>().await;
