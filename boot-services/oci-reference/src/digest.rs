@@ -2,30 +2,30 @@
 
 use std::fmt;
 
-/// A SHA-256.
+/// SHA-256 of a blob or manifest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// The digest of bytes in memory.
+    /// Computes the digest of bytes in memory.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// Reads `sha256:<64 digits>`, and nothing shorter.
+    /// Parses `sha256:<64 digits>`; an abbreviated digest is not valid.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = stdx::unhex(text.strip_prefix("sha256:")?)?;
         bytes.try_into().ok().map(Self)
     }
 
-    /// 64 characters.
+    /// Returns the digest as 64 hexadecimal digits.
     pub fn hex(&self) -> String {
         stdx::hex(&self.0)
     }
 }
 
-/// `sha256:<hex>`.
+/// Format: `sha256:` and 64 hexadecimal digits.
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "sha256:{}", self.hex())

@@ -1,7 +1,7 @@
-//! Names of images in registries (OCI distribution specification 1.1), read by one parser for the
-//! box and for the agent, so that both mean the same manifest.
+//! Parses names of images in registries (OCI distribution specification 1.1). The box and the agent
+//! share this parser, so that both mean the same manifest.
 //!
-//! Never: opens a connection, verifies a digest.
+//! The crate must never: open a connection, or verify a digest.
 //!
 //! Enter at [`Reference::parse`] and [`Reference::of_image`].
 
@@ -13,39 +13,39 @@ use std::fmt;
 
 pub use digest::Digest;
 
-/// The longest name of a repository, and of a tag.
+/// Maximum bytes of a repository's name, and of a tag.
 const REPOSITORY_LEN: usize = 255;
 const TAG_LEN: usize = 128;
-/// Docker's registry has another name than its images say.
+/// Name of Docker's registry in images, and the host name of its server.
 const DOCKER: (&str, &str) = ("docker.io", "registry-1.docker.io");
-/// Where it has images whose name has no owner.
+/// Namespace at Docker's registry of images without an owner.
 const LIBRARY: &str = "library/";
 
-/// `ghcr.io/owner/image:tag`, `…@sha256:<hex>`: where a file is in a registry.
+/// Reference to a manifest in a registry: `ghcr.io/owner/image:tag`, `…@sha256:<hex>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
-    /// `host` or `host:port`.
+    /// Host of the registry: `host` or `host:port`.
     pub registry: String,
-    /// `owner/image`.
+    /// Name of the repository: `owner/image`.
     pub repository: String,
-    /// The manifest's tag or digest.
+    /// Tag or digest of the manifest.
     pub manifest: Manifest,
 }
 
-/// Which of a repository's manifests.
+/// Selector of one manifest in a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manifest {
-    /// The one that has the tag now.
+    /// Tag; its registry can assign it to another manifest at any time.
     Tag(String),
-    /// This one.
+    /// Digest; it identifies exactly one manifest.
     Digest(Digest),
 }
 
 impl Reference {
-    /// Reads a reference, which must name its registry.
+    /// Parses a reference, which must name its registry.
     ///
     /// # Errors
-    /// What is wrong with it, as a sentence.
+    /// Reason why the reference is invalid, as a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} names no image in a registry: {why}"));
         let Some((registry, rest)) = text.split_once('/') else {
@@ -88,11 +88,11 @@ impl Reference {
         Ok(Self { registry, repository, manifest })
     }
 
-    /// Reads what an action calls its image, as Docker does: `alpine` is
+    /// Parses the image name of an action as Docker does: `alpine` is
     /// `docker.io/library/alpine:latest`.
     ///
     /// # Errors
-    /// As [`Reference::parse`].
+    /// Errors of [`Reference::parse`].
     pub fn of_image(text: &str) -> Result<Self, String> {
         let (name, digest) = text.split_at(text.find('@').unwrap_or(text.len()));
         let (docker, _) = DOCKER;
@@ -106,12 +106,11 @@ impl Reference {
         Self::parse(&format!("{registry}/{library}{rest}{tag}{digest}"))
     }
 
-    /// What a client of the box's registry asks for: the manifest or blob `what` (a tag or digest)
-    /// of `name`, which is a repository of the registry `ns`, or begins with its registry's name,
-    /// or else is of Docker's.
+    /// Parses a request to the box's registry: the manifest or blob `what` (a tag or digest) of
+    /// `name`. The registry is `ns`, or the first part of `name`, or else Docker's.
     ///
     /// # Errors
-    /// As [`Reference::parse`].
+    /// Errors of [`Reference::parse`].
     pub fn asked(name: &str, ns: Option<&str>, what: &str) -> Result<Self, String> {
         let mark = if what.contains(':') { '@' } else { ':' };
         match ns {
@@ -120,13 +119,14 @@ impl Reference {
         }
     }
 
-    /// The same manifest by its digest.
+    /// Returns a reference to the same repository, by digest.
     #[must_use]
     pub fn by_digest(&self, digest: Digest) -> Self {
         Self { manifest: Manifest::Digest(digest), ..self.clone() }
     }
 
-    /// `/v2/<repository>` on the registry's server.
+    /// Returns the URL of `/v2/<repository>` on the registry's server; `http` if `is_plain`, else
+    /// `https`.
     pub fn base(&self, is_plain: bool) -> String {
         let (said, meant) = DOCKER;
         let host = if self.registry == said { meant } else { &self.registry };
@@ -135,7 +135,7 @@ impl Reference {
     }
 }
 
-/// `ghcr.io/owner/image:tag`.
+/// Format of the complete reference: `ghcr.io/owner/image:tag`.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { registry, repository, manifest } = self;
@@ -146,7 +146,7 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Whether the first part of a name is a registry's.
+/// Returns true if the first part of a name is a registry's host.
 fn has_sign(part: &str) -> bool {
     part.contains(['.', ':']) || part == "localhost"
 }
