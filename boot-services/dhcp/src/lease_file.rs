@@ -1,4 +1,4 @@
-//! The leases in a file.
+//! Stores the leases in a file.
 //!
 //! The file is a redb database with one table, `leases`, format 1. Keys and values are bytes,
 //! numbers big-endian:
@@ -7,23 +7,23 @@
 //! key   4 bytes   the IPv4 address
 //! value 23 bytes  0..6    the owner's hardware address
 //!                 6       1 bound, 2 released, 3 declined
-//!                 7..15   when the lease ends, in seconds of the lease clock
-//!                 15..23  when the owner was last heard, likewise
+//!                 7..15   end of the lease, in seconds of the lease clock
+//!                 15..23  time of the owner's last packet, likewise
 //!
 //! key   0 bytes   the format
 //! value 2 bytes   its number
 //! ```
 //!
-//! A second table, `reserved`, says which leases records gave. Releases without it neither read nor
-//! write it, so a row counts only for the owner that it names:
+//! A second table, `reserved`, contains the leases that came from records. Releases without this
+//! table neither read nor write it, so a row counts only for the owner that it names:
 //!
 //! ```text
 //! key   4 bytes   the IPv4 address
 //! value 6 bytes   the owner's hardware address
 //! ```
 //!
-//! A file of a higher format number is refused, and so is one that says what no release writes:
-//! leases that cannot be read are no leases, and an address might be given twice.
+//! A file with a higher format number is refused, and so is a file with values that no release
+//! writes. A lease that cannot be read would be lost, and its address might be assigned twice.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};

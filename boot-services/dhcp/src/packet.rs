@@ -121,7 +121,7 @@ impl Tap {
             let received =
                 ready.try_io(|fd| Ok(rustix::net::recv(fd, &mut *buffer, RecvFlags::DONTWAIT)?.0));
             match received {
-                // The interface going down is told once; it may come back.
+                // The kernel reports an interface that goes down once; the interface may come back.
                 Ok(Err(error)) if error.kind() == io::ErrorKind::NetworkDown => {}
                 Ok(result) => return result,
                 Err(_would_block) => {}

@@ -65,7 +65,7 @@ impl Committer {
         let (orders, taken) = mpsc::sync_channel::<Order>(ORDERS_MAX);
         let run = move || {
             for Order { changes, done } in taken {
-                // Nobody waits any more when the service ends.
+                // The receiver is gone when the service ends.
                 done.send(store.commit(&changes)).ok();
             }
         };

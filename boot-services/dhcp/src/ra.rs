@@ -94,7 +94,7 @@ async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<(us
                     _ => continue,
                 }
             }
-            // The interface going down is told once; it may come back.
+            // The kernel reports an interface that goes down once; the interface may come back.
             Ok(Err(error)) if error.kind() == io::ErrorKind::NetworkDown => {}
             Ok(Err(error)) => return Err(error),
             Err(_would_block) => {}

@@ -135,7 +135,7 @@ impl State {
             (state @ Self::Checking(_), Event::Named(_) | Event::Rearm) => state,
             (Self::Serving, Event::Rearm) => Self::Serving,
 
-            // Whatever the network does, only a person undoes a stop, and then it is probed.
+            // Only a person can undo a stop. The network is then probed first.
             (Self::Stopped(_), Event::Rearm) => Self::Held(Hold::Probing),
             (state @ Self::Stopped(_), _) => state,
 

@@ -133,7 +133,7 @@ impl Watcher {
         let mut actions = Vec::new();
         let before = std::mem::replace(&mut self.link, link);
         if before.changes != link.changes || before.carrier != link.carrier {
-            // What a probe asked may not have reached anyone.
+            // The link changed, so the requests of a probe may not have reached other servers.
             if let Some(probe) = &mut self.probe {
                 probe.void = true;
             }

@@ -73,7 +73,7 @@ async fn serve(
         failures = 0;
         let datagram = &buffer[..length];
         match engine.handle(datagram, *from.ip(), directory, observer, Instant::now()) {
-            // Where it came from: a client's port 546, a relay's 547.
+            // Answers go to the source port: 546 for a client, 547 for a relay.
             Ok(Some(answer)) => {
                 if let Err(error) = socket.try_send_to(&answer, from.into()) {
                     tracing::warn!(%from, %error, "cannot send a DHCPv6 answer");

@@ -102,7 +102,7 @@ fn a_stranger_gets_silence_and_is_recorded() {
     // A repeated report is excluded: an unknown machine is reported once a minute at most.
     assert_eq!(service.story.all().len(), 1, "reported once, not per packet");
     assert!(service.story.all().iter().all(unknown));
-    // Silence to the stranger is no silence to everybody.
+    // Other machines still get answers while the unknown machine gets none.
     sh(&format!("ip -n {} link set nuc0 address {MAC}", wire.rack_space));
     leased(&wire, &service, &[]);
 }

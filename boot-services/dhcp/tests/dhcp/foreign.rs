@@ -73,7 +73,7 @@ impl Segment {
         let thread = self.wire.in_rack(move || {
             let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 68)).unwrap();
             socket.set_broadcast(true).unwrap();
-            // Without a route to everybody.
+            // Bound to the device, because there is no route for broadcasts.
             socket2::SockRef::from(&socket).bind_device(Some(b"br0")).unwrap();
             let mut discover = vec![0; 300];
             discover[..3].copy_from_slice(&[1, 1, 6]);

@@ -158,7 +158,7 @@ fn a_stranger_keeps_its_address_over_a_pulled_cable_and_gives_it_back_if_told_to
     }
     assert_has(&client.lease(), &expected);
     client.stop();
-    // Whatever it sent at its end is heard before what another sends.
+    // The server processes the first client's last packets before the packets of the next client.
     let client = Networkd::start(&wire, &settings("SendRelease=yes"));
     assert_has(&client.lease(), &expected);
     let released = Seen::Released { mac: GUEST, address: FIRST };

@@ -125,7 +125,7 @@ impl Drop for Running {
 #[test]
 fn udhcpc_leases_renews_and_releases() {
     let bench = Bench::new();
-    // An ACK that is told of has been sent; the client says what it has taken.
+    // A reported ACK has been sent. The client's script records the lease that it accepted.
     let (script, said) = (bench.file("script"), bench.file("said"));
     sh(&format!("printf '#!/bin/sh\necho $1 >>{said}\n' >{script}; chmod +x {script}"));
     let says = |word: &str| {
@@ -182,9 +182,9 @@ fn dhclient_is_refused_an_address_that_is_no_pools_any_more_and_takes_another() 
     bench.end_dhclient();
 }
 
-/// Its files lie where the system's own would: a mount namespace hides those. Its helpers outlive
-/// it, but not its process namespace. The lease is given back by the same words and in the same
-/// namespace, or it finds nobody to tell: the name of its socket says the interface and `-4`.
+/// Starts dhcpcd in a mount namespace, which hides its files from those of the system. Its helpers
+/// outlive it, but not its PID namespace. The release needs the same arguments in the same
+/// namespace, because the name of the control socket has the interface and `-4`.
 const DHCPCD: &str = "mkdir -p /var/lib/dhcpcd
 mount -t tmpfs none /var/lib/dhcpcd; mount -t tmpfs none /run
 dhcpcd -4 -B -p -L -f /dev/null -c /bin/true --noarp -o domain_name nuc0 &

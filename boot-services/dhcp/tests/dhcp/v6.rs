@@ -117,7 +117,7 @@ fn dhclient_gets_the_reservation() {
             .status()
             .expect("ip (iproute2) and dhclient (isc-dhcp-client) are installed")
     };
-    // One that stays: it ends when it is told to release.
+    // dhclient stays in the background, and ends with the release.
     assert!(client(&[]).success(), "{:?}", service.story.0.lock().unwrap());
     let leases = fs::read_to_string(file("leases")).unwrap();
     assert!(leases.contains("iaaddr fd77::11 {"), "{leases}");

@@ -202,7 +202,7 @@ fn whoever_is_not_ours_is_never_refused() {
         assert_eq!(bench.kind(packet), None, "{state}");
         assert!(matches!(bench.silence(), Some(Silence::NotOurs(_))), "{state}");
     }
-    // What it was offered before a restart is as good as new.
+    // An offer from before a restart is still valid.
     assert_eq!(bench.kind(selects(GUEST, at(101))), Some((5, at(101))));
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(MacAddr([2; 6]))), None);
     assert_eq!(bench.silence(), Some(Silence::PoolExhausted));
@@ -287,7 +287,7 @@ fn an_address_is_checked_before_its_first_offer_only() {
     assert_eq!(conclude(&mut bench, at(101), None), [], "once");
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), Some((2, at(101))), "heard lately");
     assert_eq!(bench.kind(selects(GUEST, at(101))), Some((5, at(101))));
-    // A check that nobody concludes holds up a client for seconds, not for ever.
+    // A check without a result delays a client for seconds, not forever.
     bench.now += Duration::from_secs(2 * 3600);
     assert_eq!(bench.send(udhcpc(DISCOVER).mac(OTHER)), check(at(100)));
     bench.now += Duration::from_secs(5);

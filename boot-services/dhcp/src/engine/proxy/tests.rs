@@ -23,7 +23,7 @@ struct Bench {
     now: Instant,
 }
 
-/// Decoded answer.
+/// DHCP answer with its options decoded.
 struct Answer {
     message: Vec<u8>,
     to: Destination,

@@ -232,7 +232,7 @@ fn a_blink_of_the_link_changes_nothing_but_voids_a_probe() {
     bench.carrier(true);
     assert_eq!(*bench.state(), State::Serving);
     bench.pass(1.0);
-    // The loss is told late, with the return: no tick came between.
+    // The loss is reported late, together with the return: no tick occurred in between.
     bench.carrier(false);
     bench.advance(Duration::from_secs(5));
     bench.carrier(true);

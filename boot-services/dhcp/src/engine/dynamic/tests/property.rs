@@ -1,4 +1,5 @@
-//! Whatever is sent, lost, restarted and waited for: no address has two machines.
+//! Property: after any sequence of packets, losses, restarts and delays, no address belongs to two
+//! machines.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
