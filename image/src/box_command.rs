@@ -1,4 +1,5 @@
-//! `tinbox-image box`: from programs, kernel and artifacts to what is flashed and published.
+//! `tinbox-image box`: builds the files to flash and to publish, from programs, kernel and
+//! artifacts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,56 +10,56 @@ use image::release::Release;
 use image::{Arch, Budget, Error, box_image_budget, sbom};
 use release::SecretKey;
 
-/// 2026-01-01, for whoever does not say when.
+/// Default time of the build: 2026-01-01, in seconds since 1970.
 const EPOCH: u64 = 1_767_225_600;
 
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The processor of the box
+    /// Processor of the box
     #[arg(long, value_enum, default_value = "x86_64")]
     arch: Processor,
-    /// The release's version
+    /// Version of the release
     #[arg(long, default_value = env!("CARGO_PKG_VERSION"))]
     release: String,
-    /// Seconds since 1970 of everything in the image
+    /// Time of every file in the image, in seconds since 1970
     #[arg(long, env = "SOURCE_DATE_EPOCH", default_value_t = EPOCH)]
     epoch: u64,
-    /// The kernel, the same that the agent OS boots
+    /// Kernel of the box, which the agent OS boots too
     #[arg(long)]
     kernel: PathBuf,
-    /// GRUB as an EFI program, where it is made already
+    /// GRUB as an EFI program, if it is built already
     #[arg(long)]
     grub: Option<PathBuf>,
-    /// GRUB's modules for that processor's firmware, to make it from
+    /// Folder of GRUB's modules for the firmware of that processor, to build GRUB from
     #[arg(long, default_value = "/usr/lib/grub/x86_64-efi")]
     grub_modules: PathBuf,
     /// The tinboxd program
     #[arg(long)]
     tinboxd: PathBuf,
-    /// A program that lies beside it, for tests of updates
+    /// Program to place beside tinboxd, for tests of updates
     #[arg(long)]
     beside: Option<PathBuf>,
-    /// What the box serves, as artifacts.sh makes it
+    /// Artifacts that the box serves, from artifacts.sh
     #[arg(long)]
     artifacts: PathBuf,
-    /// Files that go into the root as they are
+    /// Files to copy into the root unchanged
     #[arg(long)]
     overlay: PathBuf,
-    /// The key that signs, as minisign -G -W makes it
+    /// Secret key for signing, from minisign -G -W
     #[arg(long)]
     key: PathBuf,
-    /// Public keys whose updates the box takes, instead of that key's own
+    /// Public keys whose updates the box accepts, instead of that key's own
     #[arg(long)]
     update_keys: Option<PathBuf>,
-    /// Make an image for emulated machines, in seconds: less compressed, outside the size budget,
+    /// Build an image for emulated machines, in seconds: less compressed, outside the size budget,
     /// and with a kernel that skips its timer check
     #[arg(long)]
     quick: bool,
-    /// Write what is published: compressed, with SBOM, sums and signature; this is the list of
-    /// components that components.sh collects
+    /// Write the files to publish: compressed, with SBOM, checksums and signature. COMPONENTS is
+    /// the list from components.sh
     #[arg(long, value_name = "COMPONENTS")]
     publish: Option<PathBuf>,
-    /// The folder to write to
+    /// Folder to write to
     #[arg(long)]
     out: PathBuf,
 }
@@ -105,7 +106,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Error> {
     report(&made, is_published.then(|| box_image_budget(inputs.arch)))
 }
 
-/// Prints the sizes; a compressed image that is larger than `budget` is an error.
+/// Prints the sizes. A compressed image that is larger than `budget` bytes is an error.
 fn report(made: &[PathBuf], budget: Option<u64>) -> Result<(), Error> {
     for path in made {
         let size =

@@ -1,4 +1,4 @@
-//! Sizes the design promises, and the sum that is measured against them.
+//! Size budgets from the design, and the check of the built files against them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use crate::{Arch, Error};
 
-/// Kernel and initramfs of the agent OS together, in bytes (design §6). It is also what every
-/// machine downloads at every boot.
+/// Maximum bytes of kernel and initramfs of the agent OS together (design §6). Every machine
+/// downloads both at every boot.
 pub const AGENT_OS_BUDGET: u64 = 20 * 1024 * 1024;
 
-/// The box's image as it is downloaded, in bytes (design §6). One for ARM has the kernel of the x86
-/// machines' agent OS beside its own.
+/// Returns the maximum bytes of the box's image as downloaded (design §6). An image for ARM also
+/// contains the kernel of the x86 machines' agent OS.
 pub fn box_image_budget(arch: Arch) -> u64 {
     match arch {
         Arch::X86_64 => 40 * 1024 * 1024,
@@ -19,7 +19,7 @@ pub fn box_image_budget(arch: Arch) -> u64 {
     }
 }
 
-/// Files and the most they may take together.
+/// Files, and the maximum size of all together.
 #[derive(Debug)]
 pub struct Budget {
     what: &'static str,
@@ -28,7 +28,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Measure `files`, together called `what`, against `limit` bytes.
+    /// Measures `files`, together called `what`, for a limit of `limit` bytes.
     pub fn measure(what: &'static str, files: &[&Path], limit: u64) -> Result<Self, Error> {
         let sizes = files.iter().map(|path| {
             let read = |source| Error::Read { path: path.to_path_buf(), source };
@@ -37,12 +37,12 @@ impl Budget {
         Ok(Self { what, files: sizes.collect::<Result<_, Error>>()?, limit })
     }
 
-    /// Bytes of all files together.
+    /// Returns the bytes of all files together.
     pub fn total(&self) -> u64 {
         self.files.iter().map(|(_, size)| size).sum()
     }
 
-    /// A line for each file and one for the sum.
+    /// Returns a table with one line for each file and one for the sum.
     pub fn table(&self) -> String {
         let mut text = String::new();
         for (path, size) in &self.files {
@@ -53,7 +53,7 @@ impl Budget {
         text
     }
 
-    /// An error when the sum is over the limit.
+    /// Returns an error when the sum is over the limit.
     pub fn check(&self) -> Result<(), Error> {
         if self.total() > self.limit {
             let (total, limit) = (stdx::bytes(self.total()), stdx::bytes(self.limit));

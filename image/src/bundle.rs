@@ -1,7 +1,7 @@
-//! Update bundles, as they are written; `platform::bundle` reads them.
+//! Writes update bundles; `platform::bundle` reads them.
 //!
-//! One file that can be read from its beginning to its end without going back. All integers are
-//! little-endian, nothing is aligned.
+//! A bundle is one file that can be read from beginning to end without seeking. All integers are
+//! little-endian; no field is aligned.
 //!
 //! ```text
 //! bytes  header
@@ -30,8 +30,8 @@
 //!        frame that unpacks to 1 MiB, or to the rest of S for a part's last chunk
 //! ```
 //!
-//! The signature comes first and covers the sums of all chunks, so a reader needs to believe, to
-//! unpack and to write nothing that the signer did not write.
+//! The signature comes first and covers the checksums of all chunks. So a reader never trusts,
+//! decompresses or writes data that the signer did not write.
 
 use platform::bundle::{
     CHUNK_BYTES, CONTEXT, Chunk, Content, FORMAT, MAGIC, Manifest, Part, Verity,
@@ -41,27 +41,27 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Arch, Error};
 
-/// What is already compressed gains nothing from more.
+/// Compression level; the parts are compressed already, so a higher one gains nothing.
 const ZSTD_LEVEL: i32 = 9;
 
-/// What goes into a bundle.
+/// Contents of an update bundle.
 #[derive(Debug)]
 pub struct Bundle<'a> {
-    /// The release.
+    /// Version of the release.
     pub version: &'a str,
-    /// The processor it is for.
+    /// Processor that the programs are built for.
     pub arch: Arch,
-    /// Seconds since 1970 of the build.
+    /// Time of the build, in seconds since 1970.
     pub built: u64,
-    /// The kernel.
+    /// Kernel for the slot.
     pub kernel: &'a [u8],
-    /// The root with its hash tree.
+    /// Root file system with its hash tree.
     pub root: &'a [u8],
-    /// What the kernel must know of it.
+    /// Parameters of dm-verity for the root.
     pub verity: Verity,
 }
 
-/// The bytes of a bundle, signed with `key`.
+/// Returns the bytes of a bundle, signed with `key`.
 ///
 /// # Errors
 /// [`Error::Compress`].

@@ -1,4 +1,4 @@
-//! The archive format of an initramfs: cpio "newc", as in the kernel's
+//! Archive format of an initramfs: cpio "newc", as in the kernel's
 //! `Documentation/driver-api/early-userspace/buffer-format.rst`.
 //!
 //! An entry is a 110-byte header of ASCII hex fields, the name with its NUL, and the data; name and
@@ -10,7 +10,8 @@ use crate::Error;
 
 const MAGIC: &str = "070701";
 const TRAILER: &str = "TRAILER!!!";
-/// The kernel unpacks from 512-byte blocks; a second archive may follow.
+/// Size to which archives are padded: the kernel unpacks in blocks of 512 bytes, and a second
+/// archive may follow.
 const BLOCK: usize = 512;
 
 const FOLDER: u32 = 0o040_000;
@@ -25,35 +26,35 @@ struct Entry {
     data: Vec<u8>,
 }
 
-/// An archive in the making. Names sort and times, owners and inodes are fixed, so the same content
-/// is the same bytes.
+/// Archive under construction. Names are sorted; times, owners and inodes are fixed. So the same
+/// content always gives the same bytes.
 #[derive(Debug, Default)]
 pub struct Cpio {
     entries: BTreeMap<String, Entry>,
 }
 
 impl Cpio {
-    /// A folder at `name` (relative, no leading slash) with permission bits `mode`.
+    /// Adds a folder at `name` (relative, no leading slash) with permission bits `mode`.
     pub fn folder(&mut self, name: &str, mode: u32) {
         self.put(name, FOLDER | mode, (0, 0), Vec::new());
     }
 
-    /// A regular file.
+    /// Adds a regular file, owned by root.
     pub fn file(&mut self, name: &str, mode: u32, data: Vec<u8>) {
         self.put(name, REGULAR | mode, (0, 0), data);
     }
 
-    /// A character device.
+    /// Adds a character device node.
     pub fn character(&mut self, name: &str, mode: u32, major: u32, minor: u32) {
         self.put(name, CHARACTER | mode, (major, minor), Vec::new());
     }
 
-    /// A symbolic link to `target`.
+    /// Adds a symbolic link to `target`.
     pub fn link(&mut self, name: &str, target: &str) {
         self.put(name, LINK | 0o777, (0, 0), target.as_bytes().to_vec());
     }
 
-    /// Every name in the archive, in the order in which it is written.
+    /// Returns every name in the archive, in the order of the entries.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
@@ -62,10 +63,10 @@ impl Cpio {
         self.entries.insert(name.to_owned(), Entry { mode, device, data });
     }
 
-    /// The whole archive.
+    /// Returns the bytes of the whole archive.
     pub fn into_bytes(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
-        // The inode only has to differ between entries: equal ones would read as hard links.
+        // Inodes only have to differ between entries: equal ones would be hard links.
         for (inode, (name, entry)) in (1_u32..).zip(&self.entries) {
             append(&mut out, inode, name, entry)?;
         }

@@ -1,8 +1,8 @@
-//! The box's disk: a partition table, the boot volume, two slots that hold the same system, and two
-//! file systems for what the box keeps.
+//! Builds the box's disk: a partition table, the boot volume, two slots that hold the same system,
+//! and two file systems for the box's state and cache.
 //!
-//! Enter at [`assemble`]. Every file that it makes is the same, byte for byte, whenever and
-//! wherever it is made of the same inputs by the same programs.
+//! Enter at [`assemble`]. Every file is reproducible: the same inputs and programs give the same
+//! bytes, at any time and on any machine.
 
 mod blockmap;
 mod boot_volume;
@@ -26,38 +26,38 @@ pub use verity::{BLOCK, BRANCHES, protect};
 
 use crate::{Arch, Error};
 
-/// What the image is made of.
+/// Inputs of the image.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The processor it is for.
+    /// Processor of the box.
     pub arch: Arch,
-    /// What every file's time is, in seconds since 1970.
+    /// Time of every file, in seconds since 1970.
     pub epoch: u64,
-    /// The kernel.
+    /// Path of the kernel.
     pub kernel: PathBuf,
-    /// GRUB for the firmware: a program made elsewhere, or the modules to make it from.
+    /// GRUB for the firmware: a finished program, or the modules to build it from.
     pub loader: Loader,
-    /// What goes into the root.
+    /// Contents of the root file system.
     pub root: RootTree,
 }
 
-/// What was made.
+/// Files of a built image.
 #[derive(Debug)]
 pub struct Disk {
-    /// The disk image, sparse.
+    /// Path of the disk image, a sparse file.
     pub image: PathBuf,
-    /// The root with its hash tree, as it lies in both slots.
+    /// Path of the root with its hash tree, as both slots contain it.
     pub root: PathBuf,
-    /// What the kernel must know of the root.
+    /// Parameters of dm-verity for the root.
     pub verity: Verity,
-    /// The blocks of the image that matter.
+    /// Blocks of the image that must be written.
     pub map: BlockMap,
 }
 
-/// Makes `NAME.img`, `NAME.img.bmap` and `NAME.root` in `folder`.
+/// Builds `NAME.img`, `NAME.img.bmap` and `NAME.root` in `folder`.
 ///
 /// # Errors
-/// Says which input or program failed, and what it works on.
+/// Names the input or program that failed, and the file it works on.
 pub fn assemble(inputs: &Inputs, folder: &Path, name: &str) -> Result<Disk, Error> {
     let write = |path: &Path| {
         let path = path.to_owned();
@@ -111,7 +111,7 @@ pub fn assemble(inputs: &Inputs, folder: &Path, name: &str) -> Result<Disk, Erro
     Ok(Disk { image, root: root_path, verity, map })
 }
 
-/// An error when `size` is more than the place for it.
+/// Returns an error when `size` is more than `limit` bytes.
 fn fits(what: &'static str, size: u64, limit: u64) -> Result<(), Error> {
     if size > limit {
         let (size, limit) = (stdx::bytes(size), stdx::bytes(limit));

@@ -1,5 +1,4 @@
-//! The programs that go into an image: for its processor, able to run alone, and without debug
-//! sections.
+//! Checks the programs for an image: built for its processor, static, and without debug sections.
 
 use std::fs;
 use std::path::Path;
@@ -7,8 +6,8 @@ use std::process::Command;
 
 use crate::{Arch, Error};
 
-/// The program at `path`, checked, without debug sections; its symbol names stay, for its own
-/// backtraces.
+/// Returns the program at `path`, checked and without debug sections. Its symbol names stay, for
+/// its own backtraces.
 pub(crate) fn program(path: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
     let read = |source| Error::Read { path: path.to_owned(), source };
     require_static(path, &fs::read(path).map_err(read)?, arch)?;
@@ -16,7 +15,7 @@ pub(crate) fn program(path: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
 }
 
 fn strip(program: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
-    // Debian's own strip knows one processor only.
+    // Debian's native strip supports one processor only.
     let (tool, package) = match arch {
         _ if arch == Arch::OWN => ("strip", "binutils"),
         Arch::X86_64 => ("x86_64-linux-gnu-strip", "binutils-x86-64-linux-gnu"),
@@ -38,12 +37,12 @@ fn strip(program: &Path, arch: Arch) -> Result<Vec<u8>, Error> {
     fs::read(&out).map_err(|source| Error::Read { path: out, source })
 }
 
-/// An ELF file with an interpreter segment wants a loader that the image does not hold; process 1
-/// would fail with "not found" and the kernel would panic.
+/// Checks that a program is static. An ELF file with an interpreter segment needs a loader that the
+/// image does not contain. Process 1 would fail with "not found" and the kernel would panic.
 pub(crate) fn require_static(path: &Path, program: &[u8], arch: Arch) -> Result<(), Error> {
     const PT_INTERP: u32 = 3;
     let refuse = |reason| Err(Error::NotStatic { path: path.to_owned(), arch, reason });
-    // 64-bit, little-endian.
+    // ELF magic, 64-bit class, little-endian.
     if program.get(..6) != Some(b"\x7fELF\x02\x01".as_slice()) {
         return refuse("it is not a 64-bit ELF file");
     }
@@ -56,7 +55,7 @@ pub(crate) fn require_static(path: &Path, program: &[u8], arch: Arch) -> Result<
     else {
         return refuse("its header is cut short");
     };
-    // The numbers are those of the ELF standard's e_machine.
+    // Values of e_machine in the ELF standard.
     let wanted = match arch {
         Arch::X86_64 => 62,
         Arch::Aarch64 => 183,
@@ -77,7 +76,7 @@ pub(crate) fn require_static(path: &Path, program: &[u8], arch: Arch) -> Result<
     Ok(())
 }
 
-/// That a kernel is one for `arch`, and not the other's, which the loader would refuse at the box.
+/// Checks that a kernel is built for `arch`. The box's loader would refuse another one.
 pub(crate) fn require_kernel(path: &Path, kernel: &[u8], arch: Arch) -> Result<(), Error> {
     // Linux's Documentation/arch: x86/boot.rst ("HdrS" at 0x202), arm64/booting.rst (magic at 56).
     let found = match (kernel.get(0x202..0x206), kernel.get(56..60)) {

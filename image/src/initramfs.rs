@@ -1,4 +1,4 @@
-//! The initramfs of the agent OS: the agent as `/init` and the folders it mounts things on.
+//! Builds the initramfs of the agent OS: the agent as `/init`, and the folders for its mounts.
 
 use std::fs;
 use std::path::Path;
@@ -7,21 +7,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Arch, Cpio, Error, elf};
 
-/// Where the modules of a stock kernel lie, named `NNN-name.ko`; the agent loads them in the order
-/// of their names before it looks for a disk or a network card. Absent with the box's own kernel.
+/// Folder for modules of a stock kernel, named `NNN-name.ko`. The agent loads them in the order of
+/// their names before it searches for disks and NICs. Absent with the box's own kernel.
 pub const MODULES_FOLDER: &str = "lib/modules-boot";
 
-/// Where the agent finds which tools image is its own: a line as sha256sum prints it.
+/// File with the checksum of the tools image, in the format of sha256sum.
 pub const TOOLS_SUM: &str = "etc/tools.sha256";
 
-/// Near the best ratio; costs seconds once and nothing when a machine unpacks it.
+/// Compression level near the best ratio. It costs seconds once, and nothing when a machine
+/// decompresses.
 const ZSTD_LEVEL: i32 = 19;
 
 const FOLDERS: [&str; 7] = ["dev", "etc", "mnt", "proc", "run", "sys", "tmp"];
 
-/// Build the initramfs for `agent`, a static program for `arch`, and return it compressed. With
-/// `modules`, a folder of uncompressed `NNN-name.ko` files goes in as well. The agent fetches
-/// `tools` when it needs it: only what it must hash to goes in.
+/// Builds the initramfs for `agent`, a static program for `arch`, and returns it compressed. With
+/// `modules`, a folder of uncompressed `NNN-name.ko` files is added. The agent fetches `tools` when
+/// it needs it, so only its checksum is added.
 pub fn agent_initramfs(
     agent: &Path,
     arch: Arch,
@@ -33,7 +34,7 @@ pub fn agent_initramfs(
     for folder in FOLDERS {
         archive.folder(folder, if folder == "tmp" { 0o1777 } else { 0o755 });
     }
-    // The kernel opens it as the agent's standard streams before anything is mounted.
+    // The kernel opens it for the agent's standard streams before anything is mounted.
     archive.character("dev/console", 0o600, 5, 1);
     if let Some(tools) = tools {
         archive.file(TOOLS_SUM, 0o644, sum(tools)?);
@@ -45,7 +46,7 @@ pub fn agent_initramfs(
     compress(&archive.into_bytes()?)
 }
 
-/// Compress an archive the way the kernel's `RD_ZSTD` unpacks.
+/// Compresses an archive in the format of the kernel's `RD_ZSTD`.
 pub fn compress(archive: &[u8]) -> Result<Vec<u8>, Error> {
     zstd::bulk::compress(archive, ZSTD_LEVEL).map_err(|source| Error::Compress { source })
 }

@@ -1,11 +1,11 @@
-//! Puts together what the box serves (the agent's initramfs) and what the box is: its disk image,
-//! update bundles, and what is published with them.
+//! Builds the files that the box serves (the agent's initramfs) and the box itself: its disk image,
+//! update bundles, and the files published with them.
 //!
-//! Never: the network, or anything that differs between two builds of the same bytes (times,
-//! owners, order). Disk images of operating systems are made by the scripts in `os/`,
-//! kernels by those in `kernel/`, programs by cargo or by Buildroot.
-//! Enter at [`agent_initramfs`] and [`Cpio`] for the agent OS, [`disk::assemble`],
-//! [`bundle::write`] and [`release::Release`] for the box, [`Budget`] for the sizes of both.
+//! The crate must never: use the network, or write anything that differs between two builds of the
+//! same inputs (times, owners, order). Disk images of operating systems are built by the scripts in
+//! `os/`, kernels by those in `kernel/`, programs by cargo or by Buildroot. Enter at
+//! [`agent_initramfs`] and [`Cpio`] for the agent OS, [`disk::assemble`], [`bundle::write`] and
+//! [`release::Release`] for the box, [`Budget`] for the sizes of both.
 
 mod budget;
 pub mod bundle;
@@ -26,131 +26,132 @@ pub use cpio::Cpio;
 pub use initramfs::{MODULES_FOLDER, TOOLS_SUM, agent_initramfs, compress};
 pub use platform::bundle::Arch;
 
-/// What went wrong while assembling an image.
+/// Failure to build an image or a bundle.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file that goes into the image cannot be read.
+    /// An input file or folder of the image cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// The system's reason.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// The result cannot be written.
+    /// An output file cannot be written.
     #[error("cannot write {}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// Error of the file system.
         #[source]
         source: io::Error,
     },
-    /// A program this build needs did not start.
+    /// An external program of the build could not be started.
     #[error("cannot run {program} (package {package})")]
     Program {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// The Debian package that holds it.
+        /// Debian package that contains the program.
         package: &'static str,
-        /// The system's reason.
+        /// Error of the system call.
         #[source]
         source: io::Error,
     },
-    /// A program this build needs ended badly.
+    /// An external program of the build failed without a message.
     #[error("{program} ended with {status} on {}", path.display())]
     Ended {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// How it ended.
+        /// Exit status of the program.
         status: ExitStatus,
-        /// What it worked on.
+        /// File or folder that the program worked on.
         path: PathBuf,
     },
-    /// A program this build needs did not do it.
+    /// An external program of the build failed with a message.
     #[error("{program} ended with {status} on {}: {said}", path.display())]
     Refused {
-        /// Its name.
+        /// Name of the program.
         program: &'static str,
-        /// How it ended.
+        /// Exit status of the program.
         status: ExitStatus,
-        /// What it worked on.
+        /// File or folder that the program worked on.
         path: PathBuf,
-        /// Its last words.
+        /// Last lines of the program's output.
         said: String,
     },
-    /// Something outgrew the place for it on the box's disk.
+    /// A file is larger than its place on the box's disk.
     #[error(
         "{what} has {size}, and the box's disk has room for {limit} (image/src/disk/layout.rs)"
     )]
     NoRoom {
-        /// What it is.
+        /// Description of the file.
         what: &'static str,
-        /// Its size, as text.
+        /// Size of the file, as text.
         size: String,
-        /// The room, as text.
+        /// Size of its place, as text.
         limit: String,
     },
-    /// The partition table cannot be written.
+    /// The partition table cannot be written; the text is the reason.
     #[error("cannot write the partition table: {0}")]
     Table(String),
-    /// The key for signing cannot be used.
+    /// The secret key for signing cannot be read.
     #[error(transparent)]
     Key(#[from] ::release::Error),
-    /// A list of components that cannot be understood.
+    /// The list of components has an invalid line.
     #[error("{} does not say what the image is made of: {why}", path.display())]
     Components {
-        /// The file.
+        /// Path of the list.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason why the line is invalid.
         why: String,
     },
-    /// The program would not start as process 1: it is another processor's, or wants a C library.
+    /// The program would not start as process 1: it is built for another processor, or needs a C
+    /// library.
     #[error("{} is not a static ELF program for {arch}: {reason}", path.display())]
     NotStatic {
-        /// The file.
+        /// Path of the program.
         path: PathBuf,
-        /// The image's processor.
+        /// Processor of the image.
         arch: Arch,
-        /// What its header says.
+        /// Reason, from the checks of the ELF header.
         reason: &'static str,
     },
-    /// The loader would find nothing to start.
+    /// The file is not a kernel for the processor, so the loader could not start it.
     #[error("{} is no Linux kernel for {arch}", path.display())]
     NotAKernel {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The image's processor.
+        /// Processor of the image.
         arch: Arch,
     },
-    /// The format keeps sizes in 32 bits.
+    /// A file is too large for a cpio archive, whose size fields have 32 bits.
     #[error("{name} has {size} bytes, more than a cpio archive can hold")]
     TooLarge {
-        /// The name inside the archive.
+        /// Name of the file inside the archive.
         name: String,
-        /// Its size.
+        /// Size of the file in bytes.
         size: usize,
     },
-    /// The zstd library refused.
+    /// The zstd library failed to compress.
     #[error("cannot compress")]
     Compress {
-        /// Its reason.
+        /// Error of the zstd library.
         #[source]
         source: io::Error,
     },
-    /// Something outgrew what the design allows.
+    /// Files are larger than the design allows.
     #[error("{what} has {total}, over its budget of {limit}")]
     OverBudget {
-        /// What it is.
+        /// Name of the group of files.
         what: &'static str,
-        /// The sum of its files, as text.
+        /// Total size of the files, as text.
         total: String,
-        /// The limit, as text.
+        /// Maximum size, as text.
         limit: String,
     },
-    /// The media of the agent OS cannot be made.
+    /// The media of the agent OS cannot be built.
     #[error("cannot make the media of the agent OS")]
     Media(#[source] netboot::Error),
 }

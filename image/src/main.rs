@@ -1,4 +1,4 @@
-//! `tinbox-image`: the command line over the `image` crate, called by the scripts beside it.
+//! `tinbox-image`: command line of the `image` crate, for the scripts beside it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,8 @@ fn run(command: Command) -> Result<(), Error> {
     }
 }
 
-/// Under another name first: a machine that boots at this moment gets the old file or the new one.
+/// Writes to another name first and renames then: a machine that boots meanwhile gets the complete
+/// old or new file.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let error = |source| Error::Write { path: path.to_owned(), source };
     let mut name = path.as_os_str().to_owned();

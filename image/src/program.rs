@@ -1,5 +1,5 @@
-//! Programs of the machine that builds: started with a fixed environment, so that what they make
-//! does not depend on whose shell it was, and believed only when they end well.
+//! Runs external programs of the build. Their environment is fixed, so that the output does not
+//! depend on the caller's shell. A program that fails is an error.
 
 use std::env;
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use crate::Error;
 
-/// Where Debian keeps the makers of file systems, which not every user's `PATH` names.
+/// Folders of Debian's mkfs programs, which are not in every user's `PATH`.
 const MORE_PATH: &str = ":/usr/sbin:/sbin";
-/// Of a program's last words, the lines that are shown.
+/// Maximum lines of a program's output in an error.
 const SHOWN_LINES: usize = 5;
 
-/// A program, and the package that brings it.
+/// External program, and the Debian package that contains it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Program {
     pub name: &'static str,
@@ -20,7 +20,8 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The program with no arguments yet. Its times are `epoch` where it knows how to take one.
+    /// Returns the program as a command without arguments. Its times are `epoch` if it supports a
+    /// fixed time.
     pub fn command(self, epoch: u64) -> Command {
         let path = env::var("PATH").unwrap_or_default() + MORE_PATH;
         let mut command = Command::new(self.name);
@@ -30,12 +31,12 @@ impl Program {
             .env("TZ", "UTC")
             .env("SOURCE_DATE_EPOCH", epoch.to_string())
             .env("E2FSPROGS_FAKE_TIME", epoch.to_string())
-            // mtools checks sizes as a floppy drive would.
+            // mtools would check sizes like those of a floppy disk.
             .env("MTOOLS_SKIP_CHECK", "1");
         command
     }
 
-    /// Runs `command` to its end; what it printed. `on` is what it works on.
+    /// Runs `command` to its end and returns its output. `on` is the file it works on, for errors.
     pub fn run(self, command: &mut Command, on: &Path) -> Result<String, Error> {
         let output = command.stdin(Stdio::null()).output().map_err(|source| Error::Program {
             program: self.name,

@@ -1,5 +1,5 @@
-//! What is published of an image: compressed, with its block map, an update bundle, the list of
-//! what it is made of, and the sums of all these with one signature.
+//! Builds the published files of an image: compressed image, block map, update bundle, list of
+//! components, and the checksums of all these with one signature.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -15,33 +15,33 @@ use crate::disk::{Disk, Inputs};
 use crate::program::Program;
 
 const XZ: Program = Program { name: "xz", package: "xz-utils" };
-/// The second slot is the first one again, a partition's size behind it: the dictionary must reach
-/// back that far. Whoever unpacks the image needs as much memory.
+/// xz filter. The second slot repeats the first one at a distance of a partition's size, so the
+/// dictionary must reach back that far. Decompression needs as much memory.
 const XZ_FILTER: &str = "--lzma2=preset=6,dict=192MiB,mf=hc4";
-/// For an image that is not published: as quickly as may be, on every processor. The size of the
-/// blocks is fixed, so the result does not depend on how many there are.
+/// xz options for an image that is not published: fast, on all processors. The block size is fixed,
+/// so the result does not depend on the number of processors.
 const XZ_QUICK: [&str; 3] = ["-0", "--threads=0", "--block-size=64MiB"];
 
-/// An image on its way to be published.
+/// Image to publish, with its inputs and key.
 #[derive(Debug)]
 pub struct Release<'a> {
-    /// What it was made of.
+    /// Inputs that the image was built from.
     pub inputs: &'a Inputs,
-    /// The image.
+    /// Built image and its root.
     pub disk: &'a Disk,
-    /// Where it lies.
+    /// Folder of the published files.
     pub folder: &'a Path,
-    /// `tinbox-<version>-<arch>`, the beginning of every file's name.
+    /// Prefix of every file name: `tinbox-<version>-<arch>`.
     pub name: &'a str,
-    /// Who publishes it.
+    /// Secret key of the publisher, for signatures.
     pub key: &'a SecretKey,
 }
 
 impl Release<'_> {
-    /// Writes `NAME.update`; its path.
+    /// Writes `NAME.update`. Returns its path.
     ///
     /// # Errors
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     pub fn bundle(&self) -> Result<PathBuf, Error> {
         let bundle = Bundle {
             version: &self.inputs.root.version,
@@ -54,10 +54,10 @@ impl Release<'_> {
         self.write(".update", &bundle::write(&bundle, self.key)?)
     }
 
-    /// Writes `NAME.img.xz`; its path.
+    /// Writes `NAME.img.xz`. Returns its path.
     ///
     /// # Errors
-    /// `xz` does not do it.
+    /// `xz` failed.
     pub fn compressed(&self) -> Result<PathBuf, Error> {
         let out = self.path(".img.xz");
         let file =
@@ -67,7 +67,7 @@ impl Release<'_> {
         if self.inputs.root.quick {
             command.args(XZ_QUICK);
         } else {
-            // One thread: how the work is split must not depend on the machine.
+            // One thread, because the split of the work must not depend on the machine.
             command.args(["--threads=1", XZ_FILTER]);
         }
         command.arg(&self.disk.image).stdout(Stdio::from(file));
@@ -75,7 +75,7 @@ impl Release<'_> {
         Ok(out)
     }
 
-    /// Writes `NAME.sbom.json`; its path.
+    /// Writes `NAME.sbom.json`. Returns its path.
     ///
     /// # Errors
     /// [`Error::Write`].
@@ -83,10 +83,10 @@ impl Release<'_> {
         self.write(".sbom.json", document.as_bytes())
     }
 
-    /// Writes `SHA256SUMS` over `files`, which lie in the folder, and `SHA256SUMS.minisig`.
+    /// Writes `SHA256SUMS` for `files`, which lie in the folder, and `SHA256SUMS.minisig`.
     ///
     /// # Errors
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     pub fn sums(&self, files: &[PathBuf]) -> Result<(), Error> {
         let mut sums = String::new();
         for path in files {

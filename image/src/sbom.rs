@@ -1,6 +1,6 @@
-//! The list of what an image is made of, as CycloneDX 1.6, from the lines that `components.sh`
-//! collects: `KIND NAME VERSION LICENCE`, separated by tabs, where the kind is `cargo`, `deb` or
-//! `generic` and the licence may be empty.
+//! List of an image's components as CycloneDX 1.6, from the lines of `components.sh`: `KIND NAME
+//! VERSION LICENCE`, separated by tabs. The kind is `cargo`, `deb` or `generic`; the license may be
+//! empty.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::{Arch, Error};
 
-/// Kinds of components: their names in a package URL.
+/// Kinds of components, as in a package URL.
 const KINDS: [&str; 3] = ["cargo", "deb", "generic"];
 
-/// The document for `version` of the box, from the lines of `components`, read from `path`.
+/// Returns the document for `version` of the box, from the lines of `components`, read from `path`.
 ///
 /// # Errors
-/// [`Error::Components`] names the line that is wrong.
+/// [`Error::Components`] with the invalid line.
 pub fn document(version: &str, arch: Arch, components: &str, path: &Path) -> Result<String, Error> {
     let mut seen = BTreeSet::new();
     for (at, line) in components.lines().enumerate() {
@@ -59,14 +59,14 @@ fn component((kind, name, version, licence): (&str, &str, &str, &str)) -> Value 
         "name": name, "version": version, "purl": purl, "bom-ref": purl,
     });
     if !licence.is_empty() {
-        // Older manifests separate alternatives by a slash.
+        // Older manifests separate alternative licenses by a slash.
         let expression = licence.replace('/', " OR ");
         component["licenses"] = json!([{ "expression": expression }]);
     }
     component
 }
 
-/// A version in a package URL.
+/// Encodes a version for a package URL.
 fn escape(version: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || "._-~".contains(char);
     let escape = |char| if plain(char) { String::from(char) } else { encoded(char) };

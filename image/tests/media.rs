@@ -1,6 +1,6 @@
-//! The agent OS on a medium, booted: OVMF reads the CD that the box serves over HTTP, range by
-//! range as a BMC's virtual drive does, or loads the unified kernel image over TFTP, and the kernel
-//! says what it was told.
+//! Boots the agent OS from a medium. OVMF reads the CD that the box serves over HTTP, range by
+//! range as a BMC's virtual drive does, or loads the unified kernel image over TFTP. The kernel
+//! then prints its command line.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -21,9 +21,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 const MAC: &str = "52:54:00:77:00:01";
-/// Firmware, a kernel that unpacks itself and a first process, emulated and beside other tests.
+/// Timeout of a boot: firmware, a self-extracting kernel and a first process, emulated, with other
+/// tests in parallel.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The first process: says what the kernel was told, and switches the machine off.
+/// First process: prints the kernel command line, and switches the machine off.
 const INIT: &str = "#!/bin/busybox sh\n\
     /bin/busybox mount -t proc proc /proc\n\
     echo \"TOLD $(/bin/busybox cat /proc/cmdline) END\"\n\
@@ -58,7 +59,7 @@ impl Observer for One {
     fn fetched(&self, _: Fetched) {}
 }
 
-/// The box's kernel, or Debian's with `KERNEL=stock`; built once, then from the cache.
+/// Returns the box's kernel, or Debian's with `KERNEL=stock`; built once, then from the cache.
 fn kernel() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("kernel/build.sh");
     let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
@@ -87,13 +88,13 @@ fn artifacts(root: &Path) {
     assert!(refresh(&Files::new(root), "vmlinuz-x86_64", "initramfs-x86_64").unwrap());
 }
 
-/// Boots a machine with `devices` and waits until it is off; what it said.
+/// Boots a machine with `devices` and waits until it is off. Returns its serial output.
 fn boot(folder: &Path, devices: &[String]) -> String {
     let variables = folder.join("variables");
     fs::copy("/usr/share/OVMF/OVMF_VARS_4M.fd", &variables).unwrap();
     let serial = folder.join("serial");
     let flash = "if=pflash,format=raw";
-    // The machine ends with this test, also when the test is killed.
+    // QEMU ends with this test, also when the test is killed.
     let mut machine = Command::new("setpriv")
         .args(["--pdeathsig", "KILL", "qemu-system-x86_64"])
         .args(["-machine", "q35,accel=tcg", "-m", "768", "-nodefaults", "-no-user-config"])
@@ -121,7 +122,7 @@ fn said(serial: &Path) -> String {
     String::from_utf8_lossy(&fs::read(serial).unwrap_or_default()).into_owned()
 }
 
-/// Boots a machine and checks what its kernel was told.
+/// Boots a machine and checks the command line of its kernel.
 async fn told(folder: &Path, devices: &[&str]) {
     let (place, devices) = (folder.to_owned(), devices.iter().map(|it| (*it).to_owned()));
     let devices: Vec<String> = devices.collect();
@@ -155,11 +156,11 @@ async fn a_machine_boots_what_it_is_given() {
     let drive = format!("if=none,id=cd,readonly=on,format=raw,file={url}");
     let medium = ["-nic", "none", "-drive", &drive, "-device"];
     told(folder.path(), &[&medium[..], &["ide-cd,drive=cd"]].concat()).await;
-    // For BMCs that present their media as a stick.
+    // For BMCs that present their media as a USB stick.
     let stick = ["qemu-xhci", "-device", "usb-storage,drive=cd"];
     told(folder.path(), &[&medium[..], &stick].concat()).await;
 
-    // Over the network, without iPXE: the firmware's own TFTP client loads the whole system.
+    // Over the network without iPXE: the firmware's own TFTP client loads the whole system.
     let name = format!("{machine}/{UNIFIED}");
     let read =
         async |name: &str| fs::read(folder.path().join("agent").join(name)).map(Arc::<[u8]>::from);

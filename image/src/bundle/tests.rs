@@ -2,7 +2,7 @@ use platform::bundle::{Error as Refused, Event, HEADER_BYTES, Reader};
 
 use super::*;
 
-/// More than a chunk and not a whole number of them.
+/// More than a chunk, and not a multiple of a chunk.
 const ROOT_BYTES: usize = 2 * CHUNK_BYTES + 4096;
 
 fn key() -> SecretKey {
@@ -31,7 +31,7 @@ fn made(key: &SecretKey) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
     (write(&bundle, key).unwrap(), kernel, root)
 }
 
-/// What a reader makes of `bytes`, fed `step` at a time.
+/// Reads `bytes` with the real reader, `step` bytes at a time.
 fn read(bytes: &[u8], key: &SecretKey, step: usize) -> Result<Vec<Event>, Refused> {
     let mut reader = Reader::new(vec![key.public()]);
     let mut events = Vec::new();
@@ -43,7 +43,7 @@ fn read(bytes: &[u8], key: &SecretKey, step: usize) -> Result<Vec<Event>, Refuse
     reader.finish().map(|()| events)
 }
 
-/// The part's bytes, in the order in which they came.
+/// Returns the bytes of one part, in the order of arrival.
 fn joined(events: &[Event], wanted: Content) -> Vec<u8> {
     let mut all = Vec::new();
     for event in events {
@@ -80,7 +80,8 @@ fn a_bundle_that_ends_early_says_so_wherever_it_ends() {
     let (bundle, ..) = made(&key);
     let manifest = u32::from_le_bytes(bundle[12..16].try_into().unwrap()) as usize;
     let chunks = HEADER_BYTES + manifest;
-    // In and at the ends of: nothing, the magic, the header, the manifest, a chunk, the whole.
+    // Ends within and at the boundaries of: nothing, the magic, the header, the manifest, a chunk,
+    // the whole.
     let mut ends = vec![0, 1, 7, 8, 9, 15, 16, 23, 24, HEADER_BYTES - 1, HEADER_BYTES];
     ends.extend([chunks - 1, chunks, chunks + 1, bundle.len() / 2, bundle.len() - 1]);
     for end in ends {
@@ -110,7 +111,7 @@ fn no_flipped_bit_is_believed() {
                 Err(error) => break Some(error),
             }
         };
-        // A length that grew leaves the reader waiting for what never comes.
+        // After a changed length the reader waits for bytes that never arrive.
         let refused = refused.map_or_else(|| reader.finish(), Err);
         let error = refused.expect_err(&format!("bit {at}"));
         match at {
@@ -135,7 +136,7 @@ fn only_a_trusted_key_counts_and_nothing_follows_the_end() {
     let error = read(&bundle, &theirs, 4096).unwrap_err();
     let id = format!("{:016X}", u64::from_le_bytes(ours.public().id));
     assert_eq!(error, Refused::UnknownKey { id });
-    // The right number over the wrong key.
+    // The right key number with the wrong key.
     let mut public = theirs.public();
     public.id = ours.public().id;
     let mut reader = Reader::new(vec![public]);

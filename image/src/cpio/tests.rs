@@ -1,4 +1,4 @@
-//! The format byte by byte, and GNU cpio's opinion of it.
+//! Tests the format byte by byte, and with GNU cpio.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ fn an_entry_is_laid_out_as_the_kernel_documents() {
         00000000";
     assert_eq!(header.len(), 110);
     assert_eq!(std::str::from_utf8(&bytes[..110]).unwrap(), header);
-    // 110 + "init\0" is 115: one byte of padding, then the data, padded in its turn.
+    // 110 + "init\0" is 115: one byte of padding, then the data with its own padding.
     assert_eq!(&bytes[110..130], b"init\0\0hello\0\0\x00070701");
     assert_eq!(bytes.len() % 512, 0);
 }

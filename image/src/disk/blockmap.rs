@@ -1,6 +1,6 @@
-//! The block map beside an image: which blocks matter, each range with its SHA-256. bmaptool writes
-//! only these (its format 2.0), so the map names every block that somebody will read, zero or not:
-//! a disk that held something else before is then as good as a new one.
+//! Block map beside an image: the blocks that must be written, each range with its SHA-256.
+//! bmaptool writes only these (its format 2.0). So the map contains every block that the system
+//! reads, also zeros. A disk with old content is then equivalent to a new one.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -14,17 +14,18 @@ use super::layout::disk_size;
 use crate::Error;
 
 const BLOCK: u64 = 4096;
-/// Bytes that are read at once.
+/// Bytes that are read at a time.
 const PIECE: u64 = 1 << 20;
 
-/// Ranges of blocks with their sums.
+/// Ranges of blocks with their checksums.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlockMap {
     ranges: Vec<(Range<u64>, [u8; 32])>,
 }
 
 impl BlockMap {
-    /// Of the image at `path`, where the ranges `bytes` matter, in any order.
+    /// Creates the map of the image at `path`, where the ranges `bytes` must be written, in any
+    /// order.
     ///
     /// # Errors
     /// The image cannot be read.
@@ -47,12 +48,13 @@ impl BlockMap {
         Ok(Self { ranges })
     }
 
-    /// Bytes that are written.
+    /// Returns the bytes that are written.
     pub fn mapped(&self) -> u64 {
         self.ranges.iter().map(|(range, _)| (range.end - range.start) * BLOCK).sum()
     }
 
-    /// As bmaptool reads it. The file's own sum is over itself with zeros in the sum's place.
+    /// Returns the map as XML for bmaptool. The file's own checksum covers the file with zeros in
+    /// the checksum's place.
     pub fn to_xml(&self) -> String {
         let zeros = "0".repeat(64);
         let xml = self.xml(&zeros);
@@ -81,7 +83,7 @@ impl BlockMap {
     }
 }
 
-/// The blocks that `bytes` touch, in order, without overlaps.
+/// Returns the blocks that `bytes` touch, in order, without overlaps.
 fn joined(bytes: &[Range<u64>]) -> Vec<Range<u64>> {
     let blocks = bytes.iter().map(|it| it.start / BLOCK..it.end.div_ceil(BLOCK));
     let mut sorted: Vec<Range<u64>> = blocks.filter(|it| !it.is_empty()).collect();

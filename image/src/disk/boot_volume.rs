@@ -1,14 +1,15 @@
-//! The boot volume: a FAT file system that the firmware and a person's own machine both read.
+//! Builds the boot volume: a FAT file system that both the firmware and a person's computer can
+//! read.
 //!
 //! ```text
 //! EFI/BOOT/BOOTX64.EFI     GRUB, whose only script is the next file (BOOTAA64.EFI on ARM)
-//! tinbox/grub.cfg          chooses the slot
-//! tinbox/grubenv           what it chooses by: 1024 bytes, rewritten in place
+//! tinbox/grub.cfg          selects the slot
+//! tinbox/grubenv           state of the selection: 1024 bytes, rewritten in place
 //! tinbox/a/vmlinuz         slot A's kernel
 //! tinbox/a/boot.cfg        GRUB's command that loads it (`platform::bundle::Verity::boot_script`)
 //! tinbox/b/…               slot B's
-//! box.toml                 put there by the owner, if at all
-//! reset                    the same: `safe` or `factory`, for the next start (`platform::reset`)
+//! box.toml                 settings from the owner (optional)
+//! reset                    optional: `safe` or `factory`, for the next start (`platform::reset`)
 //! ```
 
 use std::fs::{self, File};
@@ -28,53 +29,53 @@ const MKFS: Program = Program { name: "mkfs.fat", package: "dosfstools" };
 const MCOPY: Program = Program { name: "mcopy", package: "mtools" };
 const MMD: Program = Program { name: "mmd", package: "mtools" };
 const GRUB: Program = Program { name: "grub-mkimage", package: "grub-common" };
-/// The volume's serial number: part of what must not differ between two builds.
+/// Serial number of the volume; fixed, because two builds must not differ.
 const SERIAL: &str = "71B0B0C5";
-/// Chooses the slot.
+/// Script that selects the slot.
 const GRUB_CFG: &str = include_str!("../../boot/grub.cfg");
-/// The script inside GRUB, which starts that one.
+/// Script inside GRUB, which starts [`GRUB_CFG`].
 const BUILTIN_CFG: &str = include_str!("../../boot/builtin.cfg");
-/// What GRUB needs for that; nothing of it is read from the disk at run time.
+/// Modules for both scripts. They are built into GRUB, so it reads none from the disk at run time.
 const GRUB_MODULES: &str = include_str!("../../boot/grub-modules");
-/// Bytes of GRUB's environment block, which never changes its size.
+/// Bytes of GRUB's environment block, whose size never changes.
 const GRUBENV_BYTES: usize = 1024;
-/// Kernel argument of quick images, which tests boot in QEMU: on a busy computer QEMU delivers
+/// Kernel argument of quick images, which tests boot in QEMU. On a busy computer QEMU delivers
 /// timer interrupts so late that Linux panics with "IO-APIC + timer doesn't work", and GRUB counts
-/// a start. A slot that an update filled goes without: the running system writes that slot's
-/// `boot.cfg`.
+/// a start. A slot that an update filled does not have the argument, because the running system
+/// writes that slot's `boot.cfg`.
 const EMULATED: &str = "no_timer_check";
 
-/// Where GRUB comes from.
+/// GRUB for the boot volume: finished, or to be built.
 #[derive(Debug, Clone)]
 pub enum Loader {
-    /// Made already, for this firmware and with these modules.
+    /// Finished program, built for this firmware and with these modules.
     Made(PathBuf),
-    /// From a folder of modules, `/usr/lib/grub/x86_64-efi`.
+    /// Folder of modules to build GRUB from, `/usr/lib/grub/x86_64-efi`.
     Modules(PathBuf),
 }
 
-/// What goes onto the volume.
+/// Contents of the boot volume.
 #[derive(Debug)]
 pub struct BootVolume<'a> {
-    /// The processor it is for.
+    /// Processor of the box.
     pub arch: Arch,
-    /// The release in both slots.
+    /// Version of the release in both slots.
     pub version: &'a str,
-    /// Both slots' kernel.
+    /// Path of the kernel, which both slots contain.
     pub kernel: &'a Path,
-    /// GRUB.
+    /// GRUB, finished or as modules.
     pub loader: &'a Loader,
-    /// The slots that hold a system, the one to start with first.
+    /// Slots that contain a system, the first one to boot first.
     pub slots: &'a [(Slot, &'a Verity)],
-    /// Quick image: not for release, and often booted in an emulator.
+    /// True for a quick image: not for release, and often booted in an emulator.
     pub quick: bool,
 }
 
 impl BootVolume<'_> {
-    /// Makes it in `folder`; its path.
+    /// Builds the volume in `folder`. Returns its path.
     ///
     /// # Errors
-    /// Says which input or program failed.
+    /// Names the input or program that failed.
     pub fn make(&self, folder: &Path, epoch: u64) -> Result<PathBuf, Error> {
         let tree = folder.join("boot-volume");
         self.tree(&tree, epoch)?;
@@ -133,7 +134,7 @@ impl BootVolume<'_> {
             Arch::Aarch64 => "arm64-efi",
         };
         let mut command = GRUB.command(epoch);
-        // A prefix without a device is on the volume that the firmware loaded GRUB from, so another
+        // A prefix without a device is on the volume that the firmware loaded GRUB from. So another
         // disk with a volume of this name does no harm.
         let script = out.with_extension("cfg");
         put(&script, BUILTIN_CFG.as_bytes())?;
@@ -144,8 +145,8 @@ impl BootVolume<'_> {
     }
 }
 
-/// Copies what is in `tree` into the folder `place` of `volume`, in the order of the names: that of
-/// the building machine's own folders is its own.
+/// Copies the files in `tree` into the folder `place` of `volume`, sorted by name: the order of
+/// folders on the build machine is arbitrary.
 fn fill(volume: &Path, tree: &Path, place: &str, epoch: u64) -> Result<(), Error> {
     let read = |source| Error::Read { path: tree.to_owned(), source };
     let entries = fs::read_dir(tree).map_err(read)?;
@@ -161,7 +162,7 @@ fn fill(volume: &Path, tree: &Path, place: &str, epoch: u64) -> Result<(), Error
             fill(volume, &path, &target, epoch)?;
         } else {
             let mut copy = MCOPY.command(epoch);
-            // Quickly, and with the file's own time.
+            // -Q: quit at the first error; -m: keep the file's time.
             copy.args(["-Q", "-m", "-i"]).arg(volume).arg(&path).arg(format!("::{target}"));
             MCOPY.run(&mut copy, &path)?;
         }
@@ -169,13 +170,13 @@ fn fill(volume: &Path, tree: &Path, place: &str, epoch: u64) -> Result<(), Error
     Ok(())
 }
 
-/// Modules that GRUB is made of, by name.
+/// Returns the names of the modules that GRUB is built from.
 fn grub_modules() -> impl Iterator<Item = &'static str> {
     let lines = GRUB_MODULES.lines().map(|line| line.split('#').next().unwrap_or_default());
     lines.flat_map(str::split_whitespace)
 }
 
-/// GRUB's environment block: `slots` are good and untried, the others are not there.
+/// Returns GRUB's environment block: `slots` are good and untried, other slots are absent.
 fn grubenv(slots: &[(Slot, &Verity)]) -> Vec<u8> {
     let order: Vec<String> =
         slots.iter().map(|(slot, _)| slot.letter().to_ascii_uppercase().to_string()).collect();
@@ -196,7 +197,7 @@ fn put(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     made.map_err(|source| Error::Write { path: path.to_owned(), source })
 }
 
-/// Gives everything below `path` the time `epoch`, folders after what is in them.
+/// Sets the time of everything below `path` to `epoch`, folders after their contents.
 fn touch(path: &Path, epoch: u64) -> Result<(), Error> {
     let read = |source| Error::Read { path: path.to_owned(), source };
     if fs::metadata(path).map_err(read)?.is_dir() {
@@ -233,7 +234,7 @@ mod tests {
             (Arch::X86_64, false, false),
             (Arch::X86_64, true, true),
             (Arch::Aarch64, false, false),
-            // The argument is x86's own.
+            // The argument exists only on x86.
             (Arch::Aarch64, true, false),
         ] {
             let kernel = Path::new("");

@@ -1,4 +1,4 @@
-//! The two file systems that the box writes to, empty.
+//! Builds the two empty file systems that the box writes to.
 
 use std::fs::File;
 use std::ops::Range;
@@ -10,16 +10,17 @@ use crate::program::Program;
 
 const MKFS: Program = Program { name: "mkfs.ext4", package: "e2fsprogs" };
 const DUMPE2FS: Program = Program { name: "dumpe2fs", package: "e2fsprogs" };
-/// Bytes of a block: the largest there is on x86, so that the file system can grow to any disk.
+/// Bytes of a block: the maximum on x86, so that the file system can grow to any disk.
 const BLOCK: u64 = 4096;
-/// Room is kept for the tables of this many blocks (4 TiB), so that growing needs no new format.
+/// Space is reserved for the group descriptors of this many blocks (4 TiB), so that growing needs
+/// no new format.
 const GROWS_TO_BLOCKS: u64 = 1 << 30;
 
-/// A file system in a file of its partition's size.
+/// Built file system, in a file of its partition's size.
 #[derive(Debug)]
 pub(crate) struct Made {
     pub path: PathBuf,
-    /// The bytes that are not free: what a tool that leaves free blocks out must write.
+    /// Byte ranges that are not free. A tool that skips free blocks must write these.
     pub used: Vec<Range<u64>>,
 }
 
@@ -30,12 +31,12 @@ pub(crate) fn make(part: Part, folder: &Path, epoch: u64) -> Result<Made, Error>
     let uuid = part.uuid();
     let mut options = format!("hash_seed={uuid},lazy_itable_init=0,lazy_journal_init=0");
     if part == Part::Cache {
-        // It holds few and large files, and is as large as the disk in the end.
+        // The cache contains few and large files, and grows to the end of the disk.
         options += &format!(",resize={GROWS_TO_BLOCKS}");
     }
     let mut mkfs = MKFS.command(epoch);
     mkfs.args(["-q", "-F", "-b", "4096", "-m", "0", "-J", "size=16", "-L", part.label()])
-        // Few files: tables for more would be written at each flash.
+        // Few inodes, because inode tables are written at each flash.
         .args(["-i", "65536"])
         .args(["-U", &uuid.to_string(), "-E", &options])
         .arg(&path);
@@ -44,7 +45,7 @@ pub(crate) fn make(part: Part, folder: &Path, epoch: u64) -> Result<Made, Error>
     Ok(Made { used: used(&listed, part.size()), path })
 }
 
-/// What `dumpe2fs` does not list as free.
+/// Returns the ranges that `dumpe2fs` does not list as free.
 fn used(listed: &str, size: u64) -> Vec<Range<u64>> {
     let lists = listed.lines().filter_map(|line| line.strip_prefix("  Free blocks: "));
     let mut used = Vec::new();

@@ -1,5 +1,5 @@
-//! The partition table of the box's disk: what lies where, under which names. The box finds its
-//! partitions by these names, so a name here is part of the contract with process 1.
+//! Partition table of the box's disk. The box finds its partitions by their names, so a name here
+//! is part of the contract with process 1.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -12,45 +12,47 @@ use uuid::Uuid;
 
 use crate::{Arch, Error};
 
-/// Bytes of a sector, as the table counts.
+/// Bytes of a sector in the partition table.
 pub(crate) const SECTOR: u64 = 512;
 const MIB: u64 = 1 << 20;
-/// Partitions start at multiples of this, which suits every disk's own blocks.
+/// Alignment of partitions, a multiple of every disk's physical block size.
 const ALIGNMENT: u64 = MIB;
 
-/// Room of the boot volume: two slots' kernels, a third while an update writes it, the loader.
+/// Bytes of the boot volume: the kernels of two slots, a third kernel during an update, and the
+/// loader.
 pub const BOOT_SIZE: u64 = 128 * MIB;
-/// Room of a slot's root with its hash tree; about three times what a release takes.
+/// Bytes of a slot's root with its hash tree; about three times the size of a release.
 pub const ROOT_SIZE: u64 = 128 * MIB;
-/// Room of what the box knows: its store, keys and identity. It cannot grow later: 10,000 machines
-/// with their inventories take 342 MiB (`make bench-growth`), and a newer format as much again.
+/// Bytes of the state volume: the box's store, keys and identity. The volume cannot grow later.
+/// 10,000 machines with their inventories take 342 MiB (`make bench-growth`), and a newer format as
+/// much again.
 pub const STATE_SIZE: u64 = 1024 * MIB;
-/// Room of the cache as flashed; the box grows it to the end of its disk.
+/// Bytes of the cache volume as flashed; the box grows it to the end of its disk.
 pub const CACHE_SIZE: u64 = 64 * MIB;
 
-/// The disk's own identity; partitions have the same with their number at the end.
+/// UUID of the disk. The UUID of a partition is the same with its number at the end.
 const DISK: Uuid = Uuid::from_u128(0x7469_6e62_6f78_4000_8000_0000_0000_0000);
 
-/// What a partition is for.
+/// Partition of the box's disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// The boot volume, where the firmware finds the loader: FAT.
+    /// Boot volume with the firmware's boot loader: FAT.
     Boot,
-    /// Slot A's root: squashfs with its hash tree behind it.
+    /// Root of slot A: squashfs, followed by its hash tree.
     RootA,
-    /// Slot B's.
+    /// Root of slot B, in the same format.
     RootB,
-    /// What the box knows: ext4.
+    /// State of the box, such as its store and keys: ext4.
     State,
-    /// What it can fetch again: ext4, the last, so that it can grow.
+    /// Cache of files that can be downloaded again: ext4. The last partition, so that it can grow.
     Cache,
 }
 
 impl Part {
-    /// In the order in which they lie.
+    /// All partitions, in their order on the disk.
     pub const ALL: [Self; 5] = [Self::Boot, Self::RootA, Self::RootB, Self::State, Self::Cache];
 
-    /// The partition's name, by which the box finds it.
+    /// Returns the partition's name, by which the box finds it.
     pub fn label(self) -> &'static str {
         match self {
             Self::Boot => "TINBOX",
@@ -61,7 +63,7 @@ impl Part {
         }
     }
 
-    /// Its bytes, as flashed.
+    /// Returns the size in bytes, as flashed.
     pub fn size(self) -> u64 {
         match self {
             Self::Boot => BOOT_SIZE,
@@ -71,13 +73,13 @@ impl Part {
         }
     }
 
-    /// Where it starts on the disk, in bytes.
+    /// Returns the offset on the disk in bytes.
     pub fn offset(self) -> u64 {
         let before = Self::ALL.iter().take_while(|part| **part != self);
         ALIGNMENT + before.map(|part| part.size()).sum::<u64>()
     }
 
-    /// The identity of the partition and of the file system in it.
+    /// Returns the UUID of the partition and of the file system in it.
     pub fn uuid(self) -> Uuid {
         Uuid::from_u128(DISK.as_u128() | u128::from(self.number()))
     }
@@ -102,12 +104,12 @@ impl Part {
     }
 }
 
-/// Bytes of the whole image: every partition, and a second table at the end.
+/// Returns the bytes of the whole image: every partition, and the backup table at the end.
 pub fn disk_size() -> u64 {
     Part::Cache.offset() + Part::Cache.size() + ALIGNMENT
 }
 
-/// Writes both tables, and the protective MBR, into `disk`, which has its size already.
+/// Writes both tables and the protective MBR into `disk`, which must have its final size.
 pub(crate) fn write_table(disk: &mut File, arch: Arch) -> Result<(), Error> {
     let sectors = u32::try_from(disk_size() / SECTOR - 1).unwrap_or(u32::MAX);
     let protective = ProtectiveMBR::with_lb_size(sectors);

@@ -1,5 +1,6 @@
-//! The box's root: one static program, what it reads, and empty folders to mount on. There is no
-//! shell in it, no library, no command line (nobody can type there), and nothing of anybody else's.
+//! Builds the box's root: one static program, its files, and empty folders as mount points. The
+//! root has no shell, no library, no command line (there is no console login), and no program of
+//! other projects.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,47 +11,47 @@ use crate::program::Program;
 use crate::{Arch, Error};
 
 const MKSQUASHFS: Program = Program { name: "mksquashfs", package: "squashfs-tools" };
-/// Bytes that are compressed together: the most that squashfs takes, and so the smallest root.
+/// Bytes that are compressed together: the maximum of squashfs, which gives the smallest root.
 const BLOCK: &str = "1M";
-/// Where things are mounted.
+/// Folders that are used as mount points.
 const MOUNT_POINTS: [&str; 9] =
     ["boot", "cache", "dev", "etc", "proc", "run", "state", "sys", "tmp"];
-/// What the kernel starts.
+/// Target of the link `sbin/init`, which the kernel starts.
 const INIT: &str = "../usr/bin/tinboxd";
-/// Where process 1 puts the running slot's folder of the boot volume. The agent OS boots the same
-/// kernel, so it is there, and not a second time in the root.
+/// Kernel of the running slot, in the folder where process 1 mounts it. The agent OS boots the same
+/// kernel, so the root links to it instead of containing a copy.
 const RUNNING_KERNEL: &str = "/run/tinbox/slot/vmlinuz";
-/// The empty state volume (`platform::init`).
+/// Empty state volume (`platform::init`).
 const STATE: &str = "usr/share/tinbox/state.ext4";
-/// Of the artifacts, what a box cannot make by itself: the agent OS's media are made of these.
+/// Artifacts that a box cannot build by itself. The box builds the media of the agent OS from them.
 const ARTIFACTS: [&str; 2] = ["ipxe", "agent"];
 
-/// What the root is made of.
+/// Contents of the root.
 #[derive(Debug, Clone)]
 pub struct RootTree {
-    /// The processor that the programs are for.
+    /// Processor that the programs are built for.
     pub arch: Arch,
-    /// The release, as `os-release` says it.
+    /// Version of the release, for `os-release`.
     pub version: String,
-    /// The program that is process 1 and the supervisor.
+    /// Program that is process 1 and the supervisor.
     pub tinboxd: PathBuf,
-    /// For tests of what an update may do wrong: a program that lies beside that one, as `beside`.
+    /// Program that is installed beside tinboxd as `beside`, for tests of failing updates.
     pub beside: Option<PathBuf>,
-    /// What machines are served (`artifacts.sh`): loaders and the agent OS.
+    /// Folder of the artifacts for machines (`artifacts.sh`): loaders and the agent OS.
     pub artifacts: PathBuf,
-    /// Files that are the same in every image: `image/root`.
+    /// Folder of files that are the same in every image: `image/root`.
     pub overlay: PathBuf,
-    /// Public keys of those whose updates the box takes, as minisign writes them.
+    /// Public keys whose updates the box accepts, in minisign's format.
     pub update_keys: String,
-    /// Seconds instead of minutes, for an image that nobody downloads. Its kernel skips the timer
-    /// check (see [`super::BootVolume::quick`]).
+    /// True for an image that is not published: it is built in seconds instead of minutes. Its
+    /// kernel skips the timer check (see [`super::BootVolume::quick`]).
     pub quick: bool,
 }
 
 impl RootTree {
-    /// Makes the squashfs in `folder`; its path. `state` is the empty file system of the state
-    /// volume, in the same folder: the box makes that volume anew from it. Nearly all of it is
-    /// zeros, which take no room in a squashfs.
+    /// Builds the squashfs in `folder`. Returns its path. `state` is the empty file system of the
+    /// state volume, in the same folder: the box recreates that volume from it. Nearly all of it is
+    /// zeros, which take no space in a squashfs.
     pub(crate) fn pack(&self, folder: &Path, state: &Path, epoch: u64) -> Result<PathBuf, Error> {
         let tree = folder.join("root");
         self.lay_out(&tree)?;
@@ -67,14 +68,14 @@ impl RootTree {
             .args(["-noappend", "-all-root", "-no-xattrs", "-quiet", "-no-progress"])
             .args(["-comp", "zstd", "-b", BLOCK])
             .args(["-Xcompression-level", if self.quick { "3" } else { "22" }])
-            // It refuses the variable beside the options.
+            // mksquashfs rejects the variable together with these options.
             .env_remove("SOURCE_DATE_EPOCH")
             .args(["-mkfs-time", &epoch_text, "-all-time", &epoch_text]);
         MKSQUASHFS.run(&mut command, &tree)?;
         Ok(out)
     }
 
-    /// Puts every file in its place.
+    /// Writes every file to its place in the tree.
     fn lay_out(&self, tree: &Path) -> Result<(), Error> {
         for folder in MOUNT_POINTS.iter().chain(&["sbin", "usr/bin", "usr/share/tinbox"]) {
             make_folder(&tree.join(folder))?;
@@ -92,7 +93,8 @@ impl RootTree {
         for folder in ARTIFACTS {
             self.artifact_folder(folder, &artifacts)?;
         }
-        // A box with an ARM processor serves the machines there are, and these have none.
+        // A box with an ARM processor serves x86 machines, and the root has no initramfs for ARM
+        // machines.
         if artifacts.join(format!("agent/initramfs-{}", self.arch)).exists() {
             link(RUNNING_KERNEL, &artifacts.join(format!("agent/vmlinuz-{}", self.arch)))?;
         }
@@ -105,8 +107,8 @@ impl RootTree {
         make_folder(&into.join(name))?;
         for path in entries(&from)? {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // This box's kernel is on the boot volume; a unified image is a kernel and an initramfs
-            // again.
+            // This box's kernel is on the boot volume. A unified image would be a second copy of
+            // kernel and initramfs.
             let is_unified = file.starts_with("agent-") && file.ends_with(".efi");
             let is_again = is_unified || file == format!("vmlinuz-{arch}");
             if !file.starts_with('.') && !is_again && path.is_file() {
@@ -124,7 +126,7 @@ fn os_release(version: &str) -> String {
     )
 }
 
-/// Paths in `folder`.
+/// Returns the paths in `folder`.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let read = |source| Error::Read { path: folder.to_owned(), source };
     let entries = fs::read_dir(folder).map_err(read)?;
@@ -149,7 +151,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Error> {
     put(to, &bytes, 0o644)
 }
 
-/// With these permissions, whatever the caller's umask is.
+/// Writes a file with these permissions, independent of the caller's umask.
 fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     make_folder(path.parent().unwrap_or(path))?;
     let written = fs::write(path, bytes)

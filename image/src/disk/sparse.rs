@@ -1,4 +1,4 @@
-//! Copying into a disk image without writing its zeros.
+//! Copies files into a disk image without writing zeros.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -7,11 +7,11 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Bytes that are left out together when all of them are zero.
+/// Bytes that are skipped together when all of them are zero.
 const PIECE: usize = 64 << 10;
 
-/// Copies the file `from` into `disk` (called `name` in errors) at `offset`, where there are only
-/// zeros so far; its length up to the last piece that is not zero.
+/// Copies the file `from` into `disk` (called `name` in errors) at `offset`, where all bytes must
+/// still be zero. Returns the length up to the last piece that is not zero.
 pub(crate) fn copy(from: &Path, disk: &mut File, offset: u64, name: &Path) -> Result<u64, Error> {
     let read = |source| Error::Read { path: from.to_owned(), source };
     let mut file = File::open(from).map_err(read)?;

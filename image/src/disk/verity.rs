@@ -1,9 +1,11 @@
-//! dm-verity's hash tree: what lets the kernel notice a changed byte of the root as it reads it.
+//! Builds dm-verity's hash tree, with which the kernel detects a changed byte of the root when it
+//! reads it.
 //!
-//! Behind the data, which is padded to whole blocks of [`BLOCK`] bytes, lie a block with the
-//! superblock and then the tree, the top level first. A block of the tree holds the SHA-256 sums
-//! of [`BRANCHES`] blocks of the level below, zeros behind the last; every sum covers the salt and
-//! then the block. The sum of the single top block is the root hash, which the kernel is told.
+//! The data is padded to whole blocks of [`BLOCK`] bytes. A block with the superblock follows, and
+//! then the tree, the top level first. A block of the tree contains the SHA-256 sums of
+//! [`BRANCHES`] blocks of the level below, padded with zeros. Every sum covers the salt and then
+//! the block. The sum of the single top block is the root hash, which the kernel gets as a
+//! parameter.
 //!
 //! The superblock, all integers little-endian, zeros behind it to the block's end:
 //!
@@ -26,13 +28,13 @@ use platform::bundle::Verity;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-/// Bytes of a block of data and of a block of the tree.
+/// Bytes of a data block and of a tree block.
 pub const BLOCK: usize = 4096;
-/// Sums that a block of the tree holds.
+/// Sums in a block of the tree.
 pub const BRANCHES: usize = BLOCK / 32;
 
-/// `data` padded to whole blocks, with superblock and tree behind it, and what the kernel needs to
-/// know. The salt comes from the data: the same root gives the same tree.
+/// Returns `data` padded to whole blocks, with superblock and tree behind it, and the parameters
+/// for the kernel. The salt is derived from the data, so the same root gives the same tree.
 pub fn protect(mut data: Vec<u8>, uuid: Uuid) -> (Vec<u8>, Verity) {
     // A single block would have no tree: its own sum would be the root hash.
     data.resize(data.len().next_multiple_of(BLOCK).max(2 * BLOCK), 0);
@@ -54,7 +56,7 @@ pub fn protect(mut data: Vec<u8>, uuid: Uuid) -> (Vec<u8>, Verity) {
     (data, verity)
 }
 
-/// The sums of all blocks of `below`, padded to whole blocks.
+/// Returns the sums of all blocks of `below`, padded to whole blocks.
 fn level(below: &[u8], salt: &[u8; 32]) -> Vec<u8> {
     let mut sums: Vec<u8> = below.chunks(BLOCK).flat_map(|block| sum(block, salt)).collect();
     sums.resize(sums.len().next_multiple_of(BLOCK), 0);
@@ -91,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// cryptsetup's own judge of the tree, at every number of levels that the box can have.
+    /// cryptsetup verifies the tree, at every number of levels that the box can have.
     #[test]
     fn veritysetup_agrees() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The agent OS's archive, made of a program as small as one can be.
+//! Tests the agent OS's archive with a minimal program.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::*;
 use crate::elf::require_static;
 
-/// A static program of one instruction, which both processors call `ret`, in `folder`.
+/// Builds a static program of one instruction in `folder`; `ret` exists on both processors.
 fn stub(folder: &Path) -> PathBuf {
     let line =
         "printf '.globl _start\n_start: ret\n' | as -g -o stub.o - && ld -static -o stub stub.o";
@@ -48,7 +48,7 @@ fn it_holds_the_agent_and_its_folders() {
 
 #[test]
 fn a_large_static_program_is_accepted() {
-    // This test program is static, as the agent is.
+    // This test program is static, like the agent.
     let this = std::env::current_exe().unwrap();
     require_static(&this, &fs::read(&this).unwrap(), Arch::OWN).unwrap();
 }
@@ -95,7 +95,7 @@ fn what_is_no_program_is_refused() {
     for bytes in [b"".as_slice(), b"#!/bin/sh\n", b"\x7fELF\x02\x01", b"\x7fELF\x01\x01"] {
         assert!(require_static(&path, bytes, Arch::X86_64).is_err());
     }
-    // A header whose table lies beyond the end of the file.
+    // Header whose table lies behind the end of the file.
     let mut header = vec![0; 64];
     header[..6].copy_from_slice(b"\x7fELF\x02\x01");
     header[18] = 62;
@@ -113,7 +113,7 @@ fn the_tools_image_is_named_by_its_sum() {
     std::fs::write(&tools, "abc").unwrap();
     let initramfs = agent_initramfs(&stub, Arch::OWN, None, Some(&tools)).unwrap();
     assert!(names(&initramfs).contains(&TOOLS_SUM.to_owned()));
-    // FIPS 180-4's own example.
+    // Example of FIPS 180-4.
     let line = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  \
                 tools-x86_64.squashfs\n";
     let archive = zstd::stream::decode_all(initramfs.as_slice()).unwrap();
