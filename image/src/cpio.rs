@@ -1,7 +1,7 @@
 //! Archive format of an initramfs: cpio "newc", as in the kernel's
 //! `Documentation/driver-api/early-userspace/buffer-format.rst`.
 //!
-//! An entry is a 110-byte header of ASCII hex fields, the name with its NUL, and the data; name and
+//! An entry is a 110-byte header of ASCII hex fields, the name with its NUL, and the data. Name and
 //! data are each padded to 4 bytes. The archive ends with an entry named `TRAILER!!!`.
 
 use std::collections::BTreeMap;

@@ -68,14 +68,15 @@ pub enum Error {
     /// The network could not be configured.
     #[error("the network does not come up")]
     Network(#[source] platform::Error),
-    /// The address or the certificate pin of the workflow service is unusable.
+    /// The client of the workflow service cannot be built: the address, the token or TLS is
+    /// unusable.
     #[error("cannot use the workflow service")]
     Service(#[source] agent_rpc::client::Error),
     /// The action would restart a machine that the agent does not own, because the agent is not
     /// process 1.
     #[error("this agent is not the machine's first process and leaves it running")]
     Guest,
-    /// The box or its owner stopped the action.
+    /// The action was stopped before its end.
     #[error("the action was stopped")]
     Stopped,
 }

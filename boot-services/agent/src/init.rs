@@ -61,8 +61,8 @@ async fn serve() -> Error {
     }
 }
 
-/// Sends the hello again with the neighbors of the switches (LLDP). The work does not wait for
-/// them.
+/// Sends the hello again once the switches' LLDP announcements have arrived. The work does not wait
+/// for them.
 async fn tell_of_neighbours(client: Client, mut hello: Hello) {
     let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbours).await else {
         return tracing::debug!("no switch said who it is");

@@ -1,4 +1,4 @@
-//! `tinbox-agent`: process 1 of a machine's boot, or an ordinary process with arguments.
+//! `tinbox-agent`: runs as process 1 of a machine, or as an ordinary process with arguments.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -110,8 +110,8 @@ impl Drop for Room {
 }
 
 impl Arriving {
-    /// Resumes an earlier download if the rest can be verified to belong to the same file: by its
-    /// entity tag, or at the end by the checksum.
+    /// Resumes an earlier download if the rest can be verified to belong to the same file. The
+    /// entity tag verifies it, or at the end the checksum.
     async fn resume(
         cache: &Cache,
         wanted: &Wanted,

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | `/ipxe/binary/[<mac>/]<name>` | a loader, as over TFTP |
 //! | `/ipxe/script/<mac>/auto.ipxe`, `/<mac>/auto.ipxe` | that machine's script |
-//! | `/ipxe/script/auto.ipxe`, `/auto.ipxe` | the script of the address that asks |
-//! | `/tftp/<name>` | what TFTP has, for U-Boot's PXE over HTTP |
+//! | `/ipxe/script/auto.ipxe`, `/auto.ipxe` | script for the client's IP address |
+//! | `/tftp/<name>` | the files of TFTP, for U-Boot's PXE over HTTP |
 //! | `/agent/<file>`, `/images/<file>` | files, with ranges |
 //! | `/iso/…`, `/uki/…` | media with a machine's arguments, see [`crate::iso`] |
 //! | `/cache/<key>/<path>` | files of other servers ([`cached_router`]) |
 //! | `/v2/…` | images of other registries ([`registry_router`]) |
-//! | `/healthz`, `/readyz`, `/healthcheck` | for probes |
+//! | `/healthz`, `/readyz`, `/healthcheck` | health, for probes |
 //!
 //! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's); `/agent` and
 //! `/images` are Tinbox's own. The router has no fallback, so that other routers can be merged with

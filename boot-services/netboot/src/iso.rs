@@ -1,15 +1,15 @@
-//! The agent OS on a medium: an ISO that a BMC mounts, or a unified kernel image (UKI) that a
-//! firmware loads by itself, each with one machine's kernel arguments in it.
+//! The agent OS on a medium, with one machine's kernel arguments in it. A medium is an ISO that a
+//! BMC mounts, or a unified kernel image (UKI) that firmware loads by itself.
 //!
 //! | Path | Answer |
 //! |---|---|
 //! | `/iso/[<folders>/]<machine>/<name>.iso` | `ROOT/iso/[<folders>/]<name>.iso`, patched |
 //! | `/uki/<machine>/<name>.efi` | `ROOT/agent/<name>.efi`, patched |
-//! | `/uki/<name>.efi` | the same for the machine that asks, by its address |
+//! | `/uki/<name>.efi` | the same file for the client, identified by its IP address |
 //! | `/ipxe/binary/<mac>/agent-<arch>.efi` | as `/uki/`, where DHCP names loaders |
 //!
-//! `<machine>` is a hardware address in any spelling, or an instance id with dashes for its colons
-//! (Cluster API Provider Tinkerbell puts that in front of the file's name).
+//! `<machine>` is a hardware address in any spelling, or an instance id with dashes instead of
+//! colons. Cluster API Provider Tinkerbell puts the instance id in front of the file's name.
 //!
 //! The file itself is common to all machines and is never changed. It contains [`MAGIC`], and each
 //! response has the arguments in its place ([`overlay`]). So a response has the file's length, any

@@ -1,5 +1,6 @@
-//! Serves the files that a machine's firmware fetches before it has an operating system: the boot
-//! loader by TFTP or HTTP, the iPXE script, the agent's kernel and initramfs, and disk images.
+//! Serves the files that a machine's firmware fetches before it has an operating system. These are
+//! the boot loader by TFTP or HTTP, the iPXE script, the agent's kernel and initramfs, and disk
+//! images.
 //!
 //! This crate must never: decide what a machine should boot (implementations of [`Plans`] do, which
 //! know the workflows), write to a disk, or keep more of a file in memory than its named limits

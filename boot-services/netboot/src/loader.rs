@@ -56,8 +56,8 @@ pub fn owner(name: &str) -> Option<MacAddr> {
     front.parse().ok()
 }
 
-/// Returns true for one path component that is safe to look up: printable, no separator, not hidden
-/// (which also excludes `.` and `..`), and at most 255 bytes.
+/// Returns true for one path component that is safe to look up: printable, no separator, at most
+/// 255 bytes. It must not be hidden, which also excludes `.` and `..`.
 pub fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255

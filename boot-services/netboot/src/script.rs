@@ -1,7 +1,7 @@
 //! Renders iPXE scripts. Pure: a plan in, text out; the expected outputs are in `goldens/`.
 //!
-//! The kernel command line is the one of Smee's scripts (`smee/internal/ipxe/script`), with the
-//! same names in the same order, so that HookOS and CaptainOS boot unchanged.
+//! The kernel command line has the same names in the same order as Smee's scripts
+//! (`smee/internal/ipxe/script`). So HookOS and CaptainOS boot unchanged.
 //!
 //! Only commands of an iPXE of 2019 are used (the version in Debian). Every script prints its
 //! actions on the screen. A script that could not boot ends with status 1, so that the firmware

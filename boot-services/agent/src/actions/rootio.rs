@@ -110,7 +110,7 @@ impl Rootio {
 /// Valid commands of rootio, for an error message.
 const COMMANDS: &str = "partition, format, mount and wipe";
 
-/// Returns the kind of table. As upstream, any value of MBR selects it.
+/// Returns MBR if the variable MBR has any value, as upstream, else GPT.
 fn table(environment: &Environment<'_>) -> Table {
     if environment.optional("MBR").is_some() { Table::Mbr } else { Table::Gpt }
 }

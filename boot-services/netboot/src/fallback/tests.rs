@@ -1,4 +1,4 @@
-//! Boots as they go, event by event.
+//! Tests boots of machines, event by event.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use proptest::prelude::{any, prop, proptest};
 
 use super::{BIOS, Decision, EFI, Event, Fallback, Learned, PATIENCE};
 
-/// Seconds after the start, what happens then, what follows.
+/// Seconds after the start, the event, and the expected decision.
 type Step<'a> = (u64, Event<'a>, &'a str);
 
 #[track_caller]
@@ -33,7 +33,7 @@ fn a_loader_that_works_is_remembered() {
     let mut machine = Fallback::new(EFI, "ipxe.efi");
     run(&mut machine, &[(0, ASKED, ""), (2, FULL, ""), (8, IPXE, "works"), (9, IPXE, "")]);
     assert_eq!(machine.learned().to_string(), "ipxe.efi works");
-    // The next boot, hours later, tells nothing new.
+    // The next boot, hours later, changes nothing.
     run(&mut machine, &[(9000, ASKED, ""), (9002, FULL, ""), (9008, IPXE, "")]);
 }
 
@@ -67,15 +67,15 @@ fn impatience_and_half_a_file_are_no_failure() {
     run(
         &mut machine,
         &[
-            // Asks again and again without having fetched anything: the network's trouble.
+            // Repeated requests without a fetch: a problem of the network, not of the loader.
             (0, ASKED, ""),
             (60, ASKED, ""),
-            // A firmware that tries HTTP after TFTP, each from the beginning.
+            // Firmware that tries HTTP after TFTP, each from the beginning.
             (61, FULL, ""),
             (63, ASKED, ""),
             (65, FULL, ""),
             (70, IPXE, "works"),
-            // Something else was fetched: an operator's choice.
+            // A fetch of another file, which an operator chose.
             (100, Event::Fetched("shimx64.efi"), ""),
             (200, ASKED, ""),
         ],

@@ -2,7 +2,7 @@
 //!
 //! | Path | Answer |
 //! |---|---|
-//! | `/v2/` | that there is a registry |
+//! | `/v2/` | version check: the box is a registry |
 //! | `/v2/<name>/manifests/<tag or digest>` | a manifest or index |
 //! | `/v2/<name>/blobs/<digest>` | a configuration or layer, with ranges |
 //!

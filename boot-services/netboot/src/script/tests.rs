@@ -1,4 +1,4 @@
-//! Goldens: `UPDATE=1 cargo test -p netboot` writes them anew.
+//! Compares scripts with the goldens; `UPDATE=1 cargo test -p netboot` rewrites them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The registry's answers, what lies behind it being scripted.
+//! Tests the registry's responses, with scripted registries behind it.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -30,7 +30,7 @@ impl Observer for Nobody {
     fn fetched(&self, _: Fetched) {}
 }
 
-/// A registry with what was put into it.
+/// Registry with the objects that the test has stored.
 #[derive(Default)]
 struct Upstream {
     manifests: Mutex<BTreeMap<String, &'static [u8]>>,
@@ -92,7 +92,7 @@ struct Rack {
 }
 
 impl Rack {
-    /// A box that offers `ghcr.io/a/b`, and all of `open.example`.
+    /// Creates a box that offers `ghcr.io/a/b`, and all of `open.example`.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let upstream = Arc::new(Upstream::default());
@@ -124,7 +124,7 @@ impl Answer {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    /// The code and message of a refusal.
+    /// Returns the code and message of an error response.
     fn refusal(&self) -> (String, String) {
         let value: serde_json::Value = serde_json::from_slice(&self.body).unwrap();
         let text = |name: &str| value["errors"][0][name].as_str().unwrap().to_owned();

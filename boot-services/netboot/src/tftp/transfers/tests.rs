@@ -1,4 +1,4 @@
-//! The table, given the datagrams of real boot ROMs.
+//! Tests the table of transfers with datagrams of real boot ROMs.
 
 use std::io;
 use std::net::SocketAddr;
@@ -58,8 +58,8 @@ fn ack(block: u16) -> Vec<u8> {
     [4_u16.to_be_bytes(), block.to_be_bytes()].concat()
 }
 
-/// EDK2 asks for the size, stops, and asks for the file: from another port, from the same port, or
-/// without a word of stopping.
+/// EDK2 requests the size, stops, and requests the file. The second request comes from another
+/// port, from the same port, or without a stop.
 #[test]
 fn edk2_asks_twice() {
     for (port, stops) in [(2000, true), (2001, true), (2000, false)] {
@@ -112,7 +112,7 @@ fn a_copied_request_is_answered_again_but_starts_nothing() {
     assert_eq!(blocks(&mut transfers), (5, 8));
     transfers.datagram(peer(1), ASK, now);
     assert!(transfers.output().is_none());
-    // Much later it is a machine that was reset.
+    // Two seconds later the same request comes from a machine that was reset.
     transfers.datagram(peer(1), ASK, now + Duration::from_secs(2));
     assert!(matches!(ended(&mut transfers), (5872, Outcome::Aborted { .. })));
     load(&mut transfers, content(50_000), now);
