@@ -1,6 +1,6 @@
-//! List of an image's components as CycloneDX 1.6, from the lines of `components.sh`: `KIND NAME
-//! VERSION LICENCE`, separated by tabs. The kind is `cargo`, `deb` or `generic`; the license may be
-//! empty.
+//! List of an image's components as CycloneDX 1.6, from the lines of `components.sh`.
+//! A line is `KIND NAME VERSION LICENCE`, separated by tabs. The kind is `cargo`, `deb` or
+//! `generic`; the license may be empty.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -89,7 +89,8 @@ impl Face {
         Self { bodies: Some(Bodies::new(BODIES)), ..self }
     }
 
-    /// Raises the connection limits to [`LASTING_CONNECTIONS`], for clients that hold a connection.
+    /// Limits connections to 4096 in total and 64 for each network, for clients that hold one
+    /// permanently.
     #[must_use]
     pub fn for_lasting_connections(self) -> Self {
         Self { connections: LASTING_CONNECTIONS, ..self }

@@ -1,9 +1,10 @@
 //! Reports the holes of a sparse file, so that a client need not fetch zeros.
 //!
-//! A client asks with `tinbox-holes: ?1` in its request. The response has `tinbox-holes:
-//! FIRST-LAST, …`, ascending, with bytes counted as in `Range`. The field is Tinbox's own, because
-//! HTTP has none for holes. The response's body is unchanged. A client may skip as many holes as it
-//! likes, with ranges of the version that the response's entity tag names.
+//! A client asks with the request field `tinbox-holes: ?1`.
+//! The response has `tinbox-holes: FIRST-LAST, …`, ascending, with bytes counted as in `Range`. The
+//! field is Tinbox's own, because HTTP has none for holes. The response's body is unchanged. A
+//! client may skip as many holes as it likes, with ranges of the version that the response's entity
+//! tag names.
 
 use std::fs::File;
 use std::io;
