@@ -26,20 +26,20 @@ enum Command {
         /// The tinbox-agent program
         #[arg(long)]
         agent: PathBuf,
-        /// The processor of the machines
+        /// Processor of the machines
         #[arg(long, value_enum, default_value = "x86_64")]
         arch: box_command::Processor,
         /// Folder of NNN-name.ko files, for a kernel that has its drivers as modules
         #[arg(long)]
         modules: Option<PathBuf>,
-        /// The tools image, whose checksum goes in: the agent takes no other
+        /// The tools image. Its checksum goes into the initramfs; the agent accepts no other image
         #[arg(long)]
         tools: Option<PathBuf>,
-        /// The file to write
+        /// File to write
         #[arg(long)]
         out: PathBuf,
     },
-    /// Make the agent OS's media, a unified kernel image and a CD, where they are older than it
+    /// Build the agent OS's media, a unified kernel image and a CD, unless they are up to date
     Media {
         /// The artifact directory; agent/ in it holds vmlinuz-x86_64, initramfs-x86_64 and
         /// linuxx64.efi.stub
@@ -48,18 +48,18 @@ enum Command {
     },
     /// Make the box's disk image, its block map and an update bundle
     Box(Box<box_command::Arguments>),
-    /// Make a key without a password for signing, as minisign does, where there is none yet
+    /// Create a signing key without a password, in minisign's format, unless it exists
     Key {
-        /// The file to write; its public half goes beside it, with .pub behind the name
+        /// File to write; the public key is written beside it, with .pub appended to the name
         #[arg(long)]
         out: PathBuf,
     },
-    /// Print the sizes of the agent OS; fail when they are over the budget
+    /// Print the sizes of the agent OS; fail if they exceed the budget
     Budget {
-        /// Its kernel
+        /// Kernel of the agent OS
         #[arg(long)]
         kernel: PathBuf,
-        /// Its initramfs
+        /// Initramfs of the agent OS
         #[arg(long)]
         initramfs: PathBuf,
     },

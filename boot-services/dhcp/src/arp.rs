@@ -1,6 +1,6 @@
-//! Checks that an address is free before it is given, by ARP probes (RFC 5227 §2.1.1).
+//! Checks by ARP probes that an address is unused before it is offered (RFC 5227 §2.1.1).
 //!
-//! A probe names no sender address (0.0.0.0), so it changes no ARP table. Any station that uses the
+//! A probe has no sender address (0.0.0.0), so it changes no ARP table. Any station that uses the
 //! address answers, whether or not it answers pings.
 
 mod checks;

@@ -31,7 +31,7 @@ pub const BINARIES: &[(u16, &str)] = &[
     (ARM_RPIBOOT, "snp-arm64.efi"),
 ];
 
-/// The file named to a machine that may not netboot. It must not exist: see [`boot`].
+/// Boot file name for a machine that may not netboot. The file must not exist: see [`boot`].
 pub const NOT_ALLOWED_FILE: &str = "/netboot-not-allowed";
 
 /// The netboot part of an answer.
@@ -109,12 +109,12 @@ fn loader(config: &Config, machine: &Reservation, client: &Client) -> String {
     file.map_or_else(|| format!("no-loader-for-architecture-{arch}"), str::to_owned)
 }
 
-/// Smee's script URL, with the machine's address in it.
+/// Returns Smee's script URL, with the machine's address in the path.
 fn script_url(config: &Config, mac: MacAddr) -> String {
     format!("http://{}:{}/ipxe/script/{mac}/auto.ipxe", config.server, config.http_port)
 }
 
-/// URL of a loader, as Smee builds it.
+/// Returns the URL of a loader, in Smee's format.
 fn binary_url(config: &Config, mac: MacAddr, file: &str) -> String {
     format!("http://{}:{}/ipxe/binary/{mac}/{file}", config.server, config.http_port)
 }

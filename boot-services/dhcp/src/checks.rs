@@ -19,9 +19,9 @@ const CHECK_TIME: Duration = Duration::from_secs(4);
 pub(crate) enum Waiting {
     /// The offer of a pool address, and how many addresses this request has tried.
     Offer { request: Box<Request>, tried: u32 },
-    /// Nothing: the address is reserved, and was offered already.
+    /// No message: the address is reserved, and was offered already.
     Report(MacAddr),
-    /// The offer of a reserved address that a record gave to another machine before.
+    /// Offer of a reserved address that a record gave to another machine before.
     Reclaim {
         /// The machine whose record names the address now.
         request: Box<Request>,
@@ -33,7 +33,7 @@ pub(crate) enum Waiting {
 /// Result of starting a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// None is, or none can be waited for any longer.
+    /// No check waits for this client, or the check has expired.
     None,
     /// A check of the address is in progress; it now serves this request.
     UnderWay,
@@ -56,7 +56,7 @@ impl Checks {
         self.waiting.len()
     }
 
-    /// Puts a client's latest request where its earlier one waits.
+    /// Replaces the earlier waiting request of a client with its latest one.
     pub fn renew(&mut self, address: Ipv4Addr, request: &Request, now: Instant) -> Progress {
         let Some((since, waiting)) = self.waiting.get_mut(&address) else { return Progress::None };
         match waiting {
@@ -73,7 +73,7 @@ impl Checks {
         }
     }
 
-    /// False when there are too many.
+    /// Starts a check. Returns false when too many checks are in progress.
     pub fn begin(&mut self, address: Ipv4Addr, waiting: Waiting, now: Instant) -> bool {
         if self.waiting.len() >= MAX_CHECKS
             && now.saturating_duration_since(self.purged) >= CHECK_TIME

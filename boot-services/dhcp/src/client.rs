@@ -14,13 +14,13 @@ const IPXE_FEATURE_HTTP: u8 = 19;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
-    /// A firmware's PXE client: it loads a file over TFTP.
+    /// PXE client of firmware, which loads a file over TFTP.
     Pxe,
-    /// A UEFI HTTP Boot client: it loads a URL.
+    /// UEFI HTTP Boot client, which loads a URL.
     HttpBoot,
-    /// iPXE, in the card's ROM or loaded from the box, able to fetch a script over HTTP.
+    /// iPXE that can fetch a script over HTTP, from the NIC's ROM or loaded from the box.
     Ipxe,
-    /// Anything else: an installer's, agent's or operating system's DHCP client.
+    /// Any other DHCP client: of an installer, the agent or an operating system.
     System,
 }
 

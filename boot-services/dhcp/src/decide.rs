@@ -1,4 +1,5 @@
-//! The decision for a machine with an address of its own: one checked request in, one answer out.
+//! Decides about requests of machines with a reserved address: one valid request in, one answer
+//! out.
 
 use std::net::Ipv4Addr;
 

@@ -1,4 +1,4 @@
-//! The service without its sockets: a datagram in, messages and their places out.
+//! DHCP service without its sockets: a datagram in, messages and their destinations out.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Instant;
@@ -30,7 +30,7 @@ const MAX_CHECKED: usize = 4096;
 pub enum Output {
     /// Send a message to a client.
     Send(Outgoing),
-    /// Find out who uses this address, and tell [`Engine::checked`].
+    /// Request to check if a station uses this address. The result goes to [`Engine::checked`].
     Check {
         /// The address, of the link itself or of one behind a relay.
         address: Ipv4Addr,
@@ -189,15 +189,15 @@ impl Engine {
         self.gate = gate;
     }
 
-    /// Goes on with other settings. Leases stay as they are; one that is outside of the new pools
-    /// counts until it ends, and its renewal is refused.
+    /// Applies a new configuration. Leases stay; a lease outside of the new pools counts until it
+    /// ends, and its renewal is refused.
     pub fn reconfigure(&mut self, config: Config, now: Instant) {
         self.table.reconfigure(&config);
         self.config = config;
         self.sweep(now);
     }
 
-    /// Forgets what is over; once a minute is often enough.
+    /// Removes expired entries; once a minute is enough.
     pub fn sweep(&mut self, now: Instant) {
         self.table.sweep(self.clock.at(now));
     }
@@ -224,7 +224,7 @@ impl Engine {
         }
     }
 
-    /// The time by which leases are counted.
+    /// Returns the lease clock's time at `now`.
     pub fn lease_time(&self, now: Instant) -> u64 {
         self.clock.at(now)
     }
@@ -310,7 +310,8 @@ impl Engine {
         }
     }
 
-    /// The client means an address that it had from a pool of ours, which there may be no more.
+    /// Returns true if the client requests an address that it once had from a pool of this server,
+    /// even if the pool no longer exists.
     fn once_held(&self, request: &Request) -> bool {
         let row = asked_address(request).and_then(|address| self.table.at(address));
         request.kind != Kind::Discover && row.is_some_and(|row| row.mac == request.mac)
@@ -323,8 +324,8 @@ impl Engine {
         })
     }
 
-    /// An address of the client's network: as its relay says (RFC 3527), as the client says (RFC
-    /// 3011), the relay's own, the client's current one, else the box's.
+    /// Returns an address of the client's network. The order is: the relay's statement (RFC 3527),
+    /// the client's (RFC 3011), the relay's own address, the client's current one, the box's.
     fn link_of(&self, request: &Request) -> Ipv4Addr {
         let set = |address: Ipv4Addr| (!address.is_unspecified()).then_some(address);
         request

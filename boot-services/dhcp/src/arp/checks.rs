@@ -1,4 +1,4 @@
-//! Questions under way: who waits for which address, and what frames answer them.
+//! Checks in progress: the callers that wait for an address, and the frames that answer a check.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -33,7 +33,7 @@ struct Question {
 }
 
 impl Questions {
-    /// Adds a caller; `None` when too many addresses are being checked.
+    /// Adds a caller of a check; `None` when too many addresses are being checked.
     pub fn ask(&mut self, address: Ipv4Addr) -> Option<()> {
         if self.0.len() >= QUESTIONS_MAX && !self.0.contains_key(&address) {
             return None;

@@ -1,4 +1,4 @@
-//! The socket: one for all questions of an interface.
+//! Packet socket for all checks of an interface.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use crate::packet::{FRAME_MAX, Tap, bpf};
 use crate::socket::interface_index;
 
 const ETHERTYPE_ARP: u16 = 0x0806;
-/// Failed receives in a row that end the reading.
+/// Consecutive failed receives that end the reading.
 const MAX_FAILURES: u32 = 8;
 
 /// Checks addresses on one interface. A clone is cheap and shares the socket.
@@ -89,7 +89,7 @@ impl Shared {
     }
 }
 
-/// An asker's place among the questions, given back when it stops waiting.
+/// Place of a caller among the checks, released when the caller stops waiting.
 struct Question<'a> {
     shared: &'a Shared,
     address: Ipv4Addr,

@@ -1,4 +1,4 @@
-//! RFC 2131 §4.3, row by row, for reservations.
+//! Tests RFC 2131 §4.3, row by row, for reservations.
 
 use std::net::Ipv4Addr;
 

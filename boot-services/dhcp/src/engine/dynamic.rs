@@ -1,4 +1,4 @@
-//! A machine whose address comes from a pool.
+//! Serves machines whose address comes from a pool.
 
 use std::net::Ipv4Addr;
 
@@ -17,7 +17,8 @@ use crate::reservation::{Fixed, Reservation};
 use crate::seen::{Seen, Silence};
 use crate::subnet::Subnet;
 
-/// Addresses tried for one DISCOVER, when others use what the pool has; its next goes on.
+/// Maximum addresses tried for one DISCOVER when other stations use the pool's addresses. The
+/// client's next DISCOVER continues the search.
 const MAX_TRIED: u32 = 4;
 
 impl Engine {
@@ -109,7 +110,7 @@ impl Engine {
         send(message, destination(request, address, false), false, seen)
     }
 
-    /// Goes on with what waited for an address's check.
+    /// Continues a request that waited for the check of an address.
     pub(super) fn conclude(
         &mut self,
         address: Ipv4Addr,
@@ -143,7 +144,7 @@ impl Engine {
             }
             return self.discover(known, subnet, &request, tried + 1, world);
         }
-        // The service may have been closed, or the offer have run out, while it was checked.
+        // During the check the service may have been closed, or the offer may have expired.
         let still = self.table.owned(mac, subnet) == Some(address)
             && self.table.may_give(address, mac, subnet, world.directory, now)
             && self.gate == Gate::Open;
@@ -168,8 +169,8 @@ impl Engine {
         let owned = subnet.and_then(|subnet| self.table.owned(mac, subnet));
         let selecting = request.server_id.is_some();
         if let Some(subnet) = subnet
-            // Selecting what this server offered before it was restarted is as good as owning it,
-            // for a machine that owns nothing else here.
+            // A client that selects an offer from before a restart is treated as the owner, unless
+            // it owns another address here.
             && (own || (selecting && owned.is_none()))
             && self.table.may_give(asked, mac, subnet, world.directory, now)
         {

@@ -1,4 +1,4 @@
-//! Boot files for machines whose address comes from another server.
+//! Serves boot files to machines whose address comes from another server.
 
 use std::net::SocketAddrV4;
 
@@ -12,10 +12,10 @@ use crate::reservation::Reservation;
 use crate::seen::{Seen, Silence};
 
 impl Engine {
-    /// At port 67: offers a boot file beside another server's offer of an address.
+    /// Answers at port 67: offers a boot file beside another server's offer of an address.
     ///
     /// A REQUEST there is meant for the server of the address. It is answered only if it names this
-    /// server, as a client does that took the offer of a boot file for a complete one.
+    /// server. A client that took the boot file offer for a complete one sends such a REQUEST.
     pub(super) fn proxy(
         &self,
         machine: &Reservation,
@@ -29,7 +29,7 @@ impl Engine {
         };
         let proxy = Proxy { config, request, boot: &boot, boot_server: false };
         let to = destination(request, std::net::Ipv4Addr::BROADCAST, false);
-        // It has no address yet, or none that this server knows to be right.
+        // The client has no address yet, or none that this server can verify.
         let to = match to {
             Destination::Link { .. } => Destination::Broadcast,
             to => to,
@@ -48,7 +48,7 @@ impl Engine {
         }
     }
 
-    /// At port 4011: the boot file, to where the question came from.
+    /// Answers at port 4011 with the boot file, to the sender of the request.
     pub(super) fn boot_server(
         &self,
         machine: &Reservation,

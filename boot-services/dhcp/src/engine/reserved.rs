@@ -1,4 +1,4 @@
-//! A machine with an address of its own.
+//! Serves machines with a reserved address.
 
 use std::net::Ipv4Addr;
 
@@ -48,8 +48,8 @@ impl Engine {
             Decision::Ack(boot) => {
                 let to = destination(request, address, request.ciaddr == address);
                 let message = grant(Answer::Ack, true, &boot);
-                // The record may go before the lease ends, and the pool, which may have grown until
-                // then, must not give the address.
+                // The record may be removed before the lease ends. The pool may have grown until
+                // then, and must not give the address.
                 let kept = self.table.is_beside_pool(address);
                 if kept {
                     let secs = lease_secs(machine);
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// Reports contradictions to the record, which is followed anyway.
+    /// Reports contradictions between the request and the record. The record decides in any case.
     fn question(
         &mut self,
         fixed: Fixed,

@@ -23,7 +23,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The most there can be of each.
+    /// Maximum of each number.
     pub const LIMITS: Self = Self {
         leases: MAX_POOL_ADDRESSES as usize,
         checks: MAX_CHECKS,

@@ -165,7 +165,7 @@ proptest! {
         let mut bytes = made[which](kind).end();
         for (at, value) in changes {
             let at = at.index(bytes.len());
-            // The address stays, or nearly nothing would come as far as an answer.
+            // The hardware address stays unchanged; otherwise almost no packet would get an answer.
             if !(28..34).contains(&at) {
                 bytes[at] = value;
             }

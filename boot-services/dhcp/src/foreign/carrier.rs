@@ -70,7 +70,7 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// The link as it is; for the time before [`Self::next`].
+    /// Returns the current link state, before the first call of [`Self::next`].
     pub async fn current(&mut self) -> io::Result<Link> {
         match self.next().await? {
             News::Link(link) => Ok(link),
@@ -89,7 +89,7 @@ impl Monitor {
         }
     }
 
-    /// Waits for the next news.
+    /// Waits for the next message about the interface.
     pub async fn next(&mut self) -> io::Result<News> {
         loop {
             let mut ready = self.socket.readable().await?;
@@ -102,7 +102,7 @@ impl Monitor {
                         return Ok(news);
                     }
                 }
-                // Messages were lost: only the present state is of interest.
+                // Messages were lost, so the current state is requested again.
                 Ok(Err(error)) if error.raw_os_error() == Some(libc::ENOBUFS) => self.ask()?,
                 Ok(Err(error)) => return Err(error),
                 Err(_would_block) => {}
@@ -126,7 +126,7 @@ impl Monitor {
     }
 }
 
-/// The last word of a batch of messages on an interface.
+/// Returns the last message of a batch about an interface.
 fn latest(mut batch: &[u8], index: u32) -> Option<News> {
     let mut latest = None;
     while let Some(length) = u32_at(batch, 0) {
@@ -147,8 +147,8 @@ fn news(message: &[u8], index: u32) -> Option<News> {
         // The only request is for this link.
         return u32_at(body, 0).filter(|errno| *errno != 0).map(|_| News::Gone);
     }
-    // A bridge tells of its ports in the same way, by its own family; a port that leaves it is
-    // still there.
+    // A bridge reports its ports in the same format with its own family. A port that leaves the
+    // bridge still exists.
     if *body.first()? != AF_UNSPEC || u32_at(body, 4)? != index {
         return None;
     }

@@ -1,4 +1,4 @@
-//! The sockets of the watch.
+//! Sockets of the watch for other servers.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::packet::{ETHERTYPE_IPV4, FRAME_MAX, Tap, bpf};
 use crate::socket::interface_index;
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Failed receives in a row that end the watch.
+/// Consecutive failed receives that end the watch.
 const MAX_FAILURES: u32 = 8;
 
 /// Watches `config.interface` until `shutdown` is cancelled. Needs `CAP_NET_RAW`.
@@ -53,7 +53,7 @@ pub async fn watch(
     }
 }
 
-/// Channel of states. When it is dropped, nothing may be answered any more.
+/// Channel of states. When it is dropped, no answer is permitted any more.
 struct Updates(Sender<State>);
 
 impl Drop for Updates {
@@ -121,7 +121,7 @@ impl Edge<'_> {
         loop {
             let deadline = watcher.deadline();
             let actions = tokio::select! {
-                // Frames before time: a probe is not over while its answers wait to be read.
+                // Frames before timers: a probe is not over while answers wait to be read.
                 biased;
                 news = self.monitor.next() => match news {
                     Ok(News::Link(link)) => watcher.link(link, now()),

@@ -66,7 +66,7 @@ pub fn sighting(frame: &[u8], own: &Own) -> Option<Sighting> {
     }
 }
 
-/// Any answer to a client counts, of whatever type and however ill-formed: its sender is a server.
+/// Every message to a client counts, of any type and however malformed: its sender is a server.
 fn reply(
     header: &[u8; HEADER],
     message: &[u8],

@@ -1,4 +1,4 @@
-//! One probe: DISCOVERs from a machine that does not exist, and who answers them.
+//! One probe: DISCOVERs from an invented machine, and the servers that answer.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -36,7 +36,7 @@ pub(crate) struct ProbeSender {
 }
 
 impl ProbeSender {
-    /// A locally administered unicast address, of six random bytes.
+    /// Creates a probe with a locally administered unicast address of six random bytes.
     pub fn new(station: MacAddr, random: [u8; 6]) -> Self {
         let [first, rest @ ..] = random;
         let [b, c, d, e, f] = rest;
@@ -77,7 +77,7 @@ impl ProbeSender {
     }
 }
 
-/// A probe under way.
+/// State of a probe in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Probe {
     pub started: Instant,
@@ -85,7 +85,7 @@ pub(crate) struct Probe {
     sent: usize,
     /// Time of the last DISCOVER; a busy machine may send late.
     last_sent: Instant,
-    /// A DISCOVER did not go out, so silence proves nothing.
+    /// True if a DISCOVER was not sent, so that a missing answer proves nothing.
     pub void: bool,
     /// Servers that answered, in order.
     heard: Vec<Sighting>,

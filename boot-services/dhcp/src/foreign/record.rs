@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use super::carrier::Link;
 use super::state::Foreign;
 
-/// For how long a clean probe lets a restarted program serve at once.
+/// Age up to which a clean probe lets a restarted program serve at once.
 const RECENT: Duration = Duration::from_secs(600);
 /// The longest record that is read.
 const LENGTH_MAX: u64 = 512;
@@ -83,9 +83,10 @@ impl Record {
         let is_stopped = |record: Option<&Self>| matches!(record, Some(Self::Stopped(_)));
         if stored.is_err() {
             let old = Self::load(path).ok().flatten();
-            // One server that stopped it is as good as another.
+            // Any one of several servers is a sufficient reason for the stop, so the old record
+            // stays.
             if !(is_stopped(record) && is_stopped(old.as_ref())) {
-                // Needs no room; where it fails too, there is nothing left to try.
+                // Removal needs no disk space. If it fails too, no other measure is left.
                 let _ = fs::remove_file(path);
             }
         }

@@ -56,7 +56,7 @@ pub enum Hold {
     Unwatched,
     /// A probe for other servers is in progress.
     Probing,
-    /// The cable is out.
+    /// The interface has no carrier.
     NoCarrier,
 }
 
@@ -74,9 +74,9 @@ pub enum Neighbor {
 /// Permission to answer clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Permit {
-    /// All that the interface's mode has.
+    /// All services of the interface's mode.
     Everything,
-    /// No leases; boot files for machines in the middle of an install.
+    /// Boot files for machines that are being installed; no leases.
     Boots,
     /// No answer is permitted.
     Nothing,
@@ -95,7 +95,7 @@ pub enum Event {
     ProbeClean,
     /// There has been no carrier for longer than a reconnection takes.
     Unplugged,
-    /// The carrier is back after [`Event::Unplugged`]: maybe of another network.
+    /// The carrier is back after [`Event::Unplugged`], perhaps on another network.
     Plugged,
     /// A person arms the interface (again).
     Rearm,

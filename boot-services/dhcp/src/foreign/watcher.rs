@@ -1,4 +1,5 @@
-//! The watch without its sockets: frames, link and time in; what to send, say and keep out.
+//! Watch for other servers, without its sockets. Inputs are frames, link state and time; outputs
+//! are frames to send, reports and records.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,13 +10,13 @@ use super::record::{Record, Situation};
 use super::state::{Event, Foreign, Hold, Neighbor, State};
 use super::{Role, Start};
 
-/// A carrier that is away for longer may come back as another network's: 2 s, less the second by
-/// which the kernel may be late to tell (linkwatch gathers what happens in one).
+/// Carrier loss after which the cable may lead to another network. It is 2 s, less the second by
+/// which the kernel may report late (linkwatch batches the events of one second).
 const CARRIER_LOSS: Duration = Duration::from_secs(1);
-/// From one client's word that holds leases for a probe to the next: forged ones take a sixth of
-/// the time at most.
+/// Minimum time between two holds of the leases because of a client's REQUEST. Forged ones can hold
+/// leases for a sixth of the time at most.
 const CHECK_PERIOD: Duration = Duration::from_secs(60);
-/// From probe to probe, for as long after arming as a mistake is likely, and then.
+/// Interval of probes during the first 600 s after arming, when a mistake is likely, and later.
 const PERIOD_FIRST: Duration = Duration::from_secs(60);
 const FIRST: Duration = Duration::from_secs(600);
 const PERIOD: Duration = Duration::from_secs(600);
@@ -23,11 +24,11 @@ const PERIOD: Duration = Duration::from_secs(600);
 /// An order for the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Tell everyone concerned, and first of all the DHCP server.
+    /// Report the state to all receivers, the DHCP server first.
     Report(State),
-    /// Put a frame on the wire; if it fails, say so by [`Watcher::unsent`].
+    /// Send a frame; the caller reports a failure by [`Watcher::unsent`].
     Send(Vec<u8>),
-    /// Replace what is kept for the next start; `None` removes it.
+    /// Replace the record for the next start; `None` removes it.
     Keep(Option<Record>),
 }
 
@@ -55,20 +56,20 @@ pub(crate) struct Watcher {
     subject: Subject,
     state: State,
     link: Link,
-    /// The carrier went, too short a time ago to matter.
+    /// Time of a carrier loss that is too recent to matter.
     lost: Option<Instant>,
     probe: Option<Probe>,
     /// Time of the next probe, while there is a carrier.
     next_probe: Instant,
-    /// Earliest time at which a client's word holds leases again.
+    /// Earliest time at which a client's REQUEST can hold leases again.
     next_check: Instant,
-    /// Since when the watch is as it should be; sets the pace of probes.
+    /// Time since which the state is the desired one; determines the interval of probes.
     settled: Instant,
     xid: u32,
 }
 
 impl Watcher {
-    /// Begins; `record` is what the last watch of this interface kept.
+    /// Starts a watch; `record` is the stored record of the last watch of this interface.
     pub fn new(
         subject: Subject,
         link: Link,
@@ -109,7 +110,7 @@ impl Watcher {
         (watcher, vec![Action::Report(state), Action::Keep(keep)])
     }
 
-    /// One frame from the wire.
+    /// Processes one received frame.
     pub fn frame(&mut self, frame: &[u8], now: Now) -> Vec<Action> {
         let Some(sighting) = sighting(frame, &self.subject.own) else { return Vec::new() };
         let foreign = self.foreign(sighting, now);
@@ -128,7 +129,7 @@ impl Watcher {
         actions
     }
 
-    /// The interface's link, whenever the kernel speaks of it.
+    /// Processes the link state of the interface, after each message of the kernel.
     pub fn link(&mut self, link: Link, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         let before = std::mem::replace(&mut self.link, link);
@@ -161,7 +162,7 @@ impl Watcher {
         actions
     }
 
-    /// A frame did not go out.
+    /// Reports that a frame could not be sent.
     pub fn unsent(&mut self) {
         if let Some(probe) = &mut self.probe {
             probe.void = true;
@@ -194,7 +195,8 @@ impl Watcher {
         [loss, probe, next].into_iter().flatten().min()
     }
 
-    /// A stopped interface only listens: what it would find changes nothing.
+    /// Returns false for a stopped interface, which only listens: a probe would not change its
+    /// state.
     fn may_probe(&self) -> bool {
         self.link.carrier && !matches!(self.state, State::Stopped(_))
     }
@@ -207,7 +209,7 @@ impl Watcher {
         }
     }
 
-    /// The end of a probe.
+    /// Processes the end of a probe.
     fn conclude(&mut self, now: Now, actions: &mut Vec<Action>) {
         let Some(probe) = self.probe.take() else { return };
         if probe.void {
@@ -253,7 +255,7 @@ impl Watcher {
                 actions.push(Action::Keep(Some(Record::Stopped(foreign))));
             }
             State::Checking(_) => {
-                // A probe under way may have asked before that server came.
+                // A probe in progress may have sent its requests before that server started.
                 self.probe = None;
                 (self.next_probe, self.next_check) = (now.at, now.at + CHECK_PERIOD);
                 // A restart in the middle of the check starts with a probe.

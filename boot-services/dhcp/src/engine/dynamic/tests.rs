@@ -1,4 +1,4 @@
-//! Pools, message by message (RFC 2131 §4.3).
+//! Tests pools, message by message (RFC 2131 §4.3).
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -61,7 +61,7 @@ impl Bench {
         self.engine.handle(&packet.end(), &self.directory, &self.story, self.now).unwrap()
     }
 
-    /// The type, the address and the place of the only answer.
+    /// Returns type, address and destination of the only answer.
     fn answer(&mut self, packet: Packet) -> Option<(u8, Ipv4Addr, Destination)> {
         let mut outputs = self.send(packet);
         assert!(outputs.len() < 2, "{outputs:?}");
@@ -354,7 +354,7 @@ fn what_is_promised_is_there_after_a_restart() {
             Change::Remove(_) => panic!("{change:?}"),
         })
         .collect();
-    // A box that does not know the time when it starts again.
+    // The wall clock of the box is not set after a restart.
     bench.engine = Engine::new(pool_config(), &leases, 0, bench.now);
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(OTHER)), Some((2, at(101))));
     assert_eq!(bench.kind(reboots(GUEST, address)), Some((5, address)));

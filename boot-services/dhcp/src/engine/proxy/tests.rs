@@ -1,4 +1,4 @@
-//! Boot files beside another server, for every ROM recorded, at both ports.
+//! Tests boot files beside another server, for every recorded ROM, at both ports.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Instant;
@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// EDK2's question at port 4011: unicast, with its address, no 50 and no 54.
+/// Request of EDK2 at port 4011: unicast, with its address, without options 50 and 54.
 fn edk2_asks() -> Packet {
     Packet::new(0)
         .ciaddr(LEASED)
@@ -140,7 +140,7 @@ fn a_raspberry_pi_is_shown_its_menu() {
     assert_eq!(answer.options.get(43), Some(PI_MENU));
 }
 
-/// A Raspberry Pi with a hardware address of its owner's choice, and one that gives its own
+/// Raspberry Pis: one with a hardware address that its owner chose, and one that sends its own
 /// architecture.
 #[test]
 fn a_raspberry_pi_without_its_prefix_is_shown_its_menu() {
@@ -182,7 +182,7 @@ fn at_port_4011_every_mode_names_the_file_to_where_the_question_came_from() {
         let file = Some("snponly.efi".to_owned());
         let acked = Seen::Acked { mac: MAC, address: LEASED, file };
         assert_eq!(bench.story.take().last(), Some(&acked));
-        // iPXE asks from its port 68, with the server it means.
+        // iPXE sends from port 68, with the server identifier.
         let from = SocketAddrV4::new(LEASED, 68);
         let asks = ipxe_bios(REQUEST).ciaddr(LEASED).option(54, &SERVER.octets());
         let answer = bench.at_4011(asks, from).unwrap();

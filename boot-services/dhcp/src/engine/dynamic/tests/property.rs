@@ -22,7 +22,7 @@ const UNIX_SECS: u64 = 1_800_000_000;
 #[derive(Debug, Clone)]
 enum Step {
     Discover(u8),
-    /// Takes what it was offered last.
+    /// Selects the last offer.
     Select(u8),
     Renew(u8),
     /// Requests any address after a restart.
@@ -34,9 +34,9 @@ enum Step {
     Restart {
         right: bool,
     },
-    /// Another station is found at the next checked address.
+    /// Another station uses the next checked address.
     Squat,
-    /// The operator reserves an address for the first client, or takes that back.
+    /// The operator reserves an address for the first client, or removes the reservation.
     Reserve(Option<u8>),
     OtherPool(u8),
 }
@@ -119,7 +119,8 @@ impl World {
 
     fn send(&mut self, who: u8, packet: Packet, arrives: bool) -> Result<(), TestCaseError> {
         let bytes = packet.mac(mac(who)).end();
-        // One pace for all of the test would be the guard's, not the pool's.
+        // Without a pause the rate limiter would refuse packets, which is not the subject of this
+        // test.
         self.now += Duration::from_secs(1);
         let mut outputs = self.engine.handle(&bytes, &self.records, &self.story, self.now).unwrap();
         while let Some(output) = outputs.pop() {
@@ -229,7 +230,7 @@ impl World {
     }
 }
 
-/// An address of a record beside the pool is not given by a pool that grew meanwhile.
+/// A pool that grew does not give an address that a record outside the pool gave.
 #[test]
 fn a_former_reservation_stays_its_machines_while_its_lease_lasts() {
     let mut world = World::new();
