@@ -8,14 +8,14 @@ use crate::client::{ARM_RPIBOOT, Client, Stage};
 use crate::config::Config;
 use crate::reservation::{Netboot, Reservation};
 
-/// Loader file by client architecture (option 93, IANA's processor architecture types), where
-/// [`Config::binaries`] and the machine's own record say nothing.
+/// Loader file by client architecture (option 93, IANA's processor architecture types).
+/// [`Config::binaries`] and the machine's own record take precedence.
 ///
-/// x86-64 UEFI gets `snponly.efi`: it is the smallest and drives the card through the firmware,
-/// which just has proved that it can. 9 stands beside 7 because of RFC 4578's erratum: firmware
-/// sends either for x86-64. 32-bit firmware (x86: 6, 15; Arm: 10, 18) is named files of its own,
-/// for what Smee names it does not run there. 41 is a Raspberry Pi, and so is every client with a
-/// prefix or a mark of theirs, for their ROM calls itself a BIOS.
+/// x86-64 UEFI gets `snponly.efi`: it is the smallest, and uses the firmware's NIC driver, which
+/// has just worked. Architectures 7 and 9 have the same file because of RFC 4578's erratum:
+/// firmware sends either for x86-64. 32-bit firmware (x86: 6, 15; Arm: 10, 18) has its own files,
+/// because Smee's do not run there. 41 is a Raspberry Pi. A client with a Raspberry Pi's MAC prefix
+/// or machine identifier counts as 41 too, because its ROM reports a BIOS.
 pub const BINARIES: &[(u16, &str)] = &[
     (0, "undionly.kpxe"),
     (20, "undionly.kpxe"),
@@ -65,12 +65,12 @@ impl Boot {
 
 /// Chooses the boot options for a client.
 ///
-/// A machine that may not netboot should reach its disk as soon as possible. Firmware whose offer
-/// names no file keeps asking (EDK2: 68 s), so it gets the name of a file that does not exist, and
-/// fails at once by TFTP's error or HTTP's 404 (EDK2: after the 4 s for which it collects offers).
-/// iPXE with an address and no file says that there is nothing to boot and returns to the firmware
-/// (2 s, its own prompt). The same missing file ends the wait of a client whose architecture has no
-/// loader; its name shows the reason on the screen.
+/// A machine that may not netboot should reach its disk as soon as possible. Firmware repeats its
+/// requests if an offer has no file (EDK2: for 68 s). So it gets the name of a file that does not
+/// exist, and fails at once by TFTP's error or HTTP's 404 (EDK2: after the 4 s for which it
+/// collects offers). iPXE with an address and no file reports that there is nothing to boot and
+/// returns to the firmware (2 s, its own prompt). A client whose architecture has no loader gets
+/// the same missing file; its name shows the reason on the screen.
 pub(crate) fn boot(config: &Config, machine: &Reservation, client: &Client) -> Boot {
     if machine.tftp_server_name.is_some() || machine.boot_file_name.is_some() {
         let server = machine.tftp_server_name.clone();

@@ -101,11 +101,11 @@ fn has_raspberry_pi_mark(machine_id: &[u8]) -> bool {
 
 /// True for an iPXE that can fetch a script by HTTP.
 ///
-/// Smee sends user class `iPXE` a binary by TFTP and only user class `Tinkerbell` (its own build) a
-/// script. With a stock iPXE that would never end: the binary is a stock iPXE too, with identical
+/// Smee sends user class `iPXE` a binary by TFTP, and only user class `Tinkerbell` (its own build)
+/// a script. With a stock iPXE that would be a loop. The binary is a stock iPXE too, with identical
 /// requests, so it would get the binary again. Every iPXE with HTTP can run the script directly, so
-/// it gets the script. One without HTTP (option 175 is present and does not name the feature)
-/// counts as the firmware's PXE client and gets the box's loader, which has HTTP.
+/// it gets the script. An iPXE without HTTP has option 175 without that feature. It counts as the
+/// firmware's PXE client and gets the box's loader, which has HTTP.
 fn speaks_ipxe(options: &Options) -> bool {
     let class = options.get(code::USER_CLASS).is_some_and(|value| {
         user_classes(value).any(|class| class == b"iPXE" || class == b"Tinkerbell")

@@ -60,9 +60,10 @@ pub enum Role {
 /// Start condition of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The program starts again: a stop holds, and after a probe in the last 10 minutes, with the
-    /// cable in since, serving goes on while the next one runs.
+    /// The program starts again: a stop stays in effect. If a probe was clean in the last 10
+    /// minutes, and the cable was not unplugged since, the box serves during the next probe.
     Resume,
-    /// A person arms the interface or changes its mode: nothing known before counts, it is probed.
+    /// A person arms the interface or changes its mode: earlier results do not count, and the
+    /// network is probed.
     Arm,
 }

@@ -9,10 +9,10 @@ const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const HOPS: u8 = 64;
 
-/// The datagram, both checksums filled in; `None` when the payload is too long for one.
+/// Returns the datagram with both checksums; `None` when the payload is too long for one.
 ///
-/// Made here, the checksum is never left to an interface's offload, which firmware behind a virtual
-/// interface would see unfinished.
+/// The checksum is computed here and never left to an interface's offload. Firmware behind a
+/// virtual interface would otherwise receive an incomplete checksum.
 pub(crate) fn datagram(
     (source, src_port): (Ipv4Addr, u16),
     (target, dst_port): (Ipv4Addr, u16),
@@ -45,8 +45,8 @@ pub(crate) fn datagram(
 mod tests {
     use super::datagram;
 
-    /// The Internet checksum (RFC 1071) over all parts, a part of odd length padded with a zero
-    /// byte: by hand, for what it checks is a library's.
+    /// Internet checksum (RFC 1071) over all parts; a part of odd length is padded with a zero
+    /// byte. The test computes it independently, because the code uses a library.
     fn checksum(parts: &[&[u8]]) -> u16 {
         let pairs = parts.iter().flat_map(|part| part.chunks(2));
         let words =

@@ -1,4 +1,4 @@
-//! Leases of pool addresses: what one is, how long it counts, and where it is kept.
+//! Leases of pool addresses: their fields, their clock, and their storage.
 
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -54,9 +54,9 @@ pub enum LeaseState {
 /// A change of the durable leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// This is now what is known of the address.
+    /// Stores the new state of an address.
     Put(Lease),
-    /// Nothing is known of the address any more.
+    /// Removes the state of an address.
     Remove(Ipv4Addr),
 }
 
@@ -79,11 +79,11 @@ pub trait LeaseStore: Send + Sync + 'static {
 
 /// Clock of the leases: seconds for which the service runs.
 ///
-/// It follows the monotonic clock, and starts from the latest time in the stored leases. The wall
-/// clock is used only if there are none. So neither a step of the wall clock nor a box that starts
-/// without the time can end a lease early: the time while the box was off does not count, and a
-/// lease lasts longer than promised, never shorter. Show the end of a lease as a distance from now,
-/// not as a date.
+/// The clock follows the monotonic clock, and starts from the latest time in the stored leases. The
+/// wall clock is used only without stored leases. So neither a step of the wall clock nor a box
+/// that starts without the time can end a lease early. The time while the box was off does not
+/// count: a lease lasts longer than promised, never shorter. Show the end of a lease as a distance
+/// from now, not as a date.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseClock {
     begins: u64,
@@ -91,13 +91,13 @@ pub struct LeaseClock {
 }
 
 impl LeaseClock {
-    /// A clock that begins `now`, which is `unix_secs` by the wall clock.
+    /// Creates a clock that starts at `now`, at which the wall clock shows `unix_secs`.
     pub fn new(unix_secs: u64, leases: &[Lease], now: Instant) -> Self {
         let latest = leases.iter().map(|lease| lease.heard).max();
         Self { begins: latest.unwrap_or(unix_secs), since: now }
     }
 
-    /// Seconds, at a moment.
+    /// Returns the lease clock's seconds at `now`.
     pub fn at(self, now: Instant) -> u64 {
         self.begins + now.saturating_duration_since(self.since).as_secs()
     }

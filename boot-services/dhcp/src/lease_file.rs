@@ -40,10 +40,10 @@ const LEASES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("leases");
 const RESERVED: TableDefinition<&[u8], &[u8]> = TableDefinition::new("reserved");
 const FORMAT: u16 = 1;
 const FORMAT_KEY: &[u8] = &[];
-/// redb's page cache: some ten thousand leases; what is read is read once, at the start.
+/// redb's page cache in bytes: about ten thousand leases. Each page is read once, at the start.
 const CACHE_BYTES: usize = 2 << 20;
 
-/// Leases that outlive the process and a power cut.
+/// Lease storage that survives the process and a power cut.
 #[derive(Debug)]
 pub struct LeaseFile {
     database: Database,
@@ -70,7 +70,8 @@ impl LeaseFile {
         let mut database =
             Builder::new().set_cache_size(CACHE_BYTES).create(path).map_err(failed("open"))?;
         if was_there {
-            // redb reads pages as they are; one that a failing disk changed must not be met later.
+            // redb does not verify pages when it reads them. Pages that a failing disk changed must
+            // be found now.
             database.check_integrity().map_err(failed("open"))?;
         }
         let file = Self { database, path: path.to_owned() };
@@ -80,7 +81,7 @@ impl LeaseFile {
 
     fn prepare(&self) -> Result<(), Error> {
         let mut txn = self.database.begin_write().map_err(failed("open"))?;
-        // On the disk with the first lease: before that there is nothing to misread.
+        // The first lease makes it durable: before that the file has no lease to misread.
         txn.set_durability(Durability::None).map_err(failed("open"))?;
         {
             let mut table = txn.open_table(LEASES).map_err(failed("open"))?;
@@ -165,7 +166,7 @@ where
     move |source| Error::Leases { attempt, source: Box::new(source) }
 }
 
-/// `None` for an offer, which is nothing to keep.
+/// `None` for an offer, which is not stored.
 fn write(lease: &Lease) -> Option<[u8; 23]> {
     let state = match lease.state {
         LeaseState::Offered => return None,

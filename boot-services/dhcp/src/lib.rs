@@ -1,18 +1,18 @@
-//! DHCPv4 for machines that boot from the network: fixed addresses from reservations, addresses
-//! from pools by durable leases, or boot files alone beside another server, and the options that
-//! lead firmware (PXE, HTTP Boot, iPXE) to the box's loader and script. Also the router
-//! advertisements that keep iPXE from waiting for an IPv6 router.
+//! DHCPv4 for machines that boot from the network. Addresses come from reservations, or from pools
+//! by durable leases, or from another server that the box adds boot files to. Options lead firmware
+//! (PXE, HTTP Boot, iPXE) to the box's loader and script. Router advertisements keep iPXE from
+//! waiting for an IPv6 router.
 //!
 //! Never: one address to two machines; a refusal to a client of another server; a lease promised
 //! before it is durable; a panic, a growing table or an unbounded reply because of a packet; a
 //! second server on a network: [`foreign`] watches, the caller closes the [`Gate`].
 //!
 //! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and destinations out, for tests
-//! and simulation). Inside: `options` and `request` check bytes, `client` classifies the program,
-//! `bootfile` chooses its boot file, `decide` answers for reservations, `engine` for pools and
-//! proxies, `table` and `pool` choose addresses, `lease` defines leases, `lease_file` stores them
-//! and `promises` holds answers until it has, `reply` encodes, `rate_limiter` limits rates. [`arp`]
-//! checks that an address is free, [`v6`] is the same service for DHCPv6.
+//! and simulation). Inside: `options` and `request` validate bytes, `client` classifies the
+//! program, `bootfile` chooses its boot file. `decide` answers for reservations, `engine` for pools
+//! and proxies. `table` and `pool` choose addresses, `lease` defines leases, `lease_file` stores
+//! them, and `promises` holds answers until they are stored. `reply` encodes, `rate_limiter` limits
+//! rates. [`arp`] checks that an address is free, [`v6`] is the service for DHCPv6.
 
 pub mod arp;
 mod bootfile;

@@ -34,8 +34,9 @@ pub(crate) mod bpf {
     const PACKET_TYPE: u32 = 0xffff_f004;
     const FOR_ANOTHER_HOST: u32 = 3;
 
-    /// A broadcast frame that the kernel takes for another host's came with the tag of a VLAN that
-    /// this interface has no device for: it is another network's. Falls through for all others.
+    /// Drops broadcast frames that the kernel classifies as another host's. Such a frame had the
+    /// tag of a VLAN without a device on this interface, so it belongs to another network. Falls
+    /// through for all others.
     pub fn drop_other_vlans(program: &mut Vec<SockFilter>) {
         program.extend([
             SockFilter::new(LOAD_WORD, 0, 0, PACKET_TYPE),

@@ -15,22 +15,23 @@ use crate::engine::Outgoing;
 use crate::error::Error;
 use crate::lease::{Change, LeaseStore};
 
-/// From the beginning of one commit to that of the next; the first after a rest does not wait. A
-/// client does not notice, and a rack that is switched on costs a few writes, not one a machine.
+/// Minimum interval between the starts of two commits; the first commit after a pause does not
+/// wait. Clients do not notice the delay. A rack that is switched on causes a few writes, not one
+/// for each machine.
 const COMMIT_EVERY: Duration = Duration::from_millis(10);
 /// Limit of held answers; beyond it the service reads no more requests until a commit ends.
 const MAX_HELD: usize = 4096;
-/// Commits that the thread has been given: the one under way.
+/// Capacity of the queue to the thread: one commit, the running one.
 const ORDERS_MAX: usize = 1;
-/// Failed commits in a row that end the service. Until then no lease is promised, and everything
-/// else is answered.
+/// Consecutive failed commits that end the service. Until then no lease is promised; other answers
+/// are still sent.
 const MAX_FAILED: u32 = 8;
 
-/// The answers, and the commits they wait for.
+/// Answers that wait for commits.
 pub(crate) struct Promises {
-    /// None where leases are not stored.
+    /// `None` if leases are not stored.
     committer: Option<Committer>,
-    /// Changes that no running commit has, and the answers that wait for them.
+    /// Changes that no running commit contains, and the answers that wait for them.
     changes: Vec<Change>,
     held: Vec<Outgoing>,
     under_way: Option<Commit>,
@@ -53,8 +54,8 @@ struct Order {
     done: oneshot::Sender<Result<(), Error>>,
 }
 
-/// The thread that commits. It is for nothing else: on threads that others fill, with name servers
-/// that do not answer or files of a slow disk, machines would wait for their addresses.
+/// Thread that only commits. On a shared thread, a slow name server or a slow disk would delay the
+/// machines' addresses.
 struct Committer {
     orders: Option<mpsc::SyncSender<Order>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -75,7 +76,7 @@ impl Committer {
         Self { orders: Some(orders), thread: thread.ok() }
     }
 
-    /// Has changes made durable. A thread that has ended drops the answer's sender.
+    /// Commits changes. If the thread has ended, the result's sender is dropped.
     fn commit(&self, changes: Arc<[Change]>) -> oneshot::Receiver<Result<(), Error>> {
         let (done, answer) = oneshot::channel();
         if let Some(orders) = &self.orders {
@@ -94,7 +95,7 @@ impl Drop for Committer {
 }
 
 impl Promises {
-    /// Without a store every change is forgotten, and durable.
+    /// Creates the queue. Without a store, every change counts as durable at once.
     pub fn new(store: Option<Arc<dyn LeaseStore>>) -> Self {
         Self {
             committer: store.map(Committer::start),
@@ -130,11 +131,11 @@ impl Promises {
         self.held.len() + under_way < MAX_HELD
     }
 
-    /// Commits, and returns the answers that can be sent now; waits for ever while there is nothing
-    /// to commit. Nothing is lost when the future is dropped.
+    /// Commits, and returns the answers that can be sent now. Waits forever while there is nothing
+    /// to commit. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// When commits fail again and again.
+    /// Repeated failures of commits.
     pub async fn kept(&mut self) -> Result<Vec<Outgoing>, Error> {
         let done = match &mut self.under_way {
             Some(commit) => &mut commit.done,

@@ -115,8 +115,9 @@ fn solicitor(message: &[u8], from: Ipv6Addr) -> Option<Ipv6Addr> {
     }
 }
 
-/// The message, its checksum left to the kernel: hop limit and timers unspecified, M = O = 0,
-/// router lifetime 0; then the prefix (RFC 4861 §4.6.2) for autoconfiguration.
+/// Returns the message without its checksum, which the kernel adds. Hop limit and timers are
+/// unspecified, M = O = 0, and the router lifetime is 0. The prefix (RFC 4861 §4.6.2) is for
+/// autoconfiguration.
 fn advertisement(prefix: Option<Ipv6Addr>) -> Vec<u8> {
     let mut message = vec![0; 16];
     message[0] = ADVERTISEMENT;

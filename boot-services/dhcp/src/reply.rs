@@ -60,7 +60,8 @@ impl Grant<'_> {
         if let Some(gateway) = machine.gateway {
             reply.put(code::ROUTERS, &gateway.octets());
         }
-        // In this order the machine still boots when a small client's message is full.
+        // In this order the machine still boots when the message limit of a small client is
+        // reached.
         reply.boot(boot, request);
         reply.settings(config, machine, fixed);
         reply.finish()
@@ -124,10 +125,11 @@ impl Proxy<'_> {
         reply.finish()
     }
 
-    /// UEFI firmware is to ask port 4011, so its offer must not say that it need not: EDK2 of many
-    /// years drops a proxy's offer that has a discovery control (`PxeBcCacheDhcp4Offer` keeps the
-    /// second such offer only), and takes one with nothing but the class as a boot server's, whose
-    /// answer it fetches (UefiPxeBcDxe, `PxeBcRetryBinlOffer`).
+    /// Returns true for UEFI firmware, which should send a request to port 4011, and for the answer
+    /// from that port. The offer must not have a discovery control. Many versions of EDK2 drop a
+    /// proxy's offer that has one: `PxeBcCacheDhcp4Offer` keeps the second such offer only. EDK2
+    /// treats an offer with only the class as a boot server's, and fetches its answer
+    /// (UefiPxeBcDxe, `PxeBcRetryBinlOffer`).
     fn is_asked_at_4011(&self) -> bool {
         let client = &self.request.client;
         let bios = client.raspberry_pi || matches!(client.arch, Some(0..=5 | 20) | None);
@@ -264,8 +266,9 @@ impl Reply {
         }
     }
 
-    /// PXE 2.1 table 2-1, discovery control, bit 3: load the file, ask no boot server. A Raspberry
-    /// Pi's ROM goes on only when it is shown a menu of this name too (as Smee does it).
+    /// Adds PXE's discovery control (PXE 2.1 table 2-1) with bit 3: load the file, contact no boot
+    /// server. A Raspberry Pi's ROM continues only if the option also has a menu with this name (as
+    /// in Smee).
     fn load_without_asking(&mut self, request: &Request) {
         const CONTROL: &[u8] = &[6, 1, 8];
         const MENU: &[u8] = b"\x09\x14\0\0\x11Raspberry Pi Boot\x0a\x04\0PXE";
@@ -273,9 +276,9 @@ impl Reply {
         self.put(code::VENDOR_SPECIFIC, &[CONTROL, menu, &[code::END]].concat());
     }
 
-    /// Names the file in the header, and in option 67 for those who can read it there.
+    /// Adds the file name in the header, and in option 67 for clients that read it there.
     ///
-    /// A BIOS PXE ROM is sent the header only, unless the name is too long for it.
+    /// A BIOS PXE ROM gets the name in the header only, unless it is too long.
     fn file(&mut self, file: &str, request: &Request) {
         let in_header = self.header_file(file);
         let bios =
@@ -285,7 +288,8 @@ impl Reply {
         }
     }
 
-    /// False when the name and its closing zero do not fit.
+    /// Writes a name into the header. Returns false when the name and its terminating zero byte do
+    /// not fit.
     fn header_file(&mut self, file: &str) -> bool {
         let fits = file.len() < FILE_LENGTH;
         if fits {

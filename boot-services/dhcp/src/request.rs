@@ -139,12 +139,12 @@ impl Request {
         })
     }
 
-    /// Option 55 names this option.
+    /// Returns true if option 55 lists this option.
     pub fn wants(&self, code: u8) -> bool {
         self.wanted.0[usize::from(code / 64)] & (1 << (code % 64)) != 0
     }
 
-    /// The client cannot take a unicast before it has its address.
+    /// Returns true if the client cannot receive a unicast before it has its address.
     pub fn wants_broadcast(&self) -> bool {
         self.flags & 0x8000 != 0
     }

@@ -20,11 +20,11 @@ use crate::reservation::Directory;
 use crate::seen::Observer;
 use crate::socket::{Link, MAX_DATAGRAM};
 
-/// Datagrams answered together. The first of a rack that is switched on at once does not wait for
-/// the last.
+/// Maximum datagrams that are answered together, so that the first clients of a rack do not wait
+/// for the last.
 const MAX_BATCH: usize = 256;
-/// From one batch to the next, while datagrams keep coming. To be woken for each costs more than to
-/// answer it; a client that waits so long does not notice.
+/// Minimum interval between two batches while datagrams arrive. Waking up for each datagram costs
+/// more than the answer; clients do not notice the delay.
 const BATCH_EVERY: Duration = Duration::from_millis(1);
 /// Interval of checking the interface, dropping expired entries and counting.
 const INTERFACE_CHECK: Duration = Duration::from_secs(5);
@@ -56,9 +56,10 @@ pub struct Service {
 
 /// Channels to a checker of addresses.
 pub struct Checker {
-    /// Addresses to check. A check that finds no room is dropped, and counts as free.
+    /// Addresses to check. If the queue is full, the check is dropped and the address counts as
+    /// free.
     pub questions: mpsc::Sender<Ipv4Addr>,
-    /// The answers, in any order; an address without one is taken to be free after 4 s.
+    /// Results, in any order. An address without a result counts as free after 4 s.
     pub answers: mpsc::Receiver<Checked>,
 }
 
@@ -115,7 +116,7 @@ impl Service {
     }
 }
 
-/// The next result of a check; never without a checker.
+/// Waits for the next result of a check; forever without a checker.
 async fn next_checked(checker: &mut Option<Checker>) -> Checked {
     if let Some(open) = checker {
         if let Some(checked) = open.answers.recv().await {
@@ -126,11 +127,11 @@ async fn next_checked(checker: &mut Option<Checker>) -> Checked {
     std::future::pending().await
 }
 
-/// Sends router advertisements while the gate is not closed, for ever, and retries without IPv6: it
-/// may come with the interface's link.
+/// Sends router advertisements forever, while the gate is not closed. Without IPv6 it retries,
+/// because IPv6 may come with the interface's link.
 ///
-/// A closed gate answers no solicitation either: an iPXE that has IPv6 and gets no DHCP answer
-/// counts as configured, and gives up sooner than one that waits for both.
+/// A closed gate also answers no solicitation. An iPXE with IPv6 and without a DHCP answer counts
+/// as configured, and gives up sooner than one that waits for both.
 async fn advertise(config: &Config, mut gate: watch::Receiver<Gate>) {
     let interface = &config.interface;
     let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
@@ -239,7 +240,7 @@ impl Edge {
         }
     }
 
-    /// Forgets what is over, and counts what is left.
+    /// Removes expired entries, and publishes the counts.
     fn upkeep(&mut self) {
         let now = Instant::now();
         self.engine.sweep(now);
@@ -250,13 +251,13 @@ impl Edge {
         self.service.config.borrow().interface.clone()
     }
 
-    /// Takes what waits at both ports, up to [`MAX_BATCH`].
+    /// Receives the waiting datagrams at both ports, up to [`MAX_BATCH`].
     fn batch(&mut self, buffer: &mut [u8]) -> std::io::Result<Vec<Output>> {
         let mut outputs = Vec::new();
         let mut room = MAX_BATCH;
         let now = Instant::now();
         let (directory, observer) = (&*self.service.directory, &*self.service.observer);
-        // A gate that closes while datagrams wait closes for them.
+        // A gate that closes while datagrams wait also applies to them.
         self.engine.set_gate(*self.service.gate.borrow());
         while room > 0
             && let Some(length) = self.link.receive(buffer)?
@@ -294,7 +295,7 @@ impl Edge {
     fn complete(&mut self, outputs: Vec<Output>) {
         let mut messages = Vec::new();
         let mut rest = outputs;
-        // An address that cannot be asked for is free, and may lead to another question.
+        // If a check cannot start, the address counts as free, which may cause another check.
         while let Some(output) = rest.pop() {
             match output {
                 Output::Send(outgoing) => messages.push(outgoing),
@@ -304,7 +305,7 @@ impl Edge {
                 Output::Check { .. } => {}
             }
         }
-        // They were taken from the end.
+        // The messages were taken from the end.
         messages.reverse();
         let answers = self.promises.take(self.engine.take_changes(), messages);
         self.send(answers);

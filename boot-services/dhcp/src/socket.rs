@@ -1,4 +1,5 @@
-//! The edge: UDP ports 67 and 4011 of one interface, and frames to clients without an address.
+//! Sockets of the service: UDP ports 67 and 4011 of one interface, and a packet socket for frames
+//! to clients without an address.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -27,7 +28,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 /// Longest datagram read; longer ones lose their end and are then malformed.
 pub(crate) const MAX_DATAGRAM: usize = 4096;
 
-/// The index of an interface, now.
+/// Returns the current index of an interface.
 pub(crate) fn interface_index(interface: &str) -> io::Result<u32> {
     let any = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     Ok(rustix::net::netdevice::name_to_index(&any, interface)?)
@@ -52,10 +53,10 @@ impl Link {
             |socket| move |source| Error::Open { socket, interface: interface.to_owned(), source };
         let any = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, SERVER_PORT);
         let udp = open_udp(interface, any).map_err(open("DHCP (UDP port 67)"))?;
-        // Questions there are unicast; the answers' source is the address asked.
+        // Requests at this port are unicast; answers must come from the requested address.
         let boot_server = open_udp(interface, SocketAddrV4::new(server, BOOT_SERVER_PORT))
             .map_err(open("PXE boot server (UDP port 4011)"))?;
-        // Protocol 0: it only sends.
+        // Protocol 0: the socket only sends.
         let packet =
             Socket::new(Domain::PACKET, Type::DGRAM.nonblocking(), None).map_err(open("packet"))?;
         Ok(Self { interface: interface.to_owned(), index, server, udp, boot_server, packet })
@@ -69,7 +70,7 @@ impl Link {
         }
     }
 
-    /// The length of a datagram at port 67, now in `buffer`; `None` when there is none.
+    /// Receives a datagram at port 67. Returns its length in `buffer`; `None` when none waits.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         waiting(self.udp.try_recv(buffer))
     }
@@ -95,7 +96,7 @@ impl Link {
         }
     }
 
-    /// Sends one answer. A full queue loses it, as a busy wire would: clients ask again.
+    /// Sends one answer. A full queue drops the answer, as a busy network would; clients retry.
     pub fn send(&self, outgoing: &Outgoing) -> io::Result<()> {
         let message = &outgoing.message;
         match outgoing.to {
@@ -115,8 +116,8 @@ impl Link {
         self.udp.try_send_to(message, SocketAddrV4::new(to, port).into()).map(|_| ())
     }
 
-    /// Broadcasts go this way too, so that their source is the configured address whatever other
-    /// addresses the interface has.
+    /// Broadcasts use frames too. So their source is the configured address, regardless of the
+    /// interface's other addresses.
     fn send_frame(&self, mac: MacAddr, address: Ipv4Addr, message: &[u8]) -> io::Result<()> {
         let datagram = frame::datagram((self.server, SERVER_PORT), (address, CLIENT_PORT), message)
             .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -142,7 +143,7 @@ fn open_udp(interface: &str, address: SocketAddrV4) -> io::Result<UdpSocket> {
         // Without CAP_NET_ADMIN the system's own limit applies.
         socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
     }
-    // The box may be about to be given its address.
+    // The box may not have its address yet.
     socket.set_freebind_v4(true)?;
     socket.bind(&address.into())?;
     UdpSocket::from_std(socket.into())

@@ -1,4 +1,4 @@
-//! The networks a service gives addresses in: what is true of each, and what it may give.
+//! Networks in which a service assigns addresses: their settings and their pools.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -8,13 +8,13 @@ use crate::reservation::Prefix;
 /// Default lease time of pool addresses: an hour, in seconds.
 pub const DEFAULT_POOL_LEASE_SECS: u32 = 3600;
 
-/// Addresses that all pools of a service may have together: what the lease table can grow to, some
-/// 100 bytes each.
+/// Maximum addresses of all pools of a service together, which limits the lease table; about 100
+/// bytes each.
 pub const MAX_POOL_ADDRESSES: u64 = 1 << 18;
-/// Networks of one service; each packet looks through them.
+/// Maximum networks of one service; each packet searches all of them.
 pub const MAX_SUBNETS: usize = 64;
 
-/// A lease shorter than this is mostly renewals.
+/// Minimum lease time: with a shorter lease, most packets would be renewals.
 const MIN_LEASE_SECS: u32 = 60;
 
 /// One network: the box's own link, or one behind a relay agent.

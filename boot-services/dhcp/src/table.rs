@@ -1,5 +1,6 @@
-//! The lease table: who has which pool address, and who gets which next. Pure; no step of it grows
-//! with the number of leases, except a walk over an exhausted pool, once a minute.
+//! Lease table: the owner of each pool address, and the choice of the next address. Pure. The time
+//! of a step does not grow with the number of leases, except a walk over an exhausted pool, once a
+//! minute.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -15,13 +16,13 @@ use crate::reservation::Directory;
 pub(crate) const OFFER_SECS: u64 = 60;
 /// Seconds for which an address found in use by an unknown station is not given.
 pub(crate) const QUARANTINE_SECS: u64 = 3600;
-/// Seconds for which an address stays its owner's after its lease ended: clocks differ, and the
-/// answer took its time.
+/// Seconds for which an address stays reserved for its owner after the lease ended. Clocks differ,
+/// and the answer needed time.
 pub(crate) const GRACE_SECS: u64 = 30;
 /// Seconds without a packet of the owner after which an address is checked before the next offer.
 pub(crate) const RECHECK_SECS: u64 = 24 * 3600;
 
-/// Ended leases that one choice looks at before it gives up; the next goes on behind them.
+/// Maximum ended leases that one choice examines; the next choice continues behind them.
 const MAX_LOOKED_AT: usize = 1024;
 
 /// State of one address.
@@ -29,7 +30,7 @@ const MAX_LOOKED_AT: usize = 1024;
 pub(crate) struct Row {
     pub mac: MacAddr,
     pub state: LeaseState,
-    /// End of the promise.
+    /// End of the lease that was promised to the client.
     pub expires: u64,
     pub heard: u64,
     /// A record gave the address.
@@ -47,8 +48,8 @@ pub(crate) struct Choice {
     pub unproven: bool,
 }
 
-/// Addresses in memory; their number is bounded by the pools' ([`crate::MAX_POOL_ADDRESSES`]), by
-/// the records' beside them, and by what an earlier configuration left.
+/// Addresses in memory. Their number is limited by the pools ([`crate::MAX_POOL_ADDRESSES`]), by
+/// the records outside of the pools, and by the leases of an earlier configuration.
 #[derive(Debug)]
 pub(crate) struct Table {
     /// A pool for each of the configuration's subnets, and one for addresses of none of them.
@@ -77,7 +78,7 @@ impl Table {
         table
     }
 
-    /// Takes over other pools. Leases stay, those outside of them too.
+    /// Applies new pools. Leases stay, also those outside of the new pools.
     pub fn reconfigure(&mut self, config: &Config) {
         let mut rows: Vec<_> = std::mem::take(&mut self.rows).into_iter().collect();
         rows.sort_by_key(|(address, row)| (row.heard, *address));
@@ -178,16 +179,16 @@ impl Table {
         None
     }
 
-    /// Gives the address for `lease_secs`. The caller has found that it may.
+    /// Assigns the address for `lease_secs`. The caller must have checked that this is allowed.
     ///
-    /// The stored lease is made to end one lease time later than promised, so that of a machine's
-    /// renewals, one each half lease time, only every third has to be written: the promise is what
-    /// counts in memory, and after a restart a lease lasts longer, never shorter.
+    /// The stored lease ends one lease time later than promised. A machine renews each half lease
+    /// time, so only every third renewal must be written. The promise counts in memory. After a
+    /// restart a lease lasts longer than promised, never shorter.
     pub fn bind(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
         self.give(address, mac, (lease_secs, false), now);
     }
 
-    /// As [`Self::bind`], of an address that the machine's record names.
+    /// Assigns an address like [`Self::bind`]; the machine's record names it.
     pub fn bind_reserved(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
         self.give(address, mac, (lease_secs, true), now);
     }
@@ -227,7 +228,7 @@ impl Table {
         }
     }
 
-    /// Takes back an offer that the machine did not take.
+    /// Removes an offer that the machine did not accept.
     pub fn withdraw(&mut self, mac: MacAddr, subnet: usize, now: u64) {
         let Some(address) = self.owned(mac, subnet) else { return };
         if let Some(row) = self.rows.get(&address).copied()
@@ -263,7 +264,7 @@ impl Table {
         held
     }
 
-    /// Forgets ended leases of addresses that no subnet has any more.
+    /// Removes ended leases of addresses that belong to no subnet any more.
     pub fn sweep(&mut self, now: u64) {
         let homeless = self.pools.len() - 1;
         while let Some((ended, address)) = self.pools[homeless].ends.first().copied()

@@ -192,7 +192,7 @@ pub fn udhcpc(kind: u8) -> Packet {
         .option(61, &[1, 0x52, 0x54, 0, 0x77, 0, 1])
 }
 
-/// A REQUEST that takes up this server's offer.
+/// Returns a REQUEST that accepts this server's offer.
 pub fn selecting(packet: Packet) -> Packet {
     packet.option(54, &SERVER.octets()).option(50, &ADDRESS.octets())
 }
@@ -228,7 +228,7 @@ impl Directory for One {
     }
 }
 
-/// Remembers what was seen.
+/// Observer that records all events.
 #[derive(Default)]
 pub struct Story(Mutex<Vec<Seen>>);
 

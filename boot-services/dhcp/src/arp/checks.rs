@@ -66,8 +66,9 @@ impl Questions {
     }
 }
 
-/// The address that a frame claims, and the station that does: an ARP message whose sender has an
-/// address, or one that probes for the address itself (RFC 5227 §2.1.1 counts both as conflicts).
+/// Returns the address that a frame claims, and the station that claims it. Such a frame is an ARP
+/// message whose sender has an address, or a probe for the address (RFC 5227 §2.1.1 counts both as
+/// conflicts).
 pub fn claimant(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr)> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Arp {

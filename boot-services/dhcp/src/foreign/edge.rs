@@ -82,7 +82,7 @@ async fn open(
     let mut filter = Vec::new();
     bpf::drop_other_vlans(&mut filter);
     bpf::keep_dhcp(&mut filter);
-    // It listens before the link is asked: what happens meanwhile waits in the sockets.
+    // The sockets listen before the link state is requested, so that no event is lost.
     let tap = Tap::open(index, ETHERTYPE_IPV4, &filter).map_err(open("packet"))?;
     let mut monitor = Monitor::open(index).map_err(open("link state (netlink)"))?;
     let link = monitor.current().await.map_err(missing)?;

@@ -83,8 +83,9 @@ fn reply(
     Some(Sighting { server, mac: Some(station), offered: address(header, 16) })
 }
 
-/// A client that has not moved between networks names the server whose offer it takes (RFC 2131
-/// §4.3.2, SELECTING): that server may be here, even when its answers do not pass this way.
+/// Returns the server that a client's REQUEST names. A client that has not moved between networks
+/// names the server whose offer it accepts (RFC 2131 §4.3.2, SELECTING). That server may be on this
+/// network, even when its answers do not reach this interface.
 fn request(header: &[u8; HEADER], message: &[u8], own: &Own) -> Option<Sighting> {
     if address(header, 24).is_some() {
         return None;

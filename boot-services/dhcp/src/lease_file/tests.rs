@@ -58,7 +58,7 @@ fn write(path: &Path, rows: &[(&[u8], &[u8])]) {
     txn.commit().unwrap();
 }
 
-/// A release that does not know of them gave the address to another machine.
+/// An old release, which ignores the table, gave the address to another machine.
 #[test]
 fn a_mark_of_another_owner_does_not_count() {
     let folder = tempfile::tempdir().unwrap();

@@ -144,7 +144,7 @@ async fn held_answers_are_bounded_and_nothing_is_lost_when_the_wait_is_dropped()
     assert_eq!(store.sizes(), [MAX_HELD]);
 }
 
-/// A process whose blocking threads are all taken.
+/// All threads for blocking work of the process are busy.
 #[test]
 fn a_lease_waits_for_no_thread_that_others_hold() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -9,7 +9,7 @@ use crate::client::Stage;
 
 const ETHERNET: [u8; 2] = [0, 1];
 
-/// A name by which a [`super::Directory`] may know a machine.
+/// Identity by which a [`super::Directory`] may know a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
     /// A hardware address of it.
@@ -19,9 +19,10 @@ pub enum Identity {
     Uuid([u8; 16]),
 }
 
-/// The client's names, the best first: its DUID's hardware address (RFC 8415 §11.2, §11.4), what
-/// its relay saw (RFC 6939), what its link-local address was made of (RFC 4291 appendix A), and the
-/// UUID in its DUID (RFC 6355), which is all that EDK2's DUID has.
+/// Returns the client's identities, the best first. The order is: the hardware address in its DUID
+/// (RFC 8415 §11.2, §11.4), the address that its relay reports (RFC 6939), the source of its
+/// link-local address (RFC 4291 appendix A), and the UUID in its DUID (RFC 6355). EDK2's DUID has
+/// only the UUID.
 pub(super) fn identities(message: &Message<'_>, from: Ipv6Addr) -> impl Iterator<Item = Identity> {
     let duid = message.client_id.unwrap_or_default();
     let nearest = message.relays.last();

@@ -1,4 +1,5 @@
-//! The socket: UDP port 547 of one interface, and the group that clients and relays send to.
+//! Socket of the DHCPv6 service: UDP port 547 of one interface, and the multicast group of clients
+//! and relays.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -17,7 +18,8 @@ use crate::socket::{MAX_DATAGRAM, interface_index};
 /// `All_DHCP_Relay_Agents_and_Servers` (RFC 8415 §7.1).
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 const SERVER_PORT: u16 = 547;
-/// Failed receives in a row that end the service. One is normal: the interface going down.
+/// Consecutive failed receives that end the service. One failure is normal when the interface goes
+/// down.
 const MAX_FAILURES: u32 = 8;
 
 /// Serves `config.interface` until `shutdown` is cancelled. Needs `CAP_NET_BIND_SERVICE` and

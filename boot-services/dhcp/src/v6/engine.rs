@@ -1,4 +1,4 @@
-//! The service without its socket: a datagram in, at most one answer out.
+//! DHCPv6 service without its socket: a datagram in, at most one answer out.
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
@@ -29,7 +29,7 @@ const IAS_MAX: usize = 8;
 const NAME_SERVERS_MAX: usize = 8;
 /// Time for which an address that another uses is not offered (RFC 8415 §18.3.8).
 const DECLINED_FOR: Duration = Duration::from_secs(3600);
-/// Declined addresses that are remembered; the one that was declined first makes room.
+/// Maximum declined addresses that are remembered; beyond it, the oldest one is removed.
 const DECLINED_MAX: usize = 1024;
 /// Longest loader name in a URL, so that an answer fits in one frame.
 const FILE_MAX: usize = 255;
@@ -106,7 +106,8 @@ impl Engine {
         self.declined.insert(machine.address, now + DECLINED_FOR);
     }
 
-    /// RFC 8415 §16: who must name the server, and who must not.
+    /// Checks the server identifier (RFC 8415 §16): some messages must name the server, others must
+    /// not.
     fn is_for_us(&self, message: &Message<'_>) -> bool {
         match message.kind {
             Kind::Solicit | Kind::Confirm | Kind::Rebind => message.server_id.is_none(),
@@ -184,7 +185,8 @@ impl Engine {
             put(answer, code::VENDOR_CLASS, &value);
         }
         let url = self.url(machine, client)?;
-        // Last: EDK2 reads it to the first zero byte, and what follows the message is zero.
+        // The URL is last. EDK2 reads it up to the first zero byte, and the bytes behind the
+        // message are zero.
         put(answer, code::BOOT_FILE_URL, url.as_bytes());
         Some(url)
     }
@@ -203,8 +205,8 @@ impl Engine {
         }
     }
 
-    /// A machine that may not netboot, or has no loader, is sent on soonest by a file that is not
-    /// there.
+    /// Returns the loader file. A machine that may not netboot, or has no loader, gets the name of
+    /// a missing file. Its firmware then continues soonest.
     fn file(&self, machine: &Reservation, client: &Client) -> String {
         if machine.netboot != Netboot::Allowed {
             return NOT_ALLOWED_FILE.trim_start_matches('/').to_owned();
@@ -222,8 +224,8 @@ impl Engine {
     }
 }
 
-/// Answers each identity association: the first gets the address if that is free, another has none
-/// to get.
+/// Answers each identity association. The first one gets the address if that is free; further ones
+/// get none.
 fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservation, is_free: bool) {
     let lease = match machine.lease_secs {
         0 => DEFAULT_LEASE_SECS,
@@ -241,7 +243,7 @@ fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservatio
                 body.extend((lease / 2).to_be_bytes());
                 body.extend((lease - lease / 5).to_be_bytes());
                 put(&mut body, code::IA_ADDRESS, &lifetime(machine.address, lease));
-                // An address from another time is taken back (RFC 8415 §18.3.4).
+                // An address of an earlier lease is withdrawn (RFC 8415 §18.3.4).
                 for address in addresses(value).filter(|address| *address != machine.address) {
                     put(&mut body, code::IA_ADDRESS, &lifetime(address, 0));
                 }
@@ -279,7 +281,7 @@ fn lifetime(address: Ipv6Addr, secs: u32) -> Vec<u8> {
     [&address.octets()[..], &secs.to_be_bytes(), &secs.to_be_bytes()].concat()
 }
 
-/// A status without words.
+/// Returns a status code without a message text.
 fn status(code: u16) -> [u8; 2] {
     code.to_be_bytes()
 }

@@ -1,4 +1,4 @@
-//! Bytes: messages, relays' wrappings, options (RFC 8415 §8, §9, §21.1).
+//! Encoding of messages, relay headers and options (RFC 8415 §8, §9, §21.1).
 
 use std::net::Ipv6Addr;
 
@@ -50,10 +50,10 @@ pub enum Malformed {
     /// An option with a length that cannot be.
     #[error("its option {0} has an impossible length")]
     Option(u16),
-    /// A relay's message with none in it, or wrapped too often.
+    /// A relay message without an inner message, or with too many relays.
     #[error("its relays' wrappings cannot be undone")]
     Relay,
-    /// No client identifier where there must be one.
+    /// A required client identifier is missing.
     #[error("it does not say who sent it")]
     Anonymous,
 }
@@ -138,7 +138,7 @@ impl<'a> First<'a> {
     }
 }
 
-/// A relay's wrapping, to be put around the answer.
+/// Relay header, to be put around the answer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Relay<'a> {
     pub hops: u8,
@@ -187,7 +187,7 @@ impl<'a> Message<'a> {
         Ok(Self { kind, xid: *xid, options, client_id, server_id, relays })
     }
 
-    /// The `answer` in the wrappings that its relays expect.
+    /// Returns the `answer` inside the headers that its relays expect.
     pub fn wrap(&self, answer: Vec<u8>) -> Vec<u8> {
         self.relays.iter().rev().fold(answer, |inner, relay| {
             let mut outer = vec![RELAY_REPLY, relay.hops];

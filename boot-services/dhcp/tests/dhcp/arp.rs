@@ -1,4 +1,4 @@
-//! Users of an address, by a question to the kernel at the wire's other end.
+//! Tests ARP checks against the kernel at the other end of the link.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -40,12 +40,13 @@ fn used_addresses_are_told_from_free_ones() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let checker = Checker::open("box0").await.unwrap();
-            // An answer that comes later than WAIT is none: asked again, a busy machine is on time.
+            // An answer later than WAIT counts as none. On a repeated check a busy machine answers
+            // in time.
             let wait = Wait::new("the used address alone to be told");
             while used(&checker).await != [(address, MAC)] {
                 tokio::time::sleep(wait.pause()).await;
             }
-            // On virtual time, in which no answer comes, all questions wait together.
+            // With virtual time and no answers, all checks wait together.
             tokio::time::pause();
             let begun = Instant::now();
             assert_eq!(checker.in_use(Ipv4Addr::new(10, 77, 0, 1)).await, None);

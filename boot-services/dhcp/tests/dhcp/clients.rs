@@ -46,7 +46,7 @@ fn started(wire: &Wire, netboot: Netboot) -> Service {
 fn a_known_machine_gets_its_reservation() {
     let wire = Wire::new();
     let service = started(&wire, Netboot::Allowed);
-    // It hopes for another address, and is offered its own.
+    // The client requests another address, and is offered its own.
     let settings = leased(&wire, &service, &["-r", "10.77.0.99"]);
     for expected in [
         "ip=10.77.0.11",

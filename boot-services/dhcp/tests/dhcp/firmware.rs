@@ -13,11 +13,11 @@ use crate::rack::{MAC, Service, Wire, machine, sh, wait_for_boot};
 
 /// iPXE of 2019 writes the colons of the URL it was given as escapes.
 const SCRIPT: &str = "GET /ipxe/script/52%3A54%3A00%3A77%3A00%3A01/auto.ipxe";
-/// Boots before a wait counts as the service's.
+/// Maximum boots before a long delay counts as the service's fault.
 const ATTEMPTS: usize = 5;
 const DISK_MESSAGE: &str = "disk boots";
 
-/// A machine with one network card, first in boot order; the BIOS one has a disk, too.
+/// Machine with one NIC, first in boot order; the BIOS machine also has a disk.
 struct Nuc {
     process: Child,
     folder: tempfile::TempDir,
@@ -58,7 +58,7 @@ impl Nuc {
             let code = "if=pflash,format=raw,readonly=on,file=/usr/share/OVMF/OVMF_CODE_4M.fd";
             qemu.args(["-drive", code])
                 .args(["-drive", &format!("if=pflash,format=raw,file={}", vars.display())])
-                // Without an option ROM the firmware's own clients have the card.
+                // Without an option ROM, the firmware's own clients use the NIC.
                 .args(["-device", &format!("{card},romfile=")])
                 .args(["-fw_cfg", "name=opt/org.tianocore/IPv6PXESupport,string=n"]);
         }
@@ -77,7 +77,7 @@ impl Nuc {
 
 impl Drop for Nuc {
     fn drop(&mut self) {
-        // `ip netns exec` becomes the program, so this is QEMU itself.
+        // `ip netns exec` replaces itself with the program, so this process is QEMU.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! The watch against real DHCP servers (dnsmasq) that are where they should not be.
+//! Tests the watch with real DHCP servers (dnsmasq) where no other server should be.
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
@@ -155,7 +155,7 @@ impl Watch {
         Self { started, states, gate, rearm, shutdown, thread: Some(thread) }
     }
 
-    /// Waits for a state; when it began.
+    /// Waits for a state. Returns the time at which it began.
     fn reaches(&self, what: &str, is: impl Fn(&State) -> bool) -> (Instant, State) {
         wait_for(what, || {
             let states = self.states.lock().unwrap();
@@ -216,7 +216,7 @@ fn silent_within_a_second(segment: &Segment, watching: &Watch) -> (Rogue, Foreig
     until("an offer of the service", || service.story.all().iter().any(is_offer));
     let rogue = segment.rogue();
     let (_, foreign) = watching.stops();
-    // The machine asks on for longer than the service may answer.
+    // The machine sends requests for longer than the service may answer.
     until("answers to questions that the service leaves alone", || {
         let answers = capture.answers(ROGUE);
         answers.len() > 5 && *answers.last().unwrap() > answers[0] + 3 * SILENT
@@ -246,7 +246,7 @@ fn a_server_that_appears_stops_leases_within_a_second_of_its_first_offer() {
     assert_is_rogue(&foreign);
     drop(watching);
 
-    // Neither a restart nor the server's end lifts the stop: a person does.
+    // Only a person lifts the stop, neither a restart nor the end of the other server.
     drop(rogue);
     let watching = Watch::start(&segment, Role::Leases, Start::Resume, record);
     let (_, remembered) = watching.stops();
@@ -261,7 +261,7 @@ fn a_server_that_appears_stops_leases_within_a_second_of_its_first_offer() {
 fn a_silent_server_is_found_by_the_probe() {
     let segment = Segment::new();
     let _rogue = segment.rogue();
-    // The probe needs no address.
+    // The interface of the probe needs no address.
     sh(&format!("ip -n {} addr flush dev box0", segment.wire.box_space));
     let watching = Watch::start(&segment, Role::Leases, Start::Arm, None);
     let (_, foreign) = watching.stops();
@@ -291,7 +291,7 @@ fn a_cable_that_was_out_is_probed_before_it_is_served() {
     watching.held(Hold::Probing);
     assert!(watching.serves().duration_since(plugged) >= PROBE);
 
-    // The cable goes to a network that has a server.
+    // The cable is moved to a network that has a server.
     sh(&format!("ip -n {rack} link set nuc0 down"));
     watching.held(Hold::NoCarrier);
     let _rogue = segment.rogue();

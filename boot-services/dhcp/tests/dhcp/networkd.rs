@@ -13,7 +13,8 @@ use stdx::testing::{Wait, until};
 use crate::rack::networkd::Networkd;
 use crate::rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh};
 
-/// Renewed after half of it: a wait that a test can afford. A pool's must be longer.
+/// Lease time in seconds. The client renews after half of it, so the test is short. A pool's lease
+/// must be longer.
 const SHORT_LEASE_SECS: u32 = 8;
 const POOL_LEASE_SECS: u32 = 600;
 const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
@@ -63,8 +64,8 @@ fn acks(seen: &[Seen]) -> usize {
     seen.iter().filter(|seen| matches!(seen, Seen::Acked { .. })).count()
 }
 
-/// ACKs to requests that no OFFER came before. A client that got no time from this machine, and
-/// whose lease ended for that, begins with a DISCOVER and is not counted.
+/// Counts ACKs without an OFFER before. A client whose lease ended, because this machine was too
+/// busy, begins with a DISCOVER and is not counted.
 fn renewals(seen: &[Seen]) -> usize {
     let answers =
         seen.iter().filter(|seen| matches!(seen, Seen::Acked { .. } | Seen::Offered { .. }));
@@ -123,7 +124,8 @@ fn pool(wire: &Wire, folder: &Path) -> Service {
     service
 }
 
-/// Pulls the cable and plugs it in again; whether the client had its ACK without a DISCOVER.
+/// Unplugs the cable and plugs it in again. Returns true if the client got its ACK without a
+/// DISCOVER.
 fn kept_over_a_pulled_cable(wire: &Wire, service: &Service, client: &Networkd) -> bool {
     let before = service.story.all().len();
     sh(&format!("ip -n {} link set box0 down", wire.box_space));
@@ -150,8 +152,8 @@ fn a_stranger_keeps_its_address_over_a_pulled_cable_and_gives_it_back_if_told_to
     ];
     let client = Networkd::start(&wire, &settings("SendRelease=no"));
     assert_has(&client.lease(), &expected);
-    // It asks for what it had (INIT-REBOOT, RFC 2131 §3.2), once and for two seconds: a client that
-    // then found no time to hear the ACK begins anew, so the cable is pulled again.
+    // The client requests its former address (INIT-REBOOT, RFC 2131 §3.2) once, for two seconds. If
+    // it was too busy to receive the ACK, it starts again, so the cable is unplugged again.
     let wait = Wait::new("an ACK to a client that asks for what it had");
     while !kept_over_a_pulled_cable(&wire, &service, &client) {
         std::thread::sleep(wait.pause());

@@ -204,7 +204,7 @@ fn dhcpcd_leases_and_releases() {
         .expect("dhcpcd-base and util-linux are installed");
     let mut client = Running(client);
     bench.saw("a lease", acked(at(100)));
-    // It has taken the lease when its interface has the address.
+    // The client has accepted the lease when its interface has the address.
     until("its address", || bench.addresses().contains(" 10.77.0.100/24 "));
     drop(client.0.stdin.take());
     bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
