@@ -42,8 +42,8 @@ pub enum Error {
         /// File name of the medium.
         name: String,
     },
-    /// The EFI stub cannot take further sections, so a unified kernel image cannot be built from
-    /// it.
+    /// The EFI stub cannot take further sections, so no unified kernel image for UEFI machines can
+    /// be built from it.
     #[error("the EFI stub cannot be used: {reason}")]
     Stub {
         /// Reason, from the checks of the stub's PE header.

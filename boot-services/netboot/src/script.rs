@@ -129,11 +129,8 @@ fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String 
     let url = word(&boot.base_url);
     let (kernel, initrd) = (word(&boot.kernel), word(&boot.initrd));
     let syslog = syslog(boot.syslog_host.as_deref());
-    // `a && goto b
-    //
-    // iseq i n && goto e
-    //
-    // inc i` is iPXE's only loop: each command depends on the status of the previous one.
+    // iPXE's only loop is `a && goto b || iseq i n && goto e || inc i`: each command depends on the
+    // status of the previous one.
     let retry = |label: &str, what: &str| {
         format!(
             "iseq ${{idx}} ${{retries}} && goto {label}_error ||\n\

@@ -6,7 +6,7 @@ use std::fmt;
 pub const MAX_TEXT: usize = 2048;
 /// Maximum bytes of a name: host, program, process.
 const MAX_NAME: usize = 64;
-/// Highest valid priority (RFC 5424, section 6.2.1): facility 23, severity 7.
+/// Highest valid priority, `<191>` (RFC 5424, section 6.2.1): facility 23, severity 7.
 const MAX_PRIORITY: u8 = 191;
 
 /// Severity of a message (RFC 5424, table 2), the most severe first.
