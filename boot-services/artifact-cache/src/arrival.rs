@@ -56,7 +56,7 @@ pub enum Begun {
     Whole(Blob),
     /// Some bytes have arrived; the download continues.
     Arriving(Arrival),
-    /// The download failed before its first byte, with this error.
+    /// The download has failed, with this error.
     Failed(Arc<Error>),
 }
 

@@ -2,7 +2,7 @@
 //! is the file (OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs"; image
 //! specification, "Image Manifest").
 //!
-//! The layer's digest is checked after the download, so the registry need not be trusted.
+//! The layer is checked against its digest after the download.
 
 mod ask;
 mod challenge;
