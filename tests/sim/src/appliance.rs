@@ -1,6 +1,6 @@
-//! The box: the real DHCP engine and the real table of TFTP transfers, between a store that can
-//! fail and a power cord that can be pulled. What `dhcp::Service` and `tftp::serve` do with sockets
-//! is done here with [`Errand`]s: batch, decide, commit, then send.
+//! The simulated box: the real DHCP engine and the real table of TFTP transfers, with a store that
+//! can fail and a process that can be killed. [`Errand`]s replace the sockets of `dhcp::Service`
+//! and `tftp::serve`: take a batch, decide, commit, then send.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -21,43 +21,44 @@ use crate::store::{Fate, Store};
 
 mod transfers;
 
-/// Datagrams that wait in the socket; what comes when it is full is lost.
+/// Datagrams that the socket buffers; a datagram that arrives when the buffer is full is lost.
 const RECEIVE_BUFFER: usize = 4096;
-/// As `dhcp::Service`: datagrams of one batch, failed commits in a row that end the service.
+/// Limits of `dhcp::Service`: datagrams of one batch, and consecutive failed commits that end the
+/// service.
 const MAX_BATCH: usize = 256;
 const MAX_FAILED_COMMITS: u32 = 8;
-/// As `dhcp::arp`: addresses asked about at once.
+/// Limit of `dhcp::arp`: addresses probed at once.
 const MAX_QUESTIONS: usize = 1024;
-/// What a datagram costs, decision and answer.
+/// Virtual time that the box needs to handle one datagram, in microseconds.
 const DATAGRAM_COST: Moment = 20;
 
 /// A DHCP datagram, at port 67 or from a client at port 4011.
 pub type Datagram = (Rc<[u8]>, Option<SocketAddrV4>);
 
-/// What the box wants done.
+/// Requests of the box to the simulation.
 #[derive(Debug)]
 pub enum Errand {
-    /// Send a DHCP message to whom it names, to be had from its bytes.
+    /// Send a DHCP message to the client that its header names.
     Dhcp(Outgoing, MacAddr),
     /// Send a TFTP datagram.
     Tftp { to: SocketAddr, bytes: Vec<u8> },
-    /// Send a block of a file: its number, where it begins in the file, how long it is.
+    /// Send a block of a file: block number, offset in the file and length in bytes.
     Block { to: SocketAddr, number: u64, at: u64, length: u64 },
-    /// Ask the link who uses an address; [`Appliance::answered`].
+    /// Probe the link for the user of an address; the result goes to [`Appliance::answered`].
     Ask(Ipv4Addr),
-    /// Call [`Appliance::turn`] then.
+    /// Call [`Appliance::turn`] at this time.
     Turn(Moment),
-    /// Call [`Appliance::committed`] then.
+    /// Call [`Appliance::committed`] at this time.
     Commit(Moment),
-    /// Call [`Appliance::transfer_timer`] then.
+    /// Call [`Appliance::transfer_timer`] at this time.
     TransferTimer(Moment),
     /// Call [`Appliance::load`] after the disk's time.
     Load { peer: SocketAddr, ticket: u64, file: String },
-    /// Note that a machine at this address has fetched a loader, whole.
+    /// Record that the machine at this address has fetched a whole loader.
     Loaded { peer: IpAddr, file: String },
 }
 
-/// The process, which a kill ends.
+/// State of the running process, lost when the process is killed.
 struct Running {
     engine: Engine,
     transfers: Transfers,
@@ -66,34 +67,34 @@ struct Running {
     questions: usize,
     uncommitted: Vec<Change>,
     failed_commits: u32,
-    /// A turn is on its way or, with messages, a commit is.
+    /// A turn is scheduled or, with messages, a commit is under way.
     busy: bool,
     held: Vec<Outgoing>,
     transfer_timer: Option<Moment>,
 }
 
-/// The most that was seen of each.
+/// Maximum observed size of each table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Peaks {
     /// Rows of the lease table.
     pub leases: usize,
-    /// Checks under way.
+    /// Address checks under way.
     pub checks: usize,
-    /// Datagrams that waited.
+    /// Datagrams waiting in the socket buffer.
     pub inbox: usize,
-    /// Transfers.
+    /// TFTP transfers that are open.
     pub transfers: usize,
 }
 
-/// The box.
+/// The simulated box, whose process can be killed and started again.
 pub struct Appliance {
-    /// Bumped by each death: what is on its way from an earlier life is void.
+    /// Increased by each kill; events scheduled in an earlier epoch are void.
     pub epoch: u32,
-    /// What it is told of the rack.
+    /// Records of the rack that the box can read.
     pub rack: Rack,
-    /// Whether the network is known to be its own to serve.
+    /// Serving state of DHCP: closed while another DHCP server may be active.
     pub gate: Gate,
-    /// The most that was seen.
+    /// Maximum observed table sizes.
     pub peaks: Peaks,
     config: Config,
     clock: Clock,
@@ -105,7 +106,7 @@ pub struct Appliance {
 }
 
 impl Appliance {
-    /// A box that is off. Its loaders have `loader_bytes` each.
+    /// Returns a box that is off. Each of its loaders has `loader_bytes`.
     pub fn new(config: Config, rack: Rack, loader_bytes: usize, clock: Clock) -> Self {
         let ranges = config.subnets.iter().flat_map(|subnet| &subnet.ranges);
         let pool_size: u64 = ranges.map(|range| range.size()).sum();
@@ -124,12 +125,13 @@ impl Appliance {
         }
     }
 
-    /// Whether it runs.
+    /// True while the process runs.
     pub fn is_up(&self) -> bool {
         self.running.is_some()
     }
 
-    /// It starts, with what its store has and a clock on the wall that may be wrong.
+    /// Starts the process with the contents of its store; `unix_secs` is a wall clock that may be
+    /// wrong.
     pub fn start(&mut self, unix_secs: u64, now: Moment) {
         let leases = self.store.load().expect("this store can always be read");
         let now = self.clock.instant(now);
@@ -147,7 +149,7 @@ impl Appliance {
         });
     }
 
-    /// It dies. A commit that was under way may have taken effect.
+    /// Kills the process. A commit that was under way may have taken effect.
     pub fn kill(&mut self, rng: &mut Rng) {
         self.epoch += 1;
         self.rack.restart();
@@ -160,7 +162,7 @@ impl Appliance {
         }
     }
 
-    /// A DHCP datagram arrived; false when it finds no room.
+    /// Receives a DHCP datagram; returns false when the socket buffer is full.
     pub fn datagram(&mut self, datagram: Datagram, now: Moment, errands: &mut Vec<Errand>) -> bool {
         let Some(running) = &mut self.running else { return false };
         if running.inbox.len() >= RECEIVE_BUFFER {
@@ -172,7 +174,7 @@ impl Appliance {
         true
     }
 
-    /// The link said who uses an address, or was silent.
+    /// Receives the result of an ARP probe: the user of an address, or none.
     pub fn answered(
         &mut self,
         address: Ipv4Addr,
@@ -186,14 +188,14 @@ impl Appliance {
         running.wake(now, errands);
     }
 
-    /// Once every few seconds.
+    /// Removes expired entries; called once every few seconds.
     pub fn sweep(&mut self, now: Moment) {
         if let Some(running) = &mut self.running {
             running.engine.sweep(self.clock.instant(now));
         }
     }
 
-    /// Takes what waits, decides, and begins to commit or sends.
+    /// Takes the waiting datagrams, decides, and begins to commit or sends.
     pub fn turn(
         &mut self,
         ledger: &mut Ledger,
@@ -239,7 +241,7 @@ impl Appliance {
                 }
             }
         }
-        // They were taken from the end.
+        // The messages were popped from the end.
         running.held.reverse();
         for outgoing in &running.held {
             let reply = Reply::read(&outgoing.message).expect("the box writes lawful messages");
@@ -253,9 +255,10 @@ impl Appliance {
         self.measure()
     }
 
-    /// The commit is over: the answers leave.
+    /// Ends the commit: the answers are sent.
     ///
     /// # Errors
+    ///
     /// When an answer breaks a rule.
     pub fn committed(
         &mut self,
@@ -298,12 +301,12 @@ impl Appliance {
         Ok(())
     }
 
-    /// So many commits failed that the service would end.
+    /// True after so many failed commits that the service would end.
     pub fn gives_up(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.failed_commits >= MAX_FAILED_COMMITS)
     }
 
-    /// What the DHCP service told of since the last call.
+    /// Takes the events that the DHCP service reported since the last call.
     pub fn take_story(&self) -> Vec<Told> {
         self.story.take()
     }

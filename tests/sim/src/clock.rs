@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 /// Microseconds since the simulation began.
 pub type Moment = u64;
 
-/// A millisecond.
+/// One millisecond in microseconds, the unit of [`Moment`].
 pub const MILLI: Moment = 1_000;
-/// A second.
+/// One second in microseconds, the unit of [`Moment`].
 pub const SECOND: Moment = 1_000_000;
 
-/// Virtual time for those who count in [`Instant`]s. Only differences between them count, so that
-/// it matters to nobody when the simulation was started.
+/// Virtual time for code that uses [`Instant`]. Only differences between instants count, so the
+/// real start time of the simulation has no effect.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     began: Instant,

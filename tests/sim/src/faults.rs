@@ -1,40 +1,41 @@
-//! What goes wrong, and how often. Text form: `rough`, or `calm,drop=2.5,kill=30`.
+//! Kinds and frequencies of faults. Text form: `rough`, or `calm,drop=2.5,kill=30`.
 
 use std::str::FromStr;
 
 use crate::clock::{MILLI, Moment, SECOND};
 
-/// The faults of a run; all of them end at [`Faults::until`], and then everybody must boot.
+/// Faults of a run. All faults end at [`Faults::until`]; after that every machine must boot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
-    /// Of a hundred packets, how many are lost.
+    /// Lost packets, in percent.
     pub drop: f64,
-    /// Of a hundred packets, how many arrive twice.
+    /// Packets that arrive twice, in percent.
     pub duplicate: f64,
-    /// The longest that a packet is held up, beyond the 100 µs that each needs. What is held up is
-    /// overtaken: this is the reordering.
+    /// Maximum extra delay of a packet, beyond the 100 µs that each packet needs. Other packets
+    /// overtake a delayed one: this causes the reordering.
     pub delay: Moment,
-    /// The mean time between two deaths of the box; 0: it is not killed.
+    /// Mean time between two kills of the box; 0: no kills.
     pub kill: Moment,
-    /// Of a hundred commits, how many report an error (half of them took effect).
+    /// Commits that report an error, in percent (half of them took effect).
     pub commit: f64,
-    /// Of a hundred commits, how many say that they are durable and are not. No box can bear that:
-    /// it is there to see that it is noticed.
+    /// Commits that report success but are not durable, in percent. No box can survive this fault:
+    /// a test checks that the simulation detects it.
     pub lies: f64,
-    /// Of a hundred machines, how many lose power, or are shut down, at some time.
+    /// Machines that lose power, or are shut down, at some time, in percent.
     pub power: f64,
-    /// The mean time between two closings of the gate, as when another server is heard; 0: none.
+    /// Mean time between two interruptions of DHCP service, as when another server is detected; 0:
+    /// none.
     pub gate: Moment,
-    /// Of a hundred pool addresses, how many a station uses that nobody told the box of.
+    /// Pool addresses used by a station that is unknown to the box, in percent.
     pub squatters: f64,
-    /// Of a hundred machines, how many have a card that the first loader cannot drive.
+    /// Machines whose NIC does not work with the first loader, in percent.
     pub cards: f64,
-    /// When the last fault happens.
+    /// Time of the last fault.
     pub until: Moment,
 }
 
 impl Faults {
-    /// A good wire, and nobody dies.
+    /// No faults: a perfect network and no kills.
     pub const CALM: Self = Self {
         drop: 0.0,
         duplicate: 0.0,
@@ -48,7 +49,7 @@ impl Faults {
         cards: 0.0,
         until: 0,
     };
-    /// A bad day.
+    /// Typical faults of a bad day; the default of [`crate::Settings::new`].
     pub const ROUGH: Self = Self {
         drop: 3.0,
         duplicate: 2.0,
@@ -62,7 +63,7 @@ impl Faults {
         cards: 2.0,
         until: 600 * SECOND,
     };
-    /// Worse than any rack will see.
+    /// Faults worse than any real rack has.
     pub const STORM: Self = Self {
         drop: 20.0,
         duplicate: 10.0,
@@ -78,7 +79,7 @@ impl Faults {
     };
 }
 
-/// Not faults, and why.
+/// The text is not a valid description of faults.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is neither calm, rough, storm nor a number for drop, duplicate, commit, lies, power, \

@@ -1,23 +1,23 @@
 //! A fleet under its workflows: the box's real workflow service and controllers, the real protocol
-//! and the real agent's loop, thousands of them in one process and on a virtual clock; between them
-//! connections that are slow and break, a store whose writes fail, controllers of machines that
-//! err, machines that lose power or hang, a box that is killed, a clock that is set, a disk that is
-//! full, name servers and controllers that are silent.
+//! and the real agent's loop. Thousands of machines run in one process on a virtual clock. Faults:
+//! connections are slow and break, writes of the store fail, management controllers fail, machines
+//! lose power or hang. The box is killed, its clock is changed, its disk is full, and name servers
+//! and controllers do not answer.
 //!
-//! Faults of the box and acts of owners come of the seed. Which of two things that are due at once
-//! comes first does not: `tokio::select!` picks a branch and `HashMap` an order by chance of their
-//! own. So delays of single messages differ, and with them what machines are at when something
-//! strikes them: the same seed is the same weather, not the same run.
+//! Faults of the box and acts of owners are derived from the seed. The order of two events at the
+//! same instant is not: `tokio::select!` and `HashMap` use their own randomness. So delays of
+//! single messages differ, and with them the state of a machine when a fault hits it: the same seed
+//! gives the same faults, not the same run.
 //!
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
-//! [`direct()`] for a test that waits for a moment and does something then. Inside: `appliance` is
-//! a life of the box, `nuc` a machine with its management controller, `disk` what power cuts leave
-//! of it, `owners` what people do, `objects` the store, `link` the wire, `ledger` what must never
-//! happen.
+//! [`direct()`] for a test that waits for a condition and then acts. Inside: `appliance` is one
+//! life of the box, `nuc` a machine with its management controller, `disk` the disk contents that
+//! survive power cuts. `owners` has the acts of people, `objects` the store, `link` the network,
+//! `ledger` the rules that must never be broken.
 //!
-//! Not modelled: the boot protocols (a machine that boots from the network asks the box's own index
-//! what there is for it), the bytes of images, TLS, the API's admission; a watch is as late as it
-//! likes but in order.
+//! Not modelled: the boot protocols (a machine that boots from the network queries the box's own
+//! index), the bytes of images, TLS, and the API's admission. A watch may be late without limit,
+//! but is in order.
 
 mod appliance;
 mod bmc;
@@ -48,22 +48,22 @@ pub use stage::{Stage, action, direct};
 pub use trial::{Trial, trial};
 use world::World;
 
-/// What came of a run.
+/// Counts and duration of a run that succeeded.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Summary {
     /// Machines with a workflow.
     pub machines: usize,
-    /// Workflows that ended well.
+    /// Workflows that ended with success.
     pub succeeded: usize,
-    /// Workflows that were to fail, and did.
+    /// Workflows that failed, as planned.
     pub failed: usize,
-    /// Workflows that were cancelled in time.
+    /// Workflows that were cancelled before their end.
     pub cancelled: usize,
-    /// Workflows that were cancelled and tried again.
+    /// Workflows that were cancelled and retried.
     pub retried: usize,
     /// Actions that machines began.
     pub begun: usize,
-    /// Deaths of the box.
+    /// Kills of the box.
     pub kills: usize,
     /// Connections that were cut.
     pub cuts: usize,
@@ -73,11 +73,11 @@ pub struct Summary {
     pub writes: usize,
     /// Machines that lost power, and agents that fell silent.
     pub mishaps: usize,
-    /// Moments in which the box and machines lost power at once.
+    /// Times at which the box and machines lost power together.
     pub blackouts: usize,
-    /// Settings of the clock, full disks, silent name servers and dead management controllers.
+    /// Clock changes, full disks, silent name servers and dead management controllers.
     pub outages: usize,
-    /// When the last workflow ended.
+    /// Time of the end of the last workflow.
     pub lasted: Duration,
 }
 
@@ -100,20 +100,21 @@ impl fmt::Display for Summary {
     }
 }
 
-/// What went wrong, and how to see it again.
+/// Description of a failed run, with the seed that reproduces the run's faults.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("seed {seed}: {what}")]
 pub struct Failure {
-    /// The seed.
+    /// Seed of the failed run.
     pub seed: u64,
-    /// What must never happen, or what did not come to its end.
+    /// Broken rule, or the workflow that did not end as planned.
     pub what: String,
 }
 
-/// Lets a fleet do its workflows.
+/// Runs the workflows of a fleet.
 ///
 /// # Errors
-/// When something happens that must not, or a workflow does not end as it must.
+///
+/// When a rule is broken, or a workflow does not end as planned.
 pub fn run(settings: Settings) -> Result<Summary, Failure> {
     on_virtual_time(settings.seed, async {
         let world = World::new(settings, None);
@@ -122,7 +123,7 @@ pub fn run(settings: Settings) -> Result<Summary, Failure> {
     })
 }
 
-/// Runs `live` on one thread and a clock that jumps from one moment to the next.
+/// Runs `live` on one thread with a clock that advances only when all tasks wait.
 fn on_virtual_time<T>(
     seed: u64,
     live: impl Future<Output = Result<T, String>>,
@@ -135,13 +136,13 @@ fn on_virtual_time<T>(
     runtime.block_on(live).map_err(|what| Failure { seed, what })
 }
 
-/// How long after the last fault every workflow must have ended: a machine may have to be waited
-/// for, booted again, and begin its longest action anew, and each attempt may fail twice more.
+/// Maximum time from the last fault to the end of every workflow. A machine may wait for power,
+/// boot again and repeat its longest action; each attempt may fail twice more.
 const BOUND: Duration = Duration::from_secs(4 * 3600);
-/// How often it is looked whether all have ended.
+/// Interval between two checks that all workflows have ended.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Waits until every workflow has ended; what came of them.
+/// Waits until every workflow has ended, and returns the summary.
 async fn finish(world: &World) -> Result<Summary, String> {
     let bound = Instant::now() + world.settings.faults.until + BOUND;
     loop {
@@ -156,7 +157,7 @@ async fn finish(world: &World) -> Result<Summary, String> {
             return Err(world.stories());
         }
     }
-    // Late news must not change what is over.
+    // Late events must not change a finished workflow.
     tokio::time::sleep(Duration::from_secs(600)).await;
     world.ledger().ends_on();
     world.summary()

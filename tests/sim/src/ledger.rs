@@ -1,5 +1,5 @@
-//! What must never happen, looked at with every message: who was promised which address, and who
-//! believes to have it.
+//! Rules that must never be broken, checked with every message: the address promised to each
+//! machine, and the address that each machine uses.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -11,73 +11,73 @@ use stdx::MacAddr;
 use crate::clock::{Moment, SECOND};
 use crate::message::{ACK, NAK, OFFER, Reply};
 
-/// What was broken.
+/// A broken rule of the address ledger.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// The box gave an address that it had promised to another machine.
     #[error("{address} was given to {second} while it is {first}'s for {left} s more")]
     Promised {
-        /// Which address.
+        /// The address given twice.
         address: Ipv4Addr,
-        /// Whose it is.
+        /// Machine that still has the lease.
         first: MacAddr,
-        /// Who was given it.
+        /// Machine that got the address too.
         second: MacAddr,
-        /// For how long it is the first one's.
+        /// Rest of the first machine's lease, in seconds.
         left: u64,
     },
-    /// Two machines believe to have one address.
+    /// Two machines use one address.
     #[error("{first} and {second} both use {address}")]
     Shared {
-        /// Which address.
+        /// The address used twice.
         address: Ipv4Addr,
-        /// Who had it.
+        /// Machine that used it first.
         first: MacAddr,
-        /// Who has it too.
+        /// Machine that uses it too.
         second: MacAddr,
     },
     /// An ACK left before its lease was durable, or for longer than what is durable.
     #[error("{mac} was given {address} for {lease_secs} s; durable is {durable}")]
     NotDurable {
-        /// Which address.
+        /// The address of the ACK.
         address: Ipv4Addr,
-        /// Who was given it.
+        /// Machine that received the ACK.
         mac: MacAddr,
-        /// For how long.
+        /// Lease time of the ACK, in seconds.
         lease_secs: u32,
-        /// What the store has.
+        /// Lease in the store, which is shorter or missing.
         durable: Durable,
     },
-    /// A NAK to a client that never was the box's.
+    /// A NAK to a client that never got an OFFER or ACK and has no record.
     #[error("{0} was refused, which the box never knew")]
     Refused(MacAddr),
-    /// An answer of a service that should be still.
+    /// An answer in a serving state that forbids it.
     #[error("an answer of type {kind} to {mac} while the gate is {gate:?}")]
     Still {
-        /// Option 53.
+        /// DHCP message type (option 53).
         kind: u8,
-        /// To whom.
+        /// Client of the answer.
         mac: MacAddr,
-        /// What the gate is.
+        /// Serving state when the answer left.
         gate: Gate,
     },
-    /// An address from a box that should give none.
+    /// An address from a box in proxy mode, which must not assign any.
     #[error("{address} was given to {mac} beside another server")]
     Rogue {
-        /// Which address.
+        /// The address that was assigned.
         address: Ipv4Addr,
-        /// To whom.
+        /// Client of the answer.
         mac: MacAddr,
     },
     /// A table is larger than it may be.
     #[error("{0}")]
     Size(String),
-    /// A machine that is not up although nothing went wrong for long enough.
+    /// Machines that are not up, although the last fault is long over.
     #[error("{0} machines are not up, or lost their lease, long after the last fault: {1}")]
     Down(usize, String),
 }
 
-/// A durable lease, printed with what it says.
+/// A durable lease, and the current time of the lease clock in seconds, for printing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durable(pub Option<Lease>, pub u64);
 
@@ -89,25 +89,25 @@ impl fmt::Display for Durable {
     }
 }
 
-/// An address that is somebody's.
+/// An address that a machine holds until its lease ends.
 #[derive(Debug, Clone, Copy)]
 struct Holding {
     mac: MacAddr,
     until: Moment,
 }
 
-/// The books.
+/// Promised and used addresses of the run.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// By the ACKs that left the box.
+    /// Leases by the ACKs that the box sent.
     promised: HashMap<Ipv4Addr, Holding>,
-    /// By the ACKs that arrived.
+    /// Leases by the ACKs that machines received.
     used: HashMap<Ipv4Addr, Holding>,
-    /// Whoever got an OFFER or ACK.
+    /// Clients that got an OFFER or ACK.
     served: HashSet<MacAddr>,
 }
 
-/// What the box is like when an answer leaves.
+/// State of the box when it sends an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Sight {
     /// The address is of a pool, so that its lease must be durable.
@@ -116,12 +116,12 @@ pub struct Sight {
     pub known: bool,
     /// The box only names boot files.
     pub proxy: bool,
-    /// What is durable of the address, and the lease time it is counted in.
+    /// Durable lease of the address, with the current time of the lease clock.
     pub durable: Durable,
 }
 
 impl Ledger {
-    /// The box decided to say this.
+    /// Checks an answer that the box decided on against the serving state.
     pub fn decided(&self, reply: &Reply, gate: Gate, known: bool) -> Result<(), Violation> {
         let Reply { kind, mac, .. } = *reply;
         let is_fine = match gate {
@@ -132,7 +132,7 @@ impl Ledger {
         if is_fine { Ok(()) } else { Err(Violation::Still { kind, mac, gate }) }
     }
 
-    /// The box says this, now.
+    /// Checks an answer that the box sends now.
     pub fn sent(&mut self, reply: &Reply, sight: Sight, now: Moment) -> Result<(), Violation> {
         let Reply { address, mac, lease_secs, .. } = *reply;
         match reply.kind {
@@ -154,8 +154,8 @@ impl Ledger {
             return Ok(());
         }
         let Durable(lease, lease_now) = sight.durable;
-        // A late REQUEST and the RELEASE or DECLINE after it can come in one batch: what is durable
-        // then is the machine's last word, and it will not take the ACK.
+        // A late REQUEST and the RELEASE or DECLINE after it can come in one batch. The durable
+        // lease then follows the machine's last message, and the machine will not take the ACK.
         let is_given_back =
             lease.is_some_and(|lease| lease.mac == mac && lease.state != LeaseState::Bound);
         if sight.pooled && is_given_back {
@@ -182,7 +182,7 @@ impl Ledger {
         }
     }
 
-    /// A machine was told that an address is its own.
+    /// Records that a machine received an ACK and uses its address.
     pub fn uses(
         &mut self,
         address: Ipv4Addr,
@@ -198,23 +198,23 @@ impl Ledger {
         }
     }
 
-    /// A machine uses its address no more.
+    /// Records that a machine no longer uses its address.
     pub fn leaves(&mut self, address: Ipv4Addr, mac: MacAddr) {
         remove(&mut self.used, address, mac);
     }
 
-    /// A machine said that it gives its address back: the promise is off, whether or not the box
-    /// hears of it.
+    /// Records that a machine gives its address back: the promise ends, even if the box does not
+    /// receive the message.
     pub fn gives_back(&mut self, address: Ipv4Addr, mac: MacAddr) {
         remove(&mut self.promised, address, mac);
     }
 
-    /// Who uses an address.
+    /// The machine that uses an address.
     pub fn user(&self, address: Ipv4Addr) -> Option<MacAddr> {
         self.used.get(&address).map(|holding| holding.mac)
     }
 
-    /// How many machines have an address.
+    /// Number of machines with an address.
     pub fn in_use(&self) -> usize {
         self.used.len()
     }

@@ -1,18 +1,19 @@
 //! A rack in one process: the box's real DHCP engine, TFTP transfers, scripts and loader choice,
-//! thousands of machines that boot as their firmware was recorded to, a wire that loses, doubles
-//! and reorders, a box that is killed; all on a virtual clock, and all by one seed.
+//! with thousands of machines. The machines boot with recorded behavior of their firmware, the
+//! network loses, duplicates and reorders packets, and the box is killed. All of it runs on a
+//! virtual clock and from one seed.
 //!
-//! Never: a socket, a thread, the time of day, or chance that is not the seed's; with the same
-//! [`Settings`] a run is the same to the last event ([`Summary::trace`]).
+//! Never: a socket, a thread, the time of day, or randomness that is not from the seed. With the
+//! same [`Settings`] a run is the same to the last event ([`Summary::trace`]).
 //!
-//! Enter at [`run()`], and at [`fleet::run()`] for what machines do once they have booted. Inside:
-//! `machine` is a machine, `appliance` the box around the real engines, `wire` and `faults` what
-//! happens between them, `ledger` what must never happen, looked at with every message, `world`
-//! puts them together.
+//! Enter at [`run()`], and at [`fleet::run()`] for machines after their boot. Inside: `machine` is
+//! a machine, `appliance` the box around the real engines, `wire` and `faults` the network between
+//! them. `ledger` has the rules that must never be broken, checked with every message, and `world`
+//! connects all of them.
 //!
-//! Not modelled: the ARP caches of machines (a unicast finds whoever uses the address), switches
-//! that learn, TCP (an HTTP request is late by its lost segments, and ends with the box), the
-//! content of files, time on the CPU beyond a constant per datagram.
+//! Not modelled: the ARP caches of machines (a unicast reaches the current user of the address),
+//! switches that learn, and TCP (an HTTP request is late by its lost segments, and ends with the
+//! box). Nor are the content of files, and CPU time beyond a constant per datagram.
 
 mod appliance;
 pub mod clock;

@@ -1,5 +1,5 @@
-//! One machine: firmware, loader and system of one boot, each with the manners recorded of it. No
-//! socket, no clock: packets and moments in, [`Act`]s out.
+//! One machine: firmware, loader and system of one boot, each with its recorded behavior. It has no
+//! socket and no clock: packets and times are inputs, [`Act`]s are outputs.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -15,7 +15,7 @@ mod exchange;
 
 use download::Download;
 
-/// What is burnt into the machine.
+/// Firmware of the machine, which decides its network boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Firmware {
     /// UEFI, PXE over IPv4.
@@ -28,16 +28,16 @@ pub enum Firmware {
     IpxeBios,
     /// UEFI with iPXE as its ROM.
     IpxeEfi,
-    /// Nothing that boots from the network: a system on a disk, which remembers its address.
+    /// No network boot: an installed system on a disk, which remembers its address.
     Disk,
 }
 
-/// Which of its programs runs.
+/// Program that runs on the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// None.
+    /// The machine is off.
     Off,
-    /// The firmware.
+    /// The firmware, with its boot ROM.
     Rom,
     /// iPXE, loaded from the box.
     Ipxe,
@@ -45,26 +45,26 @@ pub enum Stage {
     System,
 }
 
-/// What the program does.
+/// State of the program that runs.
 #[derive(Debug)]
 enum Phase {
-    /// Nothing, until the timer: a prompt, a pause between tries, a kernel that starts.
+    /// Waiting for the timer: a prompt, a pause between tries, a kernel that starts.
     Resting,
-    /// It hangs, until somebody switches it off and on.
+    /// Hung until the next power cycle.
     Hung,
-    /// It looks for servers.
+    /// Sent DISCOVER, waiting for offers (SELECTING of RFC 2131).
     Selecting,
-    /// It asks for an address that was offered to it, or (`rebooting`) that it had.
+    /// Sent REQUEST for an offered address, or (`rebooting`) for its former address.
     Requesting { rebooting: bool },
-    /// It asks port 4011 for its boot file.
+    /// Sent a request for its boot file to port 4011.
     AskingBootServer,
-    /// It loads by TFTP.
+    /// Loading a file by TFTP.
     Loading(Download),
-    /// It loads by HTTP.
+    /// Loading a file by HTTP.
     Fetching(Wanted),
-    /// It asks the link whether somebody uses its new address.
+    /// Probing its link for another user of the new address.
     Probing,
-    /// It has an address, and renews it.
+    /// Using an address, and renewing it.
     Bound,
 }
 
@@ -75,65 +75,65 @@ enum Wanted {
     Kernel,
 }
 
-/// What a machine does to the world.
+/// Action of a machine that others can observe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Act {
     /// Sends a DHCP message.
     Dhcp {
         /// The payload; the wire adds the relay's address.
         bytes: Vec<u8>,
-        /// Where to.
+        /// Destination of the message.
         to: Place,
     },
     /// Sends a TFTP datagram to the box.
     Tftp {
-        /// Its own address and port.
+        /// Source address and port.
         from: SocketAddrV4,
-        /// The payload.
+        /// Bytes of the TFTP packet.
         bytes: Vec<u8>,
     },
-    /// Asks for a URL, to be told by [`Machine::fetched`].
+    /// Fetches a URL; the result goes to [`Machine::fetched`].
     Get {
-        /// Which.
+        /// URL of the box.
         url: String,
     },
-    /// Asks its link who else uses an address, to be told by [`Machine::probed`].
+    /// Probes its link for another user of an address; the result goes to [`Machine::probed`].
     Probe {
-        /// Which.
+        /// Address to probe, the new one.
         address: Ipv4Addr,
     },
-    /// Wants [`Machine::timer`] then, and not when it wanted it before.
+    /// Sets the timer for [`Machine::timer`], and replaces the earlier setting.
     Wake {
-        /// When.
+        /// Virtual time of the call.
         at: Moment,
     },
-    /// Believes, since it was told so by a server, that an address is its own.
+    /// Uses an address, by the ACK of a server.
     Uses {
-        /// Which.
+        /// Address that the ACK assigned.
         address: Ipv4Addr,
-        /// How long.
+        /// End of its lease.
         until: Moment,
     },
-    /// Uses an address no more.
+    /// Stops using an address.
     Leaves {
-        /// Which.
+        /// Address that it no longer uses.
         address: Ipv4Addr,
     },
-    /// Gives an address back (RELEASE), or says that it cannot be used (DECLINE).
+    /// Gives an address back (RELEASE), or reports that it cannot be used (DECLINE).
     GivesBack {
-        /// Which.
+        /// Address given back.
         address: Ipv4Addr,
     },
     /// Its system runs and has an address.
     Booted,
-    /// Its lease ran out although it had asked for more.
+    /// Its lease ended although the machine had requested a renewal.
     Lost,
 }
 
-/// Where a DHCP message goes.
+/// Destination of a DHCP message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// Everybody on the link, port 67, or its relay.
+    /// Broadcast to port 67: all servers on the link, or its relay.
     Everybody,
     /// One server, port 67.
     Server(Ipv4Addr),
@@ -141,24 +141,24 @@ pub enum Place {
     BootServer(Ipv4Addr),
 }
 
-/// What came of a [`Act::Get`].
+/// Result of an [`Act::Get`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetch {
     /// The text of a script.
     Script(String),
-    /// A file, whole.
+    /// A whole file, without its bytes.
     File,
     /// An error, a timeout, a connection that ended.
     Failed,
 }
 
-/// What one event may use.
+/// Inputs and outputs of a machine during one event.
 pub struct Turn<'a> {
-    /// The moment.
+    /// Virtual time of the event.
     pub now: Moment,
-    /// The run's chance.
+    /// Random source of the run.
     pub rng: &'a mut Rng,
-    /// What the machine does, in order.
+    /// Actions of the machine, in order.
     pub acts: &'a mut Vec<Act>,
 }
 
@@ -172,7 +172,7 @@ impl Turn<'_> {
     }
 }
 
-/// What a machine believes to have.
+/// A lease from the view of its machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lease {
     address: Ipv4Addr,
@@ -181,23 +181,23 @@ struct Lease {
     until: Moment,
 }
 
-/// One machine.
+/// A simulated machine with its program, phase and lease.
 #[derive(Debug)]
 pub struct Machine {
-    /// Its interface.
+    /// MAC address of its NIC.
     pub mac: MacAddr,
-    /// What it is.
+    /// Firmware, fixed for the whole run.
     pub firmware: Firmware,
-    /// A loader that its card does not work with.
+    /// Loader file that does not work with its NIC.
     pub hates: Option<&'static str>,
-    /// Bumped whenever the timer is set, so that an earlier setting no longer counts.
+    /// Increased whenever the timer is set, so that an earlier setting no longer counts.
     pub timer_number: u32,
-    /// Bumped whenever something begins whose answer is waited for.
+    /// Increased whenever an exchange begins whose answer is waited for.
     pub exchange: u32,
     stage: Stage,
     phase: Phase,
     xid: u32,
-    /// Sent so often without an answer.
+    /// Number of messages sent without an answer.
     tries: usize,
     began: Moment,
     offer: Option<Reply>,
@@ -232,7 +232,7 @@ impl Machine {
         }
     }
 
-    /// The address that its system remembers from another network.
+    /// Sets the address that its system remembers from another network.
     pub fn with_memory(self, address: Ipv4Addr) -> Self {
         Self { remembered: Some(address), ..self }
     }
@@ -242,12 +242,12 @@ impl Machine {
         self.lease.map(|lease| lease.address)
     }
 
-    /// Its system runs and has an address that it found nobody else to use.
+    /// True when its system runs and has an address that no other station uses.
     pub fn is_up(&self) -> bool {
         self.stage == Stage::System && matches!(self.phase, Phase::Bound)
     }
 
-    /// One line on what it does, for whoever asks why.
+    /// Current state in one line, for messages of failed runs.
     pub fn story(&self) -> String {
         let phase = match &self.phase {
             Phase::Loading(download) => format!("Loading({download})"),
@@ -257,14 +257,15 @@ impl Machine {
         format!("{} {firmware:?} {stage:?} {phase} try {tries}, {:?}", self.mac, self.address())
     }
 
-    /// The power button.
+    /// Switches the machine on.
     pub fn power_on(&mut self, turn: &mut Turn<'_>) {
         self.stage = if self.firmware == Firmware::Disk { Stage::System } else { Stage::Rom };
         let after = turn.between(2 * SECOND, 4 * SECOND);
         self.rest(after, turn);
     }
 
-    /// The power fails, or (`orderly`) the system is told to go down, and gives its address back.
+    /// Switches the machine off. With `orderly` the system shuts down and releases its address;
+    /// otherwise the power fails.
     pub fn power_off(&mut self, orderly: bool, turn: &mut Turn<'_>) {
         if let Some(lease) = self.lease.filter(|_| self.stage == Stage::System) {
             if orderly {
@@ -278,7 +279,7 @@ impl Machine {
         (self.stage, self.phase) = (Stage::Off, Phase::Resting);
     }
 
-    /// The moment that was waited for has come.
+    /// Handles the timer of [`Act::Wake`].
     pub fn timer(&mut self, turn: &mut Turn<'_>) {
         match &mut self.phase {
             Phase::Resting => self.begin(turn),
@@ -291,7 +292,7 @@ impl Machine {
             Phase::AskingBootServer => self.ask_boot_server_again(turn),
             Phase::Loading(_) => self.load_again(turn),
             Phase::Fetching(_) => self.fetched(&Fetch::Failed, turn),
-            // The wire always answers a probe.
+            // The simulated network always answers a probe.
             Phase::Probing => {}
             Phase::Bound => self.renew(turn),
         }
@@ -322,14 +323,14 @@ impl Machine {
         turn.wake(for_);
     }
 
-    /// Its addresses are nobody's that it knows of.
+    /// Stops using its address, if it has one.
     fn leave(&mut self, turn: &mut Turn<'_>) {
         if let Some(Lease { address, .. }) = self.lease.take() {
             turn.acts.push(Act::Leaves { address });
         }
     }
 
-    /// What ran cannot go on: the firmware tries its boot entries anew, a system its client.
+    /// Starts over after a failure: firmware with its boot entries, a system with its DHCP client.
     fn fail(&mut self, turn: &mut Turn<'_>) {
         self.leave(turn);
         self.exchange += 1;
@@ -342,14 +343,14 @@ impl Machine {
     }
 }
 
-/// How a client behaves.
+/// Recorded times of a DHCP client.
 struct Manners {
-    /// How long each DISCOVER or REQUEST waits for an answer before the next; after the last the
-    /// client gives up.
+    /// Waits after each DISCOVER or REQUEST before the next; after the last wait the client gives
+    /// up.
     waits: &'static [Moment],
-    /// For how long offers are collected.
+    /// Time for which the client collects offers.
     collects: Moment,
-    /// The least time before it begins again.
+    /// Minimum pause before a new exchange.
     rests: Moment,
 }
 
@@ -365,7 +366,8 @@ const BIOS_PXE: Manners = Manners {
     collects: 2 * SECOND,
     rests: 5 * SECOND,
 };
-/// Times that double from one second; it waits for a ProxyDHCP offer unless it is told not to.
+/// Times that double from one second; iPXE waits for a ProxyDHCP offer unless an option tells it
+/// not to.
 const IPXE: Manners = Manners {
     waits: &[SECOND, 2 * SECOND, 4 * SECOND, 8 * SECOND, 10 * SECOND],
     collects: 3 * SECOND,

@@ -1,4 +1,4 @@
-//! `tinbox-sim`: boots a simulated rack and says what came of it.
+//! `tinbox-sim`: boots a simulated rack and prints a summary.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -19,7 +19,7 @@ struct Arguments {
     /// Runs, each with the seed after the last one's
     #[arg(long, default_value_t = 1)]
     runs: u64,
-    /// What the box does for machines
+    /// Service that the box offers to machines
     #[arg(long, value_enum, default_value_t = Service::Pool)]
     mode: Service,
     /// calm, rough or storm, then changes: rough,drop=10,kill=5,until=900
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What came of one run, in words.
+/// Runs one simulation and returns its summary as text.
 fn run(arguments: &Arguments, seed: u64) -> Result<String, String> {
     if let Some(faults) = arguments.fleet {
         let machines = usize::try_from(arguments.machines).unwrap_or(usize::MAX);

@@ -1,5 +1,6 @@
-//! DHCP messages as clients write and read them, with the options recorded from each. By dhcproto,
-//! which is not the server's own codec: what one side gets wrong must not cancel out on the other.
+//! DHCP messages as clients write and read them, with the options recorded from each client. The
+//! codec is dhcproto, not the server's own: a bug on one side must not hide the same bug on the
+//! other.
 
 use std::net::Ipv4Addr;
 
@@ -11,17 +12,17 @@ use stdx::MacAddr;
 
 /// Message types (option 53).
 pub const DISCOVER: u8 = 1;
-/// See [`DISCOVER`].
+/// DHCPOFFER, server to client; see [`DISCOVER`].
 pub const OFFER: u8 = 2;
-/// See [`DISCOVER`].
+/// DHCPREQUEST, client to server; see [`DISCOVER`].
 pub const REQUEST: u8 = 3;
-/// See [`DISCOVER`].
+/// DHCPDECLINE, client to server; see [`DISCOVER`].
 pub const DECLINE: u8 = 4;
-/// See [`DISCOVER`].
+/// DHCPACK, server to client; see [`DISCOVER`].
 pub const ACK: u8 = 5;
-/// See [`DISCOVER`].
+/// DHCPNAK, server to client; see [`DISCOVER`].
 pub const NAK: u8 = 6;
-/// See [`DISCOVER`].
+/// DHCPRELEASE, client to server; see [`DISCOVER`].
 pub const RELEASE: u8 = 7;
 
 /// Bytes of an Ethernet address (`hlen`).
@@ -29,7 +30,7 @@ const ETHERNET: u8 = 6;
 /// Shortest message that every relay and server accepts (RFC 951), bytes.
 const SHORTEST: usize = 300;
 
-/// The programs that speak DHCP in one boot.
+/// DHCP clients of one boot: firmware, loader or system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Client {
     /// EDK2's PXE client on x86-64.
@@ -40,28 +41,28 @@ pub enum Client {
     BiosPxe,
     /// iPXE in or through a BIOS.
     IpxeBios,
-    /// iPXE for UEFI.
+    /// iPXE built for UEFI.
     IpxeEfi,
     /// The client of the agent's or an installed system.
     System,
 }
 
-/// A client's message.
+/// Contents of a client's message.
 #[derive(Debug, Clone, Copy)]
 pub struct Ask {
-    /// Option 53.
+    /// DHCP message type (option 53).
     pub kind: u8,
-    /// The exchange's number.
+    /// Transaction ID of the exchange.
     pub xid: u32,
     /// Hardware address of the client.
     pub mac: MacAddr,
     /// The address in use, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
-    /// The relay's address, or 0.0.0.0; it is the wire that sets it.
+    /// Address of the relay, or 0.0.0.0; the simulated network sets it.
     pub giaddr: Ipv4Addr,
-    /// Option 50.
+    /// Requested address (option 50).
     pub requested: Option<Ipv4Addr>,
-    /// Option 54.
+    /// Server identifier (option 54).
     pub server: Option<Ipv4Addr>,
 }
 
@@ -71,7 +72,7 @@ impl Ask {
         let none = Ipv4Addr::UNSPECIFIED;
         let (ciaddr, giaddr) = (self.ciaddr, self.giaddr);
         let mut message = Message::new_with_id(self.xid, ciaddr, none, none, giaddr, &self.mac.0);
-        // To port 4011 and for a renewal no broadcast is wanted.
+        // Messages to port 4011 and renewals need no broadcast answer.
         let is_rom = matches!(client, Client::Edk2Pxe | Client::Edk2Http | Client::BiosPxe);
         if is_rom && ciaddr.is_unspecified() {
             message.set_flags(Flags::default().set_broadcast());
@@ -86,7 +87,7 @@ impl Ask {
         bytes
     }
 
-    /// The options by which a server knows the program.
+    /// Options by which a server recognizes the client.
     fn class(&self, client: Client) -> Vec<DhcpOption> {
         let (arch, class): (u16, &[u8]) = match client {
             Client::Edk2Pxe => (7, b"PXEClient:Arch:00007:UNDI:003000"),
@@ -136,21 +137,22 @@ fn wanted(codes: &[u8]) -> DhcpOption {
 /// The part of a server's message that clients read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Option 53.
+    /// DHCP message type (option 53).
     pub kind: u8,
-    /// The exchange's number.
+    /// Transaction ID of the exchange.
     pub xid: u32,
     /// Hardware address of the receiving client.
     pub mac: MacAddr,
     /// The address given; 0.0.0.0: none.
     pub address: Ipv4Addr,
-    /// Option 54.
+    /// Server identifier (option 54).
     pub server: Ipv4Addr,
-    /// Option 51.
+    /// Lease time in seconds (option 51).
     pub lease_secs: u32,
     /// The boot file: option 67, else the header's; empty: none.
     pub file: String,
-    /// 43.6 has bit 3 set, or 175.176 is there: the file can be loaded without asking further.
+    /// True when 43.6 has bit 3 set, or 175.176 is present: the client loads the file without a
+    /// further request.
     pub direct: bool,
 }
 
@@ -181,7 +183,7 @@ impl Reply {
         })
     }
 
-    /// An answer of some other server: an address and nothing about boot.
+    /// Writes an answer of another DHCP server: an address without boot options.
     pub fn write(&self) -> Vec<u8> {
         let none = Ipv4Addr::UNSPECIFIED;
         let mut message =
@@ -195,10 +197,10 @@ impl Reply {
     }
 }
 
-/// Reads of a client's message the type, exchange, client, option 54 and the address that it means
-/// (option 50, else `ciaddr`).
+/// Reads a client's message: type, exchange, client, option 54 and the address it is about (option
+/// 50, else `ciaddr`).
 pub fn read_ask(bytes: &[u8]) -> Option<Ask> {
-    // Either way: the trace shows any message by it.
+    // Both directions are read, because the trace prints any message.
     let message = read(bytes, Opcode::BootRequest).or_else(|| read(bytes, Opcode::BootReply))?;
     let address = |code| Some(Ipv4Addr::from(*option(message.opts(), code)?.first_chunk::<4>()?));
     Some(Ask {
@@ -215,7 +217,7 @@ pub fn read_ask(bytes: &[u8]) -> Option<Ask> {
 /// A message of an Ethernet station.
 fn read(bytes: &[u8], opcode: Opcode) -> Option<borrowed::Message<'_>> {
     let message = borrowed::Message::new(bytes).ok()?;
-    // The length first: `chaddr` takes it on trust.
+    // The length is checked first: `chaddr` does not check it.
     (message.opcode() == opcode && message.hlen() == ETHERNET).then_some(message)
 }
 

@@ -1,5 +1,5 @@
-//! Somebody else's DHCP server, for a box that only names boot files: it knows everybody, forgets
-//! nothing, and says nothing about boot.
+//! A second DHCP server, for a box in proxy mode. It gives every client an address, forgets no
+//! lease and sends no boot options.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -9,7 +9,7 @@ use stdx::MacAddr;
 use crate::message::{ACK, DISCOVER, OFFER, REQUEST, Reply, read_ask};
 use crate::rack::{LEASE_SECS, OTHER_SERVER, pool};
 
-/// The server.
+/// A DHCP server without boot options and without lease expiry.
 #[derive(Debug, Default)]
 pub struct OtherServer {
     addresses: HashMap<MacAddr, Ipv4Addr>,

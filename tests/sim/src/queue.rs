@@ -1,4 +1,4 @@
-//! What happens next.
+//! Queue of future events, in order of virtual time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -11,8 +11,8 @@ use crate::appliance::Datagram;
 use crate::clock::Moment;
 use crate::machine::Fetch;
 
-/// One thing that happens. Machines are named by their index; `epoch` is the life of the box, and
-/// `number` and `exchange` are the machine's, in which it still counts.
+/// One event. Machines are named by their index. `epoch` is the life of the box, and `number` and
+/// `exchange` are the machine's, in which the event still counts.
 #[derive(Debug)]
 pub enum Event {
     /// A DHCP datagram reaches the box.
@@ -27,31 +27,31 @@ pub enum Event {
     TftpToMachine { machine: usize, port: u16, bytes: Rc<[u8]> },
     /// A block of a file reaches a machine.
     Block { machine: usize, port: u16, number: u16, at: u64, length: u64 },
-    /// A machine's timer.
+    /// The timer of a machine fires; void unless `number` is its last setting.
     Timer { machine: usize, number: u32 },
     /// An HTTP request reaches the box.
     HttpRequest { machine: usize, exchange: u32, url: String },
-    /// An HTTP answer is complete, or broken off.
+    /// An HTTP answer is complete, or was broken off.
     HttpAnswer { machine: usize, exchange: u32, epoch: u32, fetch: Fetch },
-    /// A machine knows whether somebody uses its address.
+    /// A machine has the result of probing its new address.
     Probed { machine: usize, exchange: u32, is_used: bool },
-    /// The box knows who uses an address.
+    /// The box has the result of probing an address.
     Answered { epoch: u32, address: Ipv4Addr, holder: Option<MacAddr> },
-    /// The box takes a batch.
+    /// The box takes a batch of datagrams.
     Turn { epoch: u32 },
-    /// The box's commit is over.
+    /// The box's commit ends.
     Committed { epoch: u32 },
-    /// The box's transfers want the time.
+    /// The timer of the box's TFTP transfers fires.
     TransferTimer { epoch: u32 },
-    /// The box's disk has a file.
+    /// The box's disk has read a file.
     Load { epoch: u32, peer: SocketAddr, ticket: u64, file: String },
-    /// The box forgets what is over.
+    /// The box removes expired entries.
     Sweep,
-    /// The box dies.
+    /// The box is killed.
     Kill,
-    /// The box starts.
+    /// The box starts again.
     Start,
-    /// Another server is heard, and later gone.
+    /// Another DHCP server is detected, or is gone.
     Gate { is_closed: bool },
     /// A machine is switched off or loses power.
     PowerOff { machine: usize, orderly: bool },
@@ -62,7 +62,7 @@ pub enum Event {
 #[derive(Debug)]
 struct Scheduled {
     at: Moment,
-    /// Of two at one moment, the one that was scheduled first.
+    /// Order of scheduling, which decides between two events at one time.
     number: u64,
     event: Event,
 }
@@ -75,13 +75,13 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Something will happen.
+    /// Schedules an event at a time.
     pub fn put(&mut self, at: Moment, event: Event) {
         self.scheduled += 1;
         self.heap.push(Reverse(Scheduled { at, number: self.scheduled, event }));
     }
 
-    /// What happens next, and when.
+    /// Takes the next event and its time.
     pub fn take(&mut self) -> Option<(Moment, Event)> {
         self.heap.pop().map(|Reverse(Scheduled { at, event, .. })| (at, event))
     }

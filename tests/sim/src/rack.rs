@@ -1,5 +1,5 @@
-//! The rack as the box is told of it: who is registered, who has a reserved address, what each
-//! should boot, which loader it is named.
+//! Rack as the box's records describe it: registered machines, reserved addresses, boot files and
+//! learned loaders.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -19,50 +19,50 @@ use stdx::{MacAddr, SystemClock};
 
 use crate::machine::Firmware;
 
-/// The box.
+/// Address of the box.
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 1);
 /// The relay of the second network.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 65, 0, 1);
-/// The other server, where the box only names boot files.
+/// Address of the other DHCP server, when the box is in proxy mode.
 pub const OTHER_SERVER: Ipv4Addr = Ipv4Addr::new(10, 64, 0, 2);
-/// Lease time: so short that a run sees many renewals and addresses that change hands.
+/// Lease time: short enough for many renewals, and for addresses that change hands, in one run.
 pub const LEASE_SECS: u32 = 300;
-/// Most machines in a run: what both networks hold, with room for the others.
+/// Maximum number of machines in a run: both networks hold them, with addresses to spare.
 pub const MAX_MACHINES: u32 = 40_000;
-/// The first pool address of either network, behind its own.
+/// Offset of the first pool address in either network.
 const POOL: u32 = 256;
-/// The first address for reservations outside of the pool.
+/// Offset of the first address for reservations outside of the pool.
 const OUTSIDE: u32 = 240 << 8;
 
 /// The namespace of every object.
 const NAMESPACE: &str = "default";
 
-/// What the box knows of a machine.
+/// Record that the box has of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// It is registered, its address comes from the pool.
+    /// Registered, with an address from the pool.
     Registered,
-    /// It is registered with an address.
+    /// Registered, with this reserved address.
     Reserved(Ipv4Addr),
-    /// Nothing.
+    /// Unknown machine, without a record.
     Stranger,
 }
 
-/// Lessons about loaders that wait to be written; the product's own limit.
+/// Learned loaders that wait to be written; the queue has the product's own limit.
 type Lessons = tokio::sync::mpsc::Receiver<LearnedLoader>;
 
 /// The records, as the product has them: Hardware and Workflows in its index, read by the boot
 /// services through its own adapters.
 pub struct Rack {
-    /// By the machine's index.
+    /// Class of each machine, by its index.
     pub classes: Vec<Class>,
-    /// Who was last given an address: bounded by the networks.
+    /// Last client of each address; the networks bound its size.
     pub given: HashMap<Ipv4Addr, MacAddr>,
     views: HardwareViews,
     lessons: Lessons,
 }
 
-/// The hardware address of a machine; `generation` tells a visitor from the one before it.
+/// Hardware address of a machine; `generation` distinguishes a visitor from the visitor before it.
 pub fn mac_of(index: u32, generation: u16) -> MacAddr {
     let ([_, a, b, c], [high, low]) = (index.to_be_bytes(), generation.to_be_bytes());
     MacAddr([2, high, low, a, b, c])
@@ -104,7 +104,7 @@ pub fn config(mode: Mode, own: u32, relayed: u32) -> Config {
     }
 }
 
-/// The box's own configuration, of which the adapters need its address.
+/// Configuration of the box; the adapters need only its address.
 fn box_config() -> config::Config {
     let text = format!(
         "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n"
@@ -170,13 +170,13 @@ impl Rack {
         Self { classes, given: HashMap::new(), views: views(index, loaders), lessons }
     }
 
-    /// What is known of a hardware address.
+    /// Class of the machine with a hardware address.
     pub fn class(&self, mac: MacAddr) -> Class {
         let class = self.classes.get(index_of(mac)).filter(|_| mac == mac_of_first(mac));
         class.copied().unwrap_or(Class::Stranger)
     }
 
-    /// Learns from what a machine does, if its firmware has loaders to choose from.
+    /// Learns a loader from an event of a machine, if its firmware has loaders to choose from.
     pub fn learn(&mut self, mac: MacAddr, firmware: Firmware, event: Event<'_>, now: Instant) {
         if !matches!(firmware, Firmware::Edk2Pxe | Firmware::Edk2Http) {
             return;
@@ -191,7 +191,7 @@ impl Rack {
         self.keep();
     }
 
-    /// Writes lessons into the Hardware, as the box does.
+    /// Writes learned loaders into the Hardware, as the box does.
     fn keep(&mut self) {
         while let Ok(lesson) = self.lessons.try_recv() {
             let machines = self.views.index.by_agent(&mac_text(&lesson.hardware().name));
@@ -203,14 +203,15 @@ impl Rack {
         }
     }
 
-    /// What was learned outlives the box, on the Hardware; what it was waiting for does not.
+    /// Restarts the learning: learned loaders are on the Hardware and survive, pending observations
+    /// do not.
     pub fn restart(&mut self) {
         let (loaders, lessons) = Loaders::new();
         self.lessons = lessons;
         self.views.loaders = Arc::new(loaders);
     }
 
-    /// What the machine's script says.
+    /// iPXE script that the box serves to a machine.
     pub fn script(&self, mac: MacAddr) -> String {
         match Plans::by_mac(&self.views, mac) {
             Some(plan) => script::render(&plan),
@@ -234,21 +235,21 @@ fn mac_text(name: &str) -> String {
     mac_of(index, 0).to_string()
 }
 
-/// What the DHCP service told of, until somebody reads it.
+/// Events of the DHCP service, until [`Story::take`] reads them.
 #[derive(Debug, Default)]
 pub struct Story(Mutex<Vec<Told>>);
 
-/// What is of use to others.
+/// Event of the DHCP service that other parts of the box use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Told {
-    /// A machine looks for a server, with this program.
+    /// A machine sent a DISCOVER from this program.
     Looks(MacAddr, Stage),
-    /// A machine has this address.
+    /// A machine got an ACK for this address.
     Has(MacAddr, Ipv4Addr),
 }
 
 impl Story {
-    /// What was told since the last call.
+    /// Takes the events since the last call.
     pub fn take(&self) -> Vec<Told> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

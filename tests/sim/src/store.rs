@@ -1,4 +1,4 @@
-//! The leases that outlive the box: kept in memory, lost and found as a disk's would be.
+//! Lease store that survives a kill of the box: in memory, with the commit failures of a disk.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -6,16 +6,16 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dhcp::{Change, Error, Lease, LeaseStore};
 
-/// What the next commit does.
+/// Effect and result of the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It becomes durable and says so.
+    /// The commit becomes durable and reports success.
     Done,
-    /// It becomes durable and reports an error.
+    /// The commit becomes durable and reports an error.
     DoneUnknown,
-    /// It does not become durable, and reports an error.
+    /// The commit does not become durable, and reports an error.
     Failed,
-    /// It does not become durable, and says that it did.
+    /// The commit does not become durable, but reports success.
     Lie,
 }
 
@@ -32,22 +32,22 @@ struct Inner {
 }
 
 impl Store {
-    /// An empty one.
+    /// Returns an empty store.
     pub fn new() -> Self {
         Self { inner: Mutex::new(Inner { leases: BTreeMap::new(), fate: Fate::Done }) }
     }
 
-    /// Decides over the next commit.
+    /// Sets the result of the next commit.
     pub fn set_fate(&self, fate: Fate) {
         self.inner().fate = fate;
     }
 
-    /// What is durable of an address.
+    /// Durable lease of an address.
     pub fn lease(&self, address: Ipv4Addr) -> Option<Lease> {
         self.inner().leases.get(&address).copied()
     }
 
-    /// How many addresses something durable is known of.
+    /// Number of addresses with a durable lease.
     pub fn len(&self) -> usize {
         self.inner().leases.len()
     }

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! Result of a run: its summary, or its failure.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use crate::appliance::Peaks;
 use crate::clock::{Moment, SECOND};
 use crate::ledger::Violation;
 
-/// A run in which nothing was broken.
+/// Counts of a run in which no rule was broken.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Summary {
     /// A hash over every event: the same for the same settings.
     pub trace: u64,
     /// Machines that had to boot.
     pub machines: usize,
-    /// Boots that came to a running system, visitors' and repeated ones included.
+    /// Boots that reached a running system, with those of visitors and repeated ones.
     pub boots: u64,
-    /// When the last machine was up that had to be.
+    /// Virtual time at which the last required machine was up.
     pub all_up: Moment,
-    /// Events in all.
+    /// Number of simulated events.
     pub events: u64,
-    /// Packets given to the wire.
+    /// Packets sent over the network.
     pub packets: u64,
-    /// Packets that the wire lost, or that found no room.
+    /// Packets lost on the network or dropped by a full buffer.
     pub lost: u64,
-    /// How often the box died.
+    /// Number of kills of the box.
     pub kills: u64,
-    /// Leases that ran out while faults lasted.
+    /// Leases that ended during the faults.
     pub ran_out: u64,
     /// Addresses that a machine found to be used by another.
     pub declined: u64,
-    /// How many machines had an address at most.
+    /// Maximum number of machines with an address.
     pub in_use: usize,
-    /// The fullest that the box's tables were.
+    /// Maximum sizes of the box's tables.
     pub peaks: Peaks,
-    /// Virtual time in all.
+    /// Virtual duration of the run.
     pub lasted: Moment,
 }
 
-/// What was broken, and how to see it again.
+/// Broken rule of a run, with the seed and time that reproduce it.
 #[derive(Debug, thiserror::Error)]
 #[error("after {at_secs:.6} s, seed {seed}: {violation}")]
 pub struct Failure {
-    /// The run's seed.
+    /// Seed of the failed run.
     pub seed: u64,
     /// Virtual seconds from the start.
     pub at_secs: f64,
-    /// What was broken.
+    /// Rule that was broken.
     pub violation: Violation,
 }
 

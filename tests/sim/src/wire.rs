@@ -1,28 +1,28 @@
-//! The wire: what becomes of a packet, and how long a full link takes.
+//! Network model: loss, duplication and delay of packets, and the rate of the box's link.
 
 use fastrand::Rng;
 
 use crate::clock::{Moment, SECOND};
 use crate::faults::Faults;
 
-/// What a packet needs from end to end when nothing holds it up.
+/// Transit time of a packet without extra delay, in microseconds.
 const TRANSIT: Moment = 100;
 /// Bytes that the box's link carries in a second: 1 Gbit/s.
 const LINK_RATE: u64 = 125_000_000;
-/// The longest that a packet waits for the link; a switch's buffer holds no more.
+/// Maximum time that a packet waits for the link; a switch's buffer holds no more.
 const LINK_QUEUE: Moment = 50_000;
 /// Bytes around each payload: Ethernet, its gap and checksum, IPv4, UDP.
 const OVERHEAD: u64 = 66;
 
-/// The wire between the box and everybody else.
+/// Network between the box, the machines and the other server.
 #[derive(Debug)]
 pub struct Wire {
     faults: Faults,
-    /// When the box's link is through with what it was given.
+    /// Virtual time at which the box's link has sent all its queued packets.
     free_at: Moment,
 }
 
-/// When the copies of one packet arrive; none is a lost one.
+/// Arrival times of the copies of one packet; no copies means that it was lost.
 pub type Arrivals = [Option<Moment>; 2];
 
 impl Wire {
@@ -31,7 +31,7 @@ impl Wire {
         Self { faults, free_at: 0 }
     }
 
-    /// What becomes of a packet.
+    /// Arrival times of a packet under the current faults.
     pub fn carry(&self, now: Moment, rng: &mut Rng) -> Arrivals {
         if now >= self.faults.until {
             return [Some(now + TRANSIT), None];
@@ -50,7 +50,7 @@ impl Wire {
         [first, second.filter(|_| percent(self.faults.duplicate, rng))]
     }
 
-    /// What becomes of a packet of so many bytes that the box sends.
+    /// Arrival times of a packet of this size that the box sends.
     pub fn carry_from_box(&mut self, bytes: usize, now: Moment, rng: &mut Rng) -> Arrivals {
         let start = self.free_at.max(now);
         if start - now > LINK_QUEUE {
@@ -61,7 +61,7 @@ impl Wire {
     }
 }
 
-/// Whether something happens that does so `share` times of a hundred.
+/// True with a probability of `share` percent.
 pub fn percent(share: f64, rng: &mut Rng) -> bool {
     rng.f64() * 100.0 < share
 }

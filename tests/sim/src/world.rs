@@ -1,4 +1,5 @@
-//! Everything together: events out of the queue, to whom they concern, and what follows back in.
+//! Main loop: takes events out of the queue, applies them to box, machines and network, and queues
+//! the events that follow.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -25,22 +26,23 @@ mod trace;
 
 use trace::Trace;
 
-/// A lease.
+/// Lease time as virtual time.
 const LEASE: Moment = rack::LEASE_SECS as Moment * SECOND;
-/// All machines are up so long after the last lease that was disturbed: leases of those who went
-/// have ended (twice their time, for a box that was restarted), and firmware has gone round its
-/// boot entries.
+/// Maximum time until all machines are up, after the last lease that was disturbed. By then leases
+/// of departed machines have ended (after twice their time, for a box that was restarted), and
+/// firmware has tried all its boot entries.
 const BOOT_BOUND: Moment = 4 * LEASE;
-/// How long it is watched that they stay up.
+/// Time for which the machines must stay up.
 const WATCHED: Moment = 2 * LEASE;
 
-/// A machine and how the rack treats it.
+/// A machine and its place in the rack.
 #[derive(Debug)]
 struct Place {
     machine: Machine,
-    /// It is behind the relay.
+    /// True behind the relay.
     relayed: bool,
-    /// It comes and goes, each time with another interface, and need not be up at the end.
+    /// True for a machine that comes and goes, each time with another interface; it need not be up
+    /// at the end.
     visitor: bool,
     generation: u16,
 }
@@ -55,7 +57,7 @@ struct World {
     appliance: Appliance,
     other: Option<OtherServer>,
     places: Vec<Place>,
-    /// Stations that use an address of a pool without having asked.
+    /// Stations that use a pool address without a lease.
     squatters: BTreeMap<Ipv4Addr, MacAddr>,
     ledger: Ledger,
     trace: Trace,
@@ -67,7 +69,8 @@ struct World {
 /// Boots a rack.
 ///
 /// # Errors
-/// At the first thing that must never happen, or when a machine does not come up.
+///
+/// The first broken rule, or the machines that do not come up.
 pub fn run(settings: Settings) -> Result<Summary, Failure> {
     let mut world = World::new(settings, Clock::start());
     world.live().map_err(|violation| Failure {
@@ -80,7 +83,7 @@ pub fn run(settings: Settings) -> Result<Summary, Failure> {
 
 impl World {
     fn live(&mut self) -> Result<(), Violation> {
-        // A lease that was nearly over when the faults ended may still run out.
+        // A lease that had almost ended when the faults ended may still expire.
         let calm = self.settings.faults.until + LEASE;
         let bound = calm + BOOT_BOUND;
         let (mut ends, mut ran_out) = (bound, 0);
@@ -111,7 +114,7 @@ impl World {
         Ok(())
     }
 
-    /// Who is not up, and why.
+    /// Violation that names machines which are not up, with their state.
     fn down(&self, ran_out: u64) -> Violation {
         let down = self.places.iter().filter(|place| !place.visitor && !place.machine.is_up());
         let stories: Vec<_> = down.map(|place| place.machine.story()).take(5).collect();
@@ -169,7 +172,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets a packet of the box, or of somebody else, arrive as the wire has it.
+    /// Queues the arrivals of a packet, as the network decided.
     fn deliver(&mut self, arrivals: Arrivals, event: impl Fn() -> Event) {
         self.summary.packets += 1;
         self.summary.lost += u64::from(arrivals == [None, None]);
@@ -178,8 +181,7 @@ impl World {
         }
     }
 
-    /// Whoever uses an address on the box's own link answers for it, or, asked from behind the
-    /// relay, there.
+    /// Station that answers an ARP probe for an address, on the box's own link or behind the relay.
     fn user_of(&self, address: Ipv4Addr, relayed: bool) -> Option<MacAddr> {
         if rack::pool(true, 1).first.octets()[..2] == address.octets()[..2] && !relayed {
             return None;

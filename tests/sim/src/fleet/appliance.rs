@@ -1,5 +1,5 @@
-//! The box, as long as it lives: the real service behind the real protocol, the real controllers,
-//! and a watch that feeds them, as `supervisor` puts them together.
+//! One life of the box, until it is killed: the real service behind the real protocol, the real
+//! controllers, and a watch that feeds them, wired as in `supervisor`.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Weak};
@@ -32,19 +32,19 @@ use super::bmc::Controllers;
 use super::objects::{Change, Store};
 use super::world::World;
 
-/// As the product's own configuration has them.
+/// Timeouts of the product's default configuration.
 const PATIENCE: Patience =
     Patience { agent: Duration::from_secs(60), boot: Duration::from_secs(300) };
 /// The kinds that are watched.
 const KINDS: [Resource; 4] = [WORKFLOW, JOB, TASK, MACHINE];
-/// How often a management controller is asked by itself.
+/// Interval of the periodic poll of a management controller.
 const POLL: Duration = Duration::from_secs(300);
 /// Connections that wait to be accepted: Linux' own limit is 4096.
 const BACKLOG: usize = 4096;
-/// The longest that the box is away.
+/// Maximum downtime of the box after a kill.
 const AWAY: Duration = Duration::from_secs(20);
 
-/// Number of the box's own chance, of which it dies: one that no machine has.
+/// Number of the box's own random source, which decides its kills; no machine has this number.
 const BOX: u64 = u64::MAX;
 
 /// One life of the box.
@@ -54,7 +54,7 @@ pub struct Appliance {
     runs: Runs,
 }
 
-/// No Hardware here refers to anything.
+/// References resolver for a rack in which no Hardware refers to another object.
 struct NoReferences;
 
 impl References for NoReferences {
@@ -72,7 +72,7 @@ struct Wakes {
 }
 
 impl Appliance {
-    /// Lives, dies and lives again, for ever.
+    /// Runs the box in an endless loop of start, kill and downtime.
     pub async fn live(world: Weak<World>) {
         let Some(chance) = world.upgrade().map(|world| world.chance.own(BOX)) else { return };
         loop {
@@ -96,7 +96,7 @@ impl Appliance {
             alive.set_life(None);
             alive.count(|summary| summary.kills += 1);
             let away = alive.time_away().unwrap_or_else(|| chance.upto(AWAY));
-            // Everything under way stops where it is.
+            // Dropping the box stops all its tasks at once.
             drop((appliance, alive));
             tokio::time::sleep(away).await;
         }
@@ -134,7 +134,7 @@ impl Appliance {
         appliance
     }
 
-    /// Feeds controllers and service with what changes, late and in order.
+    /// Feeds changes to controllers and service, delayed and in order.
     fn follow(&mut self, world: &Arc<World>, mut changes: mpsc::Receiver<Change>) {
         let (world, wakes, runs) = (Arc::downgrade(world), self.wakes.clone(), self.runs.clone());
         self.tasks.spawn(async move {
@@ -150,7 +150,7 @@ impl Appliance {
     }
 }
 
-/// Until every part of the box has ended, which none does before the simulation is over.
+/// Waits until every task of the box has ended; no task ends before the simulation is over.
 async fn ended(tasks: &mut JoinSet<()>) {
     while let Some(part) = tasks.join_next().await {
         part.unwrap_or_else(|error| panic!("a part of the box ended: {error}"));
@@ -162,7 +162,7 @@ fn key(object: &Value) -> ObjectKey {
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// What a change means to whom; as `provisioning::object_watcher`.
+/// Signals the controllers that a change concerns; as `provisioning::object_watcher`.
 fn changed(runs: &Runs, wakes: &Wakes, (resource, key, object): &Change) {
     let Some(object) = object else {
         if *resource == WORKFLOW {
@@ -187,7 +187,7 @@ fn changed(runs: &Runs, wakes: &Wakes, (resource, key, object): &Change) {
         }
         "Job" => &wakes.job,
         "Task" => &wakes.task,
-        // Nobody edits Machines here: all that changes is what their reconciler writes.
+        // Only their own reconciler writes Machines here.
         _ => return,
     };
     signals.signal(key.clone());
@@ -241,7 +241,7 @@ fn controller(tasks: &mut JoinSet<()>, reconciler: impl Reconciler) -> Signals {
     signals
 }
 
-/// Port 42113.
+/// Serves the agent protocol; in the product this is port 42113.
 async fn serve(mut accepted: mpsc::Receiver<DuplexStream>, service: Arc<Service>) {
     let routes = agent_rpc::server::routes(service);
     let mut connections = JoinSet::new();
@@ -249,14 +249,14 @@ async fn serve(mut accepted: mpsc::Receiver<DuplexStream>, service: Arc<Service>
         let routes = TowerToHyperService::new(routes.clone());
         connections.spawn(async move {
             let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-            // A connection that breaks is its agent's to make again.
+            // The agent of a broken connection connects again.
             let _ = builder.serve_connection(TokioIo::new(stream), routes).await;
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// What the service must know of machines: here they are who they say they are.
+/// Machine facts for the service; every machine is trusted to be what it claims.
 struct Machines(Weak<World>);
 
 /// The token that a machine was given at this boot.

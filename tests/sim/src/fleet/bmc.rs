@@ -1,5 +1,5 @@
-//! The machines' management controllers: slow, and at times they fail, before or after they did
-//! what they were asked.
+//! Management controllers of the machines: slow, and at times failing before or after they executed
+//! a command.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use super::nuc::Nuc;
 use super::plan;
 use super::world::World;
 
-/// The longest that an answer takes.
+/// Maximum response time of a controller.
 const ANSWER: Duration = Duration::from_secs(2);
 
-/// The time after which one that does not answer is given up.
+/// Time after which a request to a silent controller is given up.
 const SILENT: Duration = Duration::from_secs(10);
 
-/// All of them.
+/// Drivers of the management controllers of all machines.
 pub struct Controllers(pub Weak<World>);
 
 impl Drivers for Controllers {
@@ -40,7 +40,7 @@ struct Controller {
 }
 
 impl Controller {
-    /// Does `ask`, late, and perhaps fails before or after it.
+    /// Runs `ask` after a delay, and may fail before or after running it.
     async fn ask<T>(&self, ask: impl FnOnce(&World, &Arc<Nuc>) -> T) -> Result<T, Error> {
         let silent =
             || Error::Timeout { address: self.address.clone(), step: "a command", after: ANSWER };

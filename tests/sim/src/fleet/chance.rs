@@ -1,4 +1,4 @@
-//! Chance, all of it from one seed, and none of it once the faults are over.
+//! Random decisions, all from one seed; no random faults happen after [`Faults::until`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::Faults;
 
-/// Where chance comes from.
+/// Source of all random decisions of a run.
 pub struct Chance {
     rng: Mutex<Rng>,
     seed: u64,
@@ -17,16 +17,16 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// Of this seed, from now on.
+    /// Source with this seed; the faults end `faults.until` from now.
     pub fn new(seed: u64, faults: Faults) -> Self {
         let rng = Mutex::new(Rng::with_seed(seed));
         Self { rng, seed, faults, ends: Instant::now() + faults.until }
     }
 
-    /// Chance for the one with this number alone: draws of others, whose order is the runtime's,
-    /// change nothing of it.
+    /// Separate source for the component with this number. The runtime decides the order of draws
+    /// of other components, and their draws do not change this source.
     pub fn own(&self, number: u64) -> Self {
-        // Two numbers that differ little shall not have like seeds.
+        // Similar numbers must not result in similar seeds.
         let seed = self.seed ^ number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Self { rng: Mutex::new(Rng::with_seed(seed)), seed, faults: self.faults, ends: self.ends }
     }
@@ -35,38 +35,38 @@ impl Chance {
         self.rng.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What goes wrong now.
+    /// Faults in effect now; [`Faults::CALM`] after the faults have ended.
     pub fn faults(&self) -> Faults {
         if Instant::now() < self.ends { self.faults } else { Faults::CALM }
     }
 
-    /// Whether something happens that does so often of a hundred times.
+    /// True with a probability of `often` percent.
     pub fn of_hundred(&self, often: f64) -> bool {
         self.rng().f64() * 100.0 < often
     }
 
-    /// One of two.
+    /// True with a probability of one half.
     pub fn coin(&self) -> bool {
         self.rng().bool()
     }
 
-    /// A time up to `most`.
+    /// Random duration up to `most`.
     pub fn upto(&self, most: Duration) -> Duration {
         most.mul_f64(self.rng().f64())
     }
 
-    /// A time between two.
+    /// Random duration between two bounds in seconds.
     pub fn between(&self, least: u64, most: u64) -> Duration {
         Duration::from_millis(self.rng().u64(least * 1000..=most * 1000))
     }
 
-    /// A life of this mean; `None` for ever.
+    /// Random lifetime with this mean; `None` for an endless one.
     pub fn life(&self, mean: Duration) -> Option<Duration> {
         let left = 1.0 - self.rng().f64();
         (!mean.is_zero()).then(|| mean.mul_f64(-left.ln()))
     }
 
-    /// Moments until the faults end, of this mean distance; zero: none.
+    /// Times of events until the faults end, with this mean distance; zero: no events.
     pub fn moments(&self, mean: Duration) -> Vec<Duration> {
         let (mut moments, mut moment) = (Vec::new(), Duration::ZERO);
         while let Some(wait) = self.life(mean) {
@@ -79,7 +79,7 @@ impl Chance {
         moments
     }
 
-    /// As long as anything here takes, now.
+    /// Waits for a random delay of at most the current [`Faults::delay`].
     pub async fn delay(&self) {
         tokio::time::sleep(self.upto(self.faults().delay)).await;
     }

@@ -1,4 +1,4 @@
-//! A machine's disk, which power cuts leave as it is: blocks of the one image there is. As the real
+//! A machine's disk, whose contents survive power cuts: the blocks of the only image. As the real
 //! agent does, an action clears the first block before all others and writes it last.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Blocks of an image.
 pub const BLOCKS: usize = 8;
 
-/// The disk.
+/// Shared state of a machine's disk.
 #[derive(Default)]
 pub struct Disk(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Which blocks have the image's bytes.
+    /// True for each block that has the image's bytes.
     written: [bool; BLOCKS],
     /// The action that has the disk open.
     writer: Option<String>,
@@ -42,22 +42,22 @@ impl Disk {
         self.state().writer.is_some()
     }
 
-    /// True when firmware finds something that starts.
+    /// True when the first block is written, so that firmware can boot the disk.
     pub fn is_bootable(&self) -> bool {
         self.state().written[0]
     }
 
-    /// True when the disk is the image, to the last block.
+    /// True when every block of the image is written.
     pub fn is_whole(&self) -> bool {
         self.state().written.iter().all(|written| *written)
     }
 }
 
-/// An open disk, until it is dropped.
+/// Exclusive access to a disk, until dropped.
 pub struct Opened(Arc<Disk>);
 
 impl Opened {
-    /// Makes the disk start nothing.
+    /// Clears the first block, so that the disk is not bootable.
     pub fn clear_head(&self) {
         self.0.state().written[0] = false;
     }

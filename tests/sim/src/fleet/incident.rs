@@ -1,4 +1,4 @@
-//! Incidents that happen at an exact step, so that a test can have one at every step there is.
+//! Incidents at an exact step, so that a test can inject one at every step of a workflow.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use super::world::World;
 
-/// Time that the box is away after an incident.
+/// Downtime of the box after an incident.
 const AWAY: Duration = Duration::from_secs(10);
-/// Longer than any silence that the box bears.
+/// Downtime longer than any agent timeout of the box.
 const AWAY_FOR_LONG: Duration = Duration::from_secs(600);
-/// Time that a machine is without power that comes back by itself.
+/// Time until the power of a machine returns by itself.
 const DARK: Duration = Duration::from_secs(5);
-/// In the middle of the box's time away, and of a machine's start.
+/// Delay of the second incident: in the middle of the box's downtime, and of a machine's boot.
 const MEANWHILE: Duration = Duration::from_secs(4);
 
 /// One fault, which happens once.
@@ -20,19 +20,19 @@ const MEANWHILE: Duration = Duration::from_secs(4);
 pub enum Incident {
     /// The box dies and comes back.
     Box,
-    /// The box dies and is away for longer than it bears the silence of an agent.
+    /// The box dies and is away for longer than its agent timeout.
     BoxForLong,
-    /// Every connection breaks.
+    /// Every connection of an agent breaks.
     Connections,
     /// The agent hangs, and its machine with it.
     AgentHangs,
     /// The agent ends, and its kernel restarts the machine.
     AgentEnds,
-    /// The machine loses power and stays off until somebody switches it on.
+    /// The machine loses power and stays off until its controller switches it on.
     Power,
     /// The machine loses power, which comes back.
     PowerReturns,
-    /// The box and the machine are gone in the same instant.
+    /// The box and the machine lose power in the same instant.
     Both,
     /// The box dies, and the machine loses power while the box is away.
     BoxThenMachine,
@@ -41,7 +41,7 @@ pub enum Incident {
 }
 
 impl Incident {
-    /// The ones from which a machine loses something.
+    /// The incidents that stop a machine.
     pub const OF_MACHINES: [Self; 7] = [
         Self::AgentHangs,
         Self::AgentEnds,
@@ -68,23 +68,23 @@ impl Incident {
     }
 }
 
-/// Taker of a step.
+/// Component that takes a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// The box.
+    /// The box's service or controllers.
     Box,
-    /// A machine.
+    /// A machine, by its index.
     Machine(usize),
 }
 
-/// When an incident happens, and to which machine.
+/// An incident, its step and the machine that it hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Injection {
-    /// The fault.
+    /// Kind of incident to inject.
     pub incident: Incident,
     /// The number of the step, from 0.
     pub at: usize,
-    /// The machine.
+    /// Index of the machine that the incident hits.
     pub machine: usize,
 }
 
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// Takes a step; whether `actor` survives it.
+    /// Takes a step; returns true when `actor` survives it.
     pub fn survives(self: &Arc<Self>, actor: Actor, name: &'static str) -> bool {
         if !self.is_trial() {
             return true;
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    /// Lets an incident happen now.
+    /// Injects an incident now.
     pub fn inject(self: &Arc<Self>, incident: Incident, machine: usize) {
         let nuc = Arc::clone(&self.nucs[&machine]);
         match incident {

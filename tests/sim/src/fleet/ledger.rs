@@ -1,5 +1,5 @@
-//! What must never happen, looked at with every action that a machine begins and every write of a
-//! workflow's status.
+//! Rules that must never be broken, checked with every action that a machine begins and every write
+//! of a workflow's status.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,37 +8,37 @@ use bmc::PowerAction;
 use serde_json::Value;
 use tokio::time::Instant;
 
-/// What was seen.
+/// Observed actions and power states, and the first broken rule.
 #[derive(Default)]
 pub struct Ledger {
-    /// Actions that were allowed to begin, and the agents of their tasks: the box wrote that they
-    /// run.
+    /// Actions that were allowed to begin, and the agents of their tasks: the box stored them as
+    /// running.
     allowed: HashMap<String, String>,
     /// Every action that began, in order.
     begun: Vec<Begun>,
     /// Actions that an agent began, by the agent's life.
     lives: HashSet<(By, String)>,
-    /// Actions that their machine truly ended well.
+    /// Actions that succeeded on their machine.
     done: HashSet<String>,
-    /// Actions of which the box wrote that they ended well.
+    /// Actions that the box stored as succeeded.
     credited: HashSet<String>,
-    /// Actions that run by what the box wrote last.
+    /// Actions that the box stored as running, by its last write.
     running: HashSet<String>,
-    /// Machines whose controllers the box asked to switch them off.
+    /// Machines for whose controllers the box requested power off.
     asked_off: HashSet<String>,
-    /// Machines that were switched off so, and not on again.
+    /// Machines that were switched off by such a request, and not switched on again.
     switched_off: HashSet<String>,
     /// Time of each workflow's last end. The box's own clock may have been set since.
     ended: HashMap<String, Instant>,
     violation: Option<String>,
 }
 
-/// An agent in one of its lives.
+/// An agent from its start to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct By {
-    /// Its machine.
+    /// Agent ID of the machine.
     pub machine: String,
-    /// Its name.
+    /// Agent of the task, which is another machine's in a pair.
     pub agent: String,
     /// Number of times an agent began on this machine.
     pub life: usize,
@@ -47,11 +47,11 @@ pub struct By {
 /// An action that a machine began.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Begun {
-    /// The machine.
+    /// Name of the machine that began the action.
     pub machine: String,
     /// The name of the action.
     pub action: String,
-    /// Its id, another for each attempt.
+    /// ID of the action; each attempt has a new ID.
     pub id: String,
 }
 
@@ -60,7 +60,7 @@ fn read(object: &Value) -> Workflow {
 }
 
 impl Ledger {
-    /// The first thing that must never happen, if it did.
+    /// The first broken rule.
     pub fn violation(&self) -> Option<String> {
         self.violation.clone()
     }
@@ -75,12 +75,12 @@ impl Ledger {
         &self.begun
     }
 
-    /// Notes what must never happen; the first is kept.
+    /// Records a broken rule; only the first is stored.
     pub fn never(&mut self, what: String) {
         self.violation.get_or_insert(what);
     }
 
-    /// An agent begins an action.
+    /// Records that an agent begins an action.
     pub fn begins(&mut self, by: &By, id: &str, name: &str) {
         let By { machine, agent, .. } = by;
         if self.credited.contains(id) {
@@ -104,27 +104,27 @@ impl Ledger {
         });
     }
 
-    /// An agent leaves its system once its report was acknowledged.
+    /// Records that an agent leaves its system, after its report was acknowledged.
     pub fn leaves(&mut self, machine: &str, id: &str) {
         if self.running.contains(id) {
             self.never(format!("{machine} is left, and its report is not stored"));
         }
     }
 
-    /// A machine ended an action well.
+    /// Records that a machine succeeded with an action.
     pub fn ends(&mut self, id: &str) {
         self.done.insert(id.to_owned());
     }
 
-    /// The box sends a machine's controller a command, which may not arrive.
+    /// Records a command of the box to a machine's controller; the command may not arrive.
     pub fn asks(&mut self, machine: &str, action: PowerAction) {
         if matches!(action, PowerAction::Off | PowerAction::Soft) {
             self.asked_off.insert(machine.to_owned());
         }
     }
 
-    /// A machine is switched by its controller; `is_wanted` while it has a workflow. A machine that
-    /// the box may have switched off is switched on in any case.
+    /// Records that a controller switches its machine; `is_wanted` while the machine has a
+    /// workflow. A machine that the box may have switched off may be switched on in any case.
     pub fn switched(&mut self, machine: &str, action: PowerAction, is_wanted: bool) {
         let gives_back = action == PowerAction::On && self.asked_off.remove(machine);
         if !is_wanted && !gives_back {
@@ -139,14 +139,14 @@ impl Ledger {
         }
     }
 
-    /// Notes, at the end, a machine that the box switched off and never on again.
+    /// Records, at the end, a machine that the box switched off and never on again.
     pub fn ends_on(&mut self) {
         if let Some(machine) = self.switched_off.iter().min().cloned() {
             self.never(format!("{machine} was switched off by the box, and is left without power"));
         }
     }
 
-    /// A workflow's status was written.
+    /// Records a write of a workflow's status.
     pub fn committed(&mut self, before: &Value, after: &Value) {
         let (before, after) = (read(before), read(after));
         let name = &after.metadata.name;

@@ -1,4 +1,4 @@
-//! The wire between an agent and the box: bytes arrive late and in order, and connections break.
+//! The network between an agent and the box: bytes arrive late and in order, and connections break.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use tokio::sync::mpsc;
 
 use super::world::World;
 
-/// Bytes that are under way each way.
+/// Bytes in transit, in each direction.
 const UNDER_WAY: usize = 64 << 10;
 
-/// Where the box accepts, as long as it lives.
+/// Queue of connections that the running box accepts.
 pub type Front = mpsc::Sender<DuplexStream>;
 
-/// An agent's end of a new connection; one that ends at once when nobody accepts,
-/// or too many wait to be.
+/// Returns an agent's end of a new connection. The connection ends at once when the box is down or
+/// its backlog is full.
 pub fn connect(world: &Arc<World>) -> DuplexStream {
     let (near, near_wire) = tokio::io::duplex(UNDER_WAY);
     let (far, far_wire) = tokio::io::duplex(UNDER_WAY);

@@ -1,5 +1,5 @@
-//! A machine: it has power or not, boots from the network when the box has something for it, and
-//! then runs the real agent's loop, whose actions only pretend.
+//! A simulated machine. When it has power, it boots from the network if the box has a workflow for
+//! it. Then it runs the loop of the real agent with simulated actions.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -21,20 +21,20 @@ use super::link;
 use super::plan;
 use super::world::World;
 
-/// Firmware, and a kernel: seconds.
+/// Range of the boot time of firmware and kernel, in seconds.
 const BOOT: (u64, u64) = (5, 40);
-/// How often firmware asks a box that does not answer, and how often before it boots the disk.
+/// Interval of firmware's requests to a silent box, and their number before it boots the disk.
 const ASKS: (Duration, usize) = (Duration::from_secs(10), 6);
-/// The longest that a machine is without power by accident.
+/// Maximum duration of an accidental power cut.
 const DARK: Duration = Duration::from_secs(60);
-/// Parts of an action, one for each block.
+/// Parts of an action, one for each block of the image.
 const PARTS: u32 = BLOCKS as u32;
-/// A workflow that ended so lately may have a job that was sent before.
+/// Time for which a workflow counts as recent: a job of it may have been sent before it ended.
 const LATELY: Duration = Duration::from_secs(120);
 
-/// A machine.
+/// A simulated machine with its disk, its power state and its agent.
 pub struct Nuc {
-    /// Which.
+    /// Number of the machine in the plan.
     pub index: usize,
     /// Data that power cuts leave.
     pub disk: Arc<Disk>,
@@ -46,20 +46,20 @@ pub struct Nuc {
 struct State {
     is_on: bool,
     pxe_next: bool,
-    /// What it does, as long as it has power.
+    /// Task of the running machine, aborted when it loses power.
     doing: Option<AbortHandle>,
     story: &'static str,
     had_mishap: bool,
     /// Number of times its controller switched it on or restarted it.
     switched_on: usize,
-    /// Number of times its agent began.
+    /// Number of agent starts on this machine.
     agents: usize,
     /// The last action whose end is to leave the agent's system.
     leaving: String,
 }
 
 impl Nuc {
-    /// One that is off.
+    /// Returns a machine that is off.
     pub fn new(index: usize, world: Weak<World>) -> Self {
         Self { index, disk: Arc::default(), world, state: Mutex::default() }
     }
@@ -72,27 +72,28 @@ impl Nuc {
         self.state().story = story;
     }
 
-    /// What it does, for people.
+    /// Current activity as text, for messages of failed tests.
     pub fn story(&self) -> &'static str {
         self.state().story
     }
 
-    /// Whether it has power.
+    /// True while it has power.
     pub fn is_on(&self) -> bool {
         self.state().is_on
     }
 
-    /// Where it boots from next, once.
+    /// Sets the boot device of the next boot only: network or disk.
     pub fn boot_next(&self, pxe: bool) {
         self.state().pxe_next = pxe;
     }
 
-    /// Whether it boots from the network next.
+    /// True when the next boot is a network boot by override.
     pub fn boots_pxe_next(&self) -> bool {
         self.state().pxe_next
     }
 
-    /// Whether a workflow is to be done to it, or was so lately that its job may have been sent.
+    /// True when a workflow of this machine is open, or ended so recently that its job may have
+    /// been sent.
     pub fn is_wanted(&self) -> bool {
         let Some(world) = self.world.upgrade() else { return false };
         world.workflow(self.index).is_some_and(|workflow| {
@@ -106,7 +107,7 @@ impl Nuc {
         self.state().switched_on
     }
 
-    /// Its controller switches it on, or off and on.
+    /// Executes a controller command: power on, or with `anew` a power cycle.
     pub fn is_switched(self: &Arc<Self>, anew: bool) {
         if anew || !self.is_on() {
             self.state().switched_on += 1;
@@ -118,7 +119,7 @@ impl Nuc {
         }
     }
 
-    /// Power comes.
+    /// Switches the power on; the machine boots.
     pub fn switch_on(self: &Arc<Self>) {
         let mut state = self.state();
         if !std::mem::replace(&mut state.is_on, true) {
@@ -126,7 +127,7 @@ impl Nuc {
         }
     }
 
-    /// Power goes, and with it whatever the machine did.
+    /// Switches the power off; the machine's task stops.
     pub fn switch_off(&self) {
         let mut state = self.state();
         state.is_on = false;
@@ -136,13 +137,13 @@ impl Nuc {
         }
     }
 
-    /// It begins anew.
+    /// Switches the power off and on.
     pub fn reset(self: &Arc<Self>) {
         self.switch_off();
         self.switch_on();
     }
 
-    /// Has its accidents, if it is to have any.
+    /// Schedules the accidents of this machine, if the faults have any for it.
     pub fn suffer(self: &Arc<Self>) {
         let Some(world) = self.world.upgrade() else { return };
         let faults = world.settings.faults;
@@ -166,7 +167,7 @@ impl Nuc {
         }
     }
 
-    /// Loses power, if it is on; a machine that does not come back waits for its controller.
+    /// Loses power, if it is on; a machine whose power does not return waits for its controller.
     pub fn has_power_cut(self: &Arc<Self>, dark: Duration, comes_back: bool) {
         if !self.is_on() {
             return;
@@ -178,7 +179,7 @@ impl Nuc {
         self.switch_off();
     }
 
-    /// Loses power that comes back, if it is on.
+    /// Loses power for `dark`, if it is on.
     pub fn lose_power(self: &Arc<Self>, dark: Duration) {
         if self.is_on() {
             self.mishap();
@@ -191,7 +192,7 @@ impl Nuc {
         }
     }
 
-    /// Stops where it is, and stays on.
+    /// Stops the current task; the power stays on.
     pub fn hang(&self) {
         let doing = self.state().doing.take();
         if let Some(doing) = doing {
@@ -201,12 +202,12 @@ impl Nuc {
         }
     }
 
-    /// True when it starts, or has an agent that works.
+    /// True while the machine boots or runs its agent.
     pub fn is_at_work(&self) -> bool {
         matches!(self.story(), "boots" | "runs its agent")
     }
 
-    /// Whether it lost power by accident, or fell silent.
+    /// True after an accidental power cut or hang.
     pub fn had_mishap(&self) -> bool {
         self.state().had_mishap
     }
@@ -277,7 +278,7 @@ impl Nuc {
     }
 }
 
-/// The machine, for the agent's loop.
+/// Simulated host, for the agent's loop.
 struct Pretending(Arc<Nuc>);
 
 impl Host for Pretending {
@@ -294,7 +295,7 @@ impl Host for Pretending {
         world.ledger().leaves(&plan::name(self.0.index), &action);
         match how {
             Leave::Reboot => self.0.reset(),
-            // The installed system runs on, and has no agent.
+            // The installed system continues without an agent.
             Leave::Kexec => {
                 self.0.boots_disk(&world, "runs what was installed");
                 if let Some(doing) = self.0.state().doing.take() {

@@ -1,5 +1,5 @@
-//! The store: objects in memory with the API's conflict rules, whose writes are slow and fail, and
-//! of which a write that was begun when the box died may or may not have taken effect.
+//! The object store: in memory, with the API's conflict rules. Writes are slow and may fail. A
+//! write in progress when the box dies may or may not take effect.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -15,13 +15,13 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::incident::Actor;
 use super::world::World;
 
-/// Changes that a watch may be behind; each takes all there are at once.
+/// Changes that a watch may lag behind; a reader takes all pending changes at once.
 const CHANGES_MAX: usize = 1 << 16;
 
 /// An object that changed: its new value, or `None` when it was deleted.
 pub type Change = (Resource, ObjectKey, Option<Value>);
 
-/// The objects.
+/// All stored objects and the watches on them.
 pub struct Objects(Mutex<Tables>);
 
 struct Tables {
@@ -31,14 +31,14 @@ struct Tables {
     watchers: Vec<mpsc::Sender<Change>>,
 }
 
-/// What a write does to an object.
+/// Part of an object that a write replaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Spec,
     Status,
 }
 
-/// Finalizers hold an object that is being deleted.
+/// True when finalizers keep an object that is being deleted.
 fn is_held(object: &Value) -> bool {
     object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
@@ -49,7 +49,7 @@ fn key_of(object: &Value) -> ObjectKey {
 }
 
 impl Objects {
-    /// None yet; what is created gets its time of `clock`.
+    /// Returns an empty store; `clock` gives the creation time of objects.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         let (objects, watchers) = (BTreeMap::new(), Vec::new());
         Self(Mutex::new(Tables { objects, revision: 0, clock, watchers }))
@@ -59,26 +59,26 @@ impl Objects {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every change from now on.
+    /// Watches every later change.
     pub fn watch(&self) -> mpsc::Receiver<Change> {
         let (sender, receiver) = mpsc::channel(CHANGES_MAX);
         self.tables().watchers.push(sender);
         receiver
     }
 
-    /// What is stored of a kind, now and without delay.
+    /// Returns all objects of a kind, now and without delay.
     pub fn all(&self, resource: Resource) -> Vec<Value> {
         let tables = self.tables();
         let of_kind = tables.objects.iter().filter(|((plural, _), _)| *plural == resource.plural);
         of_kind.map(|(_, object)| object.clone()).collect()
     }
 
-    /// What is stored of one object, now and without delay.
+    /// Returns one object, now and without delay.
     pub fn peek(&self, resource: Resource, key: &ObjectKey) -> Option<Value> {
         self.tables().objects.get(&(resource.plural, key.clone())).cloned()
     }
 
-    /// Create an object without delay or fault.
+    /// Creates an object without delay or fault.
     pub fn put(&self, resource: Resource, object: Value) -> Result<Value, ObjectError> {
         let key = key_of(&object);
         let mut tables = self.tables();
@@ -88,7 +88,7 @@ impl Objects {
         Ok(tables.commit(resource, key, object))
     }
 
-    /// Change an object as its owner does, whatever its version.
+    /// Changes an object as its owner does, without a version check.
     pub fn edit(&self, resource: Resource, key: &ObjectKey, edit: impl FnOnce(&mut Value)) {
         let mut tables = self.tables();
         let Some(mut object) = tables.objects.get(&(resource.plural, key.clone())).cloned() else {
@@ -170,7 +170,7 @@ impl Tables {
     }
 }
 
-/// The store as the box reaches it.
+/// The store as the box reaches it, with delays and faults.
 pub struct Store(pub Weak<World>);
 
 impl Store {
@@ -178,7 +178,7 @@ impl Store {
         self.0.upgrade().ok_or_else(|| ObjectError::Internal("the simulation is over".into()))
     }
 
-    /// Does `write`, late, and perhaps says that it failed.
+    /// Runs `write` after a delay, and may report an error although it took effect.
     async fn write<T>(
         &self,
         write: impl FnOnce(&World) -> Result<T, ObjectError>,

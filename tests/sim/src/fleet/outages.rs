@@ -1,4 +1,5 @@
-//! Outages and their times: all are drawn at the start, so that a seed has always the same.
+//! Outages and their times. All are drawn at the start, so that one seed always has the same
+//! outages.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -12,11 +13,11 @@ use tokio::time::Instant;
 use super::Faults;
 use super::chance::Chance;
 
-/// The longest that a disk is full, and that no name server answers.
+/// Maximum duration of a full disk and of silent name servers.
 const LONGEST: Duration = Duration::from_secs(120);
-/// The longest that a management controller is dead.
+/// Maximum time that a management controller is dead.
 const DEAD: Duration = Duration::from_secs(600);
-/// The furthest that the box's clock is from the time, either way, in hours.
+/// Maximum difference of the box's clock from the real time, in hours, forward or back.
 const HOURS: u64 = 24;
 
 type Window = Range<Duration>;
@@ -27,12 +28,13 @@ pub struct Outages {
     full: Vec<Window>,
     names: Vec<Window>,
     dead: BTreeMap<usize, Window>,
-    /// From when on the box's clock is how far from the time.
+    /// Changes of the box's clock: time of the change, and the difference from the real time after
+    /// it.
     steps: Vec<(Duration, SignedDuration)>,
 }
 
 impl Outages {
-    /// Those of a run.
+    /// Draws the outages of a run.
     pub fn draw(chance: &Chance, faults: &Faults, machines: impl Iterator<Item = usize>) -> Self {
         let windows = |mean| -> Vec<Window> {
             let moments = chance.moments(mean);
@@ -53,12 +55,12 @@ impl Outages {
         Self { full, names, dead, steps }
     }
 
-    /// Number of outages.
+    /// Number of outages of all kinds.
     pub fn count(&self) -> usize {
         self.full.len() + self.names.len() + self.dead.len() + self.steps.len()
     }
 
-    /// True when nothing can be written.
+    /// True when the box's disk is full.
     pub fn is_full(&self, at: Duration) -> bool {
         self.full.iter().any(|window| window.contains(&at))
     }
@@ -75,14 +77,14 @@ impl Outages {
     }
 }
 
-/// The box's clock as it goes by here.
+/// The box's clock, with its changes.
 pub struct VirtualClock {
     start: Instant,
     outages: Arc<Outages>,
 }
 
 impl VirtualClock {
-    /// From this moment on.
+    /// Clock that runs from this instant.
     pub fn new(start: Instant, outages: Arc<Outages>) -> Self {
         Self { start, outages }
     }
@@ -90,7 +92,7 @@ impl VirtualClock {
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        // Not the time of day: a run is not to depend on it.
+        // The time of day is not used: a run must not depend on it.
         let start = Timestamp::from_second(1_800_000_000).unwrap_or_default();
         let elapsed = self.start.elapsed();
         let gone = SignedDuration::try_from(elapsed).unwrap_or_default();

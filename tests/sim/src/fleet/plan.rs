@@ -1,4 +1,4 @@
-//! What the fleet is to do: objects as an owner applies them, and how each workflow must end.
+//! Workload of the fleet: objects as an owner applies them, and the expected end of each workflow.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use api::tinkerbell::{HARDWARE, TEMPLATE, WORKFLOW};
 use serde_json::{Value, json};
 use stdx::MacAddr;
 
-/// Where everything is.
+/// Namespace of all objects.
 pub const NAMESPACE: &str = "default";
-/// The action that fails whenever it is begun.
+/// Name of the action that always fails.
 pub const DOOMED: &str = "doomed";
-/// Default message, where the environment names no other.
+/// Failure message of a doomed action whose environment has no [`SAYS`].
 pub const DOOM: &str = "the disk is broken";
-/// The variable with what a doomed action says.
+/// Environment variable with the failure message of a doomed action.
 pub const SAYS: &str = "SAYS";
-/// Of so many machines one has a doomed workflow.
+/// One machine of this many has a doomed workflow.
 const DOOMED_EVERY: usize = 10;
-/// Of so many machines one does its work in two tasks and restarts between two actions.
+/// One machine of this many does its work in two tasks and restarts between two actions.
 const RESTARTS_EVERY: usize = 3;
-/// Of so many machines one shares its workflow with a second machine.
+/// One machine of this many shares its workflow with a second machine.
 const PAIR_EVERY: usize = 7;
 /// Machines that have no part in any workflow.
 const BYSTANDERS: usize = 5;
@@ -35,20 +35,20 @@ pub enum Kind {
     Restarts,
     /// Has three tasks: one of its machine, one of a second machine, one of its machine again.
     Pair,
-    /// Fails whatever happens.
+    /// Always fails in its last action.
     Doomed,
 }
 
-/// How a workflow is to end, if nobody cancels it.
+/// Expected end of a workflow that its owner does not cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Well, whatever happens on the way.
+    /// Ends with success, whatever faults happen.
     Succeeds,
-    /// It cannot.
+    /// Ends with failure, whatever faults happen.
     Fails,
 }
 
-/// Which machines there are, and what each is for.
+/// Number and roles of the machines of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// Machines with a workflow: numbers from 0 on.
@@ -91,7 +91,7 @@ impl Plan {
         [index].into_iter().chain(self.second(index))
     }
 
-    /// Second machines.
+    /// Second machines of workflows with a pair.
     pub fn seconds(self) -> impl Iterator<Item = usize> {
         (0..self.machines).filter_map(move |index| self.second(index))
     }
@@ -142,7 +142,7 @@ pub fn name(index: usize) -> String {
     format!("nuc{index}")
 }
 
-/// The key of all of them.
+/// Common key of a machine's objects.
 pub fn key(index: usize) -> ObjectKey {
     ObjectKey::new(NAMESPACE, name(index))
 }
@@ -152,7 +152,7 @@ pub fn index_of(host: &str) -> Option<usize> {
     host.strip_prefix("bmc")?.parse().ok()
 }
 
-/// How long an image takes.
+/// Range of an action's duration in seconds, by its image.
 pub fn takes(image: &str) -> (u64, u64) {
     match image {
         "image2disk" => (20, 120),
@@ -164,7 +164,7 @@ pub fn takes(image: &str) -> (u64, u64) {
 /// The longest that an action may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// A template: tasks, each with its worker and its actions by name and image.
+/// Builds a template of tasks; each task has a worker and actions, given as name and image.
 fn template(name: &str, tasks: &[(&str, &[(&str, &str)])]) -> Value {
     let limit = LIMIT.as_secs();
     let mut text = format!("name: {name}\nglobal_timeout: 0\ntasks:\n");
@@ -203,7 +203,7 @@ pub fn one_action(index: usize, name: &str, image: &str, says: &str) -> [(Resour
     [(TEMPLATE, template), (WORKFLOW, workflow)]
 }
 
-/// What all machines share.
+/// Objects that all machines share, such as templates.
 pub fn shared() -> Vec<(Resource, Value)> {
     let (image, leave) = (("image", "image2disk"), ("leave", "reboot"));
     let (wipe, write) = (("wipe", "disk-wipe"), ("write", "writefile"));
@@ -232,8 +232,8 @@ pub fn shared() -> Vec<(Resource, Value)> {
     templates.chain([(SECRET, secret)]).collect()
 }
 
-/// Hardware of a machine. Network boot of a second machine is permitted by its owner, for the
-/// workflow permits it for the machine alone that the workflow is for.
+/// Hardware of a machine. The owner permits network boot of a second machine, because a workflow
+/// permits network boot only for its own machine.
 pub fn machine(index: usize, is_second: bool) -> Vec<(Resource, Value)> {
     let (name, mac) = (name(index), mac(index).to_string());
     let hardware = json!({
@@ -253,5 +253,5 @@ pub fn machine(index: usize, is_second: bool) -> Vec<(Resource, Value)> {
     vec![(HARDWARE, hardware), (MACHINE, controller)]
 }
 
-/// All workflows there are.
+/// Resource of the workflows.
 pub const KIND: Resource = WORKFLOW;

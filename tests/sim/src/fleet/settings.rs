@@ -1,60 +1,58 @@
-//! What a run is made of.
+//! Settings of a fleet run: its size, its seed and its faults.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A run.
+/// Settings of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Machines, each with a workflow.
     pub machines: usize,
-    /// Where chance comes from.
+    /// Seed of all random decisions.
     pub seed: u64,
-    /// What goes wrong.
+    /// Faults that happen in the run.
     pub faults: Faults,
 }
 
-/// What goes wrong, and how often, until [`Faults::until`].
+/// Kinds and frequencies of faults, until [`Faults::until`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Faults {
-    /// The longest that bytes are under way, and that a write or a watch takes.
+    /// Maximum transit time of bytes, and maximum time of a write or a watch.
     pub delay: Duration,
-    /// The mean life of a connection; zero: as long as it is wanted.
+    /// Mean lifetime of a connection; zero: no cuts.
     pub cut: Duration,
-    /// The mean time between two deaths of the box; zero: none.
+    /// Mean time between two kills of the box; zero: none.
     pub kill: Duration,
-    /// Of a hundred writes, how many report an error (half of them took effect).
+    /// Writes that report an error, in percent (half of them took effect).
     pub writes: f64,
-    /// Of a hundred machines, how many lose power once.
+    /// Machines that lose power once, in percent.
     pub power: f64,
-    /// Of a hundred machines, how many have an agent that falls silent once.
+    /// Machines whose agent hangs once, in percent.
     pub silence: f64,
-    /// Of a hundred questions to a management controller, how many fail (half of the changes among
-    /// them came about).
+    /// Requests to a management controller that fail, in percent (half of the failed changes took
+    /// effect).
     pub controllers: f64,
-    /// Of a hundred actions begun, how many fail by themselves.
+    /// Actions that fail by themselves, in percent.
     pub actions: f64,
-    /// Of a hundred workflows, how many their owner cancels at some time; half of them are retried.
+    /// Workflows that their owner cancels at some time, in percent; half of them are retried.
     pub cancelled: f64,
-    /// The mean time between two moments in which the box and machines lose power at once; zero:
-    /// never.
+    /// Mean time between two common power cuts of the box and machines; zero: never.
     pub blackout: Duration,
-    /// The mean time between two settings of the box's clock, forward or back; zero: never.
+    /// Mean time between two changes of the box's clock, forward or back; zero: never.
     pub clock: Duration,
-    /// The mean time between two moments from which on the box's disk is full for a while; zero:
-    /// never.
+    /// Mean time between two periods in which the box's disk is full; zero: never.
     pub full: Duration,
-    /// The mean time between two moments from which on no name server answers for a while, and so
-    /// no management controller is found; zero: never.
+    /// Mean time between two periods in which no name server answers, so that no management
+    /// controller is found; zero: never.
     pub names: Duration,
-    /// Of a hundred machines, how many have a management controller that is dead for a while.
+    /// Machines whose management controller is dead for a while, in percent.
     pub dead: f64,
-    /// When the last of these happens.
+    /// Time of the last fault.
     pub until: Duration,
 }
 
 impl Faults {
-    /// Nothing does.
+    /// No faults; each message still takes up to 2 ms.
     pub const CALM: Self = Self {
         delay: Duration::from_millis(2),
         cut: Duration::ZERO,
@@ -72,7 +70,7 @@ impl Faults {
         dead: 0.0,
         until: Duration::ZERO,
     };
-    /// A bad day.
+    /// Typical faults of a bad day.
     pub const ROUGH: Self = Self {
         delay: Duration::from_millis(100),
         cut: Duration::from_secs(120),
@@ -87,7 +85,8 @@ impl Faults {
         until: Duration::from_secs(900),
         ..Self::CALM
     };
-    /// A bad day on which all else that the box lives of fails for a while too.
+    /// [`Faults::ROUGH`] with outages of the clock, the disk, name servers and management
+    /// controllers.
     pub const OUTAGES: Self = Self {
         clock: Duration::from_secs(150),
         full: Duration::from_secs(300),
@@ -95,7 +94,7 @@ impl Faults {
         dead: 10.0,
         ..Self::ROUGH
     };
-    /// Worse than any rack will see.
+    /// Faults worse than any real rack has.
     pub const STORM: Self = Self {
         delay: Duration::from_secs(2),
         cut: Duration::from_secs(20),
@@ -112,7 +111,7 @@ impl Faults {
     };
 }
 
-/// Not a day that is known.
+/// The text is not the name of a set of faults.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither calm, rough, storm nor outages")]
 pub struct NotFaults(String);

@@ -1,4 +1,4 @@
-//! Everything together.
+//! State of one fleet run: the machines, the box, the stored objects and the ledger.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,30 +23,30 @@ use super::{Settings, Summary};
 
 /// The rack, the box, and chance.
 pub struct World {
-    /// What it is made of.
+    /// Settings of the run.
     pub settings: Settings,
-    /// Which machines there are.
+    /// Number and roles of the machines.
     pub plan: Plan,
-    /// Where chance comes from.
+    /// Source of all random decisions.
     pub chance: Chance,
     /// Outages and their times.
     pub outages: Arc<Outages>,
-    /// What outlives the box.
+    /// Stored objects, which survive a kill of the box.
     pub objects: Objects,
     /// The machines by number.
     pub nucs: BTreeMap<usize, Arc<Nuc>>,
     /// The steps of a trial.
     pub steps: Steps,
-    /// Breaks every connection.
+    /// Notified to break every connection.
     pub cutting: Notify,
-    /// Ends the box's life.
+    /// Notified to kill the box.
     pub dying: Arc<Notify>,
     is_trial: bool,
     start: Instant,
     ledger: Mutex<Ledger>,
     summary: Mutex<Summary>,
     history: Mutex<History>,
-    /// The box, as long as it lives.
+    /// The running box; `None` while it is down.
     life: Mutex<Option<(Front, Runs)>>,
     time_away: Mutex<Option<Duration>>,
     wishes: Mutex<HashMap<usize, Wish>>,
@@ -66,9 +66,9 @@ pub struct History {
 /// Request of an owner beside a workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
-    /// Its end.
+    /// Cancel the machine's workflow.
     Cancelled,
-    /// Its end, and another attempt after that.
+    /// Cancel the workflow, then retry it.
     Retried,
 }
 
@@ -77,8 +77,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    /// Machines that are off, objects that describe them, and nothing that happens yet. `trial`
-    /// makes all workflows of one kind, and counts steps.
+    /// Builds machines that are off and the objects that describe them, and schedules no event.
+    /// `trial` makes all workflows of one kind, and counts steps.
     pub fn new(settings: Settings, trial: Option<(Kind, Option<Injection>)>) -> Arc<Self> {
         let plan = Plan { machines: settings.machines, only: trial.map(|(kind, _)| kind) };
         Arc::new_cyclic(|world| {
@@ -115,7 +115,7 @@ impl World {
         })
     }
 
-    /// Lets it all begin.
+    /// Starts the box, the machines and the faults.
     pub fn begin(self: &Arc<Self>) {
         tokio::spawn(Appliance::live(Arc::downgrade(self)));
         for moment in self.blackouts() {
@@ -139,7 +139,7 @@ impl World {
         self.is_trial
     }
 
-    /// Ends the box's life; it comes back after so long.
+    /// Kills the box, which starts again after `away`.
     pub fn kill_box(&self, away: Duration) {
         if locked(&self.life).take().is_some() {
             *locked(&self.time_away) = Some(away);
@@ -147,12 +147,12 @@ impl World {
         }
     }
 
-    /// Time that the box is away after [`World::kill_box`].
+    /// Takes the downtime that [`World::kill_box`] set.
     pub fn time_away(&self) -> Option<Duration> {
         locked(&self.time_away).take()
     }
 
-    /// Breaks every connection.
+    /// Breaks every connection of an agent.
     pub fn cut_connections(&self) {
         self.cutting.notify_waiters();
     }
@@ -172,32 +172,32 @@ impl World {
         self.start.elapsed()
     }
 
-    /// The box's clock.
+    /// The box's clock, with its faults.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(VirtualClock::new(self.start, Arc::clone(&self.outages)))
     }
 
-    /// What must never happen.
+    /// Ledger of the rules that must never be broken.
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         locked(&self.ledger)
     }
 
-    /// Counts what happens.
+    /// Updates the counts of the summary.
     pub fn count(&self, count: impl FnOnce(&mut Summary)) {
         count(&mut locked(&self.summary));
     }
 
-    /// The box lives, or is dead.
+    /// Records that the box runs, or with `None` that it is down.
     pub fn set_life(&self, life: Option<(Front, Runs)>) {
         *locked(&self.life) = life;
     }
 
-    /// Where the box accepts agents, while it lives.
+    /// Queue of the box's agent connections; `None` while the box is down.
     pub fn front(&self) -> Option<Front> {
         locked(&self.life).as_ref().map(|(front, _)| front.clone())
     }
 
-    /// What the box knows of workflows, while it lives.
+    /// The box's index of workflow runs; `None` while the box is down.
     pub fn runs(&self) -> Option<Runs> {
         locked(&self.life).as_ref().map(|(_, runs)| runs.clone())
     }
@@ -212,7 +212,7 @@ impl World {
         (0..self.settings.machines).map(|index| (index, self.workflow(index)))
     }
 
-    /// Whether every workflow ended as it must, for good.
+    /// True when every workflow ended for good, as planned.
     pub fn have_all_ended(&self) -> bool {
         let mut open = locked(&self.open);
         open.retain(|index| {
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// Those that did not end, and how far they are.
+    /// Text with each workflow that did not end, and its progress.
     pub fn stories(&self) -> String {
         let open = self.workflows().filter(|(index, workflow)| {
             !workflow.as_ref().is_some_and(|workflow| self.is_over(*index, workflow))
@@ -265,10 +265,11 @@ impl World {
         format!("{} workflows did not end: {}", stories.len(), few.join("; "))
     }
 
-    /// What came of it, when every workflow ended as it had to.
+    /// Returns the summary, when every workflow ended as planned.
     ///
     /// # Errors
-    /// The first that did not.
+    ///
+    /// The first broken rule, or the first workflow that did not end as planned.
     pub fn summary(&self) -> Result<Summary, String> {
         if let Some(violation) = self.ledger().violation() {
             return Err(violation);
@@ -293,7 +294,7 @@ impl World {
                 (State::Failed, Fate::Fails) if ended.message.contains(plan::DOOM) => {
                     summary.failed += 1;
                 }
-                // Its machine was away in its last attempt.
+                // The machine had an accident in its last attempt.
                 (State::Failed | State::Timeout, Fate::Fails) if self.nucs[&index].had_mishap() => {
                     summary.failed += 1;
                 }

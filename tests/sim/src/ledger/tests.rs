@@ -1,4 +1,4 @@
-//! Each rule, broken.
+//! One test for each rule of the ledger, which breaks it.
 
 use std::net::Ipv4Addr;
 

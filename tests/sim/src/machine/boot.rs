@@ -1,13 +1,13 @@
-//! What a machine does with its boot file: loader, script, kernel, system.
+//! Boot after DHCP: loader, script, kernel, system.
 
 use std::net::SocketAddrV4;
 
 use crate::clock::{Moment, SECOND};
 use crate::machine::{Act, Download, Fetch, Firmware, Machine, Phase, Stage, Turn, Wanted};
 
-/// iPXE's prompt.
+/// Time of iPXE's prompt (Ctrl-B).
 const PROMPT: Moment = 2 * SECOND;
-/// When an HTTP client gives a silent server up.
+/// Timeout of an HTTP client for a silent server.
 const HTTP_PATIENCE: Moment = 30 * SECOND;
 /// Further tries of a download, as the box's scripts have them.
 const RETRIES: usize = 4;
@@ -86,7 +86,7 @@ impl Machine {
         }
     }
 
-    /// What came of an [`Act::Get`].
+    /// Handles the result of an [`Act::Get`].
     pub fn fetched(&mut self, fetch: &Fetch, turn: &mut Turn<'_>) {
         let Phase::Fetching(wanted) = self.phase else { return };
         self.exchange += 1;
@@ -135,18 +135,18 @@ impl Machine {
     }
 }
 
-/// What a datagram means for a download.
+/// Effect of a datagram on a download.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing.
+    /// Keep waiting; the timeout continues.
     Wait,
-    /// Something new came: patience begins anew.
+    /// New data arrived: the timeout starts again.
     Progress,
-    /// Send these, each from its port; patience begins anew.
+    /// Send these packets, each from its port; the timeout starts again.
     Send(Vec<(u16, Vec<u8>)>),
-    /// Send this last acknowledgement: the file is here.
+    /// Send this last acknowledgement: the file is complete.
     Complete(Vec<u8>),
-    /// There is nothing to be had.
+    /// The server has no such file, or refused it.
     Failed,
 }
 

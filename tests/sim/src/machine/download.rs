@@ -1,4 +1,5 @@
-//! A boot ROM's TFTP client: asks for the size first where its firmware does, answers windows.
+//! TFTP client of a boot ROM: requests the size first if its firmware does, and acknowledges
+//! windows.
 
 use std::fmt;
 
@@ -10,26 +11,26 @@ use crate::machine::{Firmware, Turn};
 
 /// Timeouts without anything new after which a ROM gives up.
 const TRIES: u32 = 6;
-/// Code 8: what EDK2 says when it has learnt the size.
+/// Error code 8, which EDK2 sends once it has learned the size.
 const SIZE_KNOWN: &[u8] = b"\0\x05\0\x08User aborted download\0";
 
-/// One download.
+/// State of one TFTP download.
 #[derive(Debug)]
 pub struct Download {
     port: u16,
     file: String,
     firmware: Firmware,
-    /// The size is still being asked for.
+    /// The size request (`tsize`) is still open.
     sizing: bool,
-    /// What was granted; `None` until the first answer.
+    /// Options of the OACK; `None` until the first answer.
     granted: Option<Options>,
     /// The next block, not modulo 65536.
     next: u64,
-    /// Bytes here.
+    /// Bytes received so far.
     received: u64,
     /// Blocks since the last acknowledgement.
     unacked: u64,
-    /// A gap was told of, and nothing new came since.
+    /// A gap was reported, and no new block came since.
     complained: bool,
     tries: u32,
 }
@@ -58,12 +59,12 @@ impl Download {
         self.port
     }
 
-    /// How long an answer is waited for.
+    /// Retransmission timeout of the client.
     pub fn patience(&self) -> Moment {
         if self.firmware == Firmware::Edk2Pxe { 4 * SECOND } else { 1_500 * MILLI }
     }
 
-    /// Anything but a block.
+    /// Handles any packet but a block.
     pub fn packet(&mut self, bytes: &[u8], turn: &mut Turn<'_>) -> Step {
         match Packet::parse(bytes) {
             Ok(Packet::OptionAck(_)) if self.sizing => {
@@ -80,13 +81,13 @@ impl Download {
         }
     }
 
-    /// A block.
+    /// Handles a data block, given without its bytes.
     pub fn block(&mut self, number: u16, at: u64, length: u64) -> Step {
         let Some(granted) = self.granted.filter(|_| !self.sizing) else { return Step::Wait };
         let (blksize, window) =
             (u64::from(granted.blksize.unwrap_or(512)), u64::from(granted.windowsize.unwrap_or(1)));
         if number != low_bits(self.next) {
-            // One gap, one word; a window of one repeats its acknowledgement for each copy.
+            // One message for each gap; with a window of one, each copy is acknowledged again.
             if self.complained && window > 1 {
                 return Step::Wait;
             }
@@ -127,7 +128,7 @@ impl Download {
         self.file.clone()
     }
 
-    /// The request, word for word as recorded.
+    /// The request, byte for byte as recorded.
     fn request(&self) -> Vec<u8> {
         let options: &[u8] = match (self.firmware, self.sizing) {
             (Firmware::Edk2Pxe, true) => b"tsize\x000\0blksize\x001468\0windowsize\x004\0",

@@ -10,13 +10,13 @@ use crate::message::{ACK, Ask, Client, DECLINE, DISCOVER, NAK, OFFER, RELEASE, R
 const RENEW_AGAIN: Moment = 20 * SECOND;
 /// The least time between a DECLINE and the next DISCOVER (RFC 2131 §3.1.5).
 const DECLINED: Moment = 10 * SECOND;
-/// Between a NAK and the next DISCOVER.
+/// Pause between a NAK and the next DISCOVER.
 const REFUSED: Moment = SECOND;
-/// Waits of a question at port 4011 (PXE 2.1 §2.2.3).
+/// Waits after each request to port 4011 (PXE 2.1 §2.2.3).
 const BOOT_SERVER_WAITS: [Moment; 4] = [SECOND, 2 * SECOND, 3 * SECOND, 4 * SECOND];
 
 impl Machine {
-    /// A new exchange.
+    /// Begins a new DHCP exchange.
     pub(super) fn begin(&mut self, turn: &mut Turn<'_>) {
         self.xid = turn.rng.u32(..);
         (self.offer, self.proxy, self.tries, self.began) = (None, None, 0, turn.now);
@@ -51,7 +51,7 @@ impl Machine {
         }
     }
 
-    /// What the link said about the address that it was given.
+    /// Handles the result of the probe of its new address.
     pub fn probed(&mut self, is_used: bool, turn: &mut Turn<'_>) {
         let (Phase::Probing, Some(lease)) = (&self.phase, self.lease) else { return };
         if is_used {
@@ -112,7 +112,7 @@ impl Machine {
         }
     }
 
-    /// Half of the lease is over, or more.
+    /// Sends a renewal: at least half of the lease is over.
     pub(super) fn renew(&mut self, turn: &mut Turn<'_>) {
         let Some(lease) = self.lease else { return };
         let (_, rebinding) = lease.times();
@@ -200,8 +200,8 @@ impl Machine {
         }
     }
 
-    /// The lease counts from now, as udhcpc counts it, not from the REQUEST as RFC 2131 has it: the
-    /// box must bear with the less careful.
+    /// The lease counts from now, as udhcpc counts it, not from the REQUEST as RFC 2131 requires:
+    /// the box must tolerate less careful clients.
     fn take(&mut self, reply: &Reply, turn: &mut Turn<'_>) {
         if self.address() != Some(reply.address) {
             self.leave(turn);

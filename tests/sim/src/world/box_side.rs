@@ -1,4 +1,4 @@
-//! What happens to the box, and what it does.
+//! Events of the box, and its requests.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
@@ -18,16 +18,17 @@ use crate::rack::{self, Told};
 use crate::store::Fate;
 use crate::wire::percent;
 
-/// The box's two ARP probes, and until when it waits for an answer, as `dhcp::arp` has them.
+/// Times of the box's two ARP probes, and the wait for an answer, as in `dhcp::arp`.
 const PROBES: [u64; 2] = [0, 120 * MILLI];
 const PROBE_WAIT: u64 = 300 * MILLI;
-/// How long a commit takes, and a slow one.
+/// Duration of a commit, and of a slow commit.
 const COMMIT: std::ops::Range<u64> = MILLI..8 * MILLI;
 const SLOW_COMMIT: std::ops::Range<u64> = 50 * MILLI..800 * MILLI;
-/// How long the box is down after it died, and how long its gate stays closed.
+/// Downtime of the box after a kill, and time for which DHCP service stays closed.
 const DOWN: std::ops::Range<u64> = 100 * MILLI..10 * SECOND;
 const CLOSED: std::ops::Range<u64> = SECOND..45 * SECOND;
-/// The bytes of a DHCP answer are its own; of a TFTP block, these more.
+/// Header bytes of a TFTP data packet, which carries its block without bytes; a DHCP answer has its
+/// own bytes.
 const BLOCK_HEAD: u64 = 4;
 
 impl World {
@@ -43,7 +44,7 @@ impl World {
         }
     }
 
-    /// With a clock on the wall that says anything: a box may have none that runs while it is off.
+    /// Starts with a random wall clock: a box may have no clock that runs while it is off.
     pub(super) fn start(&mut self) {
         if !self.appliance.is_up() {
             let unix_secs = if self.rng.bool() { 0 } else { self.rng.u64(..4_000_000_000) };
@@ -88,7 +89,7 @@ impl World {
         Ok(())
     }
 
-    /// Which loader works is learned from who asks.
+    /// Learns working loaders from the DHCP events of the machines.
     pub(super) fn learn_from_story(&mut self) {
         for told in self.appliance.take_story() {
             match told {
@@ -104,7 +105,7 @@ impl World {
 
     pub(super) fn loaded(&mut self, peer: IpAddr, file: &str) {
         let IpAddr::V4(address) = peer else { return };
-        // By now the machine itself has left the address.
+        // The machine itself has left the address already.
         let mac = self.appliance.rack.given.get(&address).copied();
         if let (Some(mac), Some(Wanted::File(file))) = (mac, Wanted::read(file)) {
             self.learn(mac, Heard::Fetched(&file));
@@ -134,8 +135,8 @@ impl World {
 
     pub(super) fn send_dhcp(&mut self, outgoing: Outgoing, mac: MacAddr) {
         let index = |mac| Some(rack::index_of(mac)).filter(|index| *index < self.places.len());
-        // On the link a frame reaches its station, and a broadcast everybody; who is not meant by
-        // the message drops it.
+        // A frame reaches its station, and a broadcast all stations; a client drops messages for
+        // another MAC.
         let (machine, by_relay) = match outgoing.to {
             Destination::Broadcast | Destination::Link { .. } => (index(mac), Some(false)),
             Destination::Relay(_) => (index(mac), Some(true)),
@@ -180,7 +181,7 @@ impl World {
         Some(rack::index_of(mac)).filter(|index| *index < self.places.len())
     }
 
-    /// What the box serves at a URL that it named itself.
+    /// Answer of the box for a URL that its own scripts name.
     pub(super) fn http_answer(&mut self, machine: usize, url: &str) -> Fetch {
         let path = url.strip_prefix(&format!("http://{}:7080/", rack::SERVER));
         let mac = self.places[machine].machine.mac;

@@ -1,4 +1,4 @@
-//! What happens to machines, and what they do.
+//! Events of machines, and their actions.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::rc::Rc;
@@ -12,15 +12,15 @@ use crate::queue::Event;
 use crate::rack;
 use crate::wire::percent;
 
-/// A machine's two ARP probes, and until when it waits for an answer (RFC 5227 §2.1.1, shortened as
+/// Times of a machine's two ARP probes, and the wait for an answer (RFC 5227 §2.1.1, shortened as
 /// udhcpc does).
 const PROBES: [u64; 2] = [0, 200 * MILLI];
 const PROBE_WAIT: u64 = 500 * MILLI;
 /// TCP's first retransmission; the next takes twice as long.
 const SEGMENT_AGAIN: u64 = 200 * MILLI;
-/// Until a connection to a box that is off has failed.
+/// Time until a connection to a box that is off fails.
 const NO_CONNECTION: u64 = 3 * SECOND;
-/// How long the box's script and files take at most.
+/// Maximum time of an HTTP transfer of a script or file.
 const HTTP_TAKES: u64 = 3 * SECOND;
 
 impl World {
@@ -48,7 +48,7 @@ impl World {
             Event::HttpAnswer { machine, exchange, epoch, fetch }
                 if exchange == self.places[machine].machine.exchange =>
             {
-                // The connection ended with the box that had it.
+                // The connection ended when its box was killed.
                 let is_whole = epoch == self.appliance.epoch;
                 let fetch = if is_whole { fetch } else { Fetch::Failed };
                 self.act(machine, |it, turn| it.fetched(&fetch, turn))
@@ -67,7 +67,7 @@ impl World {
     fn power_off(&mut self, machine: usize, orderly: bool) -> Result<(), Violation> {
         self.act(machine, |it, turn| it.power_off(orderly, turn))?;
         let until = self.settings.faults.until;
-        // Some stay away for longer than their lease.
+        // Some machines stay away for longer than their lease.
         let away = if percent(70.0, &mut self.rng) {
             self.rng.u64(5 * SECOND..30 * SECOND)
         } else {
@@ -75,7 +75,7 @@ impl World {
         };
         let back = self.now + away;
         if !self.places[machine].visitor {
-            // A RELEASE may still be on its way; nobody is back before it has arrived.
+            // A RELEASE may still be in transit; no machine returns before it has arrived.
             let soonest = self.now + 3 * SECOND;
             self.queue.put(back.min(until).max(soonest), Event::PowerOn { machine });
         } else if back < until {
@@ -98,7 +98,7 @@ impl World {
         self.act(machine, Machine::power_on)
     }
 
-    /// Gives a machine its turn, and does what it does.
+    /// Runs a function of a machine, and executes its actions.
     fn act(
         &mut self,
         index: usize,
@@ -186,11 +186,11 @@ impl World {
         }
     }
 
-    /// Somebody else at the address answers, unless every probe or answer is lost.
+    /// Another user of the address answers the probe, unless every probe or answer is lost.
     fn probe(&mut self, index: usize, address: std::net::Ipv4Addr) {
         let place = &self.places[index];
         let (mac, exchange, relayed) = (place.machine.mac, place.machine.exchange, place.relayed);
-        // It has the address itself by now: only a station that never asked can be in its way.
+        // The machine itself has the address by now: only a station without a lease can conflict.
         let holder = self.squatters.get(&address).copied();
         let holder = holder.or_else(|| self.user_of(address, relayed)).filter(|it| *it != mac);
         let is_used =
@@ -199,13 +199,14 @@ impl World {
         self.queue.put(at, Event::Probed { machine: index, exchange, is_used });
     }
 
-    /// When the answer is here to an ARP probe that leaves after a while.
+    /// Arrival time of the answer to an ARP probe sent after `after`; `None` when one of them is
+    /// lost.
     pub(super) fn there_and_back(&mut self, after: u64) -> Option<u64> {
         let there = self.wire.carry(self.now + after, &mut self.rng)[0]?;
         self.wire.carry(there, &mut self.rng)[0]
     }
 
-    /// How long a segment and its acknowledgement take, with those that are lost.
+    /// Round-trip time of a TCP segment and its acknowledgement, with retransmissions.
     fn tcp(&mut self) -> u64 {
         let mut takes = 2 * MILLI;
         let mut again = SEGMENT_AGAIN;

@@ -1,4 +1,4 @@
-//! The run's fingerprint, and its events as text.
+//! Hash of a run's events, and events as text.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -16,7 +16,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Something happened.
+    /// Adds an event to the hash.
     pub fn event(&mut self, at: Moment, event: &Event) {
         let hasher = &mut self.hasher;
         at.hash(hasher);
@@ -50,13 +50,13 @@ impl Trace {
         }
     }
 
-    /// What everything comes to.
+    /// Hash over all events so far.
     pub fn hash(&self) -> u64 {
         self.hasher.finish()
     }
 }
 
-/// Whether an event is one of a machine's, or the box's own.
+/// True for an event of the watched machine, or of the box itself.
 pub fn concerns(event: &Event, watched: usize, mac: Option<MacAddr>) -> bool {
     match event {
         Event::DhcpToMachine { machine, .. }

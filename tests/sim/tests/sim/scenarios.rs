@@ -54,7 +54,7 @@ fn a_cancelled_image_is_stopped_and_begun_again() {
         assert!(stage.events(0).iter().any(|reason| reason == "Cancelled"));
         stage.pass(HEARD).await;
         assert!(!stage.is_writing(0), "its agent stopped");
-        // Its retry policy does not apply to what somebody cancelled.
+        // The retry policy does not apply to a workflow that its owner cancelled.
         stage.pass(Duration::from_secs(3600)).await;
         let later = stage.until(0, "over", |it| it.status.state.ended()).await;
         assert_eq!(later.status.state, State::Failed);
@@ -158,7 +158,7 @@ fn a_box_that_is_away_for_long_repeats_nothing() {
         stage.until_runs(0, "image").await;
         stage.inject(Incident::BoxForLong, 0);
         stage.until(0, "done", |it| it.status.state == State::Success).await;
-        // Nobody is silent for the box before it has listened for as long.
+        // The box does not count an agent as silent before it has listened for that long itself.
         assert_eq!(names(stage), ["wipe", "image", "write", "leave"]);
         assert_eq!(stage.switched_on(0), 1);
     });
@@ -192,7 +192,7 @@ fn the_machine_and_the_box_lose_power_in_the_middle_of_an_image() {
         stage.until_runs(0, "image").await;
         stage.pass(HEARD).await;
         stage.inject(Incident::Power, 0);
-        // Nobody touches anything: the box notices the silence and boots the machine again.
+        // No user acts: the box notices the silence and boots the machine again.
         stage.until_that("the image is begun again", |stage| images(stage) == 2).await;
         stage.pass(HEARD).await;
         assert!(stage.is_writing(0) && !stage.is_bootable(0));
