@@ -1,6 +1,6 @@
-//! A BMC in software for what `ipmi_sim` cannot do: cipher suite 17, losing datagrams, counting
-//! them, forgetting its sessions, sending rubbish. It shares the cryptographic primitives with our
-//! client and nothing else; `ipmitool` is the witness that it is right.
+//! A BMC in software for cases that `ipmi_sim` lacks: cipher suite 17, lost datagrams, datagram
+//! counts, lost sessions, malformed answers. It shares only the cryptographic primitives with our
+//! client; `ipmitool` checks independently that it is correct.
 
 mod chassis;
 mod machine;
@@ -22,10 +22,10 @@ use crate::loopback_address;
 /// Longest wait for a datagram before a pause is counted.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Which datagrams get lost.
+/// Datagrams that get lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Loss {
-    /// None.
+    /// No datagram is lost.
     #[default]
     None,
     /// The first sending of every request.
@@ -36,20 +36,21 @@ pub enum Loss {
     StatusReplies,
 }
 
-/// What the BMC is like.
+/// Behavior of the simulated BMC.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Suites it takes; from the list of 3 and 17 in any order.
+    /// Cipher suites that it accepts: 3, 17 or both, in any order.
     pub suites: Vec<CipherSuite>,
-    /// Numbers it lists when asked; `None`: it never answers that question.
+    /// Suite numbers in its answer to Get Channel Cipher Suites; `None`: it never answers that
+    /// request.
     pub listed: Option<Vec<u8>>,
-    /// Says nothing at all to a proposal of another suite, in place of refusing it.
+    /// Ignores a proposal of another suite, instead of refusing it.
     pub ignores_unknown_suites: bool,
-    /// What gets lost.
+    /// Datagrams that it loses.
     pub loss: Loss,
-    /// Answers everything with rubbish.
+    /// Answers every request with malformed datagrams.
     pub rubbish: bool,
-    /// Highest privilege level its user may have.
+    /// Maximum privilege level of its user.
     pub privilege: u8,
 }
 
@@ -66,16 +67,16 @@ impl Default for Config {
     }
 }
 
-/// What was seen on the wire.
+/// Counts of datagrams and sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Traffic {
-    /// Datagrams that arrived, lost ones too.
+    /// Datagrams that arrived, with the lost ones.
     pub received: usize,
-    /// Datagrams sent.
+    /// Datagrams that it sent.
     pub sent: usize,
-    /// Sessions opened.
+    /// Sessions that were opened.
     pub opened: usize,
-    /// Sessions closed by their owner.
+    /// Sessions that the client closed.
     pub closed: usize,
 }
 
@@ -89,12 +90,12 @@ pub struct BmcSim {
 }
 
 impl BmcSim {
-    /// Its only user.
+    /// Name of its only user.
     pub const USERNAME: &str = "operator";
-    /// That user's password: as long as IPMI allows.
+    /// Password of [`BmcSim::USERNAME`]: 20 bytes, the maximum of IPMI 2.0.
     pub const PASSWORD: &str = "correct horse batter";
 
-    /// Start one on a loopback address of its own. The machine is off.
+    /// Starts a BMC on a loopback address of its own. The machine is off.
     pub fn start(config: Config) -> Result<Self> {
         let socket = UdpSocket::bind((loopback_address()?, 0))?;
         socket.set_read_timeout(Some(PAUSE))?;
@@ -110,7 +111,7 @@ impl BmcSim {
         Ok(Self { address, machine, pauses, stop, thread: Some(thread) })
     }
 
-    /// How to reach it, asking for this suite.
+    /// Endpoint of the BMC, with a request for this suite.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
             address: Address { host: self.address.ip().to_string(), port: self.address.port() },
@@ -122,28 +123,28 @@ impl BmcSim {
         }
     }
 
-    /// The machine's real state and what was done to it.
+    /// State of the machine, with a log of the commands it received.
     pub fn chassis(&self) -> Chassis {
         self.machine().chassis.clone()
     }
 
-    /// What was seen on the wire so far.
+    /// Counts of datagrams and sessions so far.
     pub fn traffic(&self) -> Traffic {
         self.machine().traffic
     }
 
-    /// Pauses so far: moments when every datagram that had arrived was answered and no other came
-    /// for 5 ms.
+    /// Number of pauses so far. A pause: every datagram that arrived was answered, and no other
+    /// came for 5 ms.
     pub fn pauses(&self) -> usize {
         self.pauses.load(Ordering::Acquire)
     }
 
-    /// Sessions open now.
+    /// Number of open sessions.
     pub fn sessions(&self) -> usize {
         self.machine().sessions()
     }
 
-    /// Lose power: every session is forgotten.
+    /// Loses power: all sessions end.
     pub fn restart(&self) {
         self.machine().restart();
     }

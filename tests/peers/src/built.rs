@@ -1,16 +1,18 @@
-//! Stock programs that are built from their modules, because nobody packages them at the version
-//! the box is compared with.
+//! Stock programs built from their modules, because no distribution packages the version that the
+//! box is compared with.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-/// Programs of the module in `tests/peers/<module>`, built where no earlier run left them: what its
-/// `build.sh` prints when given `names`, one program each; without names it has only one.
+/// Returns programs of the module in `tests/peers/<module>`, and builds those that no earlier run
+/// has built. Its `build.sh` prints one path for each of `names`; without names the module has one
+/// program.
 ///
 /// # Errors
-/// What it needs is missing, or a program does not build; the script has said which.
+///
+/// A dependency is missing, or a program does not build; the script has printed the reason.
 pub fn built(module: &str, names: &[&str]) -> Result<Vec<PathBuf>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(module).join("build.sh");
     let paths = printed(&script, names)?;
@@ -18,10 +20,11 @@ pub fn built(module: &str, names: &[&str]) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The paths that a script prints, one a line.
+/// Returns the paths that a script prints, one per line.
 ///
 /// # Errors
-/// It cannot be run, or fails; it has said why.
+///
+/// The script cannot be run, or fails; it has printed the reason.
 pub fn printed(script: &Path, arguments: &[&str]) -> Result<Vec<PathBuf>> {
     let output = Command::new(script)
         .args(arguments)

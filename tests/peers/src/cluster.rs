@@ -1,5 +1,5 @@
-//! A real Kubernetes control plane: etcd and kube-apiserver, and kube-controller-manager where
-//! somebody must delete namespaces and collect garbage. Nothing runs pods in it.
+//! A real Kubernetes control plane: etcd and kube-apiserver. kube-controller-manager is added for
+//! tests that need deletion of namespaces and garbage collection. No kubelet runs, so no pods.
 
 mod certificates;
 
@@ -14,35 +14,36 @@ use tempfile::TempDir;
 use crate::kubeconfig::{self, Identity};
 use crate::{Kubectl, Process, built, loopback_address};
 
-/// How long each of its programs may take to start; it takes seconds on an idle machine.
+/// Maximum time for the start of each program; on an idle machine a start takes seconds.
 const START_LIMIT: Duration = Duration::from_secs(180);
-/// Service accounts' tokens are issued in this name.
+/// Issuer of service account tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
-/// What the controller manager runs here: what keeps an API true that has no machines behind it.
+/// Controllers that run here: those that an API without nodes needs.
 const CONTROLLERS: &str = "namespace-controller,garbage-collector-controller,\
     serviceaccount-controller,root-ca-certificate-publisher-controller,\
     clusterrole-aggregation-controller,serviceaccount-token-controller,\
     legacy-serviceaccount-token-cleaner-controller";
-/// Name, no uid, and group of the administrator, the same as on the box.
+/// Name, empty uid, and group of the administrator, equal to the box's.
 const ADMIN: &str = "admin,,system:masters";
 
-/// What a cluster should be.
+/// Configuration of a cluster.
 #[derive(Default)]
 pub struct ClusterConfig {
-    /// Run kube-controller-manager too: it deletes namespaces, collects garbage and makes service
-    /// accounts.
+    /// Runs kube-controller-manager too, which deletes namespaces, collects garbage and creates
+    /// service accounts.
     pub controllers: bool,
-    /// Let etcd wait for the disk, as it does by default; a test's data need not outlive it.
+    /// Lets etcd sync its writes to disk, which is its default; a test does not need its data
+    /// later.
     pub durable: bool,
     /// More arguments for kube-apiserver, such as `--v=4`.
     pub apiserver_arguments: Vec<String>,
-    /// Where it listens, when not on a free address of the loopback network.
+    /// Listen address; default: a free address of the loopback network.
     pub address: Option<Ipv4Addr>,
 }
 
 /// A running cluster, ended when dropped.
 pub struct Cluster {
-    // In the order they must end.
+    // The field order is the order in which the programs are stopped.
     controllers: Option<Process>,
     apiserver: Process,
     etcd: Process,
@@ -51,9 +52,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts one and waits until it is ready.
+    /// Starts a cluster and waits until it is ready.
     ///
     /// # Errors
+    ///
     /// A program cannot be built or does not start; with the end of its log.
     pub fn start(config: &ClusterConfig) -> Result<Self> {
         let programs = built("kubernetes", &["etcd", "kube-apiserver"])?;
@@ -73,7 +75,7 @@ impl Cluster {
         let log = at("etcd.log");
         let etcd =
             Process::start(&programs[0], &etcd_arguments(address, &at("etcd"), config), &log)?;
-        // It retries until etcd answers.
+        // kube-apiserver retries until etcd answers.
         let mut arguments = apiserver_arguments(address, folder.path());
         arguments.extend(config.apiserver_arguments.iter().cloned());
         let log = at("kube-apiserver.log");
@@ -89,10 +91,11 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Starts kube-controller-manager, unless it runs. It learns of kinds that are defined later
-    /// only after a while: define them first.
+    /// Starts kube-controller-manager, unless it runs. It notices kinds that are defined later only
+    /// after a delay: define them first.
     ///
     /// # Errors
+    ///
     /// It cannot be built or does not start; with the end of its log.
     pub fn start_controllers(&mut self) -> Result<()> {
         if self.controllers.is_some() {
@@ -110,7 +113,7 @@ impl Cluster {
         ];
         let log = self.folder.path().join("kube-controller-manager.log");
         let mut controllers = Process::start(&program, &arguments, &log)?;
-        // The first thing of its that can be seen.
+        // Its first visible result.
         let kubectl = self.kubectl()?;
         controllers.wait_until("kube-controller-manager to work", START_LIMIT, || {
             let look = ["get", "serviceaccount/default", "configmap/kube-root-ca.crt"];
@@ -120,12 +123,12 @@ impl Cluster {
         Ok(())
     }
 
-    /// The process ids of etcd and kube-apiserver.
+    /// Process IDs of etcd and kube-apiserver.
     pub fn ids(&self) -> [u32; 2] {
         [self.etcd.id(), self.apiserver.id()]
     }
 
-    /// Its address.
+    /// HTTPS URL of kube-apiserver.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -140,9 +143,10 @@ impl Cluster {
         self.folder.path()
     }
 
-    /// A kubectl of the same version for the administrator.
+    /// Returns a kubectl of the same version for the administrator.
     ///
     /// # Errors
+    ///
     /// It cannot be built.
     pub fn kubectl(&self) -> Result<Kubectl> {
         let program = built("kubectl", &["1.35"])?.remove(0);
@@ -180,7 +184,7 @@ fn apiserver_arguments(address: Ipv4Addr, folder: &Path) -> Vec<String> {
         format!("--etcd-servers=http://{address}:2379"),
         format!("--bind-address={address}"),
         "--secure-port=6443".to_owned(),
-        // Only pods would ever use it, and it must not be a loopback address.
+        // Only pods would use this address, and it must not be a loopback address.
         "--advertise-address=192.0.2.1".to_owned(),
         "--endpoint-reconciler-type=none".to_owned(),
         "--service-cluster-ip-range=10.96.0.0/24".to_owned(),

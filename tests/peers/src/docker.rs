@@ -12,18 +12,17 @@ use tempfile::TempDir;
 
 use crate::{Process, built, find, loopback_address};
 
-/// How long the engine and the registry may take to start.
+/// Maximum time for the start of engine and registry.
 const START_LIMIT: Duration = Duration::from_secs(120);
-/// Where the registry listens.
+/// TCP port of the registry on the loopback network.
 const REGISTRY_PORT: u16 = 5000;
-/// What older workers bind into every container, of the machine they run on. The engine sees one in
-/// memory in its place. The machine keeps an empty folder: removing it would take the other away
-/// from every engine that runs.
+/// Host folder that older workers bind into every container. The engine sees a tmpfs in its place.
+/// The empty folder stays on the host: its removal would unmount the tmpfs of every running engine.
 const WORKER_FOLDER: &str = "/worker";
 
-/// A running engine with its own state, and a registry that it may pull from without TLS. Both end
-/// when dropped, and every container with them: they live in the engine's own process namespace.
-/// It has no bridge and writes no packet filter.
+/// A running engine with its own state, and a registry from which it may pull without TLS. Dropping
+/// it ends both and every container: they live in the engine's own process namespace. The engine
+/// has no bridge and writes no packet filter.
 pub struct Docker {
     engine: Process,
     folder: TempDir,
@@ -36,13 +35,15 @@ impl Docker {
     /// Starts both and waits until they answer. Needs root.
     ///
     /// # Errors
+    ///
     /// A program is missing, or does not start; with the end of its log.
     pub fn start() -> Result<Self> {
         let programs = built("docker", &[])?.remove(0);
         let folder = TempDir::with_prefix("docker-").context("cannot make a folder")?;
         let (registry, server) = registry(folder.path())?;
         let at = |name: &str| folder.path().join(name).display().to_string();
-        // dockerd gives a containerd that it starts itself 15 s, too little on a busy machine.
+        // dockerd waits only 15 s for a containerd that it starts itself, too little on a busy
+        // machine.
         let script = format!(
             "mkdir -p {WORKER_FOLDER} && mount -t tmpfs worker {WORKER_FOLDER} || exit 1\n\
              {containerd} --config {config} --address {socket} --root {root} --state {state} &\n\
@@ -76,7 +77,7 @@ impl Docker {
             arguments.extend([flag.to_owned(), value]);
         }
         fs::write(at("none.json"), "{}").context("cannot write the engine's configuration")?;
-        // Kubernetes' interface needs a network plugin.
+        // The CRI plugin needs a network plugin.
         let config = "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n";
         fs::write(at("containerd.toml"), config).context("cannot write containerd.toml")?;
         let unshare = find("unshare", "util-linux")?;
@@ -89,20 +90,21 @@ impl Docker {
         Ok(docker)
     }
 
-    /// Where it is reached, as `DOCKER_HOST` says it.
+    /// Address of the engine, in the form of `DOCKER_HOST`.
     pub fn host(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
-    /// Its socket.
+    /// Unix socket of the engine.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("docker.sock")
     }
 
-    /// Runs its client to the end; what it printed.
+    /// Runs the Docker client and returns its output.
     ///
     /// # Errors
-    /// It fails; with what it said.
+    ///
+    /// The client fails; with its error output.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         let output = command(&self.client, &self.host())
             .args(arguments)
@@ -114,11 +116,12 @@ impl Docker {
         String::from_utf8(output.stdout).context("docker printed no text")
     }
 
-    /// Makes an image of the machine's busybox with `script` as what it runs, pushes it and forgets
-    /// it, so that it must be pulled; its reference.
+    /// Builds an image from the host's busybox that runs `script`, pushes it and removes the local
+    /// copy, so that it must be pulled. Returns its reference.
     ///
     /// # Errors
-    /// There is no static busybox, or the image cannot be made or pushed.
+    ///
+    /// There is no static busybox, or the image cannot be built or pushed.
     pub fn publish(&self, name: &str, script: &str) -> Result<String> {
         let root = self.folder.path().join(name);
         fs::create_dir_all(root.join("bin")).context("cannot make a folder")?;
@@ -143,22 +146,24 @@ impl Docker {
         Ok(reference)
     }
 
-    /// The names of its containers, those that have ended too.
+    /// Names of all containers, with those that have ended.
     ///
     /// # Errors
+    ///
     /// The engine does not answer.
     pub fn containers(&self) -> Result<Vec<String>> {
         let names = self.run(&["ps", "--all", "--format", "{{.Names}}"])?;
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Ends every container at once, as a power cut would.
+    /// Kills every container at once, as a power cut would.
     ///
     /// # Errors
-    /// The engine does not.
+    ///
+    /// The engine cannot remove a container.
     pub fn clear(&self) -> Result<()> {
         for name in self.containers()? {
-            // The engine may be about to remove it for its agent.
+            // The engine may be about to remove the container for its agent.
             if let Err(error) = self.run(&["rm", "--force", &name]) {
                 let said = error.to_string();
                 let gone = said.contains("No such container") || said.contains("already in");
@@ -171,7 +176,7 @@ impl Docker {
 
 impl Drop for Docker {
     fn drop(&mut self) {
-        // Of the containers the kernel would end, the engine also removes the control groups.
+        // The kernel would end the containers; the engine also removes their control groups.
         let _ = self.clear();
         self.engine.kill();
     }

@@ -1,5 +1,5 @@
-//! OpenIPMI's `ipmi_sim`: a BMC nobody here wrote. Its chassis is a shell script with its state in
-//! files. It knows cipher suite 3, not 17, and never answers Get Channel Cipher Suites.
+//! OpenIPMI's `ipmi_sim`: an independent BMC. Its chassis is a shell script with its state in
+//! files. It supports cipher suite 3, not 17, and never answers Get Channel Cipher Suites.
 
 use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::{find, loopback_address, poll};
 
-/// How long it may take to answer after it was started.
+/// Maximum time from its start to its first answer.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 const COMMANDS: &str = "mc_setbmc 0x20
@@ -50,7 +50,7 @@ exit 0
 /// RMCP's port (IPMI v2.0, 13.1.1).
 const PORT: u16 = 623;
 
-/// Get Channel Authentication Capabilities before a session: what any BMC answers.
+/// Get Channel Authentication Capabilities before a session, which any BMC answers.
 const ANYONE_THERE: [u8; 23] = [
     0x06, 0x00, 0xFF, 0x07, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0x09, 0x20, 0x18, 0xC8, 0x81, 0x00, 0x38,
     0x0E, 0x04, 0x35,
@@ -64,12 +64,13 @@ pub struct IpmiSim {
 }
 
 impl IpmiSim {
-    /// Its user, who may do everything.
+    /// User with administrator privilege.
     pub const USERNAME: &str = "admin";
-    /// That user's password.
+    /// Password of the user [`IpmiSim::USERNAME`].
     pub const PASSWORD: &str = "secret";
 
-    /// Start one on a loopback address of its own and wait until it answers. The machine is off.
+    /// Starts a BMC on a loopback address of its own and waits until it answers. The machine is
+    /// off.
     pub fn start() -> Result<Self> {
         let program = find("ipmi_sim", "openipmi")?;
         let folder = TempDir::with_prefix("ipmi_sim-")?;
@@ -113,7 +114,7 @@ impl IpmiSim {
         })
     }
 
-    /// How to reach it, asking for this suite.
+    /// Endpoint of the BMC, with a request for this suite.
     pub fn endpoint(&self, cipher_suite: Option<CipherSuite>) -> Endpoint {
         Endpoint {
             address: Address { host: self.address.to_string(), port: PORT },
@@ -125,7 +126,7 @@ impl IpmiSim {
         }
     }
 
-    /// Everything its chassis was told, in order: `power 1`, `boot pxe`, `reset 1`, `shutdown 1`.
+    /// All commands its chassis received, in order: `power 1`, `boot pxe`, `reset 1`, `shutdown 1`.
     pub fn told(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         log.lines().map(str::to_owned).collect()

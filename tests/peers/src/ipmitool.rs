@@ -1,4 +1,4 @@
-//! `ipmitool`, the client everyone uses: what it sees is what is so.
+//! `ipmitool`, the stock client: the reference for the state of a BMC.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use bmc::{CipherSuite, Endpoint};
 
 use crate::find;
 
-/// One BMC as `ipmitool` reaches it.
+/// A BMC, accessed with `ipmitool`.
 #[derive(Debug, Clone)]
 pub struct Ipmitool {
     program: PathBuf,
@@ -17,19 +17,20 @@ pub struct Ipmitool {
 }
 
 impl Ipmitool {
-    /// Speak to that BMC with exactly this suite.
+    /// Uses exactly this suite with the BMC of `endpoint`.
     pub fn new(endpoint: &Endpoint, suite: CipherSuite) -> Result<Self> {
         let program = find("ipmitool", "ipmitool")?;
         Ok(Self { program, endpoint: endpoint.clone(), suite })
     }
 
-    /// Run a command, words separated by blanks; its output, when it succeeds.
+    /// Runs a command, given as words separated by blanks; returns its output when it succeeds.
     pub fn run(&self, command: &str) -> Result<String> {
         let Endpoint { address, credentials, .. } = &self.endpoint;
         let output = Command::new(&self.program)
             .args(["-I", "lanplus", "-C", &self.suite.to_string(), "-H", &address.host])
             .args(["-p", &address.port.to_string(), "-U", &credentials.username, "-E"])
-            // Sent again after a second, as it does by default, a command would be done twice.
+            // By default ipmitool sends a request again after one second, and the BMC would execute
+            // it twice.
             .args(["-N", "30"])
             .args(command.split_whitespace())
             .env("IPMI_PASSWORD", credentials.password.expose())
@@ -38,14 +39,14 @@ impl Ipmitool {
             .with_context(|| format!("cannot run {}", self.program.display()))?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let complaint = String::from_utf8_lossy(&output.stderr);
-        // A refused boot parameter is told to people, and not by the exit status.
+        // ipmitool reports a refused boot parameter only in its output, not by its exit status.
         if !output.status.success() || complaint.contains(" failed: ") {
             bail!("ipmitool {command} failed: {}{}", said.trim(), complaint.trim());
         }
         Ok(said)
     }
 
-    /// Whether it sees the machine on.
+    /// True when ipmitool reports the machine as on.
     pub fn is_on(&self) -> Result<bool> {
         match self.run("power status")?.trim() {
             "Chassis Power is on" => Ok(true),
@@ -54,7 +55,7 @@ impl Ipmitool {
         }
     }
 
-    /// The boot flags as it reads them, five bytes in hexadecimal.
+    /// The boot flags as ipmitool reads them, five bytes in hexadecimal.
     pub fn boot_flags(&self) -> Result<String> {
         let said = self.run("chassis bootparam get 5")?;
         said.lines()

@@ -1,4 +1,4 @@
-//! The file a client finds its server by.
+//! Kubeconfig files for clients of a server.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,22 +6,23 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Who a client is, in a kubeconfig.
+/// Credentials of a client in a kubeconfig.
 pub enum Identity<'a> {
-    /// A bearer token.
+    /// Token for the `Authorization: Bearer` header.
     Token(&'a str),
     /// Files of a client certificate and its key.
     Certificate {
-        /// The certificate, PEM.
+        /// Certificate file in PEM format.
         certificate: &'a Path,
-        /// Its key, PEM.
+        /// Private key file in PEM format.
         key: &'a Path,
     },
 }
 
-/// Writes a kubeconfig with one cluster, whose authority is the file `ca`.
+/// Writes a kubeconfig with one cluster, whose certificate authority is the file `ca`.
 ///
 /// # Errors
+///
 /// The file cannot be written.
 pub fn write(path: &Path, server: &str, ca: &Path, identity: &Identity) -> Result<()> {
     let user = match identity {

@@ -7,18 +7,18 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-/// What a program printed, and whether it was content.
+/// Output of a program that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Printed {
-    /// It ended with status 0.
+    /// True for exit status 0.
     pub success: bool,
-    /// Its standard output.
+    /// Text of standard output.
     pub out: String,
-    /// Its standard error.
+    /// Text of standard error.
     pub err: String,
 }
 
-/// A kubectl with its own home, so that what it remembers of a server is its own.
+/// A kubectl with its own home, so that its discovery cache is separate.
 #[derive(Debug, Clone)]
 pub struct Kubectl {
     program: PathBuf,
@@ -36,7 +36,7 @@ impl Kubectl {
         Ok(Self { program, kubeconfig, home })
     }
 
-    /// Gives any command this kubectl in its PATH, its server and its home.
+    /// Gives a command this kubectl in its PATH, its server and its home.
     pub fn lend(&self, command: &mut Command) {
         let folder = self.program.parent().unwrap_or(Path::new("/"));
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", folder.display());
@@ -47,10 +47,11 @@ impl Kubectl {
             .env("KUBECONFIG", &self.kubeconfig);
     }
 
-    /// Runs it to its end.
+    /// Runs kubectl to its end, with `input` on standard input.
     ///
     /// # Errors
-    /// It cannot be started, or prints what is no text.
+    ///
+    /// It cannot be started, or its output is not valid UTF-8.
     pub fn run(&self, arguments: &[&str], input: &str) -> Result<Printed> {
         let mut command = Command::new(&self.program);
         command.args(arguments);
@@ -58,7 +59,7 @@ impl Kubectl {
         run(command, input)
     }
 
-    /// Whether the server says that it is ready.
+    /// True when the server's `/readyz` returns `ok`.
     pub fn is_ready(&self) -> bool {
         let look = self.run(&["get", "--raw", "/readyz", "--request-timeout=20s"], "");
         look.is_ok_and(|printed| printed.success && printed.out == "ok")
@@ -68,13 +69,14 @@ impl Kubectl {
 /// Runs a command to its end with `input` on standard input.
 ///
 /// # Errors
-/// It cannot be started, or prints what is no text.
+///
+/// It cannot be started, or its output is not valid UTF-8.
 pub fn run(mut command: Command, input: &str) -> Result<Printed> {
     let words = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot run {words}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends without reading its input says so with its exit status.
+        // A program that ends without reading its input reports that by its exit status.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().with_context(|| format!("cannot wait for {words}"))?;

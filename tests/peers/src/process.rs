@@ -1,4 +1,4 @@
-//! A server somebody else wrote, as a child that does not outlive us.
+//! A stock server as a child process that ends with this process.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,12 +12,12 @@ use anyhow::{Context, Result, bail};
 
 use crate::poll;
 
-/// Starts that wait for their turn; a caller beyond that waits to wait.
+/// Requests in the queue of the starting thread; a caller beyond that blocks.
 const MAX_WAITING: usize = 16;
-/// Lines of a log that an error shows.
+/// Number of log lines that an error shows.
 const LAST_WORDS: usize = 15;
 
-/// A running child, killed when dropped, and by the kernel when we are.
+/// A running child, killed when dropped, and by the kernel when this process ends.
 pub struct Process {
     child: Child,
     log: PathBuf,
@@ -31,7 +31,7 @@ impl Process {
     pub fn start(program: &Path, arguments: &[String], log: &Path) -> Result<Self> {
         let output = File::options().create(true).append(true).open(log);
         let output = output.with_context(|| format!("cannot write {}", log.display()))?;
-        // setpriv becomes the program: the process id is the program's own.
+        // setpriv execs the program: the process ID is the program's own.
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL"]).arg(program).args(arguments);
         command.stdin(Stdio::null()).stderr(output.try_clone()?).stdout(output);
@@ -39,7 +39,7 @@ impl Process {
         Ok(Self { child, log: log.to_owned() })
     }
 
-    /// Its process id.
+    /// Process ID of the program.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
@@ -50,10 +50,11 @@ impl Process {
         let _ = self.child.wait();
     }
 
-    /// Looks at a condition until it holds.
+    /// Polls a condition until it holds.
     ///
     /// # Errors
-    /// With the end of its log when it ends first, or the condition does not hold in time.
+    ///
+    /// The program ends first, with the end of its log, or the condition does not hold in time.
     pub fn wait_until(
         &mut self,
         what: &str,
@@ -87,15 +88,15 @@ struct Birth {
     reply: SyncSender<io::Result<Child>>,
 }
 
-/// The parent-death signal follows the thread that forked, so all children are started by one
-/// thread that lives as long as the process does.
+/// Starts a command on one thread that lives as long as the process: the parent-death signal
+/// follows the thread that forked.
 fn spawn(command: Command) -> io::Result<Child> {
     static NURSERY: OnceLock<SyncSender<Birth>> = OnceLock::new();
     let nursery = NURSERY.get_or_init(|| {
         let (sender, receiver) = sync_channel::<Birth>(MAX_WAITING);
         std::thread::spawn(move || {
             for mut birth in receiver {
-                // Whoever asked may be gone; the child then dies with us.
+                // The requester may have ended; the child then ends with this process.
                 let _ = birth.reply.send(birth.command.spawn());
             }
         });

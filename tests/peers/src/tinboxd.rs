@@ -1,4 +1,4 @@
-//! The product itself: the real `tinboxd`, with nothing but its API of interest.
+//! The product itself: the real `tinboxd`, for tests of its API.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::{Kubectl, Process, built, loopback_address};
 
-/// How long it may take to start.
+/// Maximum time of its start.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running `tinboxd` on an address of the loopback network, with fresh state; ended when dropped.
@@ -22,18 +22,19 @@ pub struct Tinboxd {
 }
 
 impl Tinboxd {
-    /// Starts the program that `TINBOXD` names, else the one that was built, and waits until it is
-    /// ready.
+    /// Starts the program that `TINBOXD` names, or else the built one, and waits until it is ready.
     ///
     /// # Errors
+    ///
     /// It is not built, or does not start; with the end of its log.
     pub fn start() -> Result<Self> {
         Self::start_with("")
     }
 
-    /// Starts it with more sections of `box.toml`; `ADDRESS` in them stands for its address.
+    /// Starts it with more sections of `box.toml`; `ADDRESS` in them is replaced by its address.
     ///
     /// # Errors
+    ///
     /// As [`Tinboxd::start`].
     pub fn start_with(sections: &str) -> Result<Self> {
         let program = match std::env::var_os("TINBOXD") {
@@ -44,7 +45,7 @@ impl Tinboxd {
         let address = loopback_address()?;
         let artifacts = folder.path().join("artifacts");
         fs::create_dir(&artifacts).context("cannot make a folder")?;
-        // DHCP stays off, as it is until somebody asks for it.
+        // DHCP stays off, which is the default.
         let settings = format!(
             "[network]\ninterface = \"lo\"\naddress = \"{address}\"\n\n\
              [boot]\nartifacts = {artifacts:?}\n\n[api]\nlisten = \"{address}:6443\"\n\n{}",
@@ -57,9 +58,10 @@ impl Tinboxd {
         Ok(tinboxd)
     }
 
-    /// Kills it, as a power cut would, and starts it again with the state it had.
+    /// Kills it, as a power cut would, and starts it again with its former state.
     ///
     /// # Errors
+    ///
     /// It does not start; with the end of its log.
     pub fn restart(&mut self) -> Result<()> {
         self.process.kill();
@@ -77,22 +79,22 @@ impl Tinboxd {
         self.process.wait_until("tinboxd to be ready", START_LIMIT, || kubectl.is_ready())
     }
 
-    /// The API's address.
+    /// URL of its Kubernetes API.
     pub fn url(&self) -> String {
         format!("https://{}:6443", self.address)
     }
 
-    /// Where it listens.
+    /// Listen address on the loopback network.
     pub fn address(&self) -> Ipv4Addr {
         self.address
     }
 
-    /// Its process id.
+    /// Process ID of tinboxd.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// The administrator's kubeconfig.
+    /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("state/admin.kubeconfig")
     }

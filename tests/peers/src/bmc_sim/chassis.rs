@@ -1,20 +1,20 @@
 //! The machine behind the simulated BMC.
 
-/// Its state, and a log of what was done to it.
+/// State of the machine, and a log of the commands it received.
 #[derive(Debug, Clone, Default)]
 pub struct Chassis {
-    /// It has power.
+    /// True while the machine has power.
     pub on: bool,
     /// Chassis Control numbers received, in order.
     pub controls: Vec<u8>,
     /// Boot flags, parameter 5.
     pub boot_flags: [u8; 5],
-    /// Parameters set, in order, the number first.
+    /// Boot option parameters set, in order; the parameter number is the first byte.
     pub options: Vec<Vec<u8>>,
 }
 
 impl Chassis {
-    /// Carry out a chassis command: completion code and data.
+    /// Executes a chassis command; returns completion code and data.
     pub(super) fn command(&mut self, command: u8, data: &[u8]) -> (u8, Vec<u8>) {
         match (command, data) {
             (0x01, []) => (0, vec![0x20 | u8::from(self.on), 0x00, 0x40]),
@@ -54,7 +54,7 @@ impl Chassis {
         match (parameter, value) {
             (0, [_]) | (4, [_, _]) => {}
             (5, [_, _, _, _, _]) => self.boot_flags.copy_from_slice(value),
-            // Clearing the flags by itself: as on many a real BMC, not there.
+            // Parameter 3 (boot flag valid bit clearing) is missing, as on many real BMCs.
             (3, _) => return (0x80, Vec::new()),
             _ => return (0xC7, Vec::new()),
         }

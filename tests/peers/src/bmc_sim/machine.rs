@@ -1,4 +1,4 @@
-//! The BMC's side of RMCP+, datagram in, datagram out.
+//! The BMC's side of RMCP+: a datagram in, a datagram out.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,14 +11,14 @@ const GUID: [u8; 16] = *b"\x4b\x1d\x00\xc0\xff\xee\x4b\x1d\x80\x00\x52\x54\x00\x
 const SESSIONS_LIMIT: usize = 4;
 const RMCP: [u8; 4] = [6, 0, 0xFF, 7];
 
-/// One session, from the proposal on.
+/// One session, from its proposal on.
 struct Session {
     suite: CipherSuite,
     console_id: [u8; 4],
     managed_random: [u8; 16],
     /// From RAKP message 1: random number, role, user name.
     console: Option<([u8; 16], u8, Vec<u8>)>,
-    /// Once RAKP message 3 has checked out.
+    /// Session keys, once RAKP message 3 is verified.
     keys: Option<SessionKeys>,
     privilege: u8,
     received: u32,
@@ -63,7 +63,7 @@ impl Machine {
             0 => (body.to_vec(), self.before_a_session(body.get(10..)?)),
             6 => match body.get(1)? & 0x3F {
                 0 => self.in_session(body)?,
-                // One RAKP message 4 ever gets lost: the exchange begins anew.
+                // Only one RAKP message 4 is lost: the exchange begins again.
                 0x14 => (vec![0x14], self.key_exchange(0x14, body.get(12..)?)),
                 kind => (body.to_vec(), self.key_exchange(kind, body.get(12..)?)),
             },
@@ -75,12 +75,12 @@ impl Machine {
         Some([&RMCP, answer.as_slice()].concat())
     }
 
-    /// Whether a request is dropped on its way in; the same one comes through the next time.
+    /// True when an incoming request is dropped; its repetition is accepted.
     fn loses(&mut self, name: &[u8]) -> bool {
         self.config.loss == Loss::Requests && self.seen.insert(name.to_vec())
     }
 
-    /// IPMI 1.5, no authentication: capabilities and the list of suites.
+    /// Answers an IPMI 1.5 message without authentication: capabilities and the list of suites.
     fn before_a_session(&mut self, message: &[u8]) -> Option<Vec<u8>> {
         if self.loses(message) {
             return None;
@@ -172,7 +172,7 @@ impl Machine {
             return refuse(0x0A);
         }
         let user = [&[role, username.len() as u8], username.as_slice()].concat();
-        // A repeated message 1 gets a new random number: the older answer is then worth nothing.
+        // A repeated message 1 gets a new random number, so the older answer becomes invalid.
         session.managed_random = random();
         let signed: [&[u8]; 6] = [
             &session.console_id,
@@ -217,7 +217,7 @@ impl Machine {
         Some([&[tag, 0, 0, 0], console_id.as_slice(), &check[..check_len]].concat())
     }
 
-    /// What names the request, so that losses can be counted, and the answer's packet.
+    /// Returns a key that identifies the request, to count losses, and the packet of the answer.
     fn in_session(&mut self, body: &[u8]) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let number = |at: usize| Some(u32::from_le_bytes(body.get(at..at + 4)?.try_into().ok()?));
         let (id, sequence) = (number(2)?, number(6)?);
@@ -284,14 +284,14 @@ fn seal(session: &mut Session, message: &[u8]) -> Option<Vec<u8>> {
     packet.extend(session.sent.to_le_bytes());
     packet.extend((hidden.len() as u16).to_le_bytes());
     packet.extend(hidden);
-    // The header has 12 bytes and the ciphertext a multiple of 16; two more go before the code.
+    // The header has 12 bytes and the ciphertext a multiple of 16; two pad bytes precede the code.
     packet.extend([0xFF, 0xFF, 2, 7]);
     let code = keys.sign(&packet);
     packet.extend(code);
     Some(packet)
 }
 
-/// An IPMI message on its way in.
+/// A received IPMI message.
 struct Request<'a> {
     net_fn: u8,
     address: u8,

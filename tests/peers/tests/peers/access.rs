@@ -1,5 +1,5 @@
-//! Who may do what, asked of the box and of a real kube-apiserver by the same kubectl: what it
-//! prints must be the same to the letter.
+//! Permissions of the box and of a real kube-apiserver, queried by the same kubectl: both outputs
+//! must be equal to the letter.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use peers::kubeconfig::{self, Identity};
 use peers::{Cluster, ClusterConfig, Kubectl, Printed, Tinboxd, built};
 use stdx::testing::PATIENCE;
 
-/// A server, with the parts of it that differ from server to server.
+/// A server, with the parts that differ between servers.
 struct Place {
     kubectl: Kubectl,
     url: String,
@@ -63,7 +63,7 @@ subjects: [ { kind: User, name: jane, apiGroup: rbac.authorization.k8s.io } ]
 "#,
 ];
 
-/// What the administrator types, and what is on standard input then.
+/// Commands of the administrator, with their standard input.
 const BY_ADMIN: [(&str, &str); 30] = [
     ("auth whoami", ""),
     ("auth can-i * *", ""),
@@ -97,7 +97,7 @@ const BY_ADMIN: [(&str, &str); 30] = [
     ("describe clusterrole reader", ""),
 ];
 
-/// What the ServiceAccount types with its token.
+/// Commands of the ServiceAccount with its token.
 const BY_ROBOT: [(&str, &str); 11] = [
     ("auth whoami -o jsonpath={.status.userInfo.username}", ""),
     ("auth whoami -o jsonpath={.status.userInfo.groups}", ""),
@@ -116,7 +116,7 @@ impl Place {
     fn run(&self, kubectl: &Kubectl, line: &str, input: &str) -> Printed {
         let words: Vec<&str> = line.split_whitespace().collect();
         let mut printed = kubectl.run(&words, input).unwrap();
-        // What differs between any two servers.
+        // The URL differs between any two servers.
         for text in [&mut printed.out, &mut printed.err] {
             *text = text.replace(&self.url, "URL");
         }
@@ -177,7 +177,7 @@ fn access_reads_the_same_as_on_a_real_server() {
         let gone = place.kubectl.run(&["delete", "serviceaccount", "robot"], "").unwrap();
         assert!(gone.success, "{gone:?}");
     }
-    // A real server remembers tokens it has seen for a few seconds.
+    // A real server caches authenticated tokens for a few seconds.
     let unknown = |place: &Place, robot: &Kubectl| {
         peers::poll("the token to end", PATIENCE, || !place.run(robot, "auth whoami", "").success)
     };

@@ -1,4 +1,4 @@
-//! Backups: opened by the stock age, made by it, and a second box that becomes the first.
+//! Backups: decrypted by the stock age, encrypted by it, and restored on a second box.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ spec:
       ip: {address: 10.77.0.11, netmask: 255.255.255.0}
 ";
 
-/// The stock programs, which find each other.
+/// The stock programs age and its plugin, which need each other in the PATH.
 struct Age(Vec<PathBuf>);
 
 impl Age {
@@ -35,7 +35,7 @@ impl Age {
         Self(built("age", &["age", "age-keygen", "age-plugin-batchpass"]).unwrap())
     }
 
-    /// `age` with these arguments; the passphrase is that of all these tests.
+    /// Runs `age` with these arguments; all these tests use one passphrase.
     fn run(&self, arguments: &[&str], files: (&Path, &Path)) -> Output {
         let mut path = vec![self.0[0].parent().unwrap().to_owned()];
         path.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap()));
@@ -46,7 +46,7 @@ impl Age {
     }
 }
 
-/// The lines that people read, and what is behind them.
+/// Splits a backup into its two readable header lines and the rest.
 fn parts(file: &Path) -> (Vec<u8>, Vec<u8>) {
     let bytes = fs::read(file).unwrap();
     let ends: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at] == b'\n').take(2).collect();
@@ -54,7 +54,7 @@ fn parts(file: &Path) -> (Vec<u8>, Vec<u8>) {
     (lines.to_vec(), payload.to_vec())
 }
 
-/// `tinbox` for the administrator of a box, with the passphrase in a file.
+/// Runs `tinbox` for the administrator of a box, with the passphrase in a file.
 fn tinbox(tinboxd: &Tinboxd, kubeconfig: &Path, line: &[&str]) -> Output {
     let words = tinboxd.folder().join("passphrase");
     fs::write(&words, format!("{WORDS}\n")).unwrap();
@@ -113,7 +113,7 @@ fn the_stock_age_opens_a_backup_and_makes_one() {
     assert!(unpacked("objects/tinkerbell.org/hardware/default/nuc1.json").contains("52:54:00"));
     assert!(unpacked("settings/box.toml").contains("[network]"));
 
-    // The other way round: what the stock tool encrypts, with its own work factor.
+    // The opposite direction: the stock tool encrypts, with its own work factor.
     let batch = ["-e", "-j", "batchpass"];
     let sealed = age.run(&batch, (&file("box.tar.gz"), &file("again.age")));
     assert!(sealed.status.success(), "{sealed:?}");
@@ -154,7 +154,7 @@ fn a_backup_for_a_public_key_opens_with_its_secret_one() {
     assert!(told(&other).contains("opens only with the secret key"), "{other:?}");
 }
 
-/// A kubeconfig of one box for whoever has become it at another address.
+/// A kubeconfig of one box, changed to the address of the box that restored its backup.
 fn moved(from: &Tinboxd, to: &Tinboxd) -> PathBuf {
     let text = fs::read_to_string(from.kubeconfig()).unwrap();
     let path = to.folder().join("moved.kubeconfig");
@@ -213,7 +213,7 @@ fn a_fresh_box_becomes_the_one_of_the_backup() {
     assert!(late.contains("the box at") && late.contains(&old_pin), "another pin answers: {late}");
 }
 
-/// The headers of the answer to who logs in with the passphrase of `claim`.
+/// Response headers of a login with the passphrase of `claim`.
 fn login(tinboxd: &Tinboxd) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-ksi", "-d", "passphrase=correct+horse"]);
@@ -239,7 +239,7 @@ fn an_administrator_goes_back_to_a_backup_and_nobody_else_may() {
     assert!(!log.contains(WORDS), "a passphrase is in the log");
 }
 
-/// Paths that do something to the box itself.
+/// API paths that act on the box itself.
 const OF_THE_BOX: [&str; 8] = [
     "/backup",
     "/backup/verify",

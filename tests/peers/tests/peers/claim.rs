@@ -1,4 +1,5 @@
-//! The box gets its owner: by a real browser, which looks at every page too, and from a shell.
+//! The claim of a box by its owner: in a real browser, which also opens every page, and from a
+//! shell.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,14 +9,14 @@ use std::process::{Command, Output, Stdio};
 use peers::{Printed, Tinboxd, built, find, run};
 use serde_json::Value;
 
-/// A box whose pages are at the address that it has, and answer.
+/// Starts a box that serves its web pages on its own address, and waits for them.
 pub fn unclaimed() -> Tinboxd {
     let tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
     first_page(&tinboxd);
     tinboxd
 }
 
-/// The page that asks for the code; the API may answer a little before the pages do.
+/// The page with the input for the code; the API may be ready a little before the pages.
 fn first_page(tinboxd: &Tinboxd) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-ksSf", "--retry", "120", "--retry-delay", "1", "--retry-connrefused"]);
@@ -24,14 +25,14 @@ fn first_page(tinboxd: &Tinboxd) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The one-time code, as the box keeps it.
+/// The one-time code, from the box's state file.
 pub fn code(tinboxd: &Tinboxd) -> String {
     let kept = fs::read(tinboxd.folder().join("state/claim.json")).unwrap();
     let kept: Value = serde_json::from_slice(&kept).unwrap();
     kept["code"].as_str().unwrap().to_owned()
 }
 
-/// Where the pictures go, for people.
+/// Folder of the screenshots, for people.
 pub fn pictures() -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../out/pages");
     fs::create_dir_all(&folder).unwrap();
@@ -60,7 +61,7 @@ pub fn program(name: &str) -> PathBuf {
     programs::find(name).unwrap()
 }
 
-/// `tinbox box claim` with these words on its standard input.
+/// Runs `tinbox box claim` with the code on its standard input.
 pub fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Output {
     let mut tinbox = Command::new(program("tinbox"));
     tinbox.arg("--kubeconfig").arg(kubeconfig).args(["box", "claim"]);
@@ -70,7 +71,7 @@ pub fn claim(tinboxd: &Tinboxd, kubeconfig: &Path, pin: &str, code: &str) -> Out
     tinbox.stdin(Stdio::from(fs::File::open(&words).unwrap())).output().unwrap()
 }
 
-/// The pin, as the page that asks for the code shows it.
+/// The pin, read from the page with the input for the code.
 pub fn pin(tinboxd: &Tinboxd) -> String {
     let page = first_page(tinboxd);
     let is_pin = |word: &&str| {

@@ -1,14 +1,13 @@
-//! kubectl against the box and against a real kube-apiserver: the same commands on the same
-//! objects must print the same.
+//! kubectl against the box and against a real kube-apiserver: the same commands on the same objects
+//! must print the same.
 //!
-//! `tests/peers/scripts/*.steps` hold the commands, `tests/peers/differences.md` what differs all
-//! the same and why. A difference that is not listed fails the test, and so does one that is
-//! listed and gone. `KUBECTL_VERSIONS=1.27,1.37` chooses versions of kubectl, and
-//! `KUBECTL_VERSIONS=all` every one in the list; without it the server's own version runs.
-//! `UPDATE=1` rewrites the list with all versions; `COMPARE=get,apply` chooses scripts for the one
-//! who looks for a mistake, and `AGAINST=real` compares two real servers: what differs then is a
-//! mistake of a script. What the real server answers is remembered beside the built programs;
-//! `AGAIN=1` asks it again.
+//! `tests/peers/scripts/*.steps` hold the commands, `tests/peers/differences.md` the accepted
+//! differences with their reasons. A difference that is not listed fails the test, and so does a
+//! listed one that no longer exists. `KUBECTL_VERSIONS=1.27,1.37` selects versions of kubectl, and
+//! `KUBECTL_VERSIONS=all` every version in the list; the default is the server's own version.
+//! `UPDATE=1` rewrites the list with all versions. `COMPARE=get,apply` selects scripts, for
+//! debugging. `AGAINST=real` compares two real servers: a difference is then an error of a script.
+//! The real server's output is cached beside the built programs; `AGAIN=1` ignores the cache.
 
 mod differences;
 mod normal;
@@ -101,7 +100,7 @@ fn kubectl_prints_the_same_as_with_a_real_server() {
 
 type Transcripts<'a> = BTreeMap<(&'a str, &'a str, &'static str), Transcript>;
 
-/// Runs the tasks, as many at a time as keep the machine busy.
+/// Runs the tasks, with enough of them in parallel to use all processors.
 fn run_all<'a>(
     tasks: VecDeque<Task<'a>>,
     peers: &Peers,
@@ -134,7 +133,7 @@ fn run_all<'a>(
     done.into_inner().unwrap()
 }
 
-/// Leaves what was printed where a person can compare it with a tool of theirs.
+/// Saves the output where a person can compare it with other tools.
 fn keep(script: &Script, version: &str, side: &str, transcript: &Transcript) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("comparison").join(side);
     fs::create_dir_all(&folder).unwrap();
@@ -167,14 +166,14 @@ fn differences_of(
     found
 }
 
-/// A server with every kind that scripts use.
+/// A server with the definitions of every kind that the scripts use.
 struct Peer {
     url: String,
     kubeconfig: PathBuf,
     _server: Server,
 }
 
-/// Kept until the end.
+/// Owner of the running server; dropping it ends the server.
 #[expect(dead_code, reason = "each is ended by being dropped")]
 enum Server {
     Real(Cluster),
@@ -205,7 +204,7 @@ struct Peers {
 }
 
 impl Peers {
-    /// Starts them, the real one only where somebody will ask it.
+    /// Starts the servers; the real one only when a script needs it.
     fn start(with_real: bool) -> Self {
         std::thread::scope(|scope| {
             let ours = scope.spawn(|| match std::env::var("AGAINST").as_deref() {
@@ -230,7 +229,7 @@ fn own_definitions() -> PathBuf {
     folder().join("scripts/widgets.yaml")
 }
 
-/// Those, and the definitions of the kinds that the box has built in.
+/// Definitions of the tests' own kinds and of the kinds built into the box.
 fn definitions() -> Vec<PathBuf> {
     let built_in = folder().join("../../appliance/kube/resources/src/builtin/manifests");
     let mut files: Vec<PathBuf> =

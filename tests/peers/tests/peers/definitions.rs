@@ -1,17 +1,17 @@
-//! The compiled-in custom kinds are upstream's: the same names, fields, validations, defaults, CEL
-//! rules and columns, only in other words.
+//! The compiled-in custom kinds equal upstream's: the same names, fields, validations, defaults,
+//! CEL rules and columns. Only the descriptions differ.
 
 use std::path::{Path, PathBuf};
 
 use peers::Tinboxd;
 use serde_json::{Map, Value};
 
-/// Where the compiled-in definitions lie.
+/// Folder of the compiled-in definitions.
 const MANIFESTS: &str = "../../appliance/kube/resources/src/builtin/manifests";
-/// What a definition may leave out, and the CRDs of upstream do not.
+/// Schema field that the box's definitions may omit, and upstream's CRDs have.
 const WORDS: &str = "description";
-/// What the box's Workflow has beside upstream's fields: below which part of its schema, and the
-/// names. Nothing else may differ.
+/// Fields of the box's Workflow that upstream lacks: the part of the schema, and the names. No
+/// other difference is allowed.
 const OF_THE_BOX: [(&str, &[&str]); 3] = [
     ("spec/properties", &["paused", "retry"]),
     (
@@ -40,7 +40,7 @@ fn published(script: &str, arguments: &[&str]) -> Vec<PathBuf> {
     peers::printed(&script, arguments).unwrap()
 }
 
-/// Tinkerbell's seven and CAPT's three.
+/// Definition files of upstream: Tinkerbell's seven and CAPT's three.
 fn upstream() -> Vec<PathBuf> {
     let mut files = published("tinkerbell/definitions.sh", &["v1alpha1"]);
     files.extend(published("kubernetes/definitions.sh", &[]));
@@ -54,7 +54,7 @@ fn ours() -> Vec<Value> {
     files.map(|file| serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()).collect()
 }
 
-/// A schema without its descriptions; a field may be called `description` all the same.
+/// Removes the descriptions from a schema; a property named `description` stays.
 fn wordless(schema: &Value) -> Value {
     match schema {
         Value::Object(map) => {
@@ -77,7 +77,7 @@ fn wordless(schema: &Value) -> Value {
     }
 }
 
-/// What is compared: everything but words and what only one side says of itself.
+/// Parts of a definition that are compared: all but descriptions and metadata of one side.
 fn essence(crd: &Value, versions: &[&str]) -> Value {
     let mut crd = crd.clone();
     crd["metadata"].as_object_mut().unwrap().remove("annotations");
@@ -89,7 +89,7 @@ fn essence(crd: &Value, versions: &[&str]) -> Value {
     crd
 }
 
-/// Our Workflow without the box's own fields, each of which must be there.
+/// The box's Workflow without its own fields, each of which must exist.
 fn without_own(workflow: &Value) -> Value {
     let mut workflow = workflow.clone();
     for (place, fields) in OF_THE_BOX {
@@ -135,7 +135,8 @@ fn installers_find_their_definitions_in_place() {
     let wait = ["wait", "--for=condition=Established", "crds", "--all", "--timeout=120s"];
     let waited = kubectl.run(&wait, "").unwrap();
     assert!(waited.success, "{waited:?}");
-    // A newer generation of the same kinds applies too; what the box does not have is named.
+    // A newer generation of the same kinds applies too; the message names fields that the box
+    // lacks.
     let newer = published("tinkerbell/definitions.sh", &["v1alpha2"]);
     let newer = newer.iter().find(|file| file.ends_with("tinkerbell.org_hardware.yaml")).unwrap();
     let applied = kubectl.run(&["apply", "-f", &newer.display().to_string()], "").unwrap();

@@ -1,7 +1,7 @@
-//! Server-side apply against Kubernetes' own code: random lives of random objects, every write
-//! asked of both.
+//! Server-side apply against Kubernetes' own code: random objects with random sequences of writes;
+//! both sides execute every write.
 //!
-//! `MERGE_SEED` chooses other lives, and `MERGE_LIVES` how many.
+//! `MERGE_SEED` selects other sequences, and `MERGE_LIVES` their number.
 
 mod kinds;
 mod life;
@@ -20,14 +20,14 @@ use kinds::{KIND, VERSIONS, models};
 use life::{Life, Step};
 use random::Random;
 
-/// Seed without `MERGE_SEED`.
+/// Default value of `MERGE_SEED`.
 const SEED: u64 = 1;
-/// Objects per run, unless `MERGE_LIVES` says otherwise; each is written [`life::STEPS`] times.
+/// Objects per run, default of `MERGE_LIVES`; each object is written [`life::STEPS`] times.
 const LIVES: usize = 400;
-/// Times after this second are the oracle's own clock.
+/// Year of the oracle's own clock: a time of this year comes from the oracle.
 const ORACLE_CLOCK: &str = "2025";
 
-/// The oracle, a process that answers a line with a line.
+/// The oracle: a process that answers each line with one line.
 struct Oracle {
     process: Child,
     questions: ChildStdin,
@@ -54,7 +54,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // It may have ended already; there is nothing to do about a failure here.
+        // The oracle may have ended already; a failure here has no effect.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -62,8 +62,8 @@ impl Drop for Oracle {
 
 type Schemas = BTreeMap<String, Arc<Schema>>;
 
-/// Every way an object of the kind may merge: two schemas that a definition may change between,
-/// and none.
+/// Every way in which an object of the kind may merge: two schemas between which a definition may
+/// change, and no schema.
 fn schemas(oracle: &mut Oracle) -> Vec<(i64, Schemas)> {
     let mut all = Vec::new();
     for (index, changed) in [false, true].into_iter().enumerate() {
@@ -83,7 +83,7 @@ fn schemas(oracle: &mut Oracle) -> Vec<(i64, Schemas)> {
     all
 }
 
-/// What an outcome is compared by.
+/// Parts of an outcome that are compared.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     object: Value,
@@ -154,13 +154,14 @@ fn theirs(oracle: &mut Oracle, step: &Step, schema: i64, now: Timestamp) -> Outc
     Outcome { object, error: comparable(step, &text(&answer, "error")), causes }
 }
 
-/// Of an update only that it failed is ever seen.
+/// Of a failed update only the fact of the failure is visible, so errors of updates are not
+/// compared.
 fn comparable(step: &Step, error: &str) -> String {
     if step.apply || error.is_empty() { error.to_owned() } else { "failed".to_owned() }
 }
 
-/// Leaves of both sentences what is always the same, where one tells of several mismatches: Go goes
-/// through its maps in another order each time, and stops at the first undeclared field.
+/// Reduces both messages to their constant part when one lists several mismatches. Go iterates its
+/// maps in another order each time, and stops at the first undeclared field.
 fn align(ours: &mut Outcome, theirs: &mut Outcome) {
     const MANY: &str = "errors:";
     if ![&ours.error, &theirs.error].iter().any(|error| error.contains(MANY)) {
@@ -186,7 +187,7 @@ fn writes_come_out_as_kubernetes_has_them() {
     for at in 0..lives {
         let mut life = Life::new(&mut random);
         for second in 0..life::STEPS {
-            // A definition may change under its objects.
+            // The definition may change while its objects exist.
             let (index, schemas) = &schemas[life.schema(&mut random)];
             let step = life.step(&mut random);
             let now = Timestamp::from_second(1_577_836_800 + second).unwrap();

@@ -1,4 +1,4 @@
-//! What the box says its kinds look like, beside what a real kube-apiserver says of the same.
+//! OpenAPI documents of the box, compared with those of a real kube-apiserver.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 const OF_OPERATIONS: [&str; 4] =
     ["operationId", "tags", "x-kubernetes-action", "x-kubernetes-group-version-kind"];
 
-/// Differences there are and may be: the end of where they stand, and why.
+/// Accepted differences: the end of their path, and the reason.
 const EXPECTED: [(&str, &str); 3] = [
     (
         "\"customresourcedefinitions\"/storageVersionHash",
@@ -26,7 +26,7 @@ fn get(kubectl: &Kubectl, path: &str) -> Result<Value> {
     serde_json::from_str(&printed.out).with_context(|| format!("no JSON at {path}"))
 }
 
-/// A schema without what is said in our own words, and with one spelling for what has two.
+/// A schema without our own descriptions, and with one spelling for equivalent forms.
 fn bare(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {
@@ -35,7 +35,7 @@ fn bare(schema: &Value) -> Value {
                 .filter(|(name, value)| *name != "description" || !value.is_string())
                 .map(|(name, value)| (name.clone(), bare(value)))
                 .collect();
-            // Being nothing where nothing is given goes without saying.
+            // An empty default is equal to no default.
             let nothing = [json!({}), json!(""), json!(0), json!(false)];
             if out.get("default").is_some_and(|default| nothing.contains(default)) {
                 out.remove("default");
@@ -56,7 +56,7 @@ fn bare(schema: &Value) -> Value {
     }
 }
 
-/// Where two values differ.
+/// Appends the paths at which two values differ.
 fn compare(place: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
     match (ours, theirs) {
         (Value::Object(left), Value::Object(right)) => {
@@ -76,7 +76,8 @@ fn names(parameters: [&Value; 2]) -> BTreeSet<String> {
     all.filter_map(|one| one["name"].as_str().map(str::to_owned)).collect()
 }
 
-/// Where the operations of one path differ; a parameter may stand with the path or with each.
+/// Appends the differences between operations of one path; a parameter may belong to the path or to
+/// each operation.
 fn compare_paths(path: &str, ours: &Value, theirs: &Value, found: &mut Vec<String>) {
     let methods = ["get", "put", "post", "delete", "patch"];
     for method in methods.into_iter().filter(|method| ours.get(method).is_some()) {

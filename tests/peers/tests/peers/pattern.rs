@@ -1,10 +1,9 @@
-//! Patterns against Quamina itself: random patterns over random documents, each of which both find
-//! in the document, or neither, or both refuse.
+//! Patterns against Quamina itself: random patterns over random documents. Both sides must agree
+//! for each pattern: match, no match, or refusal.
 //!
-//! What Quamina answered for the run that everybody repeats is written down in
-//! `tests/peers/pattern-answers.txt`, so that it needs no Quamina. `PATTERN_SEED` asks Quamina
-//! about other cases, `PATTERN_CASES` about more; `UPDATE=1` asks it about the same ones and
-//! writes the answers down anew.
+//! Quamina's answers for the default run are stored in `tests/peers/pattern-answers.txt`, so that
+//! this run needs no Quamina. `PATTERN_SEED` runs Quamina on other cases, `PATTERN_CASES` on more.
+//! `UPDATE=1` runs it on the default cases and rewrites the stored answers.
 
 mod grammar;
 
@@ -17,16 +16,16 @@ use serde_json::{Value, json};
 
 use grammar::{Case, Grammar};
 
-/// The run that everybody repeats; another finds what this one does not.
+/// Seed of the default run; another seed finds other differences.
 const SEED: u64 = 1;
-/// Cases per run, unless `PATTERN_CASES` says otherwise.
+/// Cases per run, default of `PATTERN_CASES`.
 const CASES: usize = 4_000;
-/// Differences that are told before the test gives up.
+/// Differences that the test prints before it stops.
 const TOLD: usize = 15;
-/// Answers in one line of the file.
+/// Answers per line of the file.
 const LINE: usize = 96;
 
-/// Quamina, a process that answers a line with a line.
+/// Quamina: a process that answers each line with one line.
 struct Oracle {
     process: Child,
     questions: ChildStdin,
@@ -43,7 +42,7 @@ impl Oracle {
         Self { process, questions, answers }
     }
 
-    /// One letter a pattern: `+` fits, `-` does not, `x` is refused.
+    /// Returns one letter for each pattern: `+` match, `-` no match, `x` refused.
     fn ask(&mut self, case: &Case) -> String {
         let mut letters = vec!['-'; case.patterns.len()];
         loop {
@@ -70,7 +69,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // It may have ended already; there is nothing to do about a failure here.
+        // The process may have ended already; a failure here has no effect.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -94,10 +93,10 @@ fn file() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pattern-answers.txt")
 }
 
-/// Where the answers come from.
+/// Source of Quamina's answers.
 enum Answers {
     Quamina(Box<Oracle>),
-    /// Those that are left of the file.
+    /// Rest of the stored answers.
     File(String),
 }
 

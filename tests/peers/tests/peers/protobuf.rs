@@ -12,17 +12,17 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 use stdx::json::drop_nulls;
 
-/// Seed without `PROTOBUF_SEED`.
+/// Default value of `PROTOBUF_SEED`.
 const SEED: &str = "1";
-/// Objects of each kind, unless `PROTOBUF_OF_EACH` says otherwise.
+/// Objects of each kind, default of `PROTOBUF_OF_EACH`.
 const OF_EACH: &str = "120";
 
-/// The program that knows, built where it is missing.
+/// Path of the oracle with Kubernetes' encoders, built when missing.
 fn oracle() -> Result<PathBuf> {
     Ok(peers::built("protobuf-oracle", &[])?.remove(0))
 }
 
-/// What the oracle answers, by line.
+/// Runs the oracle; returns its output lines.
 fn ask(arguments: &[&str], input: &str) -> Result<Vec<String>> {
     let mut child = Command::new(oracle()?)
         .args(arguments)
@@ -63,7 +63,7 @@ fn bodies_mean_what_kubernetes_means_by_them() -> Result<()> {
     ensure!(read.len() == theirs.len(), "{} answers to {} cases", read.len(), theirs.len());
     for (read, object) in read.iter().zip(theirs) {
         let (mut read, mut object) = (serde_json::from_str(read)?, object);
-        // JSON does not tell what is null from what is not there.
+        // JSON does not distinguish null from a missing field.
         drop_nulls(&mut read);
         drop_nulls(&mut object);
         ensure!(read == object, "written as\n{read}\ninstead of\n{object}");

@@ -14,25 +14,26 @@ use stdx::testing::PATIENCE;
 use tempfile::TempDir;
 
 const PORT: u16 = 5000;
-/// The one that a name need not have, and stock clients' names cannot have within a path.
+/// Default port, which image names omit; stock clients cannot have it within a path.
 const PLAIN_PORT: u16 = 80;
 
 /// A stock registry, and the box's cache for it.
 pub struct Registry {
     pub program: PathBuf,
-    /// As names of images have it.
+    /// Host and port, as image names contain it.
     pub host: String,
     pub folder: TempDir,
     server: Process,
 }
 
 impl Registry {
-    /// `realm`: it wants a token, and says so as public registries do.
+    /// Starts a registry. With `realm` it requires a token, and names the token server as public
+    /// registries do.
     fn start(realm: bool) -> Self {
         Self::start_at(PORT, realm)
     }
 
-    /// One whose name has no port.
+    /// Starts a registry whose name has no port.
     pub fn without_port() -> Self {
         Self::start_at(PLAIN_PORT, false)
     }
@@ -46,7 +47,7 @@ impl Registry {
         Self { program, host, folder, server }
     }
 
-    /// From here on it is for one user.
+    /// Restarts the registry so that it requires one user's credentials.
     fn close(&mut self, realm: bool) {
         self.server.kill();
         let Credentials { username, password } = user("s3cret");
@@ -54,7 +55,7 @@ impl Registry {
         self.server = serve(&self.program, &self.host, &self.folder, realm, &user);
     }
 
-    /// Pushes a container's image around busybox that runs as `user`; its index's digest.
+    /// Pushes a container image with busybox that runs as `user`; returns the digest of its index.
     pub fn push_image(&self, name: &str, user: &str) -> String {
         let busybox =
             ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|it| Path::new(it).exists());
@@ -62,19 +63,19 @@ impl Registry {
         self.run(&["image", busybox, &format!("{}/{name}", self.host), user]).unwrap()
     }
 
-    /// From here on nobody answers.
+    /// Stops the registry: later requests get no answer.
     pub fn stop(&mut self) {
         self.server.kill();
     }
 
-    /// What the program prints, or says went wrong.
+    /// Output of the program, or its error output when it fails.
     pub fn run(&self, arguments: &[&str]) -> Result<String, String> {
         let output = Command::new(&self.program).args(arguments).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
         if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
     }
 
-    /// Pushes `bytes` as an artifact with one layer; the layer's digest.
+    /// Pushes `bytes` as an artifact with one layer; returns the layer's digest.
     fn push(&self, name: &str, bytes: &[u8]) -> Digest {
         let file = self.folder.path().join("disk.raw");
         fs::write(&file, bytes).unwrap();
@@ -110,7 +111,7 @@ impl Registry {
         ended.unwrap().map_err(|error| stdx::chain(&error))
     }
 
-    /// What it was asked since the images were pushed: all that is no upload.
+    /// Requests since the images were pushed, without uploads.
     pub fn asked(&self) -> Vec<String> {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap();
         let gets = log.lines().filter(|line| line.contains("GET ") || line.contains("token for"));

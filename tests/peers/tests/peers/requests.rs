@@ -1,6 +1,6 @@
-//! Single requests, in the tables of `tests/peers/requests`, to the box and to a real
-//! kube-apiserver: status and document of each answer must be equal.
-//! `python/send_requests.py` takes out what differs from run to run.
+//! Single requests, from the tables of `tests/peers/requests`, to the box and to a real
+//! kube-apiserver. Status and document of each answer must be equal. `python/send_requests.py`
+//! removes values that differ from run to run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use crate::clients::define;
 /// Known difference between the two answers to a request.
 #[derive(Clone, Copy, PartialEq)]
 enum Difference {
-    /// No difference.
+    /// The two answers are equal.
     Nothing,
-    /// Another message, with the same status, reason and fields.
+    /// The messages differ; status, reason and fields are equal.
     Words,
-    /// Another answer.
+    /// The answers differ as a whole.
     Answer,
 }
 
-/// Beginnings of the line after a request whose answers differ.
+/// Line prefixes after a request whose answers differ.
 const DIFFERENCES: [(&str, Difference); 2] =
     [("words differ: ", Difference::Words), ("differs: ", Difference::Answer)];
 

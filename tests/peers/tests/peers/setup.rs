@@ -13,7 +13,7 @@ fn a_browser_sets_up_a_fresh_box() {
     let folder = tempfile::TempDir::with_prefix("setup-").unwrap();
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser");
     let mut command = Command::new(find("unshare", "util-linux").unwrap());
-    // What the box does to its network, its name and its process 1 it does to nobody else's.
+    // Namespaces keep the box's changes of network, host name and process 1 away from the host.
     command.args(["--net", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child"]);
     command.arg("--mount-proc").arg("sh").arg(scripts.join("setup.sh"));
     command.arg(program("tinboxd")).arg(folder.path()).arg(find("node", "nodejs").unwrap());

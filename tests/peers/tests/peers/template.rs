@@ -1,7 +1,7 @@
 //! Templates against Go's own engine with Tinkerbell's functions: random templates over random
-//! data, each rendered by both to the same text or refused by both.
+//! data. Both sides must render the same text, or both refuse.
 //!
-//! `TEMPLATE_SEED` says which cases, and `TEMPLATE_CASES` how many.
+//! `TEMPLATE_SEED` selects the cases, and `TEMPLATE_CASES` their number.
 
 mod calls;
 mod grammar;
@@ -14,37 +14,37 @@ use serde_json::{Value, json};
 
 use grammar::{Case, Grammar};
 
-/// The run that everybody repeats; another finds what this one does not.
+/// Seed of the default run; another seed finds other differences.
 const SEED: u64 = 1;
-/// Cases per run, unless `TEMPLATE_CASES` says otherwise.
+/// Cases per run, default of `TEMPLATE_CASES`.
 const CASES: usize = 20_000;
-/// Differences that are told before the test gives up.
+/// Differences that the test prints before it stops.
 const TOLD: usize = 15;
-/// What ours refuses whatever Go does: text that is no UTF-8 on the way, and numbers that nobody
-/// writes by hand.
+/// Errors of the box's engine for cases that Go renders: intermediate text that is not valid UTF-8,
+/// and numbers of unusual length.
 const LIMITS: [&str; 2] =
     ["this would cut a character in two", "a decimal number of more than 38 digits"];
-/// How many of so many cases may meet those.
+/// One case of this many may end with an error of [`LIMITS`].
 const LIMITED_ONE_IN: usize = 10_000;
-/// What Go may take before it gives memory back.
+/// Memory limit of the Go process (`GOMEMLIMIT`).
 const MEMORY: &str = "512MiB";
 
-/// The oracle, a process that answers a line with a line.
+/// The oracle: a process that answers each line with one line.
 struct Oracle {
     process: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Cases that Go renders and ours refuses by one of [`LIMITS`].
+    /// Cases that Go renders and the box's engine refuses with one of [`LIMITS`].
     limited: usize,
 }
 
-/// What one engine makes of a case.
+/// Result of one engine for a case.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Text(String),
-    /// In its own words, which are not compared.
+    /// Error message, which is not compared.
     Refused(String),
-    /// Text that is no UTF-8, which ours never makes.
+    /// Text that is not valid UTF-8, which the box's engine never returns.
     Binary,
 }
 
@@ -79,7 +79,7 @@ impl Oracle {
 
 impl Drop for Oracle {
     fn drop(&mut self) {
-        // It may have ended already; there is nothing to do about a failure here.
+        // The process may have ended already; a failure here has no effect.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -92,7 +92,7 @@ fn ours(case: &Case) -> Outcome {
     }
 }
 
-/// The difference of a case in words, if there is one.
+/// Describes the difference of a case, if there is one.
 fn difference(oracle: &mut Oracle, case: &Case) -> Option<String> {
     let (theirs, ours) = (oracle.ask(case), ours(case));
     let same = match (&theirs, &ours) {

@@ -1,5 +1,5 @@
-//! The box's metadata is Tinkerbell's, byte for byte: the same Hardware in tinboxd and in Tootles
-//! itself, and every route of Tootles asked of both by curl.
+//! The box's metadata is equal to Tinkerbell's, byte for byte: the same Hardware in tinboxd and in
+//! Tootles itself, with every route of Tootles requested from both by curl.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -8,13 +8,13 @@ use std::process::Command;
 use peers::{Process, Tinboxd, built, loopback_address, poll};
 use stdx::testing::PATIENCE;
 
-/// Where proxies are that both believe.
+/// Range and address of proxies that both servers trust.
 const PROXIES: &str = "127.78.0.0/24";
 const PROXY: &str = "127.78.0.1";
-/// The machines of `tootles/hardware.json`, the first by either interface.
+/// Addresses of the machines of `tootles/hardware.json`; the first machine has two interfaces.
 const MACHINES: [&str; 4] = ["127.77.0.11", "127.77.0.21", "127.77.0.12", "127.77.0.13"];
 const STRANGER: &str = "127.77.0.99";
-/// Every leaf and folder of the tree, the root aside.
+/// Every leaf and folder of the tree, without the root.
 const TREE: [&str; 20] = [
     "/user-data",
     "/meta-data",
@@ -37,7 +37,7 @@ const TREE: [&str; 20] = [
     "/meta-data/operating-system/license_activation",
     "/meta-data/operating-system/license_activation/state",
 ];
-/// What neither has.
+/// Paths that neither server has.
 const ABSENT: [&str; 6] = [
     "/vendor-data",
     "/meta-data/name",
@@ -47,7 +47,7 @@ const ABSENT: [&str; 6] = [
     "/dynamic/instance-identity/document",
 ];
 
-/// What a client sees of an answer.
+/// Parts of an answer that a client receives.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
     status: String,
@@ -94,7 +94,7 @@ impl Pair {
         SocketAddr::from((self.tinboxd.address(), port))
     }
 
-    /// Asks both the same, and wants the same; hands it back.
+    /// Sends the same request to both, requires equal answers, and returns the answer.
     fn same(&self, client: &str, path: &str, more: &[&str]) -> Answer {
         let theirs = ask(self.tootles, client, path, more);
         for port in [7080, 50061] {
@@ -105,8 +105,8 @@ impl Pair {
     }
 }
 
-/// A request from a source address. Redirections are followed: Tootles has one, from its root to
-/// the same with a slash.
+/// Sends a request from a source address. Redirects are followed: Tootles redirects its root to the
+/// path with a slash.
 fn ask(server: SocketAddr, client: &str, path: &str, more: &[&str]) -> Answer {
     let mut curl = Command::new("curl");
     curl.args([
@@ -146,7 +146,7 @@ fn every_route_answers_as_tootles_does() {
         let json = pair.same(client, "/metadata", &[]);
         assert!(json.body.starts_with(r#"{"metadata":{"instance":{"storage":{"disks":"#));
     }
-    // Not two that agree on nothing.
+    // Both must not merely agree on empty answers.
     let said = |path: &str| pair.same(MACHINES[0], &format!("/2009-04-04{path}"), &[]).body;
     assert_eq!(said("/meta-data/hostname"), "full.example");
     assert_eq!(said("/meta-data/tags"), "b\na\n\n%d %s");
@@ -157,10 +157,11 @@ fn every_route_answers_as_tootles_does() {
     differences(&pair);
 }
 
-/// What every leaf and list is.
+/// Status and content type of every leaf and list.
 const TEXT: (&str, &str) = ("200", "text/plain; charset=utf-8");
 
-/// Who is nobody gets nothing. Tootles tells the names of its folders to anybody; the box does not.
+/// Unknown clients get no metadata. Tootles returns the names of its folders to any client; the box
+/// does not.
 fn strangers(pair: &Pair, routes: &[String]) {
     for route in routes {
         let path = format!("/2009-04-04{route}");
@@ -177,7 +178,7 @@ fn strangers(pair: &Pair, routes: &[String]) {
     pair.same(STRANGER, "/tootles/instanceID/i-none/2009-04-04/user-data", &[]);
 }
 
-/// Whom a proxy speaks for.
+/// Addresses that a trusted proxy may forward.
 fn proxies(pair: &Pair) {
     let path = "/2009-04-04/meta-data/instance-id";
     let full = MACHINES[0];
@@ -190,11 +191,11 @@ fn proxies(pair: &Pair) {
     ] {
         let header = format!("X-Forwarded-For: {list}");
         assert_eq!(pair.same(PROXY, path, &["-H", &header]).body, "i-full", "{list}");
-        // Nobody else speaks for others.
+        // Forwarding headers of other clients are ignored.
         assert_eq!(pair.same(STRANGER, path, &["-H", &header]).status, "404", "{list}");
         assert_eq!(pair.same(MACHINES[3], path, &["-H", &header]).body, "i-empty", "{list}");
     }
-    // Tootles asks for the proxy then, the box refuses.
+    // Tootles then uses the proxy's own address; the box refuses.
     for list in ["garbage", "127.77.0.11:80", "127.77.0.11,"] {
         let header = format!("X-Forwarded-For: {list}");
         assert_eq!(ask(pair.tootles, PROXY, path, &["-H", &header]).status, "404", "{list}");
@@ -203,7 +204,7 @@ fn proxies(pair: &Pair) {
     }
 }
 
-/// Where the box says more, or says it better.
+/// Intended differences: answers in which the box is more complete or more correct.
 fn differences(pair: &Pair) {
     let path = "/2009-04-04/meta-data/hostname";
     for (more, ours, theirs) in
@@ -213,7 +214,7 @@ fn differences(pair: &Pair) {
         assert_eq!(got, ours, "{more:?}");
         assert_eq!(ask(pair.tootles, MACHINES[0], path, more).status, theirs, "{more:?}");
     }
-    // A machine without an id or a name has both in the later versions, which Tootles has not.
+    // In the later versions, which Tootles lacks, a machine without an ID or a name has both.
     let later = |path: &str| ask(pair.tinboxd(7080), MACHINES[2], &format!("/latest{path}"), &[]);
     assert_eq!(later("/meta-data/local-hostname").body, "reserved-name");
     assert_eq!(later("/meta-data/instance-id").body.len(), 36);

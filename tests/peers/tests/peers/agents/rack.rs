@@ -1,4 +1,4 @@
-//! A box that serves stock agents, a Docker engine, and an action that says what it was given.
+//! A box that serves stock agents, a Docker engine, and an action that records its input.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use stdx::testing::PATIENCE;
 use tempfile::TempDir;
 
-/// The agents that there are, and with them Hardware of the same name.
+/// Agent IDs; each has Hardware of the same name.
 const AGENTS: [&str; 2] = ["older", "today"];
-/// What an action runs: it writes down what it was given and, where it is told to, waits for a sign
-/// (at most two minutes, for nobody may be left to give one).
+/// Script of an action. It records its input. With `HOLD` it waits for a file, at most two minutes,
+/// so that an aborted test does not leave it behind.
 const ACT: &str = r#"#!/bin/sh
 me=/record/$NAME
 echo "begin $NAME" >>/record/log
@@ -25,17 +25,17 @@ echo "end $NAME" >>/record/log
 exit "${EXIT:-0}"
 "#;
 
-/// Which of the two agents.
+/// Generation of the stock agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
-    /// tink-agent.
+    /// Current generation: the program tink-agent.
     Today,
-    /// tink-worker.
+    /// Older generation: the program tink-worker.
     Older,
 }
 
 impl Generation {
-    /// Who it says it is.
+    /// Agent ID that it sends.
     pub fn id(self) -> &'static str {
         match self {
             Self::Today => "today",
@@ -44,11 +44,11 @@ impl Generation {
     }
 }
 
-/// The box and all around it.
+/// The box, the Docker engine and the folder of the actions' records.
 pub struct Rack {
     pub tinboxd: Tinboxd,
     pub docker: Docker,
-    /// The action's reference.
+    /// Image reference of the action.
     pub image: String,
     kubectl: Kubectl,
     record: TempDir,
@@ -73,7 +73,7 @@ impl Rack {
         rack
     }
 
-    /// A stock agent.
+    /// Starts a stock agent that connects to the box.
     pub fn agent(&self, generation: Generation, id: &str) -> Process {
         let server = format!("{}:42113", self.tinboxd.address());
         let log = self.record.path().join(format!("{id}.txt"));
@@ -118,7 +118,7 @@ impl Rack {
         assert!(printed.success, "{printed:?}");
     }
 
-    /// Makes a Template of these tasks and a Workflow of it, both of this name.
+    /// Creates a Template of these tasks and a Workflow of it, both with this name.
     pub fn apply(&self, name: &str, tasks: &[Value]) {
         let template = json!({
             "version": "0.1",
@@ -141,7 +141,7 @@ impl Rack {
         }));
     }
 
-    /// Begins nothing new of a workflow, or goes on.
+    /// Pauses a workflow, or resumes it.
     pub fn pause(&self, name: &str, paused: bool) {
         let patch = json!({ "spec": { "paused": paused } }).to_string();
         let printed = self
@@ -151,7 +151,7 @@ impl Rack {
         assert!(printed.success, "{printed:?}");
     }
 
-    /// Ends a workflow before its time.
+    /// Cancels a running workflow.
     pub fn cancel(&self, name: &str) {
         let annotation = "tinbox.dev/cancel=now";
         let printed = self.kubectl.run(&["annotate", "workflow", name, annotation], "").unwrap();
@@ -165,12 +165,12 @@ impl Rack {
         serde_json::from_str(&printed.out).unwrap()
     }
 
-    /// A workflow's status.
+    /// Status of a workflow, as JSON.
     pub fn status(&self, name: &str) -> Value {
         self.get(&["workflow", name])["status"].clone()
     }
 
-    /// What the box has to tell of a machine: reason and sentence.
+    /// Events of a machine: reason and message.
     pub fn events(&self, hardware: &str) -> Vec<(String, String)> {
         let events = self.get(&["events"]);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -179,7 +179,8 @@ impl Rack {
         of_it.iter().map(|it| (text(&it["reason"]), text(&it["message"]))).collect()
     }
 
-    /// Waits until a workflow is in this state, and no longer than it can come to be.
+    /// Waits until a workflow is in this state; fails early when the state can no longer be
+    /// reached.
     pub fn wait(&self, name: &str, state: &str) -> Value {
         let mut status = Value::Null;
         let what = format!("workflow {name} to be {state}");
@@ -209,30 +210,30 @@ impl Rack {
         found.map_or(String::new(), |it| it["state"].as_str().unwrap_or_default().to_owned())
     }
 
-    /// What the actions wrote down, a line each time one begins or ends.
+    /// Record of the actions: one line for each begin and end.
     pub fn log(&self) -> Vec<String> {
         let text = fs::read_to_string(self.record().join("log")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 
-    /// Waits until the actions have written this line so often.
+    /// Waits until the actions have written this line this many times.
     pub fn wait_log(&self, line: &str, times: usize) {
         let count = || self.log().iter().filter(|it| *it == line).count();
         let waited = poll(&format!("{line:?} {times} times"), PATIENCE, || count() == times);
         waited.unwrap_or_else(|error| panic!("{error}\n{:?}\n{}", self.log(), self.words()));
     }
 
-    /// Lets an action that holds go on.
+    /// Lets a holding action continue.
     pub fn go(&self, action: &str) {
         fs::write(self.record().join(format!("{action}.go")), "").unwrap();
     }
 
-    /// Where the actions write.
+    /// Folder with the records of the actions.
     pub fn record(&self) -> PathBuf {
         self.record.path().to_owned()
     }
 
-    /// Waits until an agent has said this of itself.
+    /// Waits until an agent has logged these words.
     pub fn wait_said(&self, agent: &str, words: &str) {
         let log = self.record().join(format!("{agent}.txt"));
         let said = || fs::read_to_string(&log).is_ok_and(|text| text.contains(words));
@@ -240,13 +241,13 @@ impl Rack {
         waited.unwrap_or_else(|error| panic!("{error}\n{}", self.words()));
     }
 
-    /// The power of the agents' machine fails: its process is gone, and what it ran.
+    /// Simulates a power cut of the agents' machine: kills the agent and its containers.
     pub fn cut(&self, mut agent: Process) {
         agent.kill();
         self.docker.clear().unwrap();
     }
 
-    /// The ends of the agents' logs.
+    /// Ends of the agents' logs, for messages of failed tests.
     fn words(&self) -> String {
         let of = |agent: &str| {
             let text = fs::read_to_string(self.record().join(format!("{agent}.txt")));
@@ -269,7 +270,7 @@ pub fn act(rack: &Rack, name: &str) -> Value {
     })
 }
 
-/// The same, which goes on when it is told to.
+/// An action of this name that waits for [`Rack::go`].
 pub fn holding(rack: &Rack, name: &str) -> Value {
     let mut action = act(rack, name);
     action["environment"]["HOLD"] = json!("1");

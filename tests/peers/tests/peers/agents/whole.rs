@@ -1,11 +1,12 @@
-//! What an agent is given arrives, in order, and how an action ends is how its workflow ends.
+//! Actions reach an agent unchanged and in order, and the result of an action becomes the result of
+//! its workflow.
 
 use serde_json::{Value, json};
 use stdx::testing::PATIENCE;
 
 use super::rack::{Generation, Rack, act, holding};
 
-/// A workflow of two tasks from the first report to the last.
+/// Runs a workflow of two tasks, from the first report to the last.
 pub fn workflow(generation: Generation) {
     let rack = Rack::start();
     let id = generation.id();
@@ -75,7 +76,7 @@ fn check_spec(generation: Generation, rack: &Rack, container: &Value) {
         json!(["BOTH=the action's", "HOLD=1", "LONG=a=b c\td", "NAME=first", "TASK=1"]);
     assert_eq!(config["Env"], environment);
     let record = rack.record().display().to_string();
-    // The task's first.
+    // The volumes of the task come first.
     let mut binds = vec![format!("{record}:/task:ro"), format!("{record}:/record")];
     if generation == Generation::Older {
         binds.insert(0, "/worker/default/whole:/workflow".to_owned());
@@ -84,7 +85,7 @@ fn check_spec(generation: Generation, rack: &Rack, container: &Value) {
     assert_eq!((&host["PidMode"], &host["Privileged"]), (&json!("host"), &json!(true)));
 }
 
-/// Actions that fail and that take too long, one workflow after the other of the same agent.
+/// Actions that fail or time out, in consecutive workflows of the same agent.
 pub fn failures(generation: Generation) {
     let rack = Rack::start();
     let id = generation.id();
@@ -108,7 +109,8 @@ pub fn failures(generation: Generation) {
     let mut slow = holding(&rack, "slow");
     slow["timeout"] = json!(2);
     rack.apply("slow", &one(json!([slow, act(&rack, "never")])));
-    // A worker whose time is up takes whichever comes first, that or its engine's complaint of it.
+    // An older worker reports whichever error comes first: the timeout, or the engine's error about
+    // it.
     let ends: &[&str] = match generation {
         Generation::Today => &["TIMEOUT"],
         Generation::Older => &["TIMEOUT", "FAILED"],

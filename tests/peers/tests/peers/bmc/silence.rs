@@ -1,4 +1,4 @@
-//! Our client against BMCs that say nothing, or nothing that makes sense.
+//! Our client against BMCs that do not answer, or send malformed answers.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::clock;
 #[tokio::test(start_paused = true)]
 async fn silence_is_no_answer_and_ends_soon() {
     let silent = UdpSocket::bind((loopback_address().unwrap(), 0)).unwrap();
-    // Nothing has this address, so the kernel refuses every datagram.
+    // No socket has this address, so the kernel refuses every datagram.
     let closed = SocketAddr::from((loopback_address().unwrap(), 623));
     let ask = async |at: SocketAddr| {
         let start = Instant::now();
@@ -33,7 +33,7 @@ async fn silence_is_no_answer_and_ends_soon() {
     assert_eq!(kinds, [("list", 2), ("suite 17", 3), ("suite 3", 3)]);
 }
 
-/// Every datagram that waits in a socket.
+/// Returns every datagram that waits in a socket.
 fn datagrams(socket: &UdpSocket) -> Vec<Vec<u8>> {
     socket.set_nonblocking(true).unwrap();
     let mut buffer = [0; 512];
@@ -68,8 +68,8 @@ async fn rubbish_is_told_apart_from_silence() {
     assert!(matches!(error, Error::Hostile { .. }), "{error}");
 }
 
-/// Rubbish without end, faster than it can be read, holds nobody longer than silence does. The
-/// clock advances only while rubbish comes.
+/// An endless flood of malformed datagrams, faster than the client can read, delays the client no
+/// longer than silence does. The clock advances only while datagrams arrive.
 #[tokio::test(start_paused = true)]
 async fn a_flood_of_rubbish_ends_as_soon_as_silence() {
     let socket = UdpSocket::bind((loopback_address().unwrap(), 0)).unwrap();

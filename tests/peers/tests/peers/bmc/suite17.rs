@@ -1,5 +1,5 @@
-//! Against a BMC in software that speaks cipher suite 17: first `ipmitool` proves it, then our
-//! client meets it, on a good day and on bad ones.
+//! Tests against a BMC in software that supports cipher suite 17. First `ipmitool` checks the BMC;
+//! then our client uses it, with and without faults.
 
 use std::time::Duration;
 
@@ -115,7 +115,7 @@ async fn a_cold_reading_is_twelve_datagrams_and_a_warm_one_two() {
     let warm = sim.traffic();
     assert_eq!((warm.received - cold.received, warm.sent - cold.sent), (1, 1));
     assert_eq!(sim.sessions(), 1);
-    // The session is given back soon after, by itself.
+    // Soon after, the client closes the session by itself.
     advance(IDLE).await;
     clock::until(|| sim.traffic().closed == 1).await;
     let after = sim.traffic();
@@ -130,11 +130,12 @@ async fn lost_requests_are_sent_again() {
 
 #[tokio::test(start_paused = true)]
 async fn lost_replies_are_asked_for_again() {
-    // The two sides of a lost RAKP message 4 differ on whether there is a session: one more.
+    // After a lost RAKP message 4 the two sides disagree on the session's existence: one more
+    // session.
     assert_eq!(everything_in_spite_of(Loss::Replies).await, 2);
 }
 
-/// All that is done on the way to a boot; the sessions it took.
+/// Runs all commands that a boot needs; returns the number of sessions.
 async fn everything_in_spite_of(loss: Loss) -> usize {
     let (sim, driver) = start(Config { loss, ..Config::default() });
     clock::paced(&sim, async {
@@ -169,7 +170,8 @@ async fn negotiation_takes_the_best_both_have() {
         let sim = BmcSim::start(config).unwrap();
         let driver = registry::open(sim.endpoint(None));
         assert_eq!(clock::paced(&sim, driver.power()).await.unwrap(), Power::Off, "{what}");
-        // Which suite it was: the other one, asked for by name, needs a session of its own.
+        // Checks the suite of the session: a request for the other suite by number needs a new
+        // session.
         let opened = sim.traffic().opened;
         let same = registry::open(sim.endpoint(CipherSuite::from_id(suite)));
         assert_eq!(clock::paced(&sim, same.power()).await.unwrap(), Power::Off, "{what}");
@@ -223,7 +225,7 @@ async fn a_wrong_password_leaves_no_session_behind() {
     let error = registry::open(endpoint).power().await.unwrap_err();
     assert!(matches!(error, Error::WrongPassword { .. }), "{error}");
     assert_eq!(sim.traffic().opened, 0);
-    // The same line serves the right password at once.
+    // The same connection works at once with the right password.
     assert_eq!(registry::open(sim.endpoint(None)).power().await.unwrap(), Power::Off);
 }
 
@@ -259,7 +261,7 @@ async fn a_bmc_that_restarted_is_spoken_to_anew() {
     assert_eq!(sim.traffic().opened, 3);
 }
 
-/// A line outlives the runtime it was first used in: its session and its closer do not.
+/// A connection outlives the runtime that used it first; its session and its closing task do not.
 #[test]
 fn a_line_goes_from_runtime_to_runtime() {
     let sim = BmcSim::start(Config::default()).unwrap();
@@ -291,7 +293,7 @@ async fn a_call_dropped_half_way_leaves_no_session_behind() {
     tokio::select! {
         biased;
         _ = &mut call => panic!("no answer can come"),
-        // The list, four messages that open the session, and the question that is not answered.
+        // The list, four messages that open the session, and the request without an answer.
         () = clock::until(|| sim.traffic().received == 6) => {}
     }
     assert_eq!(sim.sessions(), 1);

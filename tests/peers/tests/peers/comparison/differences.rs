@@ -1,4 +1,4 @@
-//! The list of what differs and why: a table in a file that people read.
+//! The list of differences and their reasons: a table in a Markdown file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,25 +6,25 @@ use std::path::PathBuf;
 
 use super::script::Said;
 
-/// Lines of a difference that the list shows; more say little more.
+/// Maximum number of lines of a difference that the list shows.
 const MAX_LINES: usize = 12;
-/// Characters of a cell.
+/// Maximum number of characters in a cell.
 const MAX_CELL: usize = 900;
 
-/// What a step printed with the one server and with the other.
+/// Outputs of one step with the two servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Name of the script.
     pub script: String,
-    /// The step's command.
+    /// Command of the step.
     pub step: String,
     /// Versions of kubectl, as the list writes them.
     pub versions: Vec<String>,
-    /// What a real server made it print.
+    /// Output with the real server.
     pub real: String,
-    /// What ours does.
+    /// Output with the box.
     pub ours: String,
-    /// Why, by hand.
+    /// Reason, written by hand.
     pub why: String,
 }
 
@@ -87,7 +87,7 @@ fn cell(text: &str) -> String {
 
 /// The list in a file.
 pub struct List<'a> {
-    /// Where it is.
+    /// Path of the Markdown file.
     pub file: PathBuf,
     /// Every version of kubectl that rows may name, in order.
     pub versions: &'a [&'a str],

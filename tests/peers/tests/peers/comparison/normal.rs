@@ -1,16 +1,17 @@
-//! What differs from run to run without meaning anything: addresses, times, identities, revisions.
+//! Removal of values that differ from run to run without meaning: addresses, times, identities,
+//! revisions.
 
 use std::path::Path;
 
 use regex::Regex;
 
-/// Takes it out of a text.
+/// Replaces the values of one run by constant words.
 pub struct Normal {
     names: Vec<(String, &'static str)>,
     rules: Vec<(Regex, &'static str)>,
 }
 
-/// In this order.
+/// Regular expressions and replacements, applied in this order.
 const RULES: [(&str, &str); 14] = [
     (r"(?s)-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", "CERTIFICATE"),
     // A JSON web token.
@@ -20,15 +21,15 @@ const RULES: [(&str, &str); 14] = [
     (r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "TIME"),
     // The prefix of a line of klog, with its goroutine or process and its source line.
     (r"(?m)^([IWEF])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ ([\w./]+):\d+\]", "$1 $2]"),
-    // kubectl's own time was up while it asked for a watch, and not while it waited for events.
+    // kubectl's own timeout ended while it requested a watch, not while it waited for events.
     (r#"(?m)^E reflector\.go\] "Failed to watch" err="context deadline exceeded".*\n"#, ""),
     (r#"(resourceVersion"?:\s*"?)\d+"#, "${1}RV"),
     (r"(Resource Version:\s+)\d+", "${1}RV"),
     (r"/tmp/(LIVE|MERGED)-\d+", "/tmp/$1"),
     (r"/tmp/kubectl-edit-\d+", "/tmp/kubectl-edit"),
-    // How long ago, alone in its column.
+    // An age, alone in its column.
     (r"(?m)(^|\s)(\d+[smhd]){1,2}(\s|$)", "${1}AGE${3}"),
-    // Columns are as wide as their widest cell, which may be an age.
+    // A column is as wide as its widest cell, which may be an age.
     (r"(?m)(\S)[ \t]{2,}", "$1  "),
     (r"(?m)[ \t]+$", ""),
 ];
@@ -46,7 +47,7 @@ impl Normal {
         Self { names, rules: rules.into() }
     }
 
-    /// The text without it.
+    /// Replaces the values in a text.
     pub fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (name, by) in &self.names {
@@ -59,7 +60,7 @@ impl Normal {
     }
 }
 
-/// The causes of a refusal in order: a real server walks its fields in none.
+/// Sorts the causes of a refusal: a real server visits its fields in no fixed order.
 fn in_order(text: &str) -> String {
     let mut lines: Vec<&str> = text.split('\n').collect();
     for causes in lines.chunk_by_mut(|a, b| a.starts_with("* ") && b.starts_with("* ")) {

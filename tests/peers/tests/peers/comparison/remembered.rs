@@ -1,5 +1,5 @@
-//! What a real server made kubectl print, from an earlier run of the very same script, program and
-//! server: asking again would cost minutes and tell nothing new.
+//! Cache of a real server's transcripts: the output of an earlier run of the same script, program
+//! and server. Another run would cost minutes and give the same result.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use sha2::{Digest as _, Sha256};
 
 use super::script::{CUT_OFF, Script, Transcript};
 
-/// What a transcript follows from, beside script and kubectl.
+/// Sources that a transcript depends on, beside script and kubectl.
 const SOURCES: [&str; 4] = [
     include_str!("normal.rs"),
     include_str!("script.rs"),
     include_str!("../../../src/cluster.rs"),
     include_str!("../../../src/kubectl.rs"),
 ];
-/// What a step says that was cut off by a slow machine: not worth remembering.
+/// Output of a step that a slow machine interrupted; such a transcript is not cached.
 const MISHAPS: [&str; 8] = [
     "no line with ",
     "never true: ",
@@ -28,18 +28,18 @@ const MISHAPS: [&str; 8] = [
     "TLS handshake timeout",
 ];
 
-/// The transcripts, beside the programs in the cache of the machine.
+/// The cached transcripts, beside the programs in the machine's cache folder.
 pub struct Remembered {
     folder: PathBuf,
     base: Sha256,
 }
 
 impl Remembered {
-    /// Those of the real server that tests start today, with these definitions.
+    /// Opens the transcripts of the current real server with these definitions.
     pub fn open(definitions: &[PathBuf], scripts: &Path) -> Self {
         let names = ["etcd", "kube-apiserver", "kube-controller-manager"];
         let programs = built("kubernetes", &names).unwrap();
-        // CACHE/kubernetes/HASH/etcd
+        // Layout: CACHE/kubernetes/HASH/etcd
         let folder = programs[0].ancestors().nth(3).unwrap().join("comparison");
         fs::create_dir_all(&folder).unwrap();
         let mut base = Sha256::new();
@@ -61,8 +61,8 @@ impl Remembered {
         self.folder.join(name + ".json")
     }
 
-    /// What the script printed with this kubectl; nothing when it never ran, or when `AGAIN` is
-    /// set.
+    /// Cached transcript of the script with this kubectl; `None` without an earlier run, or when
+    /// `AGAIN` is set.
     pub fn find(&self, script: &Script, kubectl: &Path) -> Option<Transcript> {
         if std::env::var_os("AGAIN").is_some() {
             return None;
@@ -71,7 +71,7 @@ impl Remembered {
         serde_json::from_slice(&text).ok()
     }
 
-    /// Keeps it for the next time.
+    /// Stores a transcript for the next run.
     pub fn keep(&self, script: &Script, kubectl: &Path, transcript: &Transcript) {
         let mishap = |text: &str| MISHAPS.iter().any(|mishap| text.contains(mishap));
         if transcript.iter().any(|said| mishap(&said.out) || mishap(&said.err)) {

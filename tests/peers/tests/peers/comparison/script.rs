@@ -20,28 +20,28 @@ use serde::{Deserialize, Serialize};
 
 use super::normal::Normal;
 
-/// Seconds a step may take; `timeout` ends it then, and its status tells.
+/// Maximum seconds of a step; `timeout` then ends it with its own exit status.
 const STEP_LIMIT: u64 = 300;
-/// What a step is noted to have said that did not end in that time.
+/// Recorded output of a step that did not end within the limit.
 pub const CUT_OFF: &str = "(cut off)\n";
 
-/// A command.
+/// One command of a script.
 pub struct Step {
-    /// What bash is given.
+    /// Text that bash runs.
     pub command: String,
 }
 
-/// What every step printed, in their order.
+/// Output of every step, in order.
 pub type Transcript = Vec<Said>;
 
-/// What a step printed, without what differs from run to run.
+/// Output of a step, without values that differ from run to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Said {
-    /// Its status was 0.
+    /// True for exit status 0.
     pub success: bool,
-    /// Standard output.
+    /// Text of standard output.
     pub out: String,
-    /// Standard error.
+    /// Text of standard error.
     pub err: String,
 }
 
@@ -49,13 +49,13 @@ pub struct Said {
 pub struct Script {
     /// Name of its file without `.steps`.
     pub name: String,
-    /// The file.
+    /// Content of the file.
     pub text: String,
-    /// Its steps.
+    /// Steps in their order.
     pub steps: Vec<Step>,
 }
 
-/// Where a script runs: a kubectl, a server, a namespace, a folder.
+/// Environment of a script: a kubectl, a server, a namespace, a folder.
 pub struct Place {
     kubectl: Kubectl,
     namespace: String,
@@ -64,8 +64,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// A place for one run of `script`; runs with the same `home` share what kubectl remembers of
-    /// the server.
+    /// Creates the environment for one run of `script`; runs with the same `home` share kubectl's
+    /// discovery cache.
     pub fn new(
         script: &Script,
         version: &str,
@@ -114,7 +114,7 @@ impl Script {
         Self { name, text, steps }
     }
 
-    /// Runs every step, whatever the ones before it said.
+    /// Runs every step, even after a failed one.
     pub fn run(&self, place: &Place) -> Transcript {
         let normal = Normal::new(&place.url, &place.work);
         self.prepare(place);
@@ -136,7 +136,7 @@ impl Script {
         self.steps.iter().map(run_step).collect()
     }
 
-    /// The script's own namespace, which its kubectl uses.
+    /// Creates the script's own namespace, which is the default of its kubectl.
     fn prepare(&self, place: &Place) {
         let namespace = &place.namespace;
         let object = format!(

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-/// The kind's name.
+/// Kind of the test objects.
 pub const KIND: &str = "Thing";
-/// Its versions.
+/// API versions of the kind.
 pub const VERSIONS: [&str; 2] = ["example.com/v1", "example.com/v2"];
 
-/// The OpenAPI models. `changed` makes some leaves of containers and containers of leaves.
+/// The OpenAPI models. `changed` turns some leaves into containers and some containers into leaves.
 pub fn models(changed: bool) -> BTreeMap<String, Value> {
     let named = [
         ("Thing1", thing("v1", changed)),

@@ -1,4 +1,4 @@
-//! One object's life: created, updated, patched and applied by many.
+//! Life cycle of one object: created, updated, patched and applied by several managers.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use serde_json::{Map, Value, json};
 use super::kinds::{KIND, VERSIONS, models};
 use super::random::Random;
 
-/// Writes in one life.
+/// Number of writes to one object.
 pub const STEPS: i64 = 20;
-/// Deepest generated content where the schema sets no bound.
+/// Maximum depth of generated content where the schema sets no bound.
 const DEPTH: usize = 3;
 
 const WORDS: [&str; 6] = ["a", "b", "c", "<d>&", "e\"f\\", "é"];
 const KEYS: [&str; 4] = ["a", "b", "c.d/e", "f"];
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// One write.
+/// One write, with its input.
 pub struct Step {
-    /// By server-side apply, or else any other way.
+    /// True for server-side apply, false for any other write.
     pub apply: bool,
-    /// In spite of conflicts.
+    /// True to override conflicts.
     pub force: bool,
-    /// Who writes.
+    /// Field manager of the write.
     pub manager: String,
     /// The version of the request.
     pub version: String,
     /// The subresource, empty for the object.
     pub subresource: String,
-    /// What a write there cannot change.
+    /// Fields that a write to this subresource cannot change.
     pub reset: Vec<String>,
     /// The stored object, null before it is created.
     pub live: Value,
-    /// What is applied, or what an update has made of the object.
+    /// Applied configuration, or the object after an update.
     pub object: Value,
 }
 
-/// An object between writes.
+/// An object and its schema between two writes.
 pub struct Life {
     models: BTreeMap<String, Value>,
     live: Value,
@@ -45,14 +45,14 @@ pub struct Life {
 }
 
 impl Life {
-    /// An object that is not there yet.
+    /// An object that does not exist yet.
     pub fn new(random: &mut Random) -> Self {
         let managers = if random.chance(20) { 16 } else { 4 };
         Self { models: models(false), live: Value::Null, managers, schema: random.below(3) }
     }
 
-    /// How objects merge at the next write: of 0 and 1, which are before and after a change of the
-    /// definition, and 2, which knows nothing.
+    /// Index of the schema for the next write: 0 and 1 are before and after a change of the
+    /// definition; 2 has no schema.
     pub fn schema(&mut self, random: &mut Random) -> usize {
         if self.schema < 2 && random.chance(10) {
             self.schema = 1 - self.schema;
@@ -60,7 +60,7 @@ impl Life {
         self.schema
     }
 
-    /// Stores what came out of a write; a refused one changes nothing.
+    /// Stores the result of a write; a refused write changes nothing.
     pub fn take(&mut self, object: Value) {
         if object.is_null() {
             return;
@@ -70,7 +70,7 @@ impl Life {
         self.live["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
     }
 
-    /// The next write.
+    /// Generates the next write.
     pub fn step(&mut self, random: &mut Random) -> Step {
         let version = random.pick(&[VERSIONS[0], VERSIONS[0], VERSIONS[0], VERSIONS[1]]);
         if !self.live.is_null() {
@@ -114,7 +114,8 @@ impl Life {
         object
     }
 
-    /// What somebody applies: some fields of some parts, at times null, twice or of another type.
+    /// Random applied configuration: some fields of some parts, at times null, twice or of another
+    /// type.
     fn configuration(&self, random: &mut Random) -> Value {
         let mut object = json!({ "kind": KIND, "metadata": { "name": "n" } });
         for part in ["spec", "status"] {
@@ -135,7 +136,7 @@ impl Life {
         object
     }
 
-    /// What an update makes of the object: some fields another value, some gone, some new.
+    /// Random update of the object: some fields changed, some removed, some added.
     fn changed(&self, random: &mut Random) -> Value {
         let mut object = self.live.clone();
         let other = self.configuration(random);
@@ -179,7 +180,7 @@ impl Life {
         }
     }
 
-    /// A value of the model.
+    /// Random value of the model.
     fn generate(&self, random: &mut Random, model: &Value, depth: usize) -> Value {
         if let Some(name) = model["$ref"].as_str().and_then(|name| name.rsplit('/').next()) {
             return self.generate(random, &self.models[name], depth + 1);
@@ -229,9 +230,9 @@ impl Life {
                 let of = &self.models["Node"]["properties"][key];
                 let of = Some(of).filter(|of| !of.is_null());
                 let of = of.unwrap_or(&model["items"]["properties"][key]);
-                // A key may be missing where it has a default, and now and then elsewhere.
+                // A key with a default is often missing; any other key rarely.
                 if item.is_object() && !random.chance(if key == "protocol" { 40 } else { 1 }) {
-                    // Go prints an object inside a path in the order of its maps.
+                    // Go prints an object inside a path in the random order of its maps.
                     let value = self.generate(random, of, depth + 1);
                     item[key] = if value.is_object() { Value::Null } else { value };
                 }
@@ -264,7 +265,7 @@ impl Life {
     }
 }
 
-/// Whether two items are one as far as the list can tell.
+/// True when two items are the same element of the list, by its map keys.
 fn same_item(model: &Value, one: &Value, other: &Value) -> bool {
     let default = |key: &str| model["items"]["properties"][key]["default"].clone();
     let key = |item: &Value, key: &str| match &item[key] {

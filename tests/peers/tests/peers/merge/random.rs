@@ -4,7 +4,7 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// The next number.
+    /// The next number, over the whole range.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Random {
         self.below(100) < percent
     }
 
-    /// One of them.
+    /// A random element of `all`.
     pub fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }

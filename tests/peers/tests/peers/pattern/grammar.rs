@@ -1,14 +1,14 @@
-//! Random documents, and random patterns that have a chance to fit them.
+//! Random documents, and random patterns that have a chance to match them.
 //!
-//! What differs on purpose (the table in `pattern-differences.md`) is not generated.
+//! Intended differences (the table in `pattern-differences.md`) are not generated.
 
 use serde_json::{Map, Value, json};
 
 use super::super::merge::random::Random;
 
-/// Names of members: few, so that patterns meet them.
+/// Names of members: few, so that patterns often match one.
 const NAMES: [&str; 5] = ["a", "b", "c", "size", "name"];
-/// Strings, with what they have in common.
+/// Strings that share prefixes and letters.
 const TEXTS: [&str; 14] = [
     "", "a", "A", "ab", "aB", "abc", "500GB", "512GB", "nvme0n1", "NVME0N1", "true", "4", "a*b",
     "grün",
@@ -31,7 +31,7 @@ const REGEXPS: [&str; 12] = [
     "a(b(c|d)|e)",
     ".",
 ];
-/// Expressions that are refused.
+/// Regular expressions that both sides refuse.
 const NO_REGEXPS: [&str; 5] = ["(a", "a)", "[b-a]", "~w", "*a"];
 
 /// One document and some patterns.
@@ -40,10 +40,10 @@ pub struct Case {
     pub patterns: Vec<String>,
 }
 
-/// Makes cases.
+/// Generator of random cases.
 pub struct Grammar {
     random: Random,
-    /// Which of the two `exists` this pattern has.
+    /// Value of `exists` in the current pattern.
     exists: bool,
 }
 
@@ -53,7 +53,7 @@ impl Grammar {
         Self { random: Random(seed), exists: true }
     }
 
-    /// The next case.
+    /// Generates the next case.
     pub fn case(&mut self) -> Case {
         let document = self.document();
         let patterns = (0..=self.random.below(4)).map(|_| self.pattern()).collect();
@@ -73,8 +73,8 @@ impl Grammar {
         }
     }
 
-    /// Leaves above, objects and lists of objects one and two below: names of one level are not
-    /// those of another.
+    /// Random document: leaves at the top level, objects and lists of objects one and two levels
+    /// below. Each level has its own names.
     fn document(&mut self) -> Value {
         let mut members = Map::new();
         for name in NAMES {
@@ -99,7 +99,7 @@ impl Grammar {
         }
     }
 
-    /// An object or a list of objects, with another below.
+    /// A random object or list of objects, with another level below.
     fn below(&mut self, name: &str, depth: usize) -> Value {
         let one = |grammar: &mut Self| {
             let mut members = Map::new();
@@ -151,7 +151,7 @@ impl Grammar {
         Value::Object(members)
     }
 
-    /// What a leaf may be: generous, for else nothing fits.
+    /// Random condition of a leaf; many alternatives, because few would almost never match.
     fn wanted(&mut self) -> Value {
         match self.random.below(12) {
             0 | 1 => json!([{ "exists": self.exists }]),
@@ -176,7 +176,7 @@ impl Grammar {
         }
     }
 
-    /// What is refused, mostly.
+    /// Random condition that is refused in most cases.
     fn odd(&mut self) -> Value {
         match self.random.below(10) {
             8 => json!([{ "regexp": self.random.pick(&NO_REGEXPS) }]),

@@ -1,6 +1,6 @@
-//! Every function that both engines have, with what it is mostly called with.
+//! Every function that both engines have, with its usual argument types.
 
-/// What an argument mostly is.
+/// Usual type of an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Any,
@@ -14,10 +14,11 @@ pub enum Kind {
 
 use Kind::{Any, Bool, Float, Int, List, Map, Text};
 
-/// A name, the arguments that must be there, and the kind of more.
+/// A name, the required arguments, and the type of further arguments.
 type Call = (&'static str, &'static [Kind], Option<Kind>);
 
-/// The functions. Those whose result is chance, or is refused on purpose, are not among them.
+/// The functions. Functions with random results, and functions that are refused on purpose, are
+/// left out.
 pub const CALLS: &[Call] = &[
     ("and", &[Any], Some(Any)),
     ("or", &[Any], Some(Any)),

@@ -1,8 +1,7 @@
-//! Random templates and random data for them, over everything the language has.
+//! Random templates and random data for them, over the whole language.
 //!
-//! What differs on purpose (the table in `template-differences.md`) is not generated: functions
-//! that are refused, values whose order is chance, text that is no UTF-8, and sizes beyond our
-//! limits.
+//! Intended differences (the table in `template-differences.md`) are not generated: refused
+//! functions, values in random order, text that is not valid UTF-8, and sizes beyond our limits.
 
 mod data;
 mod patterns;
@@ -13,9 +12,9 @@ use serde_json::Value;
 use super::super::merge::random::Random;
 use super::calls::{CALLS, Kind};
 
-/// How deep expressions and actions lie in one another.
+/// Maximum nesting of expressions and actions.
 const DEPTH: usize = 3;
-/// Verbs of `printf`, with what may stand before them.
+/// Verbs of `printf`, with flags and widths.
 const VERBS: [&str; 24] = [
     "%v",
     "%d",
@@ -42,8 +41,8 @@ const VERBS: [&str; 24] = [
     "%[2]*[1]d",
     "%%",
 ];
-/// Texts that are YAML as a whole, and some that are none from the start: Go's parser does not look
-/// at what follows the first value.
+/// Texts that are valid YAML as a whole, and some that are invalid from the start: Go's parser
+/// ignores text after the first value.
 const YAML: [&str; 16] = [
     "\"\"",
     "\"a: 1\\nb: [x, 0600, 1.5]\"",
@@ -62,9 +61,9 @@ const YAML: [&str; 16] = [
     "\"2024-01-02\"",
     "(toYaml .map)",
 ];
-/// Functions that write into their first argument.
+/// Functions that change their first argument.
 const WRITERS: [&str; 4] = ["set", "merge", "mergeOverwrite", "mustMerge"];
-/// Texts that mean something to one function or another.
+/// Texts with a special meaning for at least one function.
 const TEXTS: [&str; 40] = [
     "",
     "a",
@@ -110,28 +109,28 @@ const TEXTS: [&str; 40] = [
 
 /// A template and its data.
 pub struct Case {
-    /// The template.
+    /// Text of the template.
     pub template: String,
-    /// Its dot.
+    /// Value of the dot.
     pub data: Value,
 }
 
 /// Makes cases from a seed.
 pub struct Grammar {
     random: Random,
-    /// Variables that can be seen.
+    /// Number of variables in scope.
     variables: usize,
-    /// How many loops are open.
+    /// Number of open loops.
     loops: usize,
 }
 
 impl Grammar {
-    /// One that makes what follows from the seed.
+    /// Creates the generator of a seed.
     pub fn new(seed: u64) -> Self {
         Self { random: Random(seed), variables: 0, loops: 0 }
     }
 
-    /// The next case.
+    /// Generates the next case.
     pub fn case(&mut self) -> Case {
         self.variables = 0;
         let data = self.data();
@@ -148,7 +147,7 @@ impl Grammar {
         Case { template, data }
     }
 
-    /// A few characters taken out or put in.
+    /// Removes or inserts a few characters.
     fn mutated(&mut self, template: &str) -> String {
         let mut chars: Vec<char> = template.chars().collect();
         for _ in 0..=self.random.below(3) {
@@ -282,7 +281,7 @@ impl Grammar {
         self.word(kind, 0)
     }
 
-    /// A call; without its last argument where a pipe brings one.
+    /// A random call; without its last argument where a pipe supplies it.
     fn call(&mut self, depth: usize, piped: bool) -> String {
         if self.random.chance(10) {
             let (verb, other) = (self.random.pick(&VERBS), self.random.pick(&VERBS));
@@ -291,7 +290,8 @@ impl Grammar {
         }
         let (name, fixed, rest) = self.random.pick(CALLS);
         if WRITERS.contains(&name) {
-            // A map that holds itself ends Go's stack, so only constants are put into one.
+            // A map that contains itself overflows Go's stack, so only constants are put into a
+            // map.
             let target = self.random.pick(&[".map", "(dict)", "(dict \"a\" 1 \"z\" 2)", "nil"]);
             let constants = match name {
                 "set" => "\"x\" 3",
@@ -312,13 +312,13 @@ impl Grammar {
         if piped {
             kinds.pop();
         }
-        // Sometimes one too many or too few.
+        // Rarely one argument too many or too few.
         if self.random.chance(2) {
             kinds.push(Kind::Any);
         }
         let words: Vec<String> =
             kinds.into_iter().map(|kind| self.word(kind, depth.saturating_sub(1))).collect();
-        // The order of a map's keys and values is chance in Go.
+        // The order of a map's keys and values is random in Go.
         match name {
             "keys" | "values" if piped => "len".to_owned(),
             "keys" => format!("sortAlpha (keys {})", words.join(" ")),
@@ -327,7 +327,7 @@ impl Grammar {
         }
     }
 
-    /// A word of this kind, or now and then of another.
+    /// A random word of this type, or rarely of another type.
     fn word(&mut self, kind: Kind, depth: usize) -> String {
         if depth > 0 && self.random.chance(35) {
             let call = self.call(depth, false);

@@ -1,9 +1,9 @@
-//! Templates with the constructs of those that are published: Cluster API's default one, the
-//! EKS-Anywhere ones, the playground's and the ones of the documentation.
+//! Templates with the constructs of published ones: Cluster API's default template, the
+//! EKS-Anywhere templates, the playground's and those of the documentation.
 
 use serde_json::{Value, json};
 
-/// Name and text.
+/// Name and text of each template.
 pub const TEMPLATES: &[(&str, &str)] = &[
     (
         "Cluster API",
@@ -83,7 +83,7 @@ name: {{ .hardware.metadata.name }}{{ with .hardware.spec.userData }} {{ len . }
     ),
 ];
 
-/// A machine.
+/// Data of one machine, for all templates.
 pub fn data() -> Value {
     let dhcp = |mac: &str, hostname: &str| {
         json!({ "DHCP": {

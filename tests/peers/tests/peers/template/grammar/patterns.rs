@@ -1,8 +1,8 @@
-//! Patterns put together from their pieces, and what they are held against.
+//! Regular expressions composed of pieces, and the texts they are matched against.
 
 use super::Grammar;
 
-/// What a pattern is held against.
+/// Texts that patterns are matched against.
 const SUBJECTS: [&str; 14] = [
     "",
     "foo bar_baz",
@@ -54,7 +54,7 @@ const ATOMS: [&str; 33] = [
     "\\z",
     "&&",
 ];
-/// Atoms that take much memory: no pattern has more than [`LARGE_MAX`] of them.
+/// Atoms that need much memory: a pattern has at most [`LARGE_MAX`] of them.
 const LARGE: [&str; 12] = [
     "\\D",
     "\\W",
@@ -70,7 +70,7 @@ const LARGE: [&str; 12] = [
     "[^\\PL]",
 ];
 const LARGE_MAX: usize = 3;
-/// How often; only atoms have counts.
+/// Repetition operators; only atoms have counts.
 const REPETITIONS: [&str; 12] =
     ["*", "+", "?", "*?", "+?", "??", "{2}", "{1,2}", "{,2}", "{2,}", "**", "{a}"];
 const GROUPS: [&str; 9] =

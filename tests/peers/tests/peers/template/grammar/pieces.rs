@@ -1,10 +1,9 @@
-//! Versions, constraints and URLs put together from their pieces, and actions around them. Their
-//! texts go to the output at once: a cut within one of their letters would be refused by ours and
-//! not by Go.
+//! Versions, constraints and URLs composed of pieces, and actions around them. Their results are
+//! printed directly: the box's engine, unlike Go, refuses a cut within a character.
 
 use super::Grammar;
 
-/// What may be done with a version `$s`.
+/// Expressions with a version `$s`.
 const OF_VERSION: [&str; 34] = [
     "$s",
     "$s.Major",
@@ -41,7 +40,7 @@ const OF_VERSION: [&str; 34] = [
     "print $s 1 \"a\" $s",
     "html $s",
 ];
-/// What may be done with two versions `$s` and `$t`.
+/// Expressions with two versions `$s` and `$t`.
 const OF_TWO: [&str; 16] = [
     "$s.Compare $t",
     "$t | $s.Compare",
@@ -60,7 +59,7 @@ const OF_TWO: [&str; 16] = [
     "has $s (list 1 $t)",
     "uniq (list $s $t)",
 ];
-/// What may be done with a number `$n` of a version.
+/// Expressions with a number `$n` of a version.
 const OF_NUMBER: [&str; 24] = [
     "add $n 1",
     "sub 1 $n",
@@ -87,9 +86,9 @@ const OF_NUMBER: [&str; 24] = [
     "kindIs \"uint64\" $n",
     "uniq (list $n 1 $n)",
 ];
-/// How a version may be printed.
+/// Verbs that print a version.
 const VERBS: [&str; 8] = ["%v", "%s", "%q", "%x", "%T", "%+v", "%-14s|", "%14v"];
-/// What is encrypted with `secret`, or with a longer password, or not at all.
+/// Ciphertexts, encrypted with `secret` or a longer password, and texts without encryption.
 const HIDDEN: [&str; 6] = [
     "hvJUraOx8DGFTmETyrrmB4HeWHHUpGAiJdI3y7R+utE=",
     "USiOZiHqSH2coAaplaKyZLZCgSg/QTNkBV9Nh0kG8zU=",
