@@ -121,7 +121,7 @@ pub enum Act {
     },
     /// Gives an address back (RELEASE), or reports that it cannot be used (DECLINE).
     GivesBack {
-        /// Address given back.
+        /// Address that it gives back.
         address: Ipv4Addr,
     },
     /// Its system runs and has an address.
