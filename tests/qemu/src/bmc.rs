@@ -1,7 +1,7 @@
 //! A NUC's BMC: OpenIPMI's `ipmi_sim`, one process each, at `10.77.0.(100+N)` port 623.
 //!
-//! It speaks IPMI 2.0 with cipher suites 0 to 14 (so 3, but not 17) and has no idea of QEMU: for
-//! chassis commands it runs `rack-chassis`, which asks the rack.
+//! It supports IPMI 2.0 with cipher suites 0 to 14 (so 3, but not 17) and knows nothing of QEMU:
+//! for chassis commands it runs `rack-chassis`, which sends them to the rack.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -22,14 +22,14 @@ const USER: &str = "admin";
 /// Random bytes of a password; sixteen hexadecimal digits fit IPMI 1.5's sixteen characters.
 const PASSWORD_BYTES: usize = 8;
 
-/// How to reach a BMC.
+/// Address and credentials of a BMC.
 #[derive(Debug, Clone)]
 pub struct BmcAccess {
-    /// On the rack's network; the port is 623.
+    /// Address on the rack's network; the port is 623.
     pub address: Ipv4Addr,
-    /// `admin`.
+    /// User name, always `admin`.
     pub user: String,
-    /// Random for every rack.
+    /// Random password of the rack.
     pub password: Secret,
 }
 
@@ -39,17 +39,17 @@ impl BmcAccess {
     }
 }
 
-/// Where the BMC of NUC `number` listens.
+/// Address of the BMC of NUC `number`.
 pub fn address(number: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, 100 + number)
 }
 
-/// A fresh password, the same for all BMCs of a rack.
+/// Generates a password, the same for all BMCs of a rack.
 pub fn password() -> Secret {
     Secret::from(stdx::random_hex(PASSWORD_BYTES))
 }
 
-/// A running BMC.
+/// A running BMC, killed when dropped.
 #[derive(Debug)]
 pub struct Bmc {
     child: Child,
@@ -57,7 +57,8 @@ pub struct Bmc {
 
 impl Bmc {
     /// Starts the BMC of NUC `number` and waits until it listens. `chassis` is the program for
-    /// chassis commands and `socket` what it asks; neither may contain spaces.
+    /// chassis commands, and `socket` the rack's socket for that program. Neither path may contain
+    /// spaces.
     pub fn start(
         number: u8,
         access: &BmcAccess,
@@ -98,12 +99,12 @@ impl Drop for Bmc {
     }
 }
 
-/// The name under which [`Bmc`]s find their chassis program in the work folder.
+/// Path of the chassis program in the work folder.
 pub fn chassis_program(work: &Path) -> PathBuf {
     work.join("chassis")
 }
 
-/// The socket that the chassis program asks.
+/// Path of the socket that the chassis program connects to.
 pub fn chassis_socket(work: &Path) -> PathBuf {
     work.join("chassis.sock")
 }
@@ -147,7 +148,7 @@ fn write(dir: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-/// Whether the namespace of process `pid` has a UDP socket bound to `address`, port 623
+/// True when the namespace of process `pid` has a UDP socket bound to `address`, port 623
 /// (`/proc/PID/net/udp`: the address as hexadecimal in memory order, a colon, the port).
 fn listens(pid: u32, address: Ipv4Addr) -> bool {
     let table = fs::read_to_string(format!("/proc/{pid}/net/udp")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A board: one machine with a disk, for an image that is whole by itself; alone, or with a cable
-//! to a rack's network.
+//! A board: one machine with a disk, for a complete system image, alone or with a cable to a rack's
+//! network.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -17,23 +17,23 @@ use crate::qmp::{Events, Qmp};
 use crate::tpm::Tpm;
 use crate::{Error, Nic, Segment, Serial, children, poll};
 
-/// Memory of the machine; the least that the box is promised to run with is twice this.
+/// RAM of the machine; the box requires at least twice this amount.
 const MEMORY_MIB: u32 = 512;
 
-/// How the disk is attached.
+/// Bus to which the disk is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bus {
-    /// The paravirtual one.
+    /// Paravirtual disk of QEMU: virtio-blk.
     Virtio,
-    /// As in a NUC.
+    /// NVMe, as in a current NUC.
     Nvme,
-    /// As in a NUC of old.
+    /// SATA, as in an older NUC.
     Ahci,
-    /// A memory stick.
+    /// Memory stick on a USB bus.
     Usb,
 }
 
-/// A board's disk.
+/// Disk of a board: its image, bus and optional write log.
 #[derive(Debug, Clone, Copy)]
 pub struct Drive<'a> {
     disk: &'a Path,
@@ -48,13 +48,13 @@ impl<'a> Drive<'a> {
         Self { disk, bus, log: None, tpm: None }
     }
 
-    /// The same, with a log of its writes and flushes in the new file `log`, for
+    /// Adds a log of its writes and flushes in the new file `log`, for
     /// [`write_again`](crate::write_again).
     pub fn logged(self, log: &'a Path) -> Self {
         Self { log: Some(log), ..self }
     }
 
-    /// The same in a board with a TPM, whose state is in the folder `state`.
+    /// Adds a TPM to the board, with its state in the folder `state`.
     pub fn with_tpm(self, state: &'a Path) -> Self {
         Self { tpm: Some(state), ..self }
     }
@@ -63,15 +63,15 @@ impl<'a> Drive<'a> {
 /// Clock of a board's guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GuestClock {
-    /// Real time, and two processors.
+    /// Real time, with two processors.
     Real,
     /// Counted instructions of one processor, 16 ns each. Idle time takes no real time: the clock
-    /// jumps to the next timer. With two processors such a guest takes minutes to boot, and with
-    /// QEMU's own choice of nanoseconds (`shift=auto`) the firmware's waits take minutes.
+    /// jumps to the next timer. With two processors such a guest takes minutes to boot. With QEMU's
+    /// own choice of nanoseconds (`shift=auto`) the firmware's waits take minutes.
     Counted,
 }
 
-/// A network card and the tap at the other end of its cable.
+/// A NIC and the tap interface at the other end of its cable.
 #[derive(Debug)]
 pub(crate) struct Cable {
     pub(crate) rack: Namespace,
@@ -81,7 +81,7 @@ pub(crate) struct Cable {
 }
 
 impl Cable {
-    /// One with a new tap in this rack.
+    /// Creates a cable with a new tap in this rack.
     pub(crate) fn laid(
         rack: Namespace,
         tap: &str,
@@ -93,7 +93,7 @@ impl Cable {
     }
 }
 
-/// A machine that is on; dropping it pulls the plug.
+/// A machine that is on; dropping it cuts its power.
 #[derive(Debug)]
 pub struct Board {
     child: Child,
@@ -105,7 +105,7 @@ pub struct Board {
     _tpm: Option<Tpm>,
 }
 
-/// Nobody waits for what QEMU tells of a board unasked.
+/// Ignores QMP events: no test waits for events of a board.
 struct Deaf;
 
 impl Events for Deaf {
@@ -115,19 +115,21 @@ impl Events for Deaf {
 }
 
 impl Board {
-    /// Starts a machine with UEFI firmware, which remembers nothing, and with `drive`. Its files go
-    /// to `folder`; `serial.log` is what it printed.
+    /// Starts a machine with `drive` and with UEFI firmware whose variables are lost. Its files go
+    /// to `folder`; `serial.log` is its console output.
     ///
     /// # Errors
-    /// A file or QEMU itself.
+    ///
+    /// The error of a file or of QEMU.
     pub fn start(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
         Self::launch(folder, drive, Vec::new(), GuestClock::Real)
     }
 
-    /// Uses a clock that skips idle time, so that minutes of sleep in the guest pass in a
-    /// moment. Only for a guest that waits for nothing outside of itself: no network, no key press.
+    /// Starts with a clock that skips idle time, so that minutes of sleep in the guest pass in a
+    /// moment. Only for a guest that waits for no external event: no network, no key press.
     ///
     /// # Errors
+    ///
     /// As [`Board::start`].
     pub fn start_skipping_idle(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
         Self::launch(folder, drive, Vec::new(), GuestClock::Counted)
@@ -173,24 +175,26 @@ impl Board {
         attached.map(|()| board)
     }
 
-    /// What it prints.
+    /// Serial console of the board.
     pub fn serial(&self) -> &Serial {
         &self.serial
     }
 
-    /// Presses the power button shortly, which only asks the system.
+    /// Presses the power button briefly, which only sends a request to the system.
     ///
     /// # Errors
-    /// What QEMU says.
+    ///
+    /// The error of QEMU.
     pub fn press_power(&mut self) -> Result<(), Error> {
         self.monitor()?.ask("system_powerdown", json!({})).map(drop)
     }
 
-    /// Takes the power away. Of a disk whose writes are logged: how many bytes of the log were
-    /// written before, so that no flush is among them that a power cut would not have made.
+    /// Cuts the power. For a disk with a write log, returns the length of the log in bytes before
+    /// the cut. So the log contains no flush that a real power cut would have prevented.
     ///
     /// # Errors
-    /// What QEMU says, or it does not end.
+    ///
+    /// The error of QEMU, or QEMU does not end.
     pub fn cut_power(mut self) -> Result<u64, Error> {
         self.monitor()?;
         let logged = match &self.log {
@@ -202,9 +206,10 @@ impl Board {
         Ok(logged)
     }
 
-    /// Writes what its monitor shows as a PNG file.
+    /// Writes the contents of its screen to a PNG file.
     ///
     /// # Errors
+    ///
     /// QEMU cannot write there.
     pub fn screenshot(&mut self, path: &Path) -> Result<(), Error> {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;
@@ -212,27 +217,29 @@ impl Board {
         self.monitor()?.ask("screendump", arguments).map(drop)
     }
 
-    /// Presses a key of its keyboard, by QEMU's name of it, or lets it go.
+    /// Presses or releases a key of its keyboard, by QEMU's name of the key.
     ///
     /// # Errors
-    /// What QEMU says.
+    ///
+    /// The error of QEMU.
     pub fn key(&mut self, key: &str, down: bool) -> Result<(), Error> {
         let key = json!({ "down": down, "key": { "type": "qcode", "data": key } });
         let events = json!({ "events": [{ "type": "key", "data": key }] });
         self.monitor()?.ask("input-send-event", events).map(drop)
     }
 
-    /// Puts the cable into its card of that number, from 0 on, or pulls it.
+    /// Plugs or unplugs the cable of the NIC with this number, from 0 on.
     ///
     /// # Errors
-    /// What QEMU says.
+    ///
+    /// The error of QEMU.
     pub fn plug(&mut self, card: usize, is_in: bool) -> Result<(), Error> {
         let link = json!({ "name": format!("n{card}"), "up": is_in });
         self.monitor()?.ask("set_link", link).map(drop)
     }
 
-    /// Puts a USB network card in, at the end of this cable. The machine has USB where its disk is
-    /// at it ([`Bus::Usb`]).
+    /// Adds a USB NIC at the end of this cable. Only a board whose disk is on USB has a USB bus
+    /// ([`Bus::Usb`]).
     pub(crate) fn put_in(&mut self, cable: Cable) -> Result<(), Error> {
         let tap = json!({
             "type": "tap", "id": "late", "ifname": cable.tap, "script": "no", "downscript": "no",
@@ -244,7 +251,7 @@ impl Board {
         Ok(())
     }
 
-    /// QEMU has one ear, and whoever has it keeps it.
+    /// Connects to QEMU's monitor once: the monitor accepts one client at a time.
     fn monitor(&mut self) -> Result<&Qmp, Error> {
         let qmp = match self.qmp.take() {
             Some(qmp) => qmp,
@@ -258,9 +265,10 @@ impl Board {
         Ok(self.qmp.insert(qmp))
     }
 
-    /// Returns once it has switched itself off.
+    /// Waits until the board has switched itself off.
     ///
     /// # Errors
+    ///
     /// It is still on after `within`.
     pub fn wait_off(&mut self, within: Duration) -> Result<(), Error> {
         let off = || matches!(self.child.try_wait(), Ok(Some(_))).then_some(());
@@ -272,7 +280,7 @@ impl Drop for Board {
     fn drop(&mut self) {
         children::end(&mut self.child);
         for Cable { rack, tap, .. } in &self.cables {
-            // It goes with its rack at the latest.
+            // Otherwise the tap is removed together with its rack.
             let _ = rack.ip(&format!("link delete {tap}\n"));
         }
     }
@@ -282,14 +290,14 @@ fn network(cables: &[Cable]) -> Vec<String> {
     let mut arguments = vec!["-nic".to_owned(), "none".to_owned()];
     for (at, Cable { tap, nic, mac, .. }) in cables.iter().enumerate() {
         let tap = format!("tap,id=n{at},ifname={tap},script=no,downscript=no");
-        // It boots from its disk.
+        // No option ROM: the board boots from its disk.
         let card = format!("{},netdev=n{at},mac={mac},romfile=", nic.device());
         arguments.extend(["-netdev".to_owned(), tap, "-device".to_owned(), card]);
     }
     arguments
 }
 
-/// Processors and clock.
+/// QEMU arguments for processors and clock.
 fn timing(clock: GuestClock) -> &'static [&'static str] {
     match clock {
         GuestClock::Real => &["-accel", "tcg", "-smp", "2"],
@@ -299,9 +307,8 @@ fn timing(clock: GuestClock) -> &'static [&'static str] {
     }
 }
 
-/// Guard that keeps a jumping clock from passing a disk that a busy computer keeps waiting: a timer
-/// every 500 us, so that a jump is no longer than that. Its filter is on a cable that leads
-/// nowhere.
+/// Guard that keeps a jumping clock from passing a disk that a busy computer delays: a timer every
+/// 500 us, so that a jump is no longer than that. Its filter is on a cable without another end.
 fn steps(clock: GuestClock) -> &'static [&'static str] {
     match clock {
         GuestClock::Real => &[],
@@ -314,8 +321,8 @@ fn steps(clock: GuestClock) -> &'static [&'static str] {
     }
 }
 
-/// Way in which QEMU reads the disk's file: where the clock jumps, without another thread if the
-/// kernel lets, for that thread may be kept waiting.
+/// Mode in which QEMU reads the disk's file. With a jumping clock QEMU uses no other thread, if the
+/// kernel permits, because that thread may be delayed.
 fn reading(clock: GuestClock) -> &'static str {
     let forbidden = || std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
     match clock {
@@ -352,7 +359,7 @@ fn arguments(drive: &Drive<'_>, variables: &Path, clock: GuestClock) -> Vec<Stri
                 reading(clock)
             ),
         ),
-        // Flushes are in the log; nobody waits for this machine's own disk.
+        // Flushes are in the log; the machine's own disk needs no flush.
         Some(log) => option(
             "-blockdev",
             format!(

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::namespace::Namespace;
 use crate::{Error, children, poll, proc};
 
-/// What to run in the box.
+/// Program to run in the box's namespace, with arguments, environment and log file.
 #[derive(Debug, Clone)]
 pub struct BoxProgram {
     program: OsString,
@@ -31,7 +31,7 @@ impl BoxProgram {
         }
     }
 
-    /// Adds arguments. Everybody on the machine can read them: no secrets.
+    /// Adds arguments. All users of the machine can read them: no secrets.
     #[must_use]
     pub fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
@@ -60,17 +60,17 @@ impl BoxProcess {
         Ok(Self { program, namespace, child })
     }
 
-    /// Its process id.
+    /// Process ID of the program.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Where its output goes.
+    /// Log file with its output.
     pub fn log(&self) -> &Path {
         &self.program.log
     }
 
-    /// Whether it runs.
+    /// True while it runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -80,52 +80,55 @@ impl BoxProcess {
         proc::memory(self.pid(), "VmRSS")
     }
 
-    /// Of its resident memory what no file holds, in bytes.
+    /// Resident anonymous memory in bytes, without pages of files.
     pub fn anonymous(&self) -> Option<u64> {
         proc::memory(self.pid(), "RssAnon")
     }
 
-    /// The most resident memory it ever had, in bytes.
+    /// Peak resident memory in bytes.
     pub fn peak_rss(&self) -> Option<u64> {
         proc::memory(self.pid(), "VmHWM")
     }
 
-    /// CPU time used.
+    /// User plus system CPU time.
     pub fn cpu(&self) -> Option<Duration> {
         proc::cpu(self.pid())
     }
 
-    /// `kill -9`, and waits until it is gone.
+    /// Kills it with SIGKILL, and waits until it is gone.
     pub fn kill9(&mut self) {
         children::end(&mut self.child);
     }
 
-    /// Asks it to end with SIGTERM; its exit status.
+    /// Ends it with SIGTERM and returns its exit status.
     ///
     /// # Errors
+    ///
     /// It did not end `within` the time.
     pub fn terminate(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw)
             && self.is_running()
         {
-            // It may end by itself at this moment; the wait below tells.
+            // It may end by itself at this moment; the wait below then succeeds.
             let _ = kill_process(pid, Signal::TERM);
         }
         self.wait(within)
     }
 
-    /// Waits for its end.
+    /// Waits for its end and returns its exit status.
     ///
     /// # Errors
+    ///
     /// It did not end `within` the time.
     pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         let what = format!("{} to end", self.program.program.to_string_lossy());
         poll(&what, within, || self.child.try_wait().ok().flatten())
     }
 
-    /// Starts it again with the same arguments, killing what still runs.
+    /// Kills the process if it runs, and starts it again with the same arguments.
     ///
     /// # Errors
+    ///
     /// It does not start.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.kill9();

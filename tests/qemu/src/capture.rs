@@ -1,4 +1,4 @@
-//! What crossed the rack's bridge: a tcpdump, and the UDP datagrams in its file.
+//! Capture of the rack's bridge: a tcpdump, and the UDP datagrams in its file.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -29,7 +29,7 @@ impl Capture {
         path: PathBuf,
     ) -> Result<Self, Error> {
         let mut command = rack.command("tcpdump");
-        // -U and immediate mode: a packet is in the file as soon as it was seen.
+        // -U and immediate mode: a packet is written to the file as soon as it is captured.
         command.args(["-i", bridge, "-U", "--immediate-mode", "-Z", "root", "-w"]).arg(&path);
         command.args(filter.split_whitespace());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -41,7 +41,7 @@ impl Capture {
             while !ready && matches!(errors.read_line(&mut said), Ok(1..)) {
                 ready = said.contains("listening on");
             }
-            // Keep the pipe open and empty: tcpdump reports its counts there when it ends.
+            // The pipe stays open and empty: tcpdump reports its counts there when it ends.
             std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
         }
         let capture = Self { child, path };
@@ -51,7 +51,7 @@ impl Capture {
         Err(Error::Command { command: format!("tcpdump {filter}"), outcome: said })
     }
 
-    /// The pcap file; complete up to now at any time.
+    /// The pcap file; it always contains every packet up to now.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,7 +91,7 @@ impl Capture {
 impl Drop for Capture {
     fn drop(&mut self) {
         if let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
-            // An interrupt lets it write what it holds; whatever is left is killed below.
+            // An interrupt lets tcpdump write its buffer; a process that remains is killed below.
             let _ = kill_process(pid, Signal::INT);
             let _ = poll("tcpdump to end", PATIENCE, || self.child.try_wait().ok().flatten());
         }
@@ -102,15 +102,15 @@ impl Drop for Capture {
 /// One UDP datagram over IPv4.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Datagram {
-    /// When it crossed the bridge.
+    /// Time at which it crossed the bridge.
     pub at: SystemTime,
-    /// Ethernet source.
+    /// MAC address of the sender.
     pub from: MacAddr,
-    /// IPv4 source.
+    /// Source address and UDP port.
     pub source: SocketAddrV4,
-    /// IPv4 destination.
+    /// Destination address and UDP port.
     pub target: SocketAddrV4,
-    /// What UDP carried.
+    /// Payload of the UDP datagram.
     pub payload: Vec<u8>,
 }
 

@@ -1,5 +1,6 @@
-//! The wire between a BMC simulator and the rack: `ipmi_sim` runs `rack-chassis SOCKET NUMBER
-//! get|set|check ...` for every chassis command, and that asks the rack over a Unix socket.
+//! The connection between a BMC simulator and the rack. `ipmi_sim` runs `rack-chassis SOCKET NUMBER
+//! get|set|check ...` for every chassis command, which sends a request to the rack over a Unix
+//! socket.
 //!
 //! One connection carries one request (the words separated by tabs, ended by a line feed) and one
 //! answer: `ok` and lines `name:value`, or `error` and a sentence.
@@ -13,13 +14,14 @@ use stdx::testing::PATIENCE;
 
 use crate::{BootDevice, Error, Nuc};
 
-/// Longest request or answer.
+/// Maximum bytes of a request or answer.
 const MAX_MESSAGE: u64 = 4096;
 
-/// Asks the rack behind `socket`; what ipmi_sim should read, or a sentence for its log.
+/// Sends a request to the rack behind `socket`; returns the output for ipmi_sim.
 ///
 /// # Errors
-/// The sentence to print; the caller ends with a failure status.
+///
+/// The message for ipmi_sim's log; the caller ends with a failure status.
 pub fn ask(socket: &Path, words: &[String]) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("ask the rack at {}: {error}", socket.display());
     let mut stream = UnixStream::connect(socket).map_err(failed)?;
@@ -34,8 +36,8 @@ pub fn ask(socket: &Path, words: &[String]) -> Result<String, String> {
     }
 }
 
-/// Answers until the process ends. Requests are served one after the other, each BMC being
-/// synchronous anyway.
+/// Serves requests until the process ends, one after the other: each BMC sends one at a time
+/// anyway.
 pub fn serve(listener: UnixListener, nucs: Vec<Arc<Nuc>>) {
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
@@ -61,7 +63,7 @@ fn answer(mut stream: &UnixStream, nucs: &[Arc<Nuc>]) {
         Ok(lines) => format!("ok\n{lines}"),
         Err(sentence) => format!("error\n{sentence}\n"),
     };
-    // The asking program may be gone; the action stands.
+    // The requesting program may have ended; the action remains in effect.
     let _ = stream.write_all(answer.as_bytes());
 }
 
@@ -103,7 +105,7 @@ fn set(nuc: &Nuc, pair: &[&str]) -> Result<(), String> {
         ["reset", ..] => nuc.bmc_reset(),
         ["shutdown", ..] => nuc.bmc_soft_off(),
         ["boot", device] => nuc.bmc_boot(boot_device(device)?),
-        // A light that nobody sees.
+        // An identify LED, which no NUC here has.
         ["identify", ..] => Ok(()),
         other => return Err(format!("cannot set `{}`", other.join(" "))),
     };
@@ -118,7 +120,8 @@ fn check(pair: &[&str]) -> Result<(), String> {
     }
 }
 
-/// lanserv's word for IPMI's boot device selector; `default` is its word for the hard disk.
+/// Boot device of lanserv's word for IPMI's boot device selector; `default` is its word for the
+/// hard disk.
 fn boot_device(word: &str) -> Result<BootDevice, String> {
     match word {
         "none" => Ok(BootDevice::Normal),

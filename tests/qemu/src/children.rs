@@ -10,9 +10,9 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 
 use crate::Error;
 
-/// Spawns waiting for the nursery thread; a caller beyond that waits its turn.
+/// Queue of spawn requests for the starting thread; a caller beyond that blocks.
 const MAX_WAITING_SPAWNS: usize = 16;
-/// Most a program may print before its output is cut off in a message.
+/// Maximum bytes of a program's output in a message.
 const MAX_MESSAGE: usize = 4000;
 
 struct Birth {
@@ -31,7 +31,7 @@ pub fn spawn(mut command: Command) -> io::Result<Child> {
         std::thread::spawn(move || {
             for mut birth in receiver {
                 let born = birth.command.spawn();
-                // The asker may be gone; its child then dies with the handle's owner, us.
+                // The requester may have ended; its child then ends with this process.
                 let _ = birth.reply.send(born);
             }
         });
@@ -50,7 +50,7 @@ fn die_with_parent(command: &mut Command) {
     let parent: Pid = getpid();
     let hook = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
-        // The parent may have died between fork and the line above: then nobody would signal us.
+        // The parent may have died between fork and prctl: no signal would then reach the child.
         if getppid() != Some(parent) {
             return Err(io::Error::from(io::ErrorKind::BrokenPipe));
         }
@@ -63,14 +63,14 @@ fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// Runs `command` to its end with `input` on standard input; its standard output.
+/// Runs `command` to its end with `input` on standard input; returns its standard output.
 pub fn run(mut command: Command, input: &str) -> Result<String, Error> {
     let words = describe(&command);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let failed = || Error::io(format!("run `{words}`"));
     let mut child = spawn(command).map_err(failed())?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that ends without reading its input says so with its exit status.
+        // A program that ends without reading its input reports that by its exit status.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(failed())?;
@@ -84,13 +84,13 @@ pub fn run(mut command: Command, input: &str) -> Result<String, Error> {
     Err(Error::Command { command: words, outcome: format!("{}: {said}", output.status) })
 }
 
-/// Program and arguments as one line. Never the environment: passwords travel there.
+/// Program and arguments as one line. Never the environment, which may contain passwords.
 pub fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// The end of a log file, for an error message; empty when there is none.
+/// The end of a log file, for an error message; empty when there is no file.
 pub fn tail(path: &std::path::Path) -> String {
     let mut text = Vec::new();
     if let Ok(mut file) = std::fs::File::open(path) {
@@ -100,7 +100,7 @@ pub fn tail(path: &std::path::Path) -> String {
     String::from_utf8_lossy(text.get(start..).unwrap_or_default()).trim().to_owned()
 }
 
-/// Kills and reaps; a child that is already gone is fine.
+/// Kills and reaps a child; a child that has ended already is not an error.
 pub fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();

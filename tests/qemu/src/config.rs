@@ -1,27 +1,28 @@
-//! What a rack should look like; plain values, nothing is started here.
+//! Configuration of a rack: plain values, nothing is started here.
 
 use std::path::PathBuf;
 
 use crate::Error;
 
-/// Most NUCs one rack can have: their numbers appear in one decimal byte of every address.
+/// Maximum number of NUCs in one rack: their number is the last decimal byte of every address.
 pub const MAX_NUCS: usize = 99;
 
 /// The firmware a NUC starts with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Firmware {
-    /// SeaBIOS.
+    /// SeaBIOS, a legacy BIOS.
     Bios,
     /// OVMF: EDK2 for virtual machines.
     Uefi,
 }
 
-/// How a NUC's firmware goes about a network boot.
+/// Network boot method of a NUC's firmware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BootPath {
-    /// SeaBIOS; the network card's option ROM is iPXE and says so.
+    /// SeaBIOS; the NIC's option ROM is iPXE and identifies itself as iPXE.
     BiosIpxeRom,
-    /// SeaBIOS with an option ROM that speaks plain PXE, as those of network cards on sale do.
+    /// SeaBIOS with an option ROM that supports plain PXE only, as the ROMs of NICs on the market
+    /// do.
     BiosPlainPxe,
     /// OVMF, booting with EDK2's own PXE client over IPv4.
     UefiPxe4,
@@ -29,7 +30,7 @@ pub enum BootPath {
     UefiHttp4,
     /// OVMF, booting with EDK2's own PXE client over IPv6.
     UefiPxe6,
-    /// OVMF; the network card's option ROM is iPXE's EFI driver, which takes the boot over.
+    /// OVMF; the NIC's option ROM is iPXE's EFI driver, which takes over the boot.
     UefiIpxeRom,
 }
 
@@ -42,24 +43,24 @@ impl BootPath {
         }
     }
 
-    /// Whether EDK2's own clients boot, so that no option ROM may be there.
+    /// True when EDK2's own clients boot, so that no option ROM may be present.
     pub(crate) fn is_pure_edk2(self) -> bool {
         matches!(self, Self::UefiPxe4 | Self::UefiHttp4 | Self::UefiPxe6)
     }
 }
 
-/// The network card.
+/// QEMU model of the NIC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nic {
-    /// `virtio-net-pci`: the only one EDK2 itself has a driver for.
+    /// `virtio-net-pci`: the only model that EDK2 itself has a driver for.
     Virtio,
-    /// `e1000e`, nearest to a real NUC's I219.
+    /// `e1000e`, the model closest to a real NUC's I219.
     E1000e,
-    /// `e1000`, its predecessor: slow to bring its link up, so that its first packet is lost.
+    /// `e1000`, its predecessor: its link comes up slowly, so that its first packet is lost.
     E1000,
-    /// `rtl8139`, the cheap card of old.
+    /// `rtl8139`, an old low-cost NIC.
     Rtl8139,
-    /// `vmxnet3`, VMware's.
+    /// `vmxnet3`, the NIC of VMware.
     Vmxnet3,
 }
 
@@ -76,12 +77,12 @@ impl Nic {
     }
 }
 
-/// A part of the rack's network: what one broadcast reaches.
+/// A segment of the rack's network: one broadcast domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Segment {
-    /// The box's own, 10.77.0.0/24.
+    /// Segment of the box, 10.77.0.0/24.
     Near,
-    /// Another, 10.78.0.0/24; nothing joins the two until a [`crate::Relay`] does.
+    /// Second segment, 10.78.0.0/24; only a [`crate::Relay`] connects the two.
     Far,
 }
 
@@ -97,38 +98,38 @@ impl Segment {
 /// The machine's own, permanent boot order, as set in its firmware setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BootOrder {
-    /// Network, then disk.
+    /// Network first, then disk.
     NetworkFirst,
     /// Disk, then network; a blank disk falls through to the network.
     DiskFirst,
 }
 
-/// One NUC.
+/// Configuration of one NUC.
 #[derive(Debug, Clone)]
 pub struct NucConfig {
-    /// The firmware and its way to boot from the network.
+    /// Firmware and network boot method.
     pub path: BootPath,
-    /// The network card.
+    /// Model of the NIC.
     pub nic: Nic,
-    /// Where its network cable ends.
+    /// Segment of its network cable.
     pub segment: Segment,
-    /// RAM in MiB.
+    /// RAM in MiB; default 512.
     pub memory_mib: u32,
     /// Virtual CPUs; more than one is slower under emulation.
     pub cpus: u8,
-    /// QEMU's `-cpu` argument.
+    /// Argument of QEMU's `-cpu`.
     pub cpu: String,
     /// Size of the disk (`/dev/vda`) in bytes; the backing file is sparse.
     pub disk_bytes: u64,
-    /// A place on the disk, in bytes, where every write fails with EIO: a dying disk.
+    /// Offset on the disk, in bytes, at which every write fails with EIO, as on a failing disk.
     pub unwritable: Option<u64>,
-    /// Sizes of more disks (`/dev/vdb` and on), sparse too; no firmware boots from them.
+    /// Sizes of more disks (`/dev/vdb` and on) in bytes, sparse too; no firmware boots from them.
     pub more_disks: Vec<u64>,
-    /// Size of an NVMe disk (`/dev/nvme0n1`), which can format itself.
+    /// Size of an NVMe disk (`/dev/nvme0n1`) in bytes, which supports Format NVM.
     pub nvme_disk: Option<u64>,
-    /// Size of a SATA disk (`/dev/sda`), which has SMART and no security.
+    /// Size of a SATA disk (`/dev/sda`) in bytes, which has SMART but no security feature set.
     pub sata_disk: Option<u64>,
-    /// A VLAN that its switch port has tagged, beside the native one.
+    /// Tagged VLAN of its switch port, beside the native VLAN.
     pub vlan: Option<u16>,
     /// The permanent boot order.
     pub boot_order: BootOrder,
@@ -143,7 +144,7 @@ impl NucConfig {
             segment: Segment::Near,
             memory_mib: 512,
             cpus: 1,
-            // RDRAND as every NUC has it: without, a guest waits for entropy.
+            // Every NUC has RDRAND: without it a guest waits for entropy.
             cpu: "qemu64,+rdrand,+popcnt".to_owned(),
             disk_bytes: 4 << 30,
             unwritable: None,
@@ -155,12 +156,12 @@ impl NucConfig {
         }
     }
 
-    /// The same with OVMF and EDK2's own PXE client.
+    /// [`NucConfig::bios`] with OVMF and EDK2's own PXE client.
     pub fn uefi() -> Self {
         Self { path: BootPath::UefiPxe4, ..Self::bios() }
     }
 
-    /// SeaBIOS or OVMF.
+    /// Firmware of the boot method.
     pub fn firmware(&self) -> Firmware {
         self.path.firmware()
     }
@@ -177,19 +178,19 @@ impl NucConfig {
     }
 }
 
-/// A whole rack.
+/// Configuration of a whole rack.
 #[derive(Debug, Clone)]
 pub struct RackConfig {
-    /// Appears in messages; a scenario's name.
+    /// Name of the scenario, for messages.
     pub name: String,
-    /// Where logs, screenshots and the capture go. The harness makes it and empties it of its own
-    /// files when [`crate::Rack::succeed`] is called.
+    /// Folder for logs, screenshots and the capture. The harness creates it and removes its own
+    /// files from it when [`crate::Rack::succeed`] is called.
     pub dir: PathBuf,
     /// The NUCs; the first has number 1.
     pub nucs: Vec<NucConfig>,
-    /// Keep `dir` even after success.
+    /// True to keep `dir` even after success.
     pub keep: bool,
-    /// A tcpdump filter: everything matching on the bridge is written to `dir/rack.pcap`.
+    /// A tcpdump filter: matching packets on the bridge are written to `dir/rack.pcap`.
     pub capture: Option<String>,
 }
 
@@ -205,7 +206,7 @@ impl RackConfig {
         }
     }
 
-    /// Adds one NUC.
+    /// Adds a NUC with the next number.
     #[must_use]
     pub fn nuc(mut self, nuc: NucConfig) -> Self {
         self.nucs.push(nuc);
@@ -219,7 +220,7 @@ impl RackConfig {
         self
     }
 
-    /// Captures what matches `filter` (tcpdump's language; empty for everything).
+    /// Captures packets that match `filter` (tcpdump's language; empty for all packets).
     #[must_use]
     pub fn capture(mut self, filter: &str) -> Self {
         self.capture = Some(filter.to_owned());

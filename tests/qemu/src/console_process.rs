@@ -1,4 +1,4 @@
-//! A program whose standard streams are a serial console: a machine that is no QEMU.
+//! A program with a serial console on its standard streams: a machine without QEMU.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::{Error, Serial, children, poll};
 
-/// A running program with its console. Drop kills it.
+/// A running program with its console, killed when dropped.
 #[derive(Debug)]
 pub struct ConsoleProcess {
     child: Child,
@@ -17,10 +17,11 @@ pub struct ConsoleProcess {
 
 impl ConsoleProcess {
     /// Starts `command`, for instance of [`Host::command`](crate::Host::command). Its standard
-    /// output goes to `log` too. It dies with the harness.
+    /// output is also written to `log`. The program ends with the harness.
     ///
     /// # Errors
-    /// The log cannot be made, or the program does not start.
+    ///
+    /// The log cannot be created, or the program does not start.
     pub fn start(mut command: Command, log: &Path) -> Result<Self, Error> {
         let file = File::create(log).map_err(Error::path("create", log))?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -32,24 +33,25 @@ impl ConsoleProcess {
         attached.map(|()| process)
     }
 
-    /// Output and input of the program.
+    /// Console on the program's standard output and input.
     pub fn serial(&self) -> &Serial {
         &self.serial
     }
 
-    /// Its process id.
+    /// Process ID of the program.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// True when it runs.
+    /// True while it runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits for its end.
+    /// Waits for its end and returns its exit status.
     ///
     /// # Errors
+    ///
     /// The program did not end `within` the time.
     pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         poll("the program to end", within, || self.child.try_wait().ok().flatten())

@@ -1,4 +1,4 @@
-//! DHCP messages of a capture (RFC 2131, section 2), for a test to look at field by field.
+//! DHCP messages of a capture (RFC 2131, section 2), for tests of single fields.
 
 use std::net::Ipv4Addr;
 use std::time::SystemTime;
@@ -9,7 +9,7 @@ use stdx::MacAddr;
 
 use crate::Datagram;
 
-/// Offset of the magic cookie.
+/// Offset of the magic cookie in the message.
 const COOKIE_AT: usize = 236;
 const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
 
@@ -18,7 +18,7 @@ const COOKIE: [u8; 4] = [0x63, 0x82, 0x53, 0x63];
 pub struct Message {
     /// The datagram that carried it.
     pub datagram: Datagram,
-    /// Option 53.
+    /// DHCP message type (option 53).
     pub kind: Kind,
     /// Code and value of each option of the options field, in their order on the wire. Adjacent
     /// parts of one option are joined (RFC 3396), overloaded fields are not read.
@@ -26,7 +26,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads a datagram; `None` when it is no DHCP message, or one cut short.
+    /// Reads a datagram; `None` when it is not a complete DHCP message.
     pub fn read(datagram: &Datagram) -> Option<Self> {
         let message = borrowed::Message::new(&datagram.payload).ok()?;
         if datagram.payload.get(COOKIE_AT..)?.first_chunk() != Some(&COOKIE) {
@@ -43,7 +43,7 @@ impl Message {
         Some(Self { datagram: datagram.clone(), kind, options })
     }
 
-    /// When it crossed the bridge.
+    /// Time at which it crossed the bridge.
     pub fn at(&self) -> SystemTime {
         self.datagram.at
     }
@@ -69,17 +69,17 @@ impl Message {
         self.datagram.payload.first().copied().unwrap_or_default()
     }
 
-    /// The address that the client is given.
+    /// Address assigned to the client.
     pub fn yiaddr(&self) -> Ipv4Addr {
         self.fixed_address(16)
     }
 
-    /// Where the client finds its boot file.
+    /// Address of the server with the boot file.
     pub fn siaddr(&self) -> Ipv4Addr {
         self.fixed_address(20)
     }
 
-    /// The relay between client and server; unspecified when there is none.
+    /// Address of the relay agent; 0.0.0.0 without a relay.
     pub fn giaddr(&self) -> Ipv4Addr {
         self.fixed_address(24)
     }
@@ -89,14 +89,14 @@ impl Message {
         MacAddr(self.bytes(28))
     }
 
-    /// The boot file's field.
+    /// Boot file name of the header, not of option 67.
     pub fn file(&self) -> String {
         let field = self.datagram.payload.get(108..236).unwrap_or_default();
         let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8_lossy(text).into_owned()
     }
 
-    /// Option 54: the server that says it.
+    /// Server identifier (option 54).
     pub fn server(&self) -> Option<Ipv4Addr> {
         self.address(54)
     }

@@ -1,72 +1,72 @@
-//! What can go wrong while a virtual rack is built, used or taken down.
+//! Errors of building, using and removing a virtual rack.
 
 use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// One thing this machine lacks, why the rack needs it, and where it comes from.
+/// Missing program, file or privilege of this machine, with its purpose and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Missing {
     /// The program, file or privilege.
     pub what: String,
-    /// What the rack uses it for.
+    /// Purpose of it in the rack.
     pub why: &'static str,
-    /// Where it comes from, as a sentence fragment (`apt-get install ovmf`).
+    /// Source of it, as a sentence fragment (`apt-get install ovmf`).
     pub from: String,
 }
 
 /// An error of the rack harness.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This machine cannot carry a rack; the list is complete.
+    /// This machine cannot run a rack; the list is complete.
     #[error("this machine cannot carry a virtual rack:{}", list(.0))]
     Preflight(Vec<Missing>),
-    /// The caller asks for something that cannot be.
+    /// The configuration or request is invalid.
     #[error("{0}")]
     Config(String),
     /// A file, socket or process operation failed.
     #[error("{attempted}")]
     Io {
-        /// What was attempted with what.
+        /// Attempted operation and its object.
         attempted: String,
-        /// The operating system's answer.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
     /// A program ran and failed.
     #[error("run `{command}`: {outcome}")]
     Command {
-        /// Program and arguments; secrets never travel there.
+        /// Program and arguments, which never contain secrets.
         command: String,
-        /// Exit status and what it wrote to standard error.
+        /// Exit status and standard error output.
         outcome: String,
     },
-    /// QEMU refused or never answered a monitor command.
+    /// QEMU refused a monitor command, or did not answer.
     #[error("ask QEMU for {command}: {answer}")]
     Qmp {
-        /// The monitor command.
+        /// Name of the monitor command.
         command: String,
-        /// QEMU's description, or how the conversation ended.
+        /// QEMU's error description, or the reason why the connection ended.
         answer: String,
     },
-    /// The operation needs a running (or a switched off) machine and it is not.
+    /// The operation requires a NUC that is on (or off), and its state differs.
     #[error("{attempted} on NUC {number}: {state}")]
     Power {
-        /// What was attempted.
+        /// Attempted operation, as a verb phrase.
         attempted: &'static str,
         /// The NUC's number, from 1.
         number: u8,
-        /// Why that is impossible now.
+        /// Current state that prevents the operation.
         state: String,
     },
-    /// Something awaited did not happen.
+    /// An expected event did not happen in time.
     #[error("waited {after:?} for {what} in vain{seen}")]
     Deadline {
-        /// What was awaited.
+        /// The event that was expected.
         what: String,
-        /// For how long.
+        /// Time waited for it.
         after: Duration,
-        /// What was seen instead, ready to print; may be empty.
+        /// Observed state, ready to print; may be empty.
         seen: String,
     },
 }

@@ -1,12 +1,12 @@
-//! Bad cables: packets dropped at random on one NUC's port (nftables, `netdev` family). Delay and
-//! reordering need a network emulator that many kernels lack, so they are not offered.
+//! Packet loss: packets dropped at random on one NUC's port (nftables, `netdev` family). Delay and
+//! reordering are not offered, because they need a network emulator that many kernels lack.
 
 use std::process::Command;
 
 use crate::namespace::Namespace;
 use crate::{Error, children, machine};
 
-/// Which way the dropped packets travel.
+/// Direction of the dropped packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// Sent by the NUC.
@@ -24,7 +24,7 @@ impl Direction {
     }
 }
 
-/// Drops `per_mille` of a thousand packets; 0 mends the cable, 1000 lets nothing through.
+/// Drops `per_mille` of a thousand packets; 0 ends the loss, 1000 drops every packet.
 pub fn drop_packets(
     rack: &Namespace,
     number: u8,
@@ -36,10 +36,10 @@ pub fn drop_packets(
     }
     let (tap, hook) = (machine::tap(number), direction.hook());
     let table = format!("netdev {tap}-{hook}");
-    // Creating before deleting makes the deletion succeed whether it was there or not.
+    // A table that is created first can always be deleted, even if it did not exist.
     let mut script = format!("add table {table}\ndelete table {table}\n");
     if per_mille > 0 {
-        // A comparison that always holds is not one nft accepts.
+        // nft rejects a comparison that is always true.
         let some = match per_mille {
             1000 => String::new(),
             _ => format!("numgen random mod 1000 < {per_mille} "),

@@ -1,8 +1,8 @@
-//! What a rack leaves behind when it ends, and how that is removed: by name and process id, and
-//! only what carries a rack's name and has no living owner.
+//! Removal of a rack's resources after its end, by name and process ID. Only resources that have a
+//! rack's name and no living owner are removed.
 //!
 //! A rack is called `tbPID` (the second of one process `tbPIDx1`, and so on). It owns the
-//! namespaces `NAME-rack`, `NAME-box` and `NAME-host-…`, everything running inside them, and
+//! namespaces `NAME-rack`, `NAME-box` and `NAME-host-…`, every process inside them, and
 //! `WORK_ROOT/NAME`.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,8 @@ use crate::namespace::{NETNS_DIR, Namespace};
 use crate::proc::started;
 use crate::{Error, children, poll};
 
-/// Disks, sockets and BMC configurations of running racks. Not under `/tmp`, which may be RAM.
+/// Folder of the disks, sockets and BMC configurations of running racks. Not under `/tmp`, which
+/// may be in RAM.
 pub const WORK_ROOT: &str = "/var/tmp/tinbox-rack";
 const OWNER_FILE: &str = "owner";
 
@@ -39,7 +40,7 @@ pub fn work_dir(name: &str) -> PathBuf {
     PathBuf::from(WORK_ROOT).join(name)
 }
 
-/// Takes a free name for this process and makes its work folder.
+/// Reserves a free name for this process and creates its work folder.
 pub fn claim() -> Result<String, Error> {
     let pid = std::process::id();
     let mut builder = fs::DirBuilder::new();
@@ -63,9 +64,10 @@ pub fn claim() -> Result<String, Error> {
     Err(Error::Config("no free rack name is left".to_owned()))
 }
 
-/// Removes every rack whose harness no longer lives; their names.
+/// Removes every rack whose harness has ended; returns their names.
 ///
 /// # Errors
+///
 /// The first rack that could not be removed.
 pub fn sweep() -> Result<Vec<String>, Error> {
     let mut names = BTreeSet::new();
@@ -81,10 +83,11 @@ pub fn sweep() -> Result<Vec<String>, Error> {
     Ok(stale)
 }
 
-/// Kills what runs in the rack's namespaces, then deletes them and the work folder. Doing it
-/// twice, or for half a rack, is fine.
+/// Kills the processes in the rack's namespaces, then deletes the namespaces and the work folder. A
+/// second call, or a call for an incomplete rack, also succeeds.
 ///
 /// # Errors
+///
 /// A process that survives, a namespace or folder that cannot be deleted.
 pub fn remove(name: &str) -> Result<(), Error> {
     if owner_pid(name).is_none() {
@@ -96,7 +99,7 @@ pub fn remove(name: &str) -> Result<(), Error> {
         let mut command = Command::new("ip");
         command.args(["netns", "delete", namespace.name()]);
         match children::run(command, "") {
-            // Somebody else swept it at the same moment.
+            // Another process removed it at the same moment.
             Err(_) if !namespace.exists() => {}
             result => drop(result?),
         }
@@ -110,7 +113,7 @@ pub fn remove(name: &str) -> Result<(), Error> {
     }
 }
 
-/// The rack that namespace `name` belongs to.
+/// Name of the rack that owns namespace `name`.
 fn owner(name: &str) -> Option<&str> {
     let (rack, role) = name.split_once('-')?;
     (matches!(role, "rack" | "box") || role.starts_with("host-")).then_some(rack)
@@ -121,7 +124,7 @@ fn kill_inside(namespace: &Namespace) -> Result<(), Error> {
     poll(&what, PATIENCE, || {
         let pids = pids_inside(namespace);
         for pid in &pids {
-            // Gone meanwhile is what we want.
+            // A process that has ended meanwhile is not an error.
             let _ = kill_process(*pid, Signal::KILL);
         }
         pids.is_empty().then_some(())
@@ -137,7 +140,7 @@ fn pids_inside(namespace: &Namespace) -> Vec<Pid> {
     pids.filter(|pid| *pid != own).collect()
 }
 
-/// The process id in a rack's name; `None` when the name is not one of ours.
+/// The process ID in a rack's name; `None` when the name is not a rack's.
 fn owner_pid(name: &str) -> Option<u32> {
     let rest = name.strip_prefix("tb")?;
     let (pid, number) = rest.split_once('x').unwrap_or((rest, "0"));
@@ -145,8 +148,8 @@ fn owner_pid(name: &str) -> Option<u32> {
     pid.parse().ok()
 }
 
-/// Whether the process that made rack `name` still lives. The start time guards against a process
-/// id that was given out again.
+/// True while the process that created rack `name` lives. The start time guards against a reused
+/// process ID.
 fn owned(name: &str) -> bool {
     let Some(pid) = owner_pid(name) else { return true };
     let Some(now) = started(pid) else { return false };

@@ -1,11 +1,11 @@
 //! The virtual rack: real firmware, real BMCs and a real network, all on one machine.
 //!
 //! A [`Rack`] is two network namespaces (the box's and the rack's), a bridge, and any number of
-//! NUCs. A NUC is a QEMU machine (no KVM needed) that is *off*, which means that no QEMU process
-//! exists, until its BMC (one `ipmi_sim` process each) is told to power it on. The box under test
-//! runs as an ordinary process inside the box's namespace and sees what it would see in a rack.
-//! Other machines ([`Host`]) can be there too: DHCP servers, friendly or not, and a [`Relay`] to a
-//! second segment.
+//! NUCs. A NUC is a QEMU machine (no KVM needed). It is *off*, which means that no QEMU process
+//! exists, until its BMC (one `ipmi_sim` process each) receives a power-on command. The box under
+//! test runs as an ordinary process inside the box's namespace, with the network view that it has
+//! in a real rack. Other machines ([`Host`]) can be added: DHCP servers, friendly or not, and a
+//! [`Relay`] to a second segment.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), qemu::Error> {
@@ -19,8 +19,8 @@
 //! # }
 //! ```
 //!
-//! Never: touch a namespace, process or file this harness did not make; know anything of the
-//! product (scenarios do that); sleep as synchronisation.
+//! Never: touch a namespace, process or file that this harness did not create; know anything of
+//! the product (scenarios do that); use sleep as synchronization.
 //! Enter at [`Rack::build`], then [`Nuc`] for one machine and [`BoxProcess`] for the box; at
 //! [`Board`] for the box as a machine of its own.
 
@@ -77,13 +77,15 @@ pub use volatile::{Lost, write_again};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often [`poll`] looks again.
+/// Interval between two probes of [`poll`].
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks `probe` until it answers, for at most `within`; the error names `what` was waited for.
+/// Calls `probe` until it returns a value, for at most `within`; the error names `what` was waited
+/// for.
 ///
 /// # Errors
-/// [`Error::Deadline`] when `probe` never answered.
+///
+/// [`Error::Deadline`] when `probe` returned no value in time.
 pub fn poll<T>(
     what: &str,
     within: Duration,
@@ -105,7 +107,7 @@ pub fn poll<T>(
     }
 }
 
-/// Locks even after a panic elsewhere: teardown must still reach its processes.
+/// Locks even after a panic of another thread: teardown must still reach its processes.
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

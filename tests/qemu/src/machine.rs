@@ -6,16 +6,16 @@ use stdx::MacAddr;
 
 use crate::{BootDevice, BootOrder, BootPath, Firmware, NucConfig};
 
-/// EDK2 for virtual machines with 4 MiB of flash (package ovmf).
+/// EDK2 firmware for virtual machines with 4 MiB of flash (package ovmf).
 pub const OVMF_CODE: &str = "/usr/share/OVMF/OVMF_CODE_4M.fd";
-/// Its empty variable store, copied for every NUC.
+/// Empty variable store of the firmware, copied for every NUC.
 pub const OVMF_VARS: &str = "/usr/share/OVMF/OVMF_VARS_4M.fd";
-/// What QEMU counts places on a disk in.
+/// Unit of QEMU's disk offsets, in bytes.
 const SECTOR: u64 = 512;
-/// Where the disk stands in every boot order; the network card is put before or behind it.
+/// `bootindex` of the disk in every boot order; the NIC's index is one lower or higher.
 const DISK_INDEX: u8 = 2;
 
-/// QOM path of the network card, for changing its place in the boot order.
+/// QOM path of the NIC, used to change its boot index.
 pub const NIC_PATH: &str = "/machine/peripheral/net0";
 /// QEMU's name for the network cable.
 pub const CABLE: &str = "net0";
@@ -27,16 +27,16 @@ pub struct Files {
     pub vars: PathBuf,
     pub monitor: PathBuf,
     pub qemu_log: PathBuf,
-    /// What the card says, and what of it goes on to the wire (see `splice`).
+    /// Sockets of packets from the NIC, before and after a `splice` rewrites them.
     pub said: PathBuf,
     pub told: PathBuf,
-    /// What the wire says, and what of it comes to the card.
+    /// Sockets of packets to the NIC, before and after a `splice` rewrites them.
     pub came: PathBuf,
     pub heard: PathBuf,
 }
 
 impl Files {
-    /// The file of the disk that is the second (2), the third (3) and so on.
+    /// Image file of disk number `which`: 2 for the second disk, 3 for the third, and so on.
     pub fn more_disk(&self, which: usize) -> PathBuf {
         self.disk.with_extension(format!("{which}.img"))
     }
@@ -46,7 +46,7 @@ impl Files {
         self.disk.with_extension("nvme.img")
     }
 
-    /// The disks that are not virtio's, with their sizes.
+    /// Disks that are not virtio disks, with their sizes in bytes.
     pub fn others(&self, config: &NucConfig) -> Vec<(Other, u64)> {
         let nvme = Other { device: "nvme", id: "nvme", file: self.nvme_disk() };
         let sata = self.disk.with_extension("sata.img");
@@ -57,33 +57,33 @@ impl Files {
     }
 }
 
-/// A disk that is not virtio's.
+/// A disk that is not a virtio disk.
 #[derive(Debug)]
 pub struct Other {
-    /// As QEMU names it.
+    /// Device model, as QEMU names it.
     pub device: &'static str,
-    /// QEMU's name for it, and in capitals the end of its serial number.
+    /// QEMU's ID of the disk; in capitals it is the end of its serial number.
     pub id: &'static str,
-    /// What is behind it.
+    /// Image file of the disk.
     pub file: PathBuf,
 }
 
-/// `52:54:00:77:00:NN`.
+/// MAC address of a NUC: `52:54:00:77:00:NN`.
 pub fn mac(number: u8) -> MacAddr {
     MacAddr([0x52, 0x54, 0x00, 0x77, 0x00, number])
 }
 
-/// `77777777-0000-4000-8000-0000000000NN`, as the firmware shows it.
+/// SMBIOS UUID of a NUC: `77777777-0000-4000-8000-0000000000NN`, as the firmware shows it.
 pub fn uuid(number: u8) -> String {
     format!("77777777-0000-4000-8000-0000000000{number:02x}")
 }
 
-/// The bridge port of a NUC.
+/// Interface name of a NUC's bridge port.
 pub fn tap(number: u8) -> String {
     format!("tap{number}")
 }
 
-/// `bootindex` of the network card that puts `once`, or else the permanent order, into force.
+/// `bootindex` of the NIC that selects `once`, or else the permanent order.
 pub fn nic_index(order: BootOrder, once: BootDevice) -> u8 {
     match (once, order) {
         (BootDevice::Network, _) | (BootDevice::Normal, BootOrder::NetworkFirst) => DISK_INDEX - 1,
@@ -91,8 +91,8 @@ pub fn nic_index(order: BootOrder, once: BootDevice) -> u8 {
     }
 }
 
-/// Everything after `qemu-system-x86_64`. The machine starts paused, so that its owner can put the
-/// permanent boot order back before the first instruction runs.
+/// All arguments of `qemu-system-x86_64`. The machine starts paused, so that its owner can restore
+/// the permanent boot order before the first instruction runs.
 pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -> Vec<String> {
     let mut arguments: Vec<String> = [
         "-nodefaults",
@@ -114,7 +114,7 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
         arguments.push(value);
     };
     let bios = config.firmware() == Firmware::Bios;
-    // Without graphics SeaBIOS mirrors its screen, and so iPXE's, to the serial port.
+    // Without graphics SeaBIOS mirrors its screen, and so iPXE's output, to the serial port.
     let graphics = if bios { ",graphics=off" } else { "" };
     option("-name", format!("nuc{number}"));
     option("-machine", format!("q35,accel=tcg{graphics}"));
@@ -132,7 +132,7 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
         option("-drive", format!("if=pflash,format=raw,file={}", files.vars.display()));
         for (version, boots) in [(4, BootPath::UefiPxe4), (6, BootPath::UefiPxe6)] {
             if config.path != boots {
-                // It would be tried first, and each try ends by time-out.
+                // EDK2 would try the other IP version first, and each try ends with a timeout.
                 option(
                     "-fw_cfg",
                     format!("name=opt/org.tianocore/IPv{version}PXESupport,string=n"),
@@ -141,8 +141,8 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
         }
     }
     network(number, config, files, nic_index).into_iter().for_each(|(name, it)| option(name, it));
-    // The host's page cache outlives a killed QEMU, so `unsafe` loses nothing that a power cut of
-    // the virtual machine would keep; it only saves the host's disk.
+    // The host's page cache survives a killed QEMU. So `unsafe` loses nothing that a power cut of
+    // the virtual machine would keep; it only reduces writes to the host's disk.
     let image = image(config, files);
     option("-drive", format!("if=none,id=d0,format=raw,cache=unsafe,discard=unmap,{image}"));
     option(
@@ -160,7 +160,7 @@ pub fn arguments(number: u8, config: &NucConfig, files: &Files, nic_index: u8) -
     arguments
 }
 
-/// The disks that are not virtio's.
+/// QEMU arguments of the disks that are not virtio disks.
 fn others(number: u8, config: &NucConfig, files: &Files) -> Vec<(&'static str, String)> {
     let each = files.others(config).into_iter().flat_map(|(Other { device, id, file }, _)| {
         let serial = format!("TINBOX{number}-{}", id.to_uppercase());
@@ -173,7 +173,7 @@ fn others(number: u8, config: &NucConfig, files: &Files) -> Vec<(&'static str, S
     each.collect()
 }
 
-/// The disk's file, and what stands before it.
+/// The disk's file, with the filter driver in front of it.
 fn image(config: &NucConfig, files: &Files) -> String {
     let disk = files.disk.display();
     match config.unwritable {
@@ -187,7 +187,7 @@ fn image(config: &NucConfig, files: &Files) -> String {
     }
 }
 
-/// The network card, its cable, and what stands between them.
+/// The NIC, its cable, and the packet filters between them.
 fn network(
     number: u8,
     config: &NucConfig,
@@ -199,7 +199,7 @@ fn network(
         (up, "rx", ["said", "told"], [&files.said, &files.told]),
         (config.vlan.is_some(), "tx", ["came", "heard"], [&files.came, &files.heard]),
     ];
-    // Whoever rewrites packets wants them as they are on a wire, with nothing before them.
+    // A filter that rewrites packets needs plain Ethernet frames, without a virtio header.
     let bare = if up { ",vnet_hdr=off" } else { "" };
     let tap = tap(number);
     let mut options =

@@ -1,4 +1,4 @@
-//! Network namespaces: made, entered and described by name.
+//! Network namespaces: created, entered and identified by name.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -10,7 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::{Error, children};
 
-/// Where iproute2 keeps the named ones.
+/// Folder of iproute2's named namespaces.
 pub const NETNS_DIR: &str = "/run/netns";
 
 /// A named network namespace.
@@ -42,14 +42,14 @@ impl Namespace {
         children::run(command, "").map(drop)
     }
 
-    /// Runs iproute2 commands, one per line, inside.
+    /// Runs iproute2 commands in the namespace, one per line.
     pub fn ip(&self, batch: &str) -> Result<(), Error> {
         let mut command = Command::new("ip");
         command.args(["-n", &self.name, "-batch", "-"]);
         children::run(command, batch).map(drop)
     }
 
-    /// A command that runs `program` inside; `ip` replaces itself, so the process id is the
+    /// A command that runs `program` in the namespace; `ip` execs it, so the process ID is the
     /// program's.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");
@@ -57,7 +57,8 @@ impl Namespace {
         command
     }
 
-    /// Runs `work` on a thread inside: sockets opened there belong to the namespace for good.
+    /// Runs `work` on a thread in the namespace: sockets that it opens belong to the namespace
+    /// permanently.
     pub fn enter<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
         let path = self.path();
         let file = File::open(&path).map_err(Error::path("open namespace", &path))?;

@@ -1,4 +1,4 @@
-//! One NUC: a QEMU process when it is on, nothing but files when it is off.
+//! One NUC: a QEMU process while it is on, only files while it is off.
 
 mod run;
 
@@ -23,10 +23,10 @@ use crate::{
     Serial, VlanTraffic, children, hold, proc,
 };
 
-/// Longest path of a Unix socket (sun_path in unix(7), less its end).
+/// Maximum length of a Unix socket's path (sun_path in unix(7), without its final NUL).
 const MAX_SOCKET_PATH: usize = 107;
 
-/// A virtual NUC.
+/// A virtual NUC with its disks, its BMC and its power log.
 #[derive(Debug)]
 pub struct Nuc {
     number: u8,
@@ -46,7 +46,7 @@ pub struct Nuc {
 }
 
 impl Nuc {
-    /// Makes the files of a switched off NUC: blank disk, fresh firmware variables.
+    /// Creates the files of a NUC that is off: blank disk, fresh firmware variables.
     pub(crate) fn create(
         number: u8,
         config: NucConfig,
@@ -99,7 +99,7 @@ impl Nuc {
         Ok(nuc)
     }
 
-    /// From 1; the last byte of MAC address and UUID.
+    /// Number in the rack, from 1; the last byte of MAC address and UUID.
     pub fn number(&self) -> u8 {
         self.number
     }
@@ -114,32 +114,32 @@ impl Nuc {
         machine::uuid(self.number)
     }
 
-    /// How it was configured.
+    /// Configuration of this NUC.
     pub fn config(&self) -> &NucConfig {
         &self.config
     }
 
-    /// Where its BMC listens and who may log in.
+    /// Address and credentials of its BMC.
     pub fn bmc(&self) -> &BmcAccess {
         &self.bmc
     }
 
-    /// Its serial console.
+    /// Serial console of the NUC.
     pub fn serial(&self) -> &Serial {
         &self.serial
     }
 
-    /// The raw file behind its disk. Write to it only while the NUC is off.
+    /// The raw image file of its disk. Write to it only while the NUC is off.
     pub fn disk(&self) -> &Path {
         &self.files.disk
     }
 
-    /// The file behind its second disk (2), its third (3) and so on.
+    /// The image file of its second disk (2), its third (3) and so on.
     pub fn more_disk(&self, which: usize) -> PathBuf {
         self.files.more_disk(which)
     }
 
-    /// The file behind its NVMe disk.
+    /// The image file of its NVMe disk.
     pub fn nvme_disk(&self) -> PathBuf {
         self.files.nvme_disk()
     }
@@ -164,34 +164,34 @@ impl Nuc {
         others.into_iter().try_for_each(|(other, bytes)| blank(&other.file, bytes))
     }
 
-    /// Whether it is powered on, that is, whether its QEMU process lives.
+    /// True while it is powered on, that is, while its QEMU process lives.
     pub fn is_on(&self) -> bool {
         self.pid().is_some()
     }
 
-    /// What it sent through its switch port; `None` where the port has no tagged VLAN.
+    /// Traffic that it sent through its switch port; `None` for a port without a tagged VLAN.
     pub fn vlan_traffic(&self) -> Option<VlanTraffic> {
         hold(&self.port).as_ref().map(VlanPort::traffic)
     }
 
-    /// Process id of its QEMU.
+    /// Process ID of its QEMU.
     pub fn pid(&self) -> Option<u32> {
         let mut run = hold(&self.run);
         let child = &mut run.as_mut()?.child;
         matches!(child.try_wait(), Ok(None)).then(|| child.id())
     }
 
-    /// CPU time this run has used so far.
+    /// CPU time that its QEMU has used since power on.
     pub fn cpu(&self) -> Option<Duration> {
         proc::cpu(self.pid()?)
     }
 
-    /// Everything that happened to its power, oldest first.
+    /// Every power event, oldest first.
     pub fn power_events(&self) -> Vec<PowerEvent> {
         self.log.events()
     }
 
-    /// How many events `origin` caused that were `action` and changed something.
+    /// Number of events of `origin` with `action` that changed the state.
     pub fn count(&self, origin: Origin, action: Action) -> usize {
         let events = self.log.events();
         events.iter().filter(|e| e.origin == origin && e.action == action && e.changed).count()
@@ -223,31 +223,34 @@ impl Nuc {
         self.hard_reset(Origin::Harness)
     }
 
-    /// Pulls the mains plug: QEMU is killed. What the guest had not written to its disk is lost.
-    /// The NUC stays off when the mains come back. (Its BMC, unlike a real one, lives on.)
+    /// Cuts the mains power: QEMU is killed. Data that the guest had not written to its disk is
+    /// lost. The NUC stays off when the power returns. (Its BMC, unlike a real one, keeps running.)
     pub fn cut_power(&self) {
         self.off(Origin::Harness, Action::PowerCut);
     }
 
-    /// Pulls the network cable; it stays pulled over power cycles.
+    /// Unplugs the network cable; it stays unplugged over power cycles.
     ///
     /// # Errors
+    ///
     /// QEMU does not answer.
     pub fn unplug(&self) -> Result<(), Error> {
         self.cable(false)
     }
 
-    /// Puts the network cable back.
+    /// Plugs the network cable in again.
     ///
     /// # Errors
+    ///
     /// QEMU does not answer.
     pub fn plug(&self) -> Result<(), Error> {
         self.cable(true)
     }
 
-    /// Writes what a monitor would show as a PNG file.
+    /// Writes the contents of its screen to a PNG file.
     ///
     /// # Errors
+    ///
     /// The NUC is off, or QEMU cannot write there.
     pub fn screenshot(&self, path: &Path) -> Result<(), Error> {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;
@@ -274,7 +277,8 @@ impl Nuc {
         qmp.ask("system_powerdown", json!({})).map(drop)
     }
 
-    /// Sets the one-time boot device: it rules the next boot, whoever causes it, and is gone then.
+    /// Sets the one-time boot device: it applies to the next boot, whatever its cause, and is then
+    /// cleared.
     pub(crate) fn bmc_boot(&self, device: BootDevice) -> Result<(), Error> {
         let qmp = self.run_qmp();
         let mut boot = hold(&self.boot);
@@ -282,7 +286,7 @@ impl Nuc {
         boot.once = device;
         let Some(qmp) = qmp else { return Ok(()) };
         let Some(posted) = self.post_order(&qmp, &mut boot, device) else { return Ok(()) };
-        // A reset that QEMU made before it heard of this one read the order that was.
+        // A reset that QEMU made before it received this order has read the previous one.
         boot.in_force = false;
         drop(boot);
         qmp.wait("qom-set", &posted)?;
@@ -290,7 +294,7 @@ impl Nuc {
         Ok(())
     }
 
-    /// Switches off for good: the rack is being taken down.
+    /// Switches the NUC off permanently: the rack is being removed.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::SeqCst);
         if let Some(mut run) = hold(&self.run).take() {
@@ -309,7 +313,7 @@ impl Nuc {
     }
 }
 
-/// The files that stay in the output folder, for the harness to name.
+/// Path of a NUC's screenshot in the output folder.
 pub fn screenshot_path(out: &Path, number: u8) -> PathBuf {
     out.join(format!("nuc{number}.png"))
 }

@@ -1,4 +1,4 @@
-//! Stock programs on the rack's network: DHCP servers beside the box, and a relay before it.
+//! Stock programs on the rack's network: other DHCP servers, and a relay to the box.
 
 mod dnsmasq;
 mod kea;
@@ -15,16 +15,16 @@ pub use dnsmasq::Dnsmasq;
 pub use kea::start as start_kea;
 pub use relay::Relay;
 
-/// The addresses that a DHCP server gives out, all of one /24.
+/// Addresses that a DHCP server assigns, all of one /24.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool {
-    /// First address.
+    /// First address of the range, included.
     pub first: std::net::Ipv4Addr,
-    /// Last address.
+    /// Last address of the range, included.
     pub last: std::net::Ipv4Addr,
 }
 
-/// Waits until a program's log has `words`.
+/// Waits until a program's log contains `words`.
 fn wait_for_log(process: &mut BoxProcess, what: &str, words: &str) -> Result<(), Error> {
     let log = process.log().to_owned();
     let said = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.contains(words));

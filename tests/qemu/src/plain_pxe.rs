@@ -1,9 +1,9 @@
-//! A network card whose option ROM speaks plain PXE, as Intel's Boot Agent does.
+//! A NIC whose option ROM supports plain PXE only, as Intel's Boot Agent does.
 //!
-//! No such ROM is free software: the one QEMU brings is iPXE, which a DHCP server knows by its
-//! options 77 and 175 and sends a script instead of a loader. So until the ROM has asked for its
-//! loader, what it says passes through here and loses the two options. Everything else is the ROM's
-//! own work: DHCP, TFTP, the UNDI interface it gives the loader. The loader's words pass untouched.
+//! No such ROM is free software: QEMU's ROM is iPXE. A DHCP server recognizes iPXE by its options
+//! 77 and 175, and sends a script instead of a loader. So until the ROM has requested its loader,
+//! this filter removes the two options from its messages. The ROM does all the rest: DHCP, TFTP,
+//! and the UNDI interface for the loader. The loader's packets pass unchanged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::Error;
 use crate::splice::Splice;
 
-/// Ethernet's header and what follows: offsets in a frame without VLAN tag.
+/// Length of the Ethernet header, and values of fields in a frame without VLAN tag.
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const UDP: u8 = 17;
 const DHCP_SERVER: u16 = 67;
 const TFTP: u16 = 69;
-/// RFC 2131 section 3: the magic cookie's end.
+/// Offset of the options, after the magic cookie (RFC 2131 section 3).
 const OPTIONS: usize = 240;
-/// User class (RFC 3004) and iPXE's encapsulated options: both say iPXE.
+/// User class (RFC 3004) and iPXE's encapsulated options, which both identify iPXE.
 const SAYS_IPXE: [u8; 2] = [77, 175];
 
-/// The ROM of one NUC.
+/// Packet filter for the ROM of one NUC.
 #[derive(Debug)]
 pub struct PlainPxe {
     loaded: Arc<AtomicBool>,
@@ -31,7 +31,8 @@ pub struct PlainPxe {
 }
 
 impl PlainPxe {
-    /// Takes what every QEMU of this NUC gives at `said`, and gives it back at `told`.
+    /// Reads the packets of every QEMU of this NUC at the first socket, and returns them at the
+    /// second.
     pub fn start(said: &Path, told: &Path) -> Result<Self, Error> {
         let loaded = Arc::new(AtomicBool::new(false));
         let there = Arc::clone(&loaded);
@@ -48,13 +49,14 @@ impl PlainPxe {
         Ok(Self { loaded, _splice: splice })
     }
 
-    /// The machine was reset: the ROM speaks again.
+    /// Resets the filter: after a reset of the machine the ROM runs again.
     pub fn reset(&self) {
         self.loaded.store(false, Ordering::SeqCst);
     }
 }
 
-/// UDP's target port and where its header begins; `None` for anything but UDP over IPv4.
+/// UDP destination port and offset of the UDP header; `None` for any other packet than UDP over
+/// IPv4.
 fn target(frame: &[u8]) -> Option<(u16, usize)> {
     let packet = frame.get(ETHERNET..).filter(|_| frame.get(12..14) == Some(&IPV4))?;
     if *packet.get(9)? != UDP {
@@ -65,10 +67,10 @@ fn target(frame: &[u8]) -> Option<(u16, usize)> {
     Some((u16::from_be_bytes(port.try_into().ok()?), ETHERNET + header))
 }
 
-/// Takes [`SAYS_IPXE`] out of a DHCP message in its UDP datagram. The lengths stay: zeros fill up
-/// behind the end (RFC 2132 section 3.1).
+/// Removes [`SAYS_IPXE`] from a DHCP message in its UDP datagram. The length stays: zeros fill the
+/// space after the end option (RFC 2132 section 3.1).
 fn make_plain(udp: &mut [u8]) {
-    // Zero: no checksum (RFC 768).
+    // Zero means no checksum (RFC 768).
     if let Some(checksum) = udp.get_mut(6..8) {
         checksum.fill(0);
     }

@@ -1,4 +1,4 @@
-//! The record of everything that touched a NUC's power, and the words for it.
+//! The record of a NUC's power events, and their types.
 
 use std::fs::File;
 use std::io::Write;
@@ -7,35 +7,35 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::hold;
 
-/// Events kept per NUC; a run that makes more is broken and its oldest do not matter.
+/// Events kept per NUC; a run with more events is broken, and its oldest events do not matter.
 const MAX_EVENTS: usize = 10_000;
 
-/// What the next boot should start from, once (IPMI v2.0 table 28-14, boot device selector).
+/// One-time boot device of the next boot (IPMI v2.0 table 28-14, boot device selector).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BootDevice {
-    /// No override: the machine's own order.
+    /// No override: the permanent boot order.
     Normal,
-    /// Network first.
+    /// Network before disk, for one boot.
     Network,
-    /// Disk first.
+    /// Disk before network, for one boot.
     Disk,
 }
 
-/// Who acted.
+/// Cause of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// The box, through the BMC.
     Bmc,
-    /// The test: a finger on the button, a hand on the plug.
+    /// The test, as a person at the power button or the plug.
     Harness,
     /// The software running on the NUC.
     Guest,
 }
 
-/// What was done.
+/// Kind of a power event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// Power on.
+    /// Power was switched on.
     On,
     /// Hard power off. (A power cycle is `Off` and then `On`, as `ipmi_sim` performs it.)
     Off,
@@ -45,22 +45,22 @@ pub enum Action {
     SoftOff,
     /// A one-time boot device was set.
     Boot(BootDevice),
-    /// The machine lost its mains.
+    /// The machine lost its mains power.
     PowerCut,
-    /// QEMU ended by itself, which it never should.
+    /// QEMU ended by itself, which is always an error.
     Died,
 }
 
-/// One line of the record.
+/// One entry of the power log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerEvent {
-    /// When.
+    /// Time of the event.
     pub at: SystemTime,
-    /// Who.
+    /// Cause of the event.
     pub origin: Origin,
-    /// What.
+    /// Kind of the event.
     pub action: Action,
-    /// Whether it changed anything: false for `On` of a running machine.
+    /// True when the state changed: false for `On` of a running machine.
     pub changed: bool,
 }
 
@@ -87,7 +87,7 @@ impl PowerLog {
             seconds % 1000,
             self.number
         );
-        // The log on disk is for people; the record that tests read is below.
+        // The log file is for people; tests read the list below.
         let _ = (&self.file).write_all(line.as_bytes());
         let mut events = hold(&self.events);
         if events.len() >= MAX_EVENTS {

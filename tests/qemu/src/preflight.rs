@@ -1,10 +1,10 @@
-//! Whether this machine can carry a rack, said completely and before anything is touched.
+//! Check of this machine's requirements for a rack: complete, and before any change.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Missing, machine};
 
-/// Program, what the rack needs it for, and the Debian package it comes in.
+/// Program, its purpose in the rack, and its Debian package.
 const PROGRAMS: [(&str, &str, &str); 7] = [
     ("qemu-system-x86_64", "it is the NUCs", "qemu-system-x86"),
     ("ipmi_sim", "it is the NUCs' BMCs", "openipmi"),
@@ -15,7 +15,7 @@ const PROGRAMS: [(&str, &str, &str); 7] = [
     ("tcpdump", "it records the wire", "tcpdump"),
 ];
 
-/// Files, any of each group being enough.
+/// Groups of files; one file of each group is enough.
 const FILES: [(&[&str], &str, &str); 3] = [
     (&[machine::OVMF_CODE], "it is the UEFI firmware", "ovmf"),
     (&[machine::OVMF_VARS], "it is the UEFI firmware's memory", "ovmf"),
@@ -29,10 +29,11 @@ const FILES: [(&[&str], &str, &str); 3] = [
 /// The harness's own programs.
 const OWN: [&str; 2] = ["rack-chassis", "rack-warden"];
 
-/// Checks everything a rack needs.
+/// Checks all requirements of a rack.
 ///
 /// # Errors
-/// [`Error::Preflight`] with the complete list of what is missing, why, and where it comes from.
+///
+/// [`Error::Preflight`] with the complete list of missing items, their purpose and their source.
 pub fn preflight() -> Result<(), Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut missing = Vec::new();

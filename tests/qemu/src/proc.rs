@@ -1,4 +1,4 @@
-//! What the kernel says about a process (proc(5)).
+//! Kernel information about a process (proc(5)).
 
 use std::fs;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub fn cpu(pid: u32) -> Option<Duration> {
     Some(Duration::from_millis(ticks * 1000 / USER_HZ))
 }
 
-/// Resident memory in bytes: `VmRSS` now, or `VmHWM` for the highest ever.
+/// Resident memory in bytes: `VmRSS` for the current value, or `VmHWM` for the peak.
 pub fn memory(pid: u32, field: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
@@ -26,7 +26,7 @@ pub fn memory(pid: u32, field: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// `field` as numbered in proc(5), from 3 on: what stands before may contain anything.
+/// `field` as numbered in proc(5), from 3 on: the field before may contain any character.
 fn stat_field(pid: u32, field: usize) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;
@@ -41,7 +41,7 @@ mod tests {
     fn a_living_process_has_numbers_and_a_dead_one_has_none() {
         let own = std::process::id();
         assert!(started(own).is_some_and(|ticks| ticks > 0));
-        // The two are read one after the other while other tests allocate: no order between them.
+        // The two are read one after the other while other tests allocate: either may be larger.
         for field in ["VmRSS", "VmHWM"] {
             assert!(memory(own, field).is_some_and(|bytes| bytes > 100_000), "{field}");
         }

@@ -13,16 +13,16 @@ use stdx::testing::PATIENCE;
 
 use crate::{Error, hold, poll};
 
-/// QEMU's longest line in use here is its greeting; far below this.
+/// Maximum bytes of a line; QEMU's longest line here is its greeting, which is far shorter.
 const MAX_LINE: u64 = 1 << 20;
 
 type Answer = Result<Value, String>;
-/// What will answer a posted command.
+/// Receiver of the answer to a posted command.
 pub type Posted = Receiver<Answer>;
 
 type Pending = Arc<Mutex<HashMap<u64, SyncSender<Answer>>>>;
 
-/// One monitor connection. QEMU serves one client at a time, so there is one per run.
+/// One monitor connection. QEMU serves one client at a time, so there is one connection per run.
 #[derive(Debug)]
 pub struct Qmp {
     writer: Mutex<UnixStream>,
@@ -30,17 +30,17 @@ pub struct Qmp {
     next: AtomicU64,
 }
 
-/// Events of a running QEMU, told from the reader's thread: an implementation must not wait for
-/// an answer of the same connection.
+/// Handler of QEMU's events, called on the reader's thread: an implementation must not wait for an
+/// answer of the same connection.
 pub trait Events: Send + 'static {
-    /// `name` and `data` as in QEMU's QMP reference.
+    /// Handles an event; `name` and `data` as in QEMU's QMP reference.
     fn event(&self, name: &str, data: &Value);
-    /// The connection ended, so QEMU is ending or gone.
+    /// Handles the end of the connection: QEMU is ending or gone.
     fn closed(&self);
 }
 
 impl Qmp {
-    /// Connects to the socket once it exists; gives up as soon as `alive` says that it never will.
+    /// Connects to the socket once it exists; gives up as soon as `alive` returns false.
     pub fn connect(path: &Path, mut alive: impl FnMut() -> bool) -> Result<Self, Error> {
         let failed =
             |answer: &str| Error::Qmp { command: "connection".into(), answer: answer.into() };
@@ -51,7 +51,7 @@ impl Qmp {
         Ok(Self { writer: Mutex::new(stream), pending: Pending::default(), next: 1.into() })
     }
 
-    /// Starts reading; `events` hears what QEMU tells unasked.
+    /// Starts the reader thread; `events` receives QEMU's asynchronous events.
     pub fn start(&self, events: impl Events) -> Result<(), Error> {
         let reader = hold(&self.writer).try_clone().map_err(Error::io("clone monitor socket"))?;
         let pending = Arc::clone(&self.pending);
@@ -59,7 +59,7 @@ impl Qmp {
         self.ask("qmp_capabilities", json!({})).map(drop)
     }
 
-    /// Sends a command without waiting. Commands are carried out in the order they were sent.
+    /// Sends a command without waiting. QEMU executes commands in the order they were sent.
     pub fn post(&self, command: &str, arguments: Value) -> Posted {
         let (sender, receiver) = sync_channel(1);
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -67,13 +67,13 @@ impl Qmp {
         let line = json!({ "execute": command, "arguments": arguments, "id": id });
         let sent = hold(&self.writer).write_all(format!("{line}\n").as_bytes());
         if sent.is_err() {
-            // Dropping the sender tells the waiting side.
+            // Dropping the sender ends the wait of the receiver.
             hold(&self.pending).remove(&id);
         }
         receiver
     }
 
-    /// Sends a command and waits for what it returns.
+    /// Sends a command, waits for its answer and returns it.
     pub fn ask(&self, command: &str, arguments: Value) -> Result<Value, Error> {
         let receiver = self.post(command, arguments);
         self.wait(command, &receiver)
@@ -108,7 +108,7 @@ fn read(stream: UnixStream, pending: &Pending, events: &impl Events) {
                 Some(error) => Err(error["desc"].as_str().unwrap_or("unknown error").to_owned()),
                 None => Ok(message["return"].clone()),
             };
-            // The asker may have given up.
+            // The receiver may have given up.
             let _ = waiting.send(answer);
         }
     }

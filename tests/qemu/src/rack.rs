@@ -1,4 +1,4 @@
-//! The rack: network, BMCs and NUCs built together and taken down together.
+//! The rack: network, BMCs and NUCs, built together and removed together.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -24,11 +24,11 @@ use crate::{
 
 /// The box's address on the rack's network, a /24.
 pub const BOX_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-/// Marks an output folder as a rack's, so that the next run may empty it.
+/// Name of a file that marks an output folder as a rack's, so that the next run may empty it.
 const MARKER: &str = ".rack";
 
-/// A running rack. Dropping it takes everything down; a harness that is killed has its rack taken
-/// down by the `rack-warden` process beside it.
+/// A running rack. Dropping it removes everything; if the harness is killed, its `rack-warden`
+/// process removes the rack.
 #[derive(Debug)]
 pub struct Rack {
     name: String,
@@ -47,8 +47,9 @@ impl Rack {
     /// Racks of harnesses that died are removed first.
     ///
     /// # Errors
-    /// [`Error::Preflight`] when the machine lacks something; otherwise what could not be built.
-    /// Everything built until then is gone again.
+    ///
+    /// [`Error::Preflight`] when the machine lacks a requirement; otherwise the part that could not
+    /// be built. All parts built before are removed again.
     pub fn build(config: RackConfig) -> Result<Self, Error> {
         preflight()?;
         if config.nucs.len() > MAX_NUCS {
@@ -76,7 +77,7 @@ impl Rack {
         Ok(rack)
     }
 
-    /// The rack's unique name, the beginning of its namespaces' names.
+    /// The rack's unique name, which is the prefix of its namespaces.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -86,7 +87,7 @@ impl Rack {
         &self.dir
     }
 
-    /// The folder of disks and sockets; gone with the rack.
+    /// The folder of disks and sockets, removed with the rack.
     pub fn work_dir(&self) -> PathBuf {
         leftovers::work_dir(&self.name)
     }
@@ -94,7 +95,8 @@ impl Rack {
     /// NUC `number`, from 1.
     ///
     /// # Panics
-    /// There is no such NUC: the test is wrong.
+    ///
+    /// The rack has no such NUC: the test is wrong.
     pub fn nuc(&self, number: usize) -> &Nuc {
         let found = number.checked_sub(1).and_then(|index| self.nucs.get(index));
         found.unwrap_or_else(|| panic!("this rack has no NUC {number}"))
@@ -105,22 +107,24 @@ impl Rack {
         &self.nucs
     }
 
-    /// What crossed the bridge, when the configuration asked for a capture.
+    /// Capture of the bridge, when the configuration has a filter.
     pub fn capture(&self) -> Option<&Capture> {
         self.capture.as_ref()
     }
 
-    /// Starts one more capture into `dir/file`.
+    /// Starts another capture into `dir/file`.
     ///
     /// # Errors
-    /// tcpdump does not understand `filter`.
+    ///
+    /// tcpdump rejects `filter`.
     pub fn start_capture(&self, filter: &str, file: &str) -> Result<Capture, Error> {
         self.start_capture_on(Segment::Near, filter, file)
     }
 
-    /// The same on another segment.
+    /// Starts another capture on any segment.
     ///
     /// # Errors
+    ///
     /// As [`Rack::start_capture`].
     pub fn start_capture_on(
         &self,
@@ -154,35 +158,39 @@ impl Rack {
     }
 
     /// Runs ipmitool in the box's namespace against the BMC of NUC `number` (lanplus, suite 3);
-    /// what it printed.
+    /// returns its output.
     ///
     /// # Errors
-    /// [`Error::Command`] with what ipmitool said.
+    ///
+    /// [`Error::Command`] with ipmitool's error output.
     pub fn ipmitool(&self, number: usize, arguments: &[&str]) -> Result<String, Error> {
         let BmcAccess { address, user, password } = self.nuc(number).bmc();
         let mut command = self.box_command("ipmitool");
-        // -C 3: ipmi_sim does not answer the question for its suites, which costs ten seconds.
+        // -C 3: ipmi_sim does not answer the request for its suites, which costs ten seconds.
         command.args(["-I", "lanplus", "-C", "3", "-E", "-U", user, "-H", &address.to_string()]);
-        // Sent again after a second, as it does by default, a command would be done twice.
+        // By default ipmitool sends a request again after one second, and the BMC would execute it
+        // twice.
         command.args(["-N", "30"]);
         command.args(arguments).env("IPMI_PASSWORD", password.expose());
         children::run(command, "")
     }
 
-    /// Puts one more machine on the network, with a cable to each of `legs`: the segment, and the
-    /// address there, a /24. `name`: at most ten small letters and digits.
+    /// Adds a machine to the network, with a cable to each of `legs`: the segment, and the address
+    /// there, a /24. `name`: at most ten small letters and digits.
     ///
     /// # Errors
-    /// There is one of that name.
+    ///
+    /// The name is in use.
     pub fn add_host(&self, name: &str, legs: &[(Segment, Ipv4Addr)]) -> Result<Host, Error> {
         Host::build(&self.name, name, legs)
     }
 
-    /// Puts one more machine on the network: a board that boots from `drive`, with a card on
-    /// `segment` that has the hardware address `mac`. Its files go to the output folder.
+    /// Adds a board to the network, which boots from `drive`, with a NIC on `segment` that has the
+    /// hardware address `mac`. Its files go to the output folder.
     ///
     /// # Errors
-    /// There is one already, or QEMU does not start.
+    ///
+    /// The rack has a board already, or QEMU does not start.
     pub fn add_board(
         &self,
         drive: &Drive<'_>,
@@ -191,9 +199,10 @@ impl Rack {
         self.add_board_with(drive, &[card])
     }
 
-    /// The same with several cards.
+    /// Adds a board with several NICs.
     ///
     /// # Errors
+    ///
     /// As [`Rack::add_board`].
     pub fn add_board_with(
         &self,
@@ -205,16 +214,17 @@ impl Rack {
         Board::start_with(&self.dir, drive, cables.collect::<Result<_, _>>()?)
     }
 
-    /// Puts a USB network card into a board that is on, and its cable into the rack.
+    /// Adds a USB NIC to a running board, and its cable to the rack.
     ///
     /// # Errors
-    /// The error of `ip` or QEMU; a board whose disk is not at USB takes no card.
+    ///
+    /// The error of `ip` or QEMU; a board whose disk is not on USB accepts no USB NIC.
     pub fn put_in(
         &self,
         board: &mut Board,
         (segment, mac): (Segment, MacAddr),
     ) -> Result<(), Error> {
-        // Its kind is QEMU's only one for USB.
+        // QEMU has only one USB NIC model.
         board.put_in(self.cable("taplate", (segment, Nic::E1000, mac))?)
     }
 
@@ -222,25 +232,28 @@ impl Rack {
         Cable::laid(leftovers::rack_namespace(&self.name), tap, card)
     }
 
-    /// Pulls the box's network cable.
+    /// Unplugs the box's network cable.
     ///
     /// # Errors
-    /// What `ip` says.
+    ///
+    /// The error of `ip`.
     pub fn unplug_box(&self) -> Result<(), Error> {
         leftovers::rack_namespace(&self.name).ip("link set vbox down\n")
     }
 
-    /// Puts the box's network cable back.
+    /// Plugs the box's network cable in again.
     ///
     /// # Errors
-    /// What `ip` says.
+    ///
+    /// The error of `ip`.
     pub fn plug_box(&self) -> Result<(), Error> {
         leftovers::rack_namespace(&self.name).ip("link set vbox up\n")
     }
 
-    /// Drops `per_mille` of a thousand packets on a NUC's cable; 0 mends it.
+    /// Drops `per_mille` of a thousand packets on a NUC's cable; 0 ends the loss.
     ///
     /// # Errors
+    ///
     /// More than 1000, or nftables refuses.
     pub fn drop_packets(
         &self,
@@ -252,9 +265,8 @@ impl Rack {
         impairment::drop_packets(&rack, self.nuc(number).number(), direction, per_mille)
     }
 
-    /// Takes the rack down and, unless `keep` was configured, removes the output folder. Without
-    /// this call the drop counts as a failure: everything is kept, with a screenshot of every
-    /// running NUC.
+    /// Removes the rack and, unless `keep` was configured, the output folder. Without this call the
+    /// drop counts as a failure: all files are kept, with a screenshot of every running NUC.
     pub fn succeed(mut self) {
         self.succeeded = true;
     }
@@ -263,13 +275,13 @@ impl Rack {
         let program =
             programs::find("rack-warden").map_err(|missing| Error::Config(missing.to_string()))?;
         let mut command = Command::new(program);
-        // Its own group: an interrupt from the terminal is not meant for it.
+        // Own process group: an interrupt from the terminal must not reach the warden.
         command.arg(&self.name).process_group(0).stdin(Stdio::piped()).stdout(Stdio::null());
         self.warden = Some(command.spawn().map_err(Error::io("start rack-warden"))?);
         Ok(())
     }
 
-    /// Lays the network: the box's eth0, the rack's bridge, a port per NUC, the BMCs' addresses.
+    /// Creates the network: the box's eth0, the rack's bridge, a port per NUC, the BMCs' addresses.
     fn wire(&self, nucs: &[NucConfig]) -> Result<(), Error> {
         let rack = leftovers::rack_namespace(&self.name);
         let the_box = leftovers::box_namespace(&self.name);
@@ -308,7 +320,7 @@ impl Rack {
         complete_checksums(&the_box, "eth0")
     }
 
-    /// Puts NUCs and BMCs in.
+    /// Creates the NUCs and starts their BMCs.
     fn mount(&mut self, configs: Vec<NucConfig>) -> Result<(), Error> {
         let work = self.work_dir();
         let program =
@@ -345,7 +357,7 @@ impl Rack {
     fn dismiss_warden(&mut self) {
         let Some(mut warden) = self.warden.take() else { return };
         if let Some(mut stdin) = warden.stdin.take() {
-            // A warden that is gone has nothing to be told.
+            // A warden that has ended needs no message.
             let _ = stdin.write_all(b"done");
         }
         let _ = warden.wait();
@@ -357,17 +369,17 @@ impl Drop for Rack {
         if !self.succeeded {
             self.take_screenshots();
         }
-        // BMCs first: nobody may power on what is being taken down.
+        // BMCs end first: a NUC must not be powered on while the rack is removed.
         self.bmcs.clear();
         for nuc in &self.nucs {
             nuc.retire();
         }
-        // The chassis thread looks at the retired NUCs when it is woken, and ends.
+        // This connection wakes the chassis thread, which finds the NUCs retired and ends.
         drop(UnixStream::connect(bmc::chassis_socket(&self.work_dir())));
         self.capture = None;
         match leftovers::remove(&self.name) {
             Ok(()) => self.dismiss_warden(),
-            // The warden tries again once we are gone.
+            // The warden tries again after this process has ended.
             Err(error) => eprintln!("rack {}: {}", self.name, stdx::chain(&error)),
         }
         if self.succeeded && !self.keep {
@@ -378,7 +390,7 @@ impl Drop for Rack {
     }
 }
 
-/// An empty output folder. One that holds anything but an earlier rack's output is refused.
+/// Returns an empty output folder. A folder with files other than an earlier rack's is refused.
 fn fresh_dir(dir: &Path) -> Result<PathBuf, Error> {
     let marker = dir.join(MARKER);
     if marker.exists() {

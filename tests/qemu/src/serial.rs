@@ -1,8 +1,8 @@
-//! A NUC's serial console: everything it ever printed, line by line, with the time of arrival.
+//! A NUC's serial console: all its output, line by line, with the time of arrival.
 //!
-//! Firmware draws with terminal escapes and repaints; here a carriage return or a cursor movement
-//! ends a line like a line feed does, escapes and empty lines vanish. The log file keeps the bytes
-//! as they came.
+//! Firmware draws with terminal escapes and repaints the screen. Here a carriage return or a cursor
+//! movement ends a line like a line feed does; escapes and empty lines are removed. The log file
+//! has the unchanged bytes.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,13 +21,14 @@ use crate::{Error, hold};
 
 /// Lines kept for [`Serial::wait_for`]; a boot prints about a thousand.
 const MAX_LINES: usize = 100_000;
-/// Longest line kept whole; the rest becomes the next line.
+/// Maximum bytes of a line; the rest becomes the next line.
 const MAX_LINE: usize = 4096;
-/// Most bytes written to the log file: a guest in a print loop must not fill the disk.
+/// Maximum bytes written to the log file: a guest in a print loop must not fill the disk.
 const MAX_LOG: u64 = 64 << 20;
-/// Reads in a row before others may have the cable: a guest in a print loop never pauses.
+/// Consecutive reads before other threads may lock the console: a guest in a print loop never
+/// pauses.
 const MAX_READS: usize = 64;
-/// Lines shown when something awaited did not come.
+/// Lines shown when an expected line did not come.
 const SHOWN: usize = 25;
 
 /// One line of a serial console.
@@ -35,11 +36,11 @@ const SHOWN: usize = 25;
 pub struct Line {
     /// When its last byte arrived.
     pub at: SystemTime,
-    /// Without escapes, control characters and the line end.
+    /// Text without escapes, control characters and the line end.
     pub text: String,
 }
 
-/// A place in a console's log: everything after it is new.
+/// A position in a console's log: later lines are new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark(u64);
 
@@ -56,22 +57,22 @@ pub struct Serial {
     grew: Condvar,
     log: Mutex<(File, u64)>,
     input: Mutex<Option<std::process::ChildStdin>>,
-    /// The running QEMU's end of the cable; held while reading, so that bytes keep their order.
+    /// The running QEMU's end of the cable; locked while reading, so that bytes keep their order.
     output: Mutex<Option<Arc<OwnedFd>>>,
     next_output: Mutex<Option<Hook>>,
 }
 
-/// What to do when the console prints again.
+/// Function to call when the console prints again.
 #[derive(Default)]
 pub(crate) struct Hook(Option<Box<dyn FnOnce() + Send>>);
 
 #[derive(Debug, Default)]
 struct Screen {
-    /// Number of the first line still kept.
+    /// Number of the first line that is still stored.
     first: u64,
     lines: VecDeque<Line>,
     partial: String,
-    /// Bytes of a character or escape that is not complete yet.
+    /// State of an escape sequence that is not complete yet.
     escape: Escape,
 }
 
@@ -102,7 +103,7 @@ impl Serial {
         }
     }
 
-    /// Takes a fresh QEMU's standard input and output as the console's cable.
+    /// Connects a new QEMU's standard input and output to the console.
     pub(crate) fn attach(self: &Arc<Self>, child: &mut Child) -> Result<(), Error> {
         *hold(&self.input) = child.stdin.take();
         *hold(&self.next_output) = Some(Hook::default());
@@ -127,7 +128,7 @@ impl Serial {
         Ok(())
     }
 
-    /// Reads what has been printed; false when the other end is closed.
+    /// Reads the available output; false when the other end is closed.
     fn pump(&self, output: &OwnedFd) -> bool {
         let mut buffer = vec![0; 1 << 16];
         for _ in 0..MAX_READS {
@@ -142,8 +143,8 @@ impl Serial {
         true
     }
 
-    /// Calls `hook` when the console prints after this moment. True when the last hook is still
-    /// waiting, that is, when nothing was printed since it was set.
+    /// Calls `hook` when the console prints after this moment. Returns true when the last hook is
+    /// still waiting, that is, when nothing was printed since it was set.
     pub(crate) fn on_next_output(&self, hook: impl FnOnce() + Send + 'static) -> bool {
         let output = hold(&self.output);
         if let Some(output) = &*output {
@@ -157,7 +158,7 @@ impl Serial {
             let mut log = hold(&self.log);
             if log.1 < MAX_LOG {
                 log.1 += bytes.len() as u64;
-                // The file is for people; what tests read is kept below.
+                // The file is for people; tests read the stored lines.
                 let _ = log.0.write_all(bytes);
             }
         }
@@ -183,26 +184,29 @@ impl Serial {
         written.map_err(Error::io(format!("type on the console of NUC {}", self.number)))
     }
 
-    /// The end of the log as it is now.
+    /// The current end of the log.
     pub fn mark(&self) -> Mark {
         let screen = hold(&self.screen);
         Mark(screen.first + screen.lines.len() as u64)
     }
 
-    /// Waits for a line that matches `pattern`, from the rack's beginning on.
+    /// Waits for a line that matches `pattern`, in the whole log since the rack was built.
     ///
     /// # Errors
-    /// [`Error::Deadline`] with the last lines of the console; [`Error::Config`] for a pattern
-    /// that is no regular expression.
+    ///
+    /// [`Error::Deadline`] with the last lines of the console; [`Error::Config`] for a pattern that
+    /// is not a valid regular expression.
     pub fn wait_for(&self, pattern: &str, within: Duration) -> Result<Line, Error> {
         self.wait_for_after(Mark::START, pattern, within).map(|(line, _)| line)
     }
 
-    /// Waits for a line that matches `pattern` after `mark`; the line, and the mark behind it.
+    /// Waits for a line that matches `pattern` after `mark`; returns the line, and the mark behind
+    /// it.
     ///
     /// A line still being printed (a prompt) matches too.
     ///
     /// # Errors
+    ///
     /// As [`Serial::wait_for`].
     pub fn wait_for_after(
         &self,
@@ -213,10 +217,11 @@ impl Serial {
         self.wait(mark, pattern, within, Screen::find)
     }
 
-    /// As [`Serial::wait_for_after`], for who reads the line and needs the end of it: one that is
-    /// still being printed does not match.
+    /// As [`Serial::wait_for_after`], but only for complete lines: a line that is still being
+    /// printed does not match.
     ///
     /// # Errors
+    ///
     /// As [`Serial::wait_for`].
     pub fn wait_for_whole(
         &self,
@@ -262,7 +267,7 @@ impl Serial {
         screen.lines.iter().skip(skip).cloned().collect()
     }
 
-    /// All finished lines.
+    /// All finished lines, since the rack was built.
     pub fn lines(&self) -> Vec<Line> {
         self.lines_after(Mark::START)
     }
@@ -295,7 +300,7 @@ impl Screen {
         match byte {
             b'\n' | b'\r' => self.end_line(at),
             b'\t' | 0x20..=0x7e => self.partial.push(char::from(byte)),
-            // Consoles here speak ASCII; anything else is line drawing or noise.
+            // Consoles here print ASCII; other bytes are line drawing or noise.
             0x80.. => self.partial.push('?'),
             _ => {}
         }
@@ -317,7 +322,8 @@ impl Screen {
         self.lines.push_back(Line { at, text: text.to_owned() });
     }
 
-    /// The first match at or after `next`, which moves past the finished lines looked at.
+    /// Returns the first match at or after `next`, which moves past the finished lines that were
+    /// checked.
     fn find(&self, next: &mut Mark, regex: &Regex) -> Option<(Line, Mark)> {
         if let Some(found) = self.find_finished(next, regex) {
             return Some(found);

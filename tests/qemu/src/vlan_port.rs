@@ -1,8 +1,8 @@
-//! A switch port with a native VLAN and a tagged one, with the box in both: frames without a tag
-//! are the native VLAN's, as boot ROMs send them, and frames with the other's are its own.
+//! A switch port with a native VLAN and a tagged VLAN; the box is in both. Frames without a tag
+//! belong to the native VLAN, as boot ROMs send them; frames with the tag belong to the tagged one.
 //!
-//! Bridges of many kernels know no VLANs, so the port is here: it takes the tag from what the NUC
-//! says, and says everything to the NUC in both VLANs.
+//! Bridges of many kernels do not support VLANs, so the port is implemented here. It removes the
+//! tag from the NUC's frames, and sends every frame to the NUC in both VLANs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,23 +11,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::Error;
 use crate::splice::Splice;
 
-/// Two addresses, before the tag.
+/// Length of the two MAC addresses before the tag.
 const ADDRESSES: usize = 12;
-/// IEEE 802.1Q: identifier and number.
+/// IEEE 802.1Q tag: protocol identifier and VLAN number, in bytes.
 const TAG: usize = 4;
 const IDENTIFIER: [u8; 2] = [0x81, 0x00];
-/// The bits of a tag that are the VLAN's number.
+/// Bits of a tag that contain the VLAN number.
 const NUMBER: u16 = 0x0fff;
 const IPV4: [u8; 2] = [0x08, 0x00];
 
-/// The port of one NUC.
+/// Switch port of one NUC.
 #[derive(Debug)]
 pub struct VlanPort {
     said: Arc<Said>,
     _splices: [Splice; 2],
 }
 
-/// What a NUC said.
+/// Counts of IPv4 packets from a NUC.
 #[derive(Debug, Default)]
 struct Said {
     tagged: AtomicUsize,
@@ -37,15 +37,15 @@ struct Said {
 /// IPv4 packets that a NUC sent through its port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VlanTraffic {
-    /// In the tagged VLAN.
+    /// Packets in the tagged VLAN.
     pub tagged: usize,
-    /// In the native one, since the first in the other.
+    /// Packets in the native VLAN after the first packet in the tagged VLAN.
     pub bare_since: usize,
 }
 
 impl VlanPort {
-    /// A port with VLAN `number` tagged; `up` and `down` are the places of what QEMU gives and gets
-    /// back, from the NUC and to it.
+    /// Starts a port with VLAN `number` tagged. `up` and `down` are the sockets of QEMU's packets
+    /// and of the returned packets, from the NUC and to it.
     pub fn start(number: u16, up: [&Path; 2], down: [&Path; 2]) -> Result<Self, Error> {
         let said = Arc::<Said>::default();
         let there = Arc::clone(&said);
@@ -58,7 +58,7 @@ impl VlanPort {
         Ok(Self { said, _splices: [up, down] })
     }
 
-    /// What the NUC sent until now.
+    /// Traffic of the NUC so far.
     pub fn traffic(&self) -> VlanTraffic {
         VlanTraffic {
             tagged: self.said.tagged.load(Ordering::SeqCst),
@@ -75,7 +75,7 @@ impl Said {
                 self.tagged.fetch_add(usize::from(is_ipv4(&bare)), Ordering::SeqCst);
                 vec![bare]
             }
-            // A VLAN that the port is not in.
+            // The port is not a member of this VLAN.
             Some(_) => Vec::new(),
             None => {
                 if is_ipv4(&frame) && self.tagged.load(Ordering::SeqCst) > 0 {
@@ -87,13 +87,13 @@ impl Said {
     }
 }
 
-/// The frame in VLAN `number`; none of a frame too short to be one.
+/// Returns the frame in VLAN `number`; `None` for a frame that is too short.
 fn tag(frame: &[u8], number: u16) -> Option<Vec<u8>> {
     let (addresses, rest) = frame.split_at_checked(ADDRESSES)?;
     Some([addresses, &IDENTIFIER, &number.to_be_bytes(), rest].concat())
 }
 
-/// The VLAN of a frame that has a tag, and the frame without.
+/// Returns the VLAN of a tagged frame, and the frame without its tag.
 fn untag(frame: &[u8]) -> Option<(u16, Vec<u8>)> {
     let (addresses, rest) = frame.split_at_checked(ADDRESSES)?;
     let (tag, rest) = rest.split_at_checked(TAG)?;
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(tagged.get(12..18), Some(&[0x81, 0, 0, 7, 8, 0][..]));
         assert_eq!(untag(&tagged), Some((7, frame())));
         assert_eq!(untag(&frame()), None);
-        // Priority bits are not the number's.
+        // The priority bits are not part of the VLAN number.
         let mut urgent = tagged;
         urgent[14] = 0xe0;
         assert_eq!(untag(&urgent), Some((7, frame())));

@@ -1,7 +1,6 @@
-//! What a disk holds after its power went: all that was flushed, and of the rest whatever reached
-//! it. QEMU logs a board's writes and flushes (`block/blklogwrites.c`, in the format of the
-//! kernel's dm-log-writes); they are written again here as a disk with a cache would have written
-//! them.
+//! Contents of a disk after a power cut: every flushed write, and a selection of the others. QEMU
+//! logs a board's writes and flushes (`block/blklogwrites.c`, in the format of the kernel's
+//! dm-log-writes). They are replayed here as a disk with a write cache would have stored them.
 
 use std::fs::File;
 use std::io;
@@ -10,44 +9,45 @@ use std::path::Path;
 
 use crate::Error;
 
-/// First number of the log.
+/// Magic number at the start of the log.
 const MAGIC: u64 = 0x006a_7366_7773_6872;
-/// Bytes of the log's sectors, and of its units.
+/// Sector size of the log in bytes, which is also its unit; then the flags.
 const SECTOR: u64 = 512;
 const FLUSH: u64 = 1;
-/// It is on the disk when it is acknowledged.
+/// Force unit access: the data is on the disk when the write is acknowledged.
 const FUA: u64 = 2;
 const DISCARD: u64 = 4;
-/// Bytes copied at once.
+/// Bytes copied at once, 1 MiB.
 const PIECE: u64 = 1 << 20;
 
-/// One line of the log.
+/// One entry of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
-    /// Where it begins on the disk, and how many, in sectors.
+    /// First sector on the disk, and number of sectors.
     sector: u64,
     count: u64,
     flags: u64,
-    /// Where its data are in the log.
+    /// Offset of its data in the log.
     data: u64,
 }
 
-/// What became of the writes.
+/// Counts of the writes after a power cut.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lost {
-    /// On the disk, because it was told to.
+    /// Flushed writes, which are on the disk.
     pub safe: usize,
-    /// On the disk all the same.
+    /// Writes that reached the disk without a flush.
     pub kept: usize,
-    /// Never there.
+    /// Writes that are lost.
     pub lost: usize,
 }
 
-/// Writes to `disk`, which is as it was before the board began, what `log` holds in its first
-/// `until` bytes: everything up to the last flush, and then what `reaches_it` says.
+/// Replays the first `until` bytes of `log` onto `disk`, whose contents are from before the board
+/// began. All writes up to the last flush are replayed; `reaches_it` decides on each later one.
 ///
 /// # Errors
-/// A file, or `log` is none.
+///
+/// A file cannot be read or written, or `log` is not a valid log.
 pub fn write_again(
     log: &Path,
     until: u64,
@@ -60,7 +60,7 @@ pub fn write_again(
     let flushed = entries.iter().rposition(|entry| entry.flags & FLUSH != 0);
     let mut lost = Lost::default();
     for (number, entry) in entries.iter().enumerate() {
-        // What was discarded may still be there.
+        // Discarded data may still be on the disk.
         if entry.count == 0 || entry.flags & DISCARD != 0 {
             continue;
         }
@@ -122,7 +122,7 @@ mod tests {
 
     use super::{DISCARD, FLUSH, FUA, Lost, MAGIC, SECTOR, write_again};
 
-    /// A log of entries: where, what its one sector is full of, flags.
+    /// Builds a log of entries: sector, the byte that fills its one sector, flags.
     fn log(entries: &[(u64, Option<u8>, u64)]) -> Vec<u8> {
         let sector = |numbers: &[u64]| {
             let mut bytes: Vec<u8> = numbers.iter().flat_map(|it| it.to_le_bytes()).collect();
@@ -155,12 +155,12 @@ mod tests {
         fs::write(&file, &bytes).unwrap();
         let whole = bytes.len() as u64;
         let lost = |safe, kept, lost| Lost { safe, kept, lost };
-        // Up to where, what reaches the disk, what it holds then, what was lost of it.
+        // Columns: length of the log, writes that reach the disk, disk contents after it, counts.
         let table: [(u64, &[bool], [u8; 5], Lost); 5] = [
             (whole, &[true, true, true], [1, 2, 2, 2, 2], lost(3, 3, 0)),
             (whole, &[false, false, false], [1, 1, 2, 9, 9], lost(3, 0, 3)),
             (whole, &[false, true, false], [1, 1, 2, 2, 9], lost(3, 1, 2)),
-            // The last one was not logged whole.
+            // The last entry is incomplete.
             (whole - 1, &[true, true], [1, 2, 2, 2, 9], lost(3, 2, 0)),
             // Nothing was flushed yet.
             (SECTOR * 5, &[false, true], [9, 1, 9, 9, 9], lost(0, 1, 1)),

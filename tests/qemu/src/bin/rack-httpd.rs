@@ -1,9 +1,10 @@
-//! `rack-httpd --dir DIR --listen ADDRESS`: a file server that can be told to misbehave.
+//! `rack-httpd --dir DIR --listen ADDRESS`: a file server with optional faults.
 //!
-//! HTTP/1.1 with GET, HEAD and single ranges, one request per connection (RFC 9110 section 14,
-//! RFC 9112). `--drop-at-percent 50` ends a body in the middle without a word, for every request or
-//! with `--once` for the first one only; with `--stall` it stays connected and says no more. Every
-//! request is one line on standard output: `METHOD PATH STATUS FIRST-BYTE SENT/PROMISED`.
+//! HTTP/1.1 with GET, HEAD and single ranges, one request per connection (RFC 9110 section 14, RFC
+//! 9112). `--drop-at-percent 50` closes the connection in the middle of a body, for every request
+//! or with `--once` for the first one only. With `--stall` the connection stays open without
+//! further data. Every request is one line on standard output: `METHOD PATH STATUS FIRST-BYTE
+//! SENT/PROMISED`.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -15,39 +16,39 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-/// Connections served at once; more are closed unheard.
+/// Connections served at once; further connections are closed without an answer.
 const MAX_CONNECTIONS: usize = 64;
-/// Longest request head.
+/// Maximum bytes of a request head.
 const MAX_HEAD: u64 = 16 << 10;
-/// A client that stops reading or writing is let go after this.
+/// Timeout of a client that stops reading or writing.
 const IDLE: Duration = Duration::from_secs(120);
 const CHUNK: usize = 64 << 10;
 
-/// Serves files, badly when asked to.
+/// Serves files, with faults on request.
 #[derive(Debug, Parser)]
 struct Options {
     /// The folder to serve.
     #[arg(long)]
     dir: PathBuf,
-    /// Where to listen; port 0 picks one. The address is the first line printed.
+    /// Address to listen on; port 0 picks a free port. The address is the first line printed.
     #[arg(long)]
     listen: SocketAddr,
     /// Drop the connection after this share of a body.
     #[arg(long, value_parser = clap::value_parser!(u8).range(0..100))]
     drop_at_percent: Option<u8>,
-    /// Drop only the first GET that has a body.
+    /// Drop only the first GET response that has a body.
     #[arg(long)]
     once: bool,
-    /// Only files whose path ends so are dropped.
+    /// Drop only files whose path has this suffix.
     #[arg(long, default_value = "")]
     drop_suffix: String,
-    /// Do not drop the connection: keep it and say no more.
+    /// Keep the connection open instead, without further data.
     #[arg(long)]
     stall: bool,
     /// Bytes per second and connection; unlimited when absent.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     rate: Option<u64>,
-    /// Say an entity tag, the same for every file: they do not change.
+    /// Send an entity tag, the same for every file: the files do not change.
     #[arg(long)]
     etag: bool,
 }
@@ -75,7 +76,7 @@ fn main() -> io::Result<()> {
         }
         let server = Arc::clone(&server);
         std::thread::spawn(move || {
-            // The client's end of a broken connection is the client's business.
+            // An error of the client's connection does not concern the server.
             let _ = server.serve(stream);
             server.connections.fetch_sub(1, Ordering::SeqCst);
         });
@@ -83,7 +84,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// One line on standard output, at once, even into a pipe.
+/// Prints one line on standard output and flushes it, even into a pipe.
 fn say(line: &str) {
     let mut out = io::stdout().lock();
     let _ = out.write_all(format!("{line}\n").as_bytes());
@@ -178,7 +179,7 @@ impl Server {
         Ok(())
     }
 
-    /// How much of a body of `length` bytes may be sent.
+    /// Number of bytes to send of a body of `length` bytes.
     fn limit(&self, path: &Path, length: u64) -> u64 {
         let Some(percent) = self.options.drop_at_percent else { return length };
         let suffix = &self.options.drop_suffix;
@@ -189,7 +190,7 @@ impl Server {
         length.saturating_mul(percent.into()) / 100
     }
 
-    /// Sends until the end of `body`, or of the client's patience; the bytes sent.
+    /// Sends `body` to its end, or until the client's timeout; returns the bytes sent.
     fn copy(&self, mut body: impl Read, stream: &mut TcpStream) -> u64 {
         let start = Instant::now();
         let mut buffer = vec![0; CHUNK];
@@ -208,7 +209,7 @@ impl Server {
     }
 }
 
-/// Stay until the client has gone.
+/// Keeps the connection until the client has closed it.
 fn outlast(stream: &mut TcpStream) {
     let mut byte = [0];
     loop {
@@ -225,7 +226,7 @@ fn refuse(stream: &mut TcpStream, status: &str, extra: &str) -> io::Result<()> {
     stream.write_all(head.as_bytes())
 }
 
-/// Reads one request head; `None` for anything this server does not understand.
+/// Reads one request head; `None` for a request that this server does not support.
 fn read_request(stream: &TcpStream) -> io::Result<Option<Request>> {
     let mut reader = BufReader::new(stream.take(MAX_HEAD));
     let mut line = String::new();
@@ -257,7 +258,7 @@ fn read_request(stream: &TcpStream) -> io::Result<Option<Request>> {
     Ok(path.map(|path| Request { head_only, path, range }))
 }
 
-/// The path below the served folder; `None` when it would lead out of it.
+/// Returns the path below the served folder; `None` when it would lead out of the folder.
 fn plain_path(target: &str) -> Option<PathBuf> {
     let path = target.split(['?', '#']).next()?.trim_start_matches('/');
     let path = Path::new(path);

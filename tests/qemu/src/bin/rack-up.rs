@@ -1,4 +1,4 @@
-//! `rack-up`: a virtual rack to play with, until it is interrupted.
+//! `rack-up`: a virtual rack for manual use, until it is interrupted.
 
 use std::process::ExitCode;
 
@@ -11,16 +11,16 @@ struct Options {
     /// Names the output folder, `out/NAME`.
     #[arg(long, default_value = "rack-up")]
     name: String,
-    /// How many NUCs.
+    /// Number of NUCs in the rack.
     #[arg(long, default_value_t = 1)]
     nucs: usize,
-    /// What they start with.
+    /// Firmware of the NUCs.
     #[arg(long, value_enum, default_value_t = Firmware::Uefi)]
     firmware: Firmware,
-    /// RAM of each in MiB.
+    /// RAM of each NUC in MiB.
     #[arg(long, default_value_t = 512)]
     memory: u32,
-    /// Switch them on at once.
+    /// Power the NUCs on at once.
     #[arg(long)]
     on: bool,
 }

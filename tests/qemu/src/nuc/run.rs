@@ -1,4 +1,5 @@
-//! The time a NUC is on: its QEMU process, started paused, driven by its monitor, and reaped.
+//! One run of a NUC from power on to power off: its QEMU process, started paused, controlled by its
+//! monitor, and reaped.
 
 use std::fs::File;
 use std::process::{Child, Stdio};
@@ -12,14 +13,14 @@ use crate::machine;
 use crate::qmp::{Events, Posted, Qmp};
 use crate::{Action, BootDevice, Error, Origin, children, hold};
 
-/// The boot order, held while a change is sent to QEMU so that changes keep their order.
+/// The boot order, locked while a change is sent to QEMU so that changes keep their order.
 #[derive(Debug)]
 pub(super) struct Boot {
     /// The one-time device that waits for the next boot.
     pub(super) once: BootDevice,
-    /// The network card's `bootindex` in the running QEMU, which refuses to set it to what it is.
+    /// The NIC's `bootindex` in the running QEMU, which refuses to set the current value again.
     pub(super) index: u8,
-    /// The running QEMU has acknowledged that order: its next reset reads it.
+    /// True when the running QEMU has acknowledged the order: its next reset reads it.
     pub(super) in_force: bool,
 }
 
@@ -48,13 +49,13 @@ impl Nuc {
         go.map(drop)
     }
 
-    /// A paused machine that will boot from the one-time device now and in its permanent order
-    /// after that.
+    /// Starts a paused machine that will boot from the one-time device now and in its permanent
+    /// order after that.
     pub(super) fn start(&self) -> Result<Run, Error> {
         if let Some(plain) = &*hold(&self.plain) {
             plain.reset();
         }
-        // A socket left by a killed QEMU would be in the way of the new one's.
+        // A socket left by a killed QEMU would block the new QEMU's socket.
         let _ = std::fs::remove_file(&self.files.monitor);
         let log = &self.files.qemu_log;
         let errors = File::options().create(true).append(true).open(log);
@@ -117,8 +118,8 @@ impl Nuc {
         qmp.ask("set_link", json!({ "name": machine::CABLE, "up": up })).map(drop)
     }
 
-    /// Sends the order to QEMU, which reads it at the next reset of the machine; `None` when it is
-    /// the one in force.
+    /// Sends the order to QEMU, which reads it at the next reset of the machine; `None` when the
+    /// order is in force already.
     pub(super) fn post_order(
         &self,
         qmp: &Qmp,
@@ -145,7 +146,7 @@ impl Nuc {
     }
 }
 
-/// A child that dies unless it is taken out.
+/// A child that is killed on drop, unless it is taken out.
 struct Cradle(Option<Child>);
 
 impl Drop for Cradle {
@@ -156,7 +157,7 @@ impl Drop for Cradle {
     }
 }
 
-/// What QEMU tells about one run.
+/// Handler of QEMU's events during one run.
 struct RunEvents {
     nuc: Weak<Nuc>,
     qmp: Arc<Qmp>,
@@ -164,11 +165,11 @@ struct RunEvents {
 }
 
 impl RunEvents {
-    /// The machine was reset: the one-time device rules this boot and is gone for the next.
+    /// Handles a reset: the one-time device applies to this boot and is cleared for the next.
     ///
-    /// SeaBIOS answers a reset with one or two more of its own before it starts over (its
+    /// SeaBIOS follows a reset with one or two more of its own before it starts over (its
     /// `HaveRunPost`), and each reads the boot order again. So a boot begins when the firmware
-    /// prints something; resets before that belong to it.
+    /// prints something; resets before that belong to the same boot.
     fn reset(&self, nuc: &Nuc, guest: bool) {
         if let Some(plain) = &*hold(&nuc.plain) {
             plain.reset();
@@ -182,7 +183,7 @@ impl RunEvents {
             let Some(nuc) = weak.upgrade().filter(|_| armed) else { return };
             let mut boot = hold(&nuc.boot);
             boot.once = BootDevice::Normal;
-            // Nobody waits for the answer: QEMU keeps the order of what it is told.
+            // The answer is not needed: QEMU executes its commands in order.
             drop(nuc.post_order(&qmp, &mut boot, BootDevice::Normal));
         });
         if guest && !same_boot {
@@ -206,7 +207,7 @@ impl Events for RunEvents {
         let Some(nuc) = self.nuc.upgrade() else { return };
         let mut run = hold(&nuc.run);
         let ours = run.as_ref().is_some_and(|run| Arc::ptr_eq(&run.qmp, &self.qmp));
-        // Whoever switched it off has taken the run away and recorded that.
+        // The function that switched the NUC off has taken the run away and recorded the event.
         let Some(mut ended) = run.take_if(|_| ours) else { return };
         children::end(&mut ended.child);
         let action = match self.guest_off.load(Ordering::SeqCst) {

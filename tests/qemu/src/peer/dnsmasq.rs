@@ -5,15 +5,15 @@ use std::path::Path;
 use super::{Pool, wait_for_log};
 use crate::{BoxProcess, BoxProgram, Error, Host};
 
-/// A dnsmasq, described.
+/// Configuration of a dnsmasq.
 #[derive(Debug, Clone)]
 pub struct Dnsmasq {
     lines: Vec<String>,
 }
 
 impl Dnsmasq {
-    /// A DHCP server for `pool`, authoritative, that names itself as router and DNS server. It has
-    /// no lease file: it forgets with its end.
+    /// A DHCP server for `pool`, authoritative, which is also router and DNS server for its
+    /// clients. It has no lease file: its leases are lost when it ends.
     pub fn new(pool: Pool) -> Self {
         let Pool { first, last } = pool;
         let lines = [
@@ -34,7 +34,7 @@ impl Dnsmasq {
         Self { lines }
     }
 
-    /// One more line of its configuration file, for instance `dhcp-boot=undionly.kpxe`.
+    /// Adds a line to its configuration file, for instance `dhcp-boot=undionly.kpxe`.
     #[must_use]
     pub fn line(mut self, line: impl Into<String>) -> Self {
         self.lines.push(line.into());

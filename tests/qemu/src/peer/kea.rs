@@ -1,4 +1,4 @@
-//! Kea's DHCPv4 server.
+//! ISC Kea's DHCPv4 server.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub fn start(host: &Host, dir: &Path, pool: Pool) -> Result<BoxProcess, Error> {
     std::fs::write(&file, config.to_string()).map_err(Error::path("write", &file))?;
     let program = BoxProgram::new("kea-dhcp4", dir.join("kea.log"))
         .args(["-c".as_ref(), file.as_os_str()])
-        // Outside of its service it would want folders that only root's packages have.
+        // Run without its systemd service, it would need folders that only root's packages create.
         .env("KEA_PIDFILE_DIR", dir)
         .env("KEA_LOCKFILE_DIR", "none");
     let mut process = host.spawn(program)?;

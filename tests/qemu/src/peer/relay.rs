@@ -1,4 +1,4 @@
-//! The way from the far segment to the box: a router with ISC's DHCP relay agent.
+//! The route from the far segment to the box: a router with ISC's DHCP relay agent.
 
 use std::net::Ipv4Addr;
 
@@ -6,23 +6,24 @@ use super::wait_for_log;
 use crate::config::Segment;
 use crate::{BOX_ADDRESS, BoxProcess, BoxProgram, Error, Host, Rack, children};
 
-/// A router between the segments that relays DHCP to the box. It ends when this is dropped.
+/// A router between the segments that relays DHCP to the box; ended when dropped.
 #[derive(Debug)]
 pub struct Relay {
-    /// The router itself: 10.77.0.254 and 10.78.0.1.
+    /// The router: 10.77.0.254 and 10.78.0.1.
     pub host: Host,
     process: BoxProcess,
 }
 
 impl Relay {
-    /// Its address on the far segment: the router there, and the `giaddr` of what it relays.
+    /// Its address on the far segment: the router there, and the `giaddr` of relayed messages.
     pub const FAR: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
     /// Its address on the box's segment.
     pub const NEAR: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 254);
 
-    /// Joins the two segments of `rack` and tells the box the way to the far one.
+    /// Connects the two segments of `rack` and gives the box a route to the far segment.
     ///
     /// # Errors
+    ///
     /// dhcrelay is not installed, or does not start.
     pub fn start(rack: &Rack) -> Result<Self, Error> {
         let legs = [(Segment::Near, Self::NEAR), (Segment::Far, Self::FAR)];
@@ -33,7 +34,7 @@ impl Relay {
         let mut route = rack.box_command("ip");
         route.args(["route", "add", "10.78.0.0/24", "via", &Self::NEAR.to_string()]);
         children::run(route, "")?;
-        // -a: it adds option 82, which a server has to give back (RFC 3046 section 2.2).
+        // -a: the relay adds option 82, which a server must return (RFC 3046 section 2.2).
         let program = BoxProgram::new("dhcrelay", rack.dir().join("dhcrelay.log"))
             .args(["-4", "-d", "-a", "-id", "eth1", "-iu", "eth0"])
             .args(["-pf", "/dev/null", &BOX_ADDRESS.to_string()]);
@@ -42,7 +43,7 @@ impl Relay {
         Ok(Self { host, process })
     }
 
-    /// The relay agent.
+    /// Process of the relay agent.
     pub fn process(&mut self) -> &mut BoxProcess {
         &mut self.process
     }

@@ -1,4 +1,4 @@
-//! The box's namespace, its programs, and bad cables.
+//! The box's namespace, its programs, and network faults.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -52,7 +52,7 @@ fn a_box_program_is_killed_restarted_and_reached_from_inside_only() {
     rack.succeed();
 }
 
-/// A GET with one more header line; head and body, which may be short.
+/// Sends a GET with one more header line; returns head and body, which may be incomplete.
 fn fetch(header: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect("10.77.0.1:8080").expect("connect");
     let request = format!("GET /image HTTP/1.1\r\nHost: box\r\n{header}\r\n");
@@ -75,16 +75,16 @@ fn a_pulled_or_dead_cable_is_silent_until_it_is_mended() {
     };
     rack.drop_packets(1, Direction::FromNuc, 1000).expect("cut the cable");
     nuc.power_on().expect("switch on");
-    // The blank disk fails, then the network boot speaks, and nobody hears it.
+    // The blank disk fails, then the network boot sends packets, and none arrives.
     qemu::poll("a dropped packet", LONG, || (dropped(&rack) > 0).then_some(())).expect("dropped");
     assert_eq!(heard(SystemTime::UNIX_EPOCH), 0, "every packet was dropped");
 
-    // Pulled before it is mended: the firmware goes on asking.
+    // The cable is unplugged before the loss ends: the firmware keeps sending.
     nuc.unplug().expect("pull the cable");
     rack.drop_packets(1, Direction::FromNuc, 0).expect("mend the cable");
     let mark = nuc.serial().mark();
     nuc.reset().expect("reset");
-    // This iPXE does not look at the link: it sends, and prints a dot for every second it waits.
+    // This iPXE does not check the link: it sends, and prints a dot for every second it waits.
     let waiting = r"Configuring \(net0 .*\)\.\.\.";
     nuc.serial().wait_for_after(mark, waiting, LONG).expect("the network boot");
     assert_eq!(heard(SystemTime::UNIX_EPOCH), 0, "nothing passes a pulled cable");
@@ -104,12 +104,12 @@ fn a_pulled_or_dead_cable_is_silent_until_it_is_mended() {
     };
     rack.in_box(shout).expect("enter the box");
     let lost = dropped(&rack);
-    // Six standard deviations of four hundred throws of a coin.
+    // Six standard deviations of 400 fair coin tosses.
     assert!((140..=260).contains(&lost), "{lost} of 400 packets were lost");
     rack.succeed();
 }
 
-/// What the rack's nftables counted.
+/// Packets counted by the rack's nftables rule.
 fn dropped(rack: &Rack) -> u32 {
     let mut command = std::process::Command::new("ip");
     let namespace = format!("{}-rack", rack.name());

@@ -1,4 +1,4 @@
-//! A rack leaves nothing behind, however its harness ends.
+//! Removal of a rack: nothing remains, however its harness ends.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -13,7 +13,7 @@ fn small() -> NucConfig {
     NucConfig { memory_mib: 64, disk_bytes: 1 << 20, ..NucConfig::bios() }
 }
 
-/// What exists of rack `name`: namespaces and the work folder.
+/// Existing namespaces and work folder of rack `name`.
 fn traces(name: &str) -> Vec<String> {
     [
         format!("/run/netns/{name}-rack"),
@@ -25,7 +25,8 @@ fn traces(name: &str) -> Vec<String> {
     .collect()
 }
 
-/// Processes whose command line names rack `name`: QEMU, ipmi_sim and the warden all do.
+/// Processes whose command line contains the name of the rack: those of QEMU, ipmi_sim and the
+/// warden.
 fn processes(name: &str) -> Vec<String> {
     let lines = fs::read_dir("/proc").expect("read /proc").flatten().filter_map(|entry| {
         let line = fs::read(entry.path().join("cmdline")).ok()?;
@@ -74,7 +75,7 @@ fn a_failed_rack_keeps_its_logs_and_pictures_and_nothing_else() {
 fn a_killed_or_interrupted_harness_is_cleaned_up_after() {
     for signal in ["KILL", "INT"] {
         let victim = format!("rack-victim-{signal}");
-        // Whoever started the tests in the background has them ignore an interrupt.
+        // Tests started as a background job inherit an ignored SIGINT.
         let mut command = Command::new("env");
         command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_rack-up")]);
         command.args(["--firmware", "bios", "--memory", "64", "--on", "--name", &victim]);
@@ -116,17 +117,17 @@ fn a_stale_rack_is_swept_and_a_living_one_is_not() {
     inside.args(["netns", "exec", &format!("{stale}-rack"), "sleep", "600"]);
     let mut inside = inside.spawn().expect("start a process inside");
     qemu::poll("the process to be inside", LONG, || {
-        // Another test's rack may sweep it before it is.
+        // Another test's rack may remove the stale one first.
         let swept = inside.try_wait().ok()?.is_some();
         let comm = fs::read_to_string(format!("/proc/{}/comm", inside.id())).unwrap_or_default();
         (swept || comm == "sleep\n").then_some(())
     })
     .expect("ip becomes sleep");
-    // A folder of that form which is no rack's must survive.
+    // A folder with a similar name that belongs to no rack must survive.
     let foreign = &format!("/var/tmp/tinbox-rack/keep-{}", std::process::id());
     fs::create_dir_all(foreign).expect("make a foreign folder");
 
-    // Another test's rack may have swept it at the same moment: the outcome is what counts.
+    // Another test's rack may have removed it at the same moment: only the result counts.
     qemu::sweep_leftovers().expect("sweep");
     assert_eq!(traces(&stale), [""; 0]);
     assert!(!inside.wait().expect("reap").success(), "killed");

@@ -1,4 +1,4 @@
-//! The harness proves itself: real QEMU, real `ipmi_sim`, real `ipmitool`, real firmware.
+//! Tests of the harness with real QEMU, real `ipmi_sim`, real `ipmitool` and real firmware.
 
 mod boot;
 mod cable;
@@ -8,10 +8,10 @@ mod segment;
 
 use std::time::Duration;
 
-/// Far above what a loaded machine needs; only a failure waits this long.
+/// Timeout far above the time that a loaded machine needs; only a failure waits this long.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Where this binary's racks log.
+/// Configuration of a rack whose logs go to `out/rack-NAME`.
 fn config(name: &str) -> qemu::RackConfig {
     qemu::RackConfig::new(&format!("rack-{name}"))
 }
