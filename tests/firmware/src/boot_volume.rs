@@ -1,4 +1,4 @@
-//! The FAT volume `TINBOX` of a disk image, as whoever puts the disk into another machine has it.
+//! The FAT volume `TINBOX` of a disk image, accessed as in another computer.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -8,14 +8,15 @@ use image::disk::Part;
 
 use crate::run;
 
-/// The volume of `disk`, for mtools.
+/// The volume of `disk` in the syntax of mtools.
 pub fn of(disk: &Path) -> String {
     format!("{}@@{}", disk.display(), Part::Boot.offset())
 }
 
-/// Puts a file there, in the place of another.
+/// Writes a file to the volume, and replaces an existing one.
 ///
 /// # Errors
+///
 /// The disk has no such volume, or the volume is full.
 pub fn put(disk: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new()?;
@@ -25,10 +26,11 @@ pub fn put(disk: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     run(&mut copy).map(drop)
 }
 
-/// What a file there says.
+/// Returns the text of a file on the volume.
 ///
 /// # Errors
-/// It is not there.
+///
+/// The file does not exist.
 pub fn read(disk: &Path, name: &str) -> io::Result<String> {
     run(Command::new("mtype").args(["-i", &of(disk), &format!("::{name}")]))
 }

@@ -45,17 +45,17 @@ pub use root::Staging;
 
 use crate::owner::program;
 
-/// The machine's folder to lay out the root in.
+/// Name of the folder in which the machine lays out the root.
 const STAGING: &str = "staging";
-/// The files of the machine's devices.
+/// Name of the folder with the files of the machine's devices.
 const DEVICES: &str = "devices";
-/// The program that is the machine.
+/// Program that simulates the machine.
 const PROGRAM: &str = "contained-box";
 
-/// An order to the machine, as a line of its standard input.
+/// A command to the machine, as a line of its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Take the power away.
+    /// Cut the power now.
     Cut,
 }
 
@@ -71,33 +71,35 @@ impl Order {
     }
 }
 
-/// A place on a rack's near cable for one box. It outlives the box: the box waits for a key device
-/// that nothing holds open.
+/// A place on a rack's near cable for one box. It outlives the box, because the box needs key
+/// devices whose pipes stay open.
 #[derive(Debug)]
 pub struct Place {
     host: Host,
     name: String,
-    /// The machine's own files.
+    /// Folder of the machine's own files.
     work: PathBuf,
-    /// The rack's folder, for what the boxes print.
+    /// The rack's folder, for the box's console output.
     logs: PathBuf,
     starts: Cell<u32>,
     devices: Devices,
 }
 
 impl Place {
-    /// A place called `name` (at most ten small letters and digits). Its network interface has the
-    /// hardware address `mac`, and no address yet. `work` is a folder for its files.
+    /// Creates a place called `name` (at most ten small letters and digits). Its network interface
+    /// has the hardware address `mac`, and no address yet. `work` is a folder for its files.
     ///
     /// # Errors
+    ///
     /// The rack has a place of that name.
     pub fn new(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
         Self::made(rack, (name, &[(Segment::Near, mac)]), work, false)
     }
 
-    /// The same with several network interfaces: their segments and hardware addresses.
+    /// Creates a place with several network interfaces: their segments and hardware addresses.
     ///
     /// # Errors
+    ///
     /// As [`Place::new`].
     pub fn with_cards(
         rack: &Rack,
@@ -108,9 +110,10 @@ impl Place {
         Self::made(rack, (name, cards), work, false)
     }
 
-    /// Starts the box with a small screen at `/dev/fb0`.
+    /// Creates a place whose box has a small screen at `/dev/fb0`.
     ///
     /// # Errors
+    ///
     /// As [`Place::new`].
     pub fn with_screen(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
         Self::made(rack, (name, &[(Segment::Near, mac)]), work, true)
@@ -138,15 +141,16 @@ impl Place {
         Ok(Self { host, name: name.to_owned(), work, logs, starts: Cell::new(0), devices })
     }
 
-    /// Its power button, keys and screen.
+    /// Power button, keys and screen of the place.
     pub fn devices(&self) -> &Devices {
         &self.devices
     }
 
-    /// Switches a box with this disk on. What it prints goes to `NAME-serial-NUMBER.log` in the
+    /// Switches on a box with this disk. Its console output goes to `NAME-serial-NUMBER.log` in the
     /// rack's folder.
     ///
     /// # Errors
+    ///
     /// The program of the machine does not start.
     pub fn start(&self, disk: &Path) -> Result<Contained, Error> {
         self.start_by_menu(disk, None)
@@ -176,23 +180,25 @@ pub struct Contained {
 }
 
 impl Contained {
-    /// Serial output.
+    /// Serial console of the box.
     pub fn serial(&self) -> &Serial {
         self.process.serial()
     }
 
-    /// A command of this computer's that runs `program` with the box's mounts, which are below
+    /// A command of the host that runs `program` with the box's mounts, which are below
     /// [`Contained::root`].
     ///
     /// # Errors
+    ///
     /// Process 1 does not run.
     pub fn command(&self, program: &str) -> Result<Command, Error> {
         self.inside("--mount", program)
     }
 
-    /// A command of this computer's that runs `program` with the box's network interfaces.
+    /// A command of the host that runs `program` with the box's network interfaces.
     ///
     /// # Errors
+    ///
     /// Process 1 does not run.
     pub fn network_command(&self, program: &str) -> Result<Command, Error> {
         self.inside("--net", program)
@@ -204,9 +210,10 @@ impl Contained {
         Ok(command)
     }
 
-    /// Process 1 of the box, as this computer numbers it.
+    /// Process ID of the box's process 1 on the host.
     ///
     /// # Errors
+    ///
     /// It does not run.
     pub fn process_1(&self) -> Result<u32, Error> {
         let of = |parent: u32| {
@@ -225,19 +232,21 @@ impl Contained {
         &self.root
     }
 
-    /// Takes the power away. The disk is then as the box's file systems had written it at one
-    /// moment; what they still held in memory is lost.
+    /// Cuts the power. The disk then has the state that the box's file systems had written at one
+    /// moment; data that they still held in memory is lost.
     ///
     /// # Errors
+    ///
     /// The box is off, or its disk cannot be copied.
     pub fn cut_power(mut self) -> Result<(), Error> {
         self.order(Order::Cut)?;
         self.wait_off()
     }
 
-    /// Returns once the box has switched itself off and its disk is written.
+    /// Waits until the box has switched itself off and its disk is written.
     ///
     /// # Errors
+    ///
     /// The box is still on after [`PATIENCE`], or the machine failed.
     pub fn wait_off(&mut self) -> Result<(), Error> {
         let status = self.process.wait(PATIENCE)?;
@@ -257,7 +266,7 @@ impl Contained {
 
 impl Drop for Contained {
     fn drop(&mut self) {
-        // A test that failed does not care for its disk.
+        // A failed test does not need its disk.
         if self.process.is_running() && !std::thread::panicking() && self.order(Order::Cut).is_ok()
         {
             let _ = self.process.wait(PATIENCE);

@@ -1,8 +1,7 @@
-//! The box's disk image as its owner gets it: flashed, booted, broken and booted again.
+//! The box's disk image as its owner gets it: flashed, booted, damaged and booted again.
 //!
-//! Never: what the supervisor does for machines (scenarios and peers test that, with the program as
-//! a process).
-//! Enter at [`Image::made`], [`Image::copy`] for a disk to write to, and [`boots`]; at
+//! Never: the supervisor's service for machines (scenarios and peers test that, with the program as
+//! a process). Enter at [`Image::made`], [`Image::copy`] for a disk to write to, and [`boots`]; at
 //! [`contained`] for a box that needs no emulated machine.
 
 use std::error::Error;
@@ -29,29 +28,31 @@ pub struct Image {
     pub path: PathBuf,
 }
 
-/// How an image differs from this checkout's own.
+/// Differences of an image from this checkout's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Variant<'a> {
-    /// Its version.
+    /// Version of the release.
     pub release: Option<&'a str>,
-    /// What lies at [`INSTALLED`], and so is process 1.
+    /// Program at [`INSTALLED`], which is process 1.
     pub tinboxd: Option<&'a Path>,
-    /// What lies beside it, at [`BESIDE`].
+    /// Second program, at [`BESIDE`].
     pub beside: Option<&'a Path>,
 }
 
 impl Image {
-    /// Makes it (`image/dev.sh`) in `folder`.
+    /// Builds the image (`image/dev.sh`) in `folder`.
     ///
     /// # Errors
-    /// The script's last words are on standard error already.
+    ///
+    /// The script fails; its messages are on standard error already.
     pub fn made(folder: &Path) -> io::Result<Self> {
         Self::variant(folder, &Variant::default())
     }
 
-    /// Makes one that differs, in `folder`, signed with the same key as others there.
+    /// Builds a variant in `folder`, signed with the same key as the other images there.
     ///
     /// # Errors
+    ///
     /// As [`Image::made`].
     pub fn variant(folder: &Path, variant: &Variant<'_>) -> io::Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../image/dev.sh");
@@ -70,32 +71,34 @@ impl Image {
         Ok(Self { path })
     }
 
-    /// A copy, as sparse as the image, for a machine to write to.
+    /// Copies the image, with its holes, for a machine to write to.
     ///
     /// # Errors
+    ///
     /// The disk is full.
     pub fn copy(&self, to: &Path) -> io::Result<()> {
         run(Command::new("cp").arg("--sparse=always").args([&self.path, to])).map(|_| ())
     }
 }
 
-/// Where an image has its program.
+/// Path of the box's program in an image.
 pub const INSTALLED: &str = "/usr/bin/tinboxd";
-/// Where an image has the program of [`Variant::beside`].
+/// Path of the program of [`Variant::beside`] in an image.
 pub const BESIDE: &str = "/usr/bin/beside";
-/// What the box says once it serves.
+/// Console line of the box when it is ready.
 pub const FIRST_LINE: &str = "tinboxd is ready";
-/// What a process says that is nothing but the first.
+/// Console line of `bare-box`, a first process without function.
 pub const BARE: &str = "BARE-INIT";
-/// What GRUB says before it starts a slot.
+/// Pattern of GRUB's console line before it starts a slot.
 pub const STARTING: &str = "tinbox: starting slot ([ab])";
-/// Firmware, loader and kernel, emulated and beside other tests.
+/// Timeout of a start: firmware, loader and kernel, emulated and in parallel with other tests.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Boots a copy of `image`; the first line of its first process.
+/// Boots a copy of `image`; returns the first line of its first process.
 ///
 /// # Errors
-/// The image does not come up in [`PATIENCE`]: with what the console says.
+///
+/// The image does not come up in [`PATIENCE`]; with the console output.
 pub fn boots(image: &Image) -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let disk = folder.path().join("disk");
@@ -106,10 +109,11 @@ pub fn boots(image: &Image) -> Result<String, Box<dyn Error>> {
     Ok(line.text)
 }
 
-/// Runs `command` to its end; what it printed.
+/// Runs `command` to its end; returns its output.
 ///
 /// # Errors
-/// It does not start, or ends badly: with what it said.
+///
+/// It does not start, or fails; with its output.
 pub fn run(command: &mut Command) -> io::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
@@ -119,7 +123,8 @@ pub fn run(command: &mut Command) -> io::Result<String> {
 /// Flips one bit of the byte at `offset`.
 ///
 /// # Errors
-/// As reading and writing have them.
+///
+/// The disk cannot be read or written.
 pub fn flip(disk: &Path, offset: u64) -> io::Result<()> {
     let file = fs::File::options().read(true).write(true).open(disk)?;
     let mut byte = [0];

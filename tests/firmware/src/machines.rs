@@ -1,4 +1,4 @@
-//! Machines that a box runs on: a test's steps are the same in QEMU and in a container.
+//! Machines for a box: the steps of a test are the same in QEMU and in a container.
 
 use std::path::Path;
 
@@ -9,24 +9,26 @@ use crate::contained::{Contained, Place};
 
 /// A box that is on.
 pub trait RunningBox {
-    /// Its serial console.
+    /// Serial console of the box.
     fn serial(&self) -> &Serial;
 
-    /// Takes the power away.
+    /// Cuts the power.
     ///
     /// # Errors
+    ///
     /// The machine fails.
     fn cut(self) -> Result<(), Error>;
 }
 
 /// A machine without a disk.
 pub trait Machine {
-    /// The machine with a disk, switched on.
+    /// The type of the machine while it is on.
     type Running: RunningBox;
 
-    /// Switches a box with this disk on.
+    /// Switches on a box with this disk.
     ///
     /// # Errors
+    ///
     /// The machine does not start.
     fn switch_on(&self, disk: &Path) -> Result<Self::Running, Error>;
 }
@@ -34,11 +36,11 @@ pub trait Machine {
 /// A machine that QEMU emulates, on a rack's near cable.
 #[derive(Debug)]
 pub struct Emulated<'a> {
-    /// The rack.
+    /// Rack whose near cable it is on.
     pub rack: &'a Rack,
-    /// The place of the disk.
+    /// Bus of the disk.
     pub bus: Bus,
-    /// The network interface and its hardware address.
+    /// NIC model and its hardware address.
     pub nic: (Nic, MacAddr),
 }
 

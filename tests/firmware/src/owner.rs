@@ -1,4 +1,4 @@
-//! A person's machine beside a box, and what that person has of it. A step that fails panics.
+//! An owner's computer beside a box, and the owner's credentials. A step that fails panics.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -12,33 +12,33 @@ use serde_json::{Value, json};
 
 use crate::{PATIENCE, run};
 
-/// What the owner chose.
+/// Passphrase that the owner chose.
 pub const PASSPHRASE: &str = "correct horse";
 
-/// Whose box it is.
+/// Owner of a box, with a kubeconfig and a browser session.
 #[derive(Debug)]
 pub struct Owner<'a> {
-    /// The owner's machine.
+    /// Computer of the owner.
     pub host: &'a Host,
     address: String,
     kubeconfig: PathBuf,
     cookies: PathBuf,
 }
 
-/// A person's machine on the rack's near cable, with an address of its own, and one among those
-/// that a box takes which nobody gives one.
+/// Adds the owner's computer to the rack's near cable. It has the address `own`, and one in the
+/// link-local range that a box without DHCP uses.
 pub fn host(rack: &Rack, own: Ipv4Addr) -> Host {
     let host = rack.add_host("owner", &[(Segment::Near, own)]).unwrap();
     host.ip("address add 169.254.250.9/16 dev eth0\n").unwrap();
     host
 }
 
-/// Where the box is whose console says how to claim it.
+/// Address of the box, from its console line about the claim.
 pub fn address(claim: &str) -> String {
     claim.split("HTTPS://").nth(1).unwrap().split('/').next().unwrap().to_owned()
 }
 
-/// The last word of the first line after `since` that matches.
+/// Waits for the first line after `since` that matches, and returns its last word.
 pub fn told(serial: &Serial, since: Mark, pattern: &str) -> String {
     let line = serial.wait_for_whole(since, pattern, PATIENCE).unwrap().0.text;
     line.split_whitespace().next_back().unwrap().to_owned()
@@ -50,13 +50,13 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 impl<'a> Owner<'a> {
-    /// The box at `address` becomes `host`'s, with nothing but what its serial console says; the
-    /// API refuses before, and lists machines after.
+    /// Claims the box at `address` for `host`, with only the data of its serial console. The API
+    /// refuses requests before, and lists machines after.
     pub fn claims(host: &'a Host, address: &str, serial: &Serial, folder: &Path) -> Self {
         Self::claims_again(host, address, (serial, Mark::START), folder)
     }
 
-    /// The same, with what the console said after the mark.
+    /// Claims the box with console output after the mark.
     pub fn claims_again(
         host: &'a Host,
         address: &str,
@@ -91,25 +91,25 @@ impl<'a> Owner<'a> {
         owner
     }
 
-    /// The administrator's kubeconfig.
+    /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// The command line, with this box's kubeconfig.
+    /// The command `tinbox`, with this box's kubeconfig.
     pub fn tinbox(&self) -> Command {
         let mut tinbox = self.host.command(program("tinbox"));
         tinbox.arg("--kubeconfig").arg(&self.kubeconfig);
         tinbox
     }
 
-    /// Logs the owner's browser in.
+    /// Logs in with the owner's browser session.
     pub fn log_in(&self) {
         let words = format!("passphrase={}", PASSPHRASE.replace(' ', "+"));
         run(self.curl("/login").args(["-d", &words])).unwrap();
     }
 
-    /// The owner's browser, on its way to `path`.
+    /// A curl command with the owner's session, for `path`.
     pub fn curl(&self, path: &str) -> Command {
         let mut curl = self.host.command("curl");
         curl.args(["-ksS", "--fail-with-body", "-b"]).arg(&self.cookies);
@@ -117,7 +117,7 @@ impl<'a> Owner<'a> {
         curl
     }
 
-    /// What a command that must fail says.
+    /// Error output of a command that must fail.
     pub fn refused(&self, arguments: &[&str]) -> String {
         let error = run(self.tinbox().args(arguments)).expect_err("it must be refused");
         error.to_string()

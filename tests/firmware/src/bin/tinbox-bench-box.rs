@@ -1,7 +1,8 @@
-//! `make bench-box`: what the box takes, beside what the design allows (section 6): the image, the
-//! agent OS, memory, and the time of a start beside an image whose first process does nothing.
+//! `make bench-box`: resources of the box, compared with the design's budgets (section 6): the
+//! image, the agent OS, memory, and the start time. The start time is compared with an image whose
+//! first process does nothing.
 //!
-//! Processors are emulated, so times are ratios; sizes are what they are anywhere.
+//! Processors are emulated, so times are ratios; sizes are valid on any machine.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,19 +21,20 @@ use qemu::{Board, Bus, Drive, Mark, Nic, Rack, RackConfig, Segment, poll};
 use scenarios::{Artifacts, Lab, LabConfig};
 use stdx::MacAddr;
 
-/// The operating system as a whole, idle or not, and the supervisor alone; with [`MACHINES`].
+/// Memory budgets: the whole operating system, idle or not, and the supervisor alone; with
+/// [`MACHINES`].
 const SYSTEM_BUDGET_MIB: f64 = 96.0;
 const SUPERVISOR_BUDGET_MIB: f64 = 32.0;
 const MACHINES: u8 = 100;
-/// Starts of each kind; the median counts.
+/// Starts of each image; the median is used.
 const STARTS: usize = 3;
-/// For how long memory in use is watched for falling.
+/// Time without a decrease after which memory in use counts as steady.
 const STEADY: Duration = Duration::from_secs(20);
 const MIB: f64 = (1_u64 << 20) as f64;
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xbb]);
 const BOX: &str = "10.77.0.9";
 const BOX_TOML: &str = "[[management]]\ninterface = \"eth0\"\naddress = \"10.77.0.9/24\"\n";
-/// How many bytes a word of the page stands for.
+/// Units on the Box page, in MiB.
 const UNITS: [(&str, f64); 3] = [("K", 1.0 / 1024.0), ("M", 1.0), ("G", 1024.0)];
 
 fn main() -> ExitCode {
@@ -45,7 +47,7 @@ fn bench() -> Result<()> {
         "measuring needs root: network namespaces\nhint: sudo make bench-box"
     );
     println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
-    // Packed as it is published, an image takes a gigabyte; memory is for the machines.
+    // A released image needs a gigabyte to compress; memory is reserved for the machines.
     let folder = tempfile::tempdir_in(qemu::out_dir())?;
     let own = Image::made(&folder.path().join("own"))?;
     let nothing = program("bare-box");
@@ -81,7 +83,7 @@ fn sizes(image: &Image, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Seconds from the loader's last word to each of the patterns, in one start.
+/// Seconds from the loader's last line to each of the patterns, in one start.
 fn start(image: &Image, patterns: &[&str]) -> Result<Vec<f64>> {
     let folder = tempfile::tempdir()?;
     let disk = folder.path().join("disk");
@@ -124,7 +126,7 @@ fn machines() -> String {
     all
 }
 
-/// `tinboxd` alone, as a process.
+/// Measures `tinboxd` alone, as a process.
 fn supervisor(table: &mut Table) -> Result<()> {
     let lab = Lab::start(LabConfig::new(RackConfig::new("bench-box")))?;
     let file = lab.file("machines.yaml", &machines())?;
@@ -138,7 +140,7 @@ fn supervisor(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The whole operating system, as the box itself tells it.
+/// Measures the whole operating system, as the box itself reports it.
 fn system(image: &Image, folder: &Path, table: &mut Table) -> Result<()> {
     let disk = folder.join("disk");
     image.copy(&disk)?;
@@ -162,7 +164,8 @@ fn system(image: &Image, folder: &Path, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// MiB in use once they have not fallen for [`STEADY`]: what a claim took goes back a little later.
+/// MiB in use, once the value has not decreased for [`STEADY`]: the memory of a claim is freed a
+/// little later.
 fn settled(owner: &Owner<'_>) -> Result<f64> {
     let (mut least, mut since) = (in_use(owner)?, Instant::now());
     Ok(poll("the memory in use to be steady", PATIENCE, || {
@@ -174,7 +177,7 @@ fn settled(owner: &Owner<'_>) -> Result<f64> {
     })?)
 }
 
-/// The memory that the Box page tells of, in MiB.
+/// Memory in use on the Box page, in MiB.
 fn in_use(owner: &Owner<'_>) -> Result<f64> {
     let page = run(&mut owner.curl("/box"))?;
     let (_, rest) = page.split_once("Memory").context("the Box page tells no memory")?;

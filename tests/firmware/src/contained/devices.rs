@@ -1,7 +1,7 @@
-//! Keys and a small screen of a contained box: files in the place of the kernel's devices.
+//! Keys and a small screen of a contained box: files in place of the kernel's devices.
 //!
-//! The box reads a key device as bytes and writes a framebuffer as bytes, so a pipe and a file do.
-//! One reader a device: of a pipe, two readers would have half of the keys each.
+//! The box reads a key device and writes a framebuffer as bytes, so a pipe and a file are enough.
+//! Each device has one reader: two readers of a pipe would get half of the keys each.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -10,36 +10,37 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::mount::mount_bind;
 
-/// The power button, as Linux numbers keys (`linux/input-event-codes.h`).
+/// Key code of the power button in Linux (`linux/input-event-codes.h`).
 const KEY_POWER: u16 = 116;
-/// Of the panel.
+/// Enter key of the panel.
 pub const KEY_ENTER: u16 = 28;
-/// Of the panel.
+/// Up key of the panel.
 pub const KEY_UP: u16 = 103;
-/// Of the panel.
+/// Down key of the panel.
 pub const KEY_DOWN: u16 = 108;
 /// Key devices and their keys.
 const KEYS: [(&str, &[u16]); 2] =
     [("event0", &[KEY_POWER]), ("event1", &[KEY_UP, KEY_DOWN, KEY_ENTER])];
 const SCREEN: &str = "fb0";
-/// Pixels of the screen; two bytes each, 5-6-5.
+/// Width and height of the screen in pixels; two bytes each, 5-6-5.
 const SIZE: (usize, usize) = (320, 240);
 /// `struct input_event`: time, type (`EV_KEY`), code, value.
 const EVENT_BYTES: usize = 24;
 const EV_KEY: u16 = 1;
 
-/// The devices from outside of the box.
+/// The box's devices, for a test outside of the box.
 #[derive(Debug)]
 pub struct Devices {
     folder: PathBuf,
-    /// Open for reading too, so that a box that is off ends no pipe.
+    /// Open for reading too, so that no pipe breaks while the box is off.
     pipes: [File; KEYS.len()],
 }
 
 impl Devices {
-    /// Makes the files of the devices in `folder`.
+    /// Creates the files of the devices in `folder`.
     ///
     /// # Errors
+    ///
     /// The folder cannot be written.
     pub fn new(folder: &Path, has_screen: bool) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
@@ -55,31 +56,34 @@ impl Devices {
         Ok(Self { folder: folder.to_owned(), pipes: [power?, panel?] })
     }
 
-    /// Presses the power button and lets it go.
+    /// Presses and releases the power button.
     ///
     /// # Errors
-    /// The pipe is full: nothing reads it.
+    ///
+    /// The pipe is full: no process reads it.
     pub fn press_power(&self) -> io::Result<()> {
         [true, false].into_iter().try_for_each(|down| send(&self.pipes[0], KEY_POWER, down))
     }
 
-    /// Presses a key of the panel, or lets it go.
+    /// Presses or releases a key of the panel.
     ///
     /// # Errors
-    /// The pipe is full: nothing reads it.
+    ///
+    /// The pipe is full: no process reads it.
     pub fn key(&self, code: u16, down: bool) -> io::Result<()> {
         send(&self.pipes[1], code, down)
     }
 
-    /// The rows of the screen: red, green and blue.
+    /// The rows of the screen, with red, green and blue of each pixel.
     ///
     /// # Errors
+    ///
     /// There is no screen.
     pub fn screen(&self) -> io::Result<Vec<Vec<[u8; 3]>>> {
         let bytes = fs::read(self.folder.join(SCREEN))?;
         let pixel = |pair: &[u8]| {
             let bits = pair.iter().rev().fold(0, |bits, byte| bits << 8 | u32::from(*byte));
-            // Of five or six bits the highest, and zeros.
+            // The five or six bits are the highest bits of each color, followed by zeros.
             [bits >> 11 << 3, bits >> 5 << 2, bits << 3].map(|color| (color & 0xff) as u8)
         };
         let rows = bytes.chunks(SIZE.0 * 2);
@@ -95,10 +99,11 @@ fn send(mut pipe: &File, code: u16, down: bool) -> io::Result<()> {
     pipe.write_all(&event)
 }
 
-/// Puts the devices of `folder` into the root of a box whose `/dev` and `/sys/class` folders for
+/// Mounts the devices of `folder` into the root of a box; its `/dev` and `/sys/class` folders for
 /// them are in memory.
 ///
 /// # Errors
+///
 /// The kernel refuses.
 pub fn lay_out(folder: &Path, root: &Path) -> io::Result<()> {
     let (dev, class) = (root.join("dev"), root.join("sys/class"));
@@ -108,7 +113,7 @@ pub fn lay_out(folder: &Path, root: &Path) -> io::Result<()> {
         let device = class.join("input").join(name).join("device");
         fs::create_dir_all(device.join("capabilities"))?;
         fs::write(device.join("name"), "contained\n")?;
-        // Words of 64 bits, the highest first.
+        // Words of 64 bits, the highest word first.
         let word = |word: u16| {
             let codes = codes.iter().filter(|code| **code / 64 == word);
             codes.fold(0_u64, |bits, code| bits | 1 << (code % 64))
@@ -127,7 +132,7 @@ pub fn lay_out(folder: &Path, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Shows a file at another place.
+/// Bind-mounts a file at another path.
 fn put(file: &Path, place: &Path) -> io::Result<()> {
     File::create(place)?;
     mount_bind(file, place).map_err(Into::into)

@@ -1,4 +1,4 @@
-//! The box's disk as the kernel shows it: a loop device with the partitions of the image.
+//! The box's disk as the kernel presents it: a loop device with the partitions of the image.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,7 +15,7 @@ use stdx::testing::PATIENCE;
 
 use crate::run;
 
-/// Copies of a disk in use until two in a row are equal.
+/// Maximum number of copies of a disk in use, until a copy equals the disk.
 const COPIES_MAX: usize = 50;
 /// Bytes that are compared at once.
 const PIECE: usize = 1 << 20;
@@ -23,7 +23,7 @@ const PIECE: usize = 1 << 20;
 /// A disk image as a block device.
 #[derive(Debug)]
 pub struct Attached {
-    /// `loop0`.
+    /// Kernel name, such as `loop0`.
     name: String,
 }
 
@@ -50,24 +50,26 @@ impl Attached {
 
     /// Detaches the disk once nothing uses it.
     pub fn release(&self) {
-        // A disk that is gone already needs nothing more.
+        // A disk that is detached already is not an error.
         let _ = run(Command::new("losetup").args(["--detach", &format!("/dev/{}", self.name)]));
     }
 
-    /// Waits until the disk is detached, so that all is written to the image.
+    /// Waits until the disk is detached, so that all data is written to the image.
     ///
     /// # Errors
-    /// Something uses the disk.
+    ///
+    /// Some process uses the disk.
     pub fn wait_released(&self) -> io::Result<()> {
         let backing = format!("/sys/block/{}/loop/backing_file", self.name);
         let gone = || (!Path::new(&backing).exists()).then_some(());
         poll(&format!("{} to be released", self.name), PATIENCE, gone).map_err(io::Error::other)
     }
 
-    /// Makes the device nodes of the disk and its partitions in `folder`.
+    /// Creates the device nodes of the disk and its partitions in `folder`.
     ///
     /// # Errors
-    /// The folder's file system takes no device nodes.
+    ///
+    /// The folder's file system does not support device nodes.
     pub fn make_nodes(&self, folder: &Path) -> io::Result<()> {
         for part in [None].into_iter().chain(Part::ALL.map(Some)) {
             let (major, minor) = self.number(part)?;
@@ -107,16 +109,17 @@ pub fn number(part: Part) -> usize {
     1 + Part::ALL.iter().take_while(|other| **other != part).count()
 }
 
-/// Copies a disk that is in use to `copy`, as it is at one moment: what the file systems have
-/// written to the device, and nothing of what they hold in memory.
+/// Copies a disk in use to `copy`, as it is at one moment: data that the file systems have written
+/// to the device, without data that they hold in memory.
 ///
 /// # Errors
+///
 /// The disk changes all the time.
 pub fn copy_at_one_moment(disk: &Path, copy: &Path) -> io::Result<()> {
     for _ in 0..COPIES_MAX {
         run(Command::new("cp").arg("--sparse=always").args([disk, copy]))?;
-        // Each byte was the same when it was copied and when it is compared, so all of the copy was
-        // on the disk at the moment between.
+        // Each byte was equal when it was copied and when it is compared. So the whole copy was on
+        // the disk at the moment between.
         if are_equal(disk, copy)? {
             return Ok(());
         }
@@ -146,7 +149,7 @@ fn are_equal(one: &Path, other: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-/// The parts of a file that are no holes.
+/// Ranges of a file that contain data, without its holes.
 fn data(file: &File) -> io::Result<Vec<Range<u64>>> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -157,7 +160,7 @@ fn data(file: &File) -> io::Result<Vec<Range<u64>>> {
                 parts.push(start..end);
                 at = end;
             }
-            // Behind the last part.
+            // No data after this offset.
             Err(Errno::NXIO) => return Ok(parts),
             Err(errno) => return Err(errno.into()),
         }

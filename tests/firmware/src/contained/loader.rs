@@ -1,26 +1,26 @@
-//! GRUB's part of a start: the slot, by the variables of `grubenv`.
+//! GRUB's part of a start: the choice of the slot, by the variables of `grubenv`.
 //!
-//! A model of `start` in `image/boot/grub.cfg`, and no more than its variables: no menu, no
-//! timeout, no loading of a kernel. The emulated machines run the script itself.
+//! A model of `start` in `image/boot/grub.cfg`, limited to its variables: no menu, no timeout, no
+//! loading of a kernel. The emulated machines run the script itself.
 
 use std::io;
 
 /// Bytes of the block of variables.
 const BYTES: usize = 1024;
 const SIGNATURE: &str = "# GRUB Environment Block\n";
-/// Starts that a slot has until it says that it works.
+/// Maximum starts of a slot before it is marked as good.
 const TRIES: u8 = 3;
 
 /// The variables of `grubenv`, in their order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variables(Vec<(String, String)>);
 
-/// The decision of the boot loader.
+/// Slot that the boot loader chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Choice {
     /// `a` or `b`, as the folder of the slot on the boot volume.
     pub slot: char,
-    /// No slot had a start left, so that the counters began anew.
+    /// True when no slot had a start left, so that the counters were reset.
     pub is_anew: bool,
 }
 
@@ -42,7 +42,7 @@ impl Variables {
         all.map(Self).ok_or_else(damaged)
     }
 
-    /// The block.
+    /// The block as bytes, padded to 1024 with `#`.
     pub fn block(&self) -> Vec<u8> {
         let lines = self.0.iter().map(|(name, value)| format!("{name}={value}\n"));
         let mut block = format!("{SIGNATURE}{}", lines.collect::<String>()).into_bytes();
@@ -50,7 +50,7 @@ impl Variables {
         block
     }
 
-    /// Sets a variable.
+    /// Sets a variable, or appends it.
     pub fn set(&mut self, name: &str, value: &str) {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => value.clone_into(old),
@@ -67,7 +67,7 @@ impl Variables {
         self.get(&format!("{slot}_OK")) == Some("1")
     }
 
-    /// The slot to start. Its counter of starts moves.
+    /// Chooses the slot to start and increases its start counter.
     pub fn choose(&mut self) -> Choice {
         let order: Vec<String> =
             self.get("ORDER").unwrap_or_default().split_whitespace().map(str::to_owned).collect();

@@ -1,8 +1,8 @@
-//! The root of a contained box: what is mounted before process 1 starts.
+//! The root of a contained box: mounts that exist before process 1 starts.
 //!
-//! Process 1 leaves alone what is mounted already, so it sees here a `/dev` with nothing but memory
-//! devices and the box's disk, a `/sys` and a `/proc` without what is the computer's own, and the
-//! files of the boot volume.
+//! Process 1 does not mount over existing mounts. So here its `/dev` has only memory devices and
+//! the box's disk, its `/sys` and `/proc` lack the host's own entries, and the files of the boot
+//! volume are present.
 
 use std::ffi::CString;
 use std::fs;
@@ -28,13 +28,13 @@ const DEVICES: [(&str, u32, u32); 6] = [
     ("urandom", 1, 9),
     ("tty", 5, 0),
 ];
-/// Classes of devices that the box sees. All others are the computer's own: its watchdog, monitor,
-/// LEDs, keys.
+/// Device classes that the box sees. All others belong to the host: its watchdog, monitor, LEDs,
+/// keys.
 const CLASSES: [&str; 2] = ["net", "block"];
-/// Folders of sysfs that are empty for the box: the computer's disks, crash records, and variables
-/// of its firmware.
+/// Folders of sysfs that are empty for the box: the host's disks, crash records, and firmware
+/// variables.
 const SYS_HIDDEN: [&str; 3] = ["block", "fs/pstore", "firmware/efi/efivars"];
-/// Settings of the computer's kernel that process 1 writes; the box has a file of its own for each.
+/// Kernel settings of the host that process 1 writes; the box has its own file for each.
 const PROC_OWN: [&str; 8] = [
     "sys/kernel/printk",
     "sys/kernel/panic",
@@ -51,14 +51,16 @@ const PROC_OWN: [&str; 8] = [
 pub struct Staging(PathBuf);
 
 impl Staging {
-    /// An empty one at `folder`. The caller has a mount namespace of its own, whose mounts reach no
-    /// other (`unshare --mount --propagation private`).
+    /// Creates an empty staging folder. The caller has a mount namespace of its own, whose mounts
+    /// do not propagate (`unshare --mount --propagation private`).
     ///
     /// # Errors
-    /// The caller is in the computer's own mount namespace, or may not mount.
+    ///
+    /// The caller is in the host's own mount namespace, or may not mount.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt"));
-        // Process 1 may have capabilities that this process lacks, and then hides its own.
+        // Process 1 may have capabilities that this process lacks; its namespace is then not
+        // readable.
         if namespace("1").is_ok_and(|first| namespace("self").is_ok_and(|own| own == first)) {
             return Err(io::Error::other("run it in a mount namespace of its own"));
         }
@@ -72,22 +74,22 @@ impl Staging {
         Ok(staging)
     }
 
-    /// The staging folder that another process has made.
+    /// Returns the staging folder that another process has created.
     pub fn at(folder: &Path) -> Self {
         Self(folder.to_owned())
     }
 
-    /// The folder itself.
+    /// Path of the staging folder.
     pub fn folder(&self) -> &Path {
         &self.0
     }
 
-    /// The boot volume's files.
+    /// Path of the boot volume's files.
     pub fn boot(&self) -> PathBuf {
         self.0.join("boot")
     }
 
-    /// The box's root.
+    /// Path of the box's root.
     pub fn root(&self) -> PathBuf {
         self.0.join("root")
     }
@@ -100,18 +102,20 @@ impl Staging {
         self.0.join("files")
     }
 
-    /// An empty boot volume, in memory.
+    /// Mounts an empty boot volume, in memory.
     ///
     /// # Errors
+    ///
     /// The kernel refuses.
     pub fn mount_boot(&self) -> io::Result<()> {
         mount_memory(&self.boot())
     }
 
-    /// Mounts the root at `part` and what process 1 is to find in it; `command_line` is the
+    /// Mounts the root at `part` and the files that process 1 needs in it; `command_line` is the
     /// kernel's.
     ///
     /// # Errors
+    ///
     /// The partition has no root, or the kernel refuses.
     pub fn mount_root(&self, disk: &Attached, part: Part, command_line: &str) -> io::Result<()> {
         for (name, major, minor) in DEVICES {
@@ -139,7 +143,7 @@ impl Staging {
                 mount_memory(&hidden)?;
             }
         }
-        // A kernel that did not read the partition table does not know the names in it.
+        // A kernel that did not read the partition table does not know the partition names.
         for part in Part::ALL {
             let event = disk.sysfs(&sys, part).join("uevent");
             let mut text = fs::read_to_string(&event)?;
@@ -151,9 +155,10 @@ impl Staging {
         fs::write(self.files().join("cmdline"), format!("{command_line}\n"))
     }
 
-    /// Takes the root away, and what it was laid out with.
+    /// Unmounts the root and all mounts in it.
     ///
     /// # Errors
+    ///
     /// The kernel refuses.
     pub fn unmount_root(&self) -> io::Result<()> {
         let root = self.root();
@@ -170,17 +175,19 @@ impl Staging {
         mount_memory(&self.devices())
     }
 
-    /// Takes the boot volume away.
+    /// Unmounts the boot volume.
     ///
     /// # Errors
+    ///
     /// The kernel refuses.
     pub fn unmount_boot(&self) -> io::Result<()> {
         unmount(self.boot(), UnmountFlags::empty()).map_err(Into::into)
     }
 
-    /// Becomes process 1 of the box, in the process and mount namespaces of this process.
+    /// Becomes process 1 of the box by exec, in the process and mount namespaces of this process.
     ///
     /// # Errors
+    ///
     /// The program is not process 1, or there is no box in the folder.
     pub fn become_box(&self) -> io::Result<()> {
         if std::process::id() != 1 {
@@ -197,11 +204,11 @@ impl Staging {
         }
         rustix::process::chroot(self.root())?;
         rustix::process::chdir("/")?;
-        // The environment that the kernel gives.
+        // The environment that the kernel gives to process 1.
         Err(Command::new(INIT).env_clear().env("HOME", "/").env("TERM", "linux").exec())
     }
 
-    /// Puts a file with `text` in the place of another file.
+    /// Bind-mounts a file with `text` over another file.
     fn lay_over(&self, file: &Path, name: &str, text: &str) -> io::Result<()> {
         let own = self.files().join(name);
         fs::write(&own, text)?;

@@ -1,10 +1,10 @@
 //! The machine around a contained box: firmware, boot loader and kernel in one program, as
 //! `contained-box` runs them.
 //!
-//! A start is: attach the disk, choose the slot, mount its root, run process 1 in namespaces of its
-//! own, and take all of it away when process 1 ends. `reboot(2)` in a process namespace ends the
-//! namespace, and its first process then seems to have died of SIGHUP (restart) or SIGINT (power
-//! off), see pid_namespaces(7). Another end is what a kernel calls a panic.
+//! A start attaches the disk, chooses the slot, mounts its root, and runs process 1 in namespaces
+//! of its own. When process 1 ends, all of this is undone. `reboot(2)` in a process namespace ends
+//! the namespace, and its first process then seems to have died of SIGHUP (restart) or SIGINT
+//! (power off), see pid_namespaces(7). Any other end is a kernel panic.
 
 use std::fs;
 use std::io::{self, BufRead as _};
@@ -22,29 +22,28 @@ use super::loader::{self, Variables};
 use super::root::Staging;
 use super::{DEVICES, Order, STAGING, boot_volume, devices, disk};
 
-/// Between two looks at process 1.
+/// Interval between two checks of process 1.
 const LOOK: Duration = Duration::from_millis(20);
-/// Capabilities that reach beyond the namespaces: to set the computer's clock, and to change its
-/// kernel.
+/// Capabilities that act beyond the namespaces: to set the host's clock, and to change its kernel.
 const NOT_GIVEN: &str = "-sys_time,-sys_module";
 
-/// Arguments of `contained-box`.
+/// Command line arguments of `contained-box`.
 #[derive(Debug)]
 pub struct Options {
     /// The disk image, which the box writes to.
     pub disk: PathBuf,
-    /// A folder for the machine's own work.
+    /// A folder for the machine's working files.
     pub folder: PathBuf,
     /// Choice in the boot menu at the first start: `safe` or `factory`.
     pub chosen: Option<String>,
 }
 
-/// End of a run of process 1.
+/// Reason of the end of process 1.
 #[derive(Debug, PartialEq, Eq)]
 pub enum End {
-    /// The box asked the kernel for a restart.
+    /// The box requested a restart.
     Restart,
-    /// The box asked the kernel to switch the machine off.
+    /// The box requested power off.
     PowerOff,
     /// The power was cut.
     Cut,
@@ -53,7 +52,7 @@ pub enum End {
 }
 
 impl End {
-    /// The end by the status of `unshare`, which is that of process 1.
+    /// The end that the status of `unshare` means, which is the status of process 1.
     pub fn of(status: ExitStatus) -> Self {
         match status.signal().and_then(Signal::from_named_raw) {
             Some(Signal::HUP) => Self::Restart,
@@ -63,21 +62,22 @@ impl End {
     }
 }
 
-/// Orders that may wait: a harness gives one at a time.
+/// Queue of orders: a harness sends one at a time.
 const ORDERS: usize = 4;
 
 /// Runs a box until it switches itself off or its power is cut. Orders come on standard input;
 /// standard output is the serial console.
 ///
 /// # Errors
-/// Something of the machine does not work, or the harness is gone.
+///
+/// A part of the machine fails, or the harness has ended.
 pub fn run_box(mut options: Options) -> Result<()> {
     rustix::stdio::dup2_stderr(io::stdout()).context("join standard error to standard output")?;
     let staging = Staging::new(&options.folder.join(STAGING)).context("make the staging folder")?;
     let (say, orders) = sync_channel(ORDERS);
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(io::Result::ok) {
-            // Nobody listens to a machine that is off.
+            // Orders to a machine that is off are ignored.
             let _ = Order::of(&line).map(|order| say.send(order));
         }
     });
@@ -87,14 +87,14 @@ pub fn run_box(mut options: Options) -> Result<()> {
             End::Restart => {}
             End::PowerOff | End::Cut => return Ok(()),
             End::Panic(status) => {
-                // As the kernel says it, and then restarts by `panic=` on its command line.
+                // The kernel's own message; then `panic=` on its command line restarts it.
                 println!("Kernel panic - not syncing: Attempted to kill init! {status}");
             }
         }
     }
 }
 
-/// One start, up to its end.
+/// Runs one start, up to its end.
 fn start(
     staging: &Staging,
     options: &Options,
@@ -112,7 +112,7 @@ fn start(
     let mounted = staging
         .mount_root(&attached, part, &command_line)
         .and_then(|()| devices::lay_out(&devices, &staging.root()));
-    // From now on the disk is detached when its last user goes, whatever happens to this process.
+    // From now on the disk is detached when its last user ends, even if this process dies.
     attached.release();
     mounted.context("mount the root")?;
     let mut child = process_1(staging)?;
@@ -123,7 +123,7 @@ fn start(
     if end.is_err() {
         kill(&mut child);
     }
-    // A machine that is off answers no packet.
+    // A machine that is off must not answer packets.
     reset_network().context("switch the network interfaces off")?;
     staging.unmount_root().context("unmount the root")?;
     attached.wait_released()?;
@@ -143,7 +143,7 @@ fn write_back(staging: &Staging, options: &Options, disk: &Path) -> Result<()> {
     boot_volume::put_back(&staging.boot(), disk, work.path()).context("write the boot volume")
 }
 
-/// The boot loader's part: the slot, and the kernel's command line.
+/// Acts as the boot loader: returns the slot and the kernel's command line.
 fn load(boot: &Path, chosen: Option<&str>) -> io::Result<(char, String)> {
     let path = boot.join("tinbox/grubenv");
     let mut variables = Variables::parse(&fs::read(&path)?)?;
@@ -160,7 +160,7 @@ fn load(boot: &Path, chosen: Option<&str>) -> io::Result<(char, String)> {
     loader::command_line(&script).map(|line| (choice.slot, line.to_owned()))
 }
 
-/// Starts process 1 in its namespaces; it dies with this process.
+/// Starts process 1 in its namespaces; it is killed when this process ends.
 fn process_1(staging: &Staging) -> Result<Child> {
     let mut command = Command::new("setpriv");
     command.args(["--pdeathsig", "KILL", "--bounding-set", NOT_GIVEN, "unshare"]);
@@ -192,14 +192,14 @@ fn watch(
     }
 }
 
-/// Process 1 of a box, as this namespace numbers it: the only child of `unshare`.
+/// Host process ID of a box's process 1: the only child of `unshare`.
 fn process_1_of(unshare: u32) -> Option<Pid> {
     let children = format!("/proc/{unshare}/task/{unshare}/children");
     let children = fs::read_to_string(children).ok()?;
     Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
 }
 
-/// Kills all of the box: its namespace ends with process 1.
+/// Kills all processes of the box: its namespace ends with process 1.
 fn kill(child: &mut Child) {
     match process_1_of(child.id()) {
         // `unshare` then ends by itself, after all processes of the namespace.
@@ -209,8 +209,8 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// Takes away what an earlier start made of the network: a machine that starts has only its cards,
-/// and these are off.
+/// Removes the network configuration of an earlier start: a starting machine has only its NICs, and
+/// these are down.
 fn reset_network() -> io::Result<()> {
     let ip = |line: &[&str]| crate::run(Command::new("ip").args(line));
     for line in ip(&["-oneline", "link"])?.lines() {
@@ -220,7 +220,7 @@ fn reset_network() -> io::Result<()> {
             ip(&["link", "set", name, "down"])?;
             ip(&["address", "flush", "dev", name])?;
         } else {
-            // Of a pair of interfaces the other one goes too.
+            // The peer of a veth pair is removed together with it.
             let _ = ip(&["link", "delete", name]);
         }
     }

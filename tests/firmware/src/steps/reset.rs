@@ -1,4 +1,4 @@
-//! A claimed box in safe mode for one start, and then reset to its factory state.
+//! Steps: a claimed box starts once in safe mode, and is then reset to its factory state.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::machines::{Machine, RunningBox as _};
 use crate::owner::{self, Owner};
 use crate::{FIRST_LINE, PATIENCE, boot_volume, run};
 
-/// As its owner wrote it.
+/// Configuration as its owner wrote it.
 const BOX_TOML: &str = "name = \"cellar\"\r\n";
 const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     kind: Hardware\n\
@@ -21,8 +21,8 @@ const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     \x20     mac: 52:54:00:77:00:01\n\
     \x20     ip: {address: 10.77.0.11, netmask: 255.255.255.0}\n";
 
-/// The box of the fresh disk at `disk`, whose name is `name` by its network interface. `host` is
-/// the owner's machine.
+/// Runs the steps on the box of the fresh disk at `disk`; `name` is its default name, by its
+/// network interface. `host` is the owner's machine.
 pub fn safe_mode_then_factory(
     machine: &impl Machine,
     (disk, name): (&Path, &str),
@@ -42,7 +42,7 @@ pub fn safe_mode_then_factory(
     assert!(said.contains("cellar restarts in safe mode"), "{said}");
     let safe = "tinbox: safe mode, because somebody asked for it";
     let (_, mark) = serial.wait_for_after(mark, safe, PATIENCE).unwrap();
-    // What its owner wrote is ignored, its name too; what is stored is there.
+    // Safe mode ignores the owner's configuration with its name; stored objects are present.
     serial.wait_for_after(mark, &format!("{name} .* slot A"), PATIENCE).unwrap();
     let (_, mark) = serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     let listed = || run(owner.tinbox().args(["hardware", "list"])).ok();

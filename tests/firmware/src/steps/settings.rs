@@ -1,5 +1,5 @@
-//! Settings from the command line: written on the boot volume, kept with their history, and in
-//! force after a power cut.
+//! Steps: settings from the command line are written on the boot volume, stored with their history,
+//! and in force after a power cut.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::machines::{Machine, RunningBox as _};
 use crate::owner::{self, Owner};
 use crate::{FIRST_LINE, PATIENCE, boot_volume, run};
 
-/// The box of the fresh disk at `disk`. `host` is the owner's machine.
+/// Runs the steps on the box of the fresh disk at `disk`. `host` is the owner's machine.
 pub fn survive_a_power_cut(machine: &impl Machine, disk: &Path, host: &Host, folder: &Path) {
     let running = machine.switch_on(disk).unwrap();
     let told = running.serial().wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
@@ -43,7 +43,7 @@ pub fn survive_a_power_cut(machine: &impl Machine, disk: &Path, host: &Host, fol
     let shown = settings(&["diff"]).unwrap();
     assert!(shown.contains("+poll_secs = 60"), "{shown}");
     settings(&["revert", "1"]).unwrap();
-    // What is said beside it is that the box still does what it did.
+    // Further output says that the box still has its former behavior.
     let now = settings(&["get"]).unwrap();
     assert!(!now.lines().any(|line| line == "poll_secs = 60"), "{now}");
     running.cut().unwrap();

@@ -1,4 +1,4 @@
-//! A STATE that is full, and one that has room again.
+//! A full STATE file system, and the box after space is free again.
 
 use std::fs;
 
@@ -10,9 +10,9 @@ use qemu::{Mark, poll};
 
 use super::Lab;
 
-/// Bytes of an object.
+/// Size of an object in bytes.
 const BYTES: usize = 256 * 1024;
-/// Small changes that are made until one does not fit.
+/// Maximum number of small changes until one does not fit.
 const CHANGES: usize = 40;
 
 #[test]
@@ -41,7 +41,7 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
         let mut df = machine.command("df").unwrap();
         let free = run(df.args(["--block-size=1M", "--output=avail"]).arg(&state)).unwrap();
         let free: u64 = free.lines().nth(1).unwrap().trim().parse().unwrap();
-        // Most of it without a byte written.
+        // Allocates most of the space without writing it.
         let most = format!("{}M", free.saturating_sub(16).max(1));
         run(machine.command("fallocate").unwrap().args(["-l", &most, &filler])).unwrap();
         let mut fill = machine.command("dd").unwrap();
@@ -63,7 +63,7 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
     let delete = delete.unwrap();
     assert!(delete.status.success(), "the reserve is there for it: {delete:?}");
 
-    // The reserve too.
+    // Fills the reserved space too.
     let rest = fill("rest");
     let refused = (1..CHANGES).find_map(|note| push("first", note).err());
     let refused = refused.expect("something does not fit").to_string();
@@ -79,9 +79,9 @@ fn a_box_whose_disk_was_full_goes_on_when_there_is_room() {
     lab.succeed();
 }
 
-/// Fills STATE to its last byte, under a new name.
+/// Fills STATE to its last byte, with files of a new name.
 fn fill(machine: &Contained, name: &str) {
-    // What is freed may be free only once it is on the disk.
+    // Freed blocks may become available only after a sync.
     run(&mut machine.command("sync").unwrap()).unwrap();
     for block in ["64k", "4k", "1"] {
         let file = machine.root().join(format!("state/{name}-{block}")).display().to_string();
@@ -107,7 +107,7 @@ fn a_box_whose_disk_is_full_takes_settings_and_is_reset_by_every_way() {
     set("Europe/Paris");
     fill(&machine, "first");
     set("Europe/Berlin");
-    // The reserve is given up now.
+    // The box has freed its reserve file by now.
     fill(&machine, "second");
     set("Europe/Rome");
     fill(&machine, "third");
@@ -115,14 +115,14 @@ fn a_box_whose_disk_is_full_takes_settings_and_is_reset_by_every_way() {
     let machine = place.start(&disk).unwrap();
     let serial = machine.serial();
     serial.wait_for(FIRST_LINE, PATIENCE).unwrap();
-    // Its certificate names the address once the network is up, which may be later.
+    // Its certificate contains the address once the network is up, which may be later.
     let reset = || run(owner.tinbox().args(["box", "reset", "--level", "factory", "--yes"])).ok();
     poll("the box to take the reset", PATIENCE, reset).unwrap();
     let erased = "factory reset: everything of the owner is erased";
     let (_, mark) = serial.wait_for_after(Mark::START, erased, PATIENCE).unwrap();
     serial.wait_for_whole(mark, CLAIM, PATIENCE).unwrap();
 
-    // Without anybody who could free room first.
+    // No user can free space first.
     fill(&machine, "fourth");
     run(machine.command("rm").unwrap().arg(machine.root().join("state/small-files.reserve")))
         .unwrap();

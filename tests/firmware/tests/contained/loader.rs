@@ -1,5 +1,5 @@
-//! The model of the boot loader, against what `image/boot/grub.cfg` says of itself, and of the
-//! kernel's report of an end.
+//! The model of the boot loader, compared with `image/boot/grub.cfg`, and of the kernel's report of
+//! an end.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -32,7 +32,7 @@ fn a_slot_is_chosen_as_the_script_chooses() {
         // No slot has a start left.
         ("ORDER=B A\nA_OK=1\nA_TRY=3\nB_OK=1\nB_TRY=3\n", 'b', true, "0 0"),
         ("ORDER=B A\nA_OK=0\nA_TRY=0\nB_OK=0\nB_TRY=0\n", 'a', true, "0 0"),
-        // A counter that is no number is not a start that is left.
+        // A counter that is not a number counts as no start left.
         ("ORDER=A B\nA_OK=1\nA_TRY=x\nB_OK=1\nB_TRY=0\n", 'b', false, "x 1"),
     ];
     for (text, slot, is_anew, tries) in table {

@@ -1,5 +1,5 @@
-//! A STATE that does not mount: restored from the copy of its superblock; else the box serves
-//! nobody and belongs to nobody, until somebody asks for a factory reset.
+//! A STATE that does not mount. It is restored from the copy of its superblock. If that fails, the
+//! box serves no machine and has no owner, until a factory reset is requested.
 
 use firmware::owner::{Owner, address};
 use firmware::steps::CLAIM;
@@ -8,7 +8,7 @@ use qemu::{Mark, poll};
 
 use super::Lab;
 
-/// A network that the box does not serve without its state.
+/// A network that the box does not serve while its state is missing.
 const BOX_TOML: &str = "[[network]]\n\
     interface = \"eth0\"\n\
     address = \"10.77.0.9/24\"\n\
@@ -41,7 +41,7 @@ fn a_damaged_state_is_mended_or_waits_for_a_factory_reset() {
     let machine = place.start(&disk).unwrap();
     let serial = machine.serial();
     let (_, mark) = serial.wait_for_after(Mark::START, LOST, PATIENCE).unwrap();
-    // Which of the two is written first is not said.
+    // The order of the two lines is not defined.
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     serial.wait_for_after(mark, "problem: This box cannot read what it knows", PATIENCE).unwrap();
     let page = format!("https://{}/S", address(&line));

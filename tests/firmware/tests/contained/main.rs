@@ -1,5 +1,5 @@
 //! The box in a container: restarts, power cuts, resets, backups and claims of a flashed disk,
-//! without an emulated machine (see `firmware::contained` for what that leaves out).
+//! without an emulated machine (see `firmware::contained` for the omitted parts).
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -25,7 +25,7 @@ use qemu::{BoxProcess, Dnsmasq, Host, Pool, Rack, RackConfig, Segment};
 use stdx::MacAddr;
 use tempfile::TempDir;
 
-/// Addresses that the DHCP server gives.
+/// Addresses that the DHCP server assigns.
 const POOL: Pool = Pool { first: ip(100), last: ip(199) };
 
 const fn ip(last: u8) -> std::net::Ipv4Addr {
@@ -38,7 +38,7 @@ fn mac(last: u8) -> MacAddr {
 
 /// A near cable with a DHCP server and the owner's machine.
 struct Lab {
-    // Before the rack that it runs on.
+    // Dropped before the rack that it runs on.
     _server: BoxProcess,
     owner: Host,
     rack: Rack,
@@ -47,9 +47,9 @@ struct Lab {
 }
 
 impl Lab {
-    /// Builds the lab and the image; `name` is one of its own.
+    /// Builds the lab and the image; `name` is unique to the test.
     fn new(name: &str) -> Self {
-        // `/tmp` may be memory, and each power cut copies a disk.
+        // `/tmp` may be in memory, and each power cut copies a disk.
         let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let image = Image::made(&folder.path().join("image")).unwrap();
         let rack = Rack::build(RackConfig::new(&format!("contained-{name}"))).unwrap();
@@ -63,12 +63,12 @@ impl Lab {
         self.folder.path()
     }
 
-    /// A place for a box whose hardware address ends with `last`.
+    /// Creates a place for a box whose hardware address ends with `last`.
     fn place(&self, name: &str, last: u8) -> Place {
         Place::new(&self.rack, name, mac(last), self.folder()).unwrap()
     }
 
-    /// A fresh disk.
+    /// Copies the image to a new disk.
     fn disk(&self, name: &str) -> PathBuf {
         let disk = self.folder().join(name);
         self.image.copy(&disk).unwrap();

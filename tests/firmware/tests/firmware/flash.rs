@@ -1,4 +1,4 @@
-//! An image onto a disk: by everyday tools and by the command line, and what is refused.
+//! Flashing of an image to a disk, by common tools and by the command line, and refused cases.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -15,7 +15,7 @@ use super::made;
 use firmware::boot_volume;
 use firmware::owner::program;
 
-/// A file that is a disk for as long as this lives.
+/// A file as a loop device, until dropped.
 struct Loop(String);
 
 impl Loop {
@@ -23,13 +23,13 @@ impl Loop {
         File::create(file).unwrap().set_len(size).unwrap();
         let device = run(Command::new("losetup").args(["--find", "--show"]).arg(file)).unwrap();
         let disk = Self(device.trim().to_owned());
-        // The kernel keeps such a mark for whoever gets the device next.
+        // The kernel keeps the read-only flag for the next user of the device.
         disk.protect(false).unwrap();
         disk
     }
 
-    /// `tinbox box flash`, by a script that knows which disk it means: a loop device has no serial
-    /// number, so by the end of its name.
+    /// `tinbox box flash` without a prompt. A loop device has no serial number, so the end of its
+    /// name confirms the disk.
     fn flash(&self, image: &Path) -> Command {
         let mut flash = Command::new(program("tinbox"));
         flash.args(["box", "flash"]).arg(image).args(["--to", &self.0, "--erase"]);
@@ -42,7 +42,7 @@ impl Loop {
         run(Command::new("/usr/sbin/blockdev").args([mark, &self.0]))
     }
 
-    /// What `command` says, which must fail with a word of `why`, and leaves no disk that starts.
+    /// Runs a `command` that must fail with a word of `why`, and must not leave a bootable disk.
     fn refuses(&self, command: &mut Command, why: &str) {
         let said = run(command).expect_err(why).to_string();
         assert!(said.contains(why) && said.contains(&self.0[5..]), "not {why:?}: {said}");
@@ -74,7 +74,8 @@ fn every_way_to_flash_gives_the_same_disk() {
         command.args(["-ec", &format!("set -o pipefail; {script}")]).current_dir(folder.path());
         run(command.env("IMG", &image).env("MAP", &map).env("XZ", &xz)).unwrap();
     };
-    // The released image is this with a better ratio; what is tested is who can read it.
+    // A released image has a better compression ratio; this test is about the tools that can read
+    // it.
     shell("xz -0 -T0 -c \"$IMG\" >\"$XZ\"; xz -t \"$XZ\"");
     shell("dd if=\"$IMG\" of=dd bs=4M conv=sparse status=none");
     shell("xz -dc \"$XZ\" | dd of=xz bs=4M iflag=fullblock conv=sparse status=none");
@@ -85,7 +86,7 @@ fn every_way_to_flash_gives_the_same_disk() {
     assert_eq!(sum("dd"), sum("bmap"), "the block map leaves something out");
     flashed_with_a_configuration(folder.path(), &xz, &map);
 
-    // On a disk that held something else, bmaptool leaves that where nobody looks.
+    // On a used disk, bmaptool leaves old data in blocks that the image does not use.
     shell(&format!("head -c {} /dev/zero | tr '\\0' '\\245' >used", disk_size()));
     shell("bmaptool --quiet copy --bmap \"$MAP\" \"$IMG\" used");
     shell("sgdisk --verify used | grep -q 'No problems found'");
@@ -102,8 +103,8 @@ fn every_way_to_flash_gives_the_same_disk() {
     }
 }
 
-/// `tinbox box flash`, with a release's signature and a configuration, gives the disk that `dd`
-/// gives, and the configuration.
+/// `tinbox box flash`, with a release's signature and a configuration, writes the same disk as
+/// `dd`, plus the configuration.
 fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
     let at = |name: &str| folder.join(name);
     let config = "\u{feff}name = 'cellar'\r\n";
@@ -160,7 +161,7 @@ fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
     run(Command::new("/usr/sbin/fsck.fat").arg("-n").arg(at("volume"))).unwrap();
 }
 
-/// cryptsetup's judge of the root in `part`, by what the boot volume says of it.
+/// Verifies the root in `part` with cryptsetup, by the hash on the boot volume.
 fn verify(disk: &Path, part: Part, folder: &Path) {
     let slot = if part == Part::RootA { "a" } else { "b" };
     let script = boot_volume::read(disk, &format!("tinbox/{slot}/boot.cfg")).unwrap();
@@ -179,7 +180,7 @@ fn verify(disk: &Path, part: Part, folder: &Path) {
     run(&mut verify).unwrap();
 }
 
-/// Whatever is wrong with the image or the disk, there is a sentence and no disk that half starts.
+/// Every error of the image or the disk gives a message and leaves no half-written bootable disk.
 #[test]
 fn no_wrong_disk_and_no_damaged_image_is_flashed() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +223,7 @@ fn no_wrong_disk_and_no_damaged_image_is_flashed() {
     disk.refuses(&mut disk.flash(&xz), "the image is damaged or cannot be read");
 }
 
-/// Between the question and its answer another stick gets the name of the one that was shown.
+/// Between the prompt and its answer, another stick gets the device name of the displayed one.
 #[test]
 fn the_disk_that_was_shown_is_written_whatever_has_its_name_now() {
     let folder = tempfile::tempdir().unwrap();
@@ -236,7 +237,7 @@ fn the_disk_that_was_shown_is_written_whatever_has_its_name_now() {
     let words =
         [tinbox.as_path(), "box".as_ref(), "flash".as_ref(), &image, "--to".as_ref(), &stick];
     let line = words.map(|word| word.display().to_string()).join(" ");
-    // A question needs a terminal.
+    // The prompt needs a terminal.
     let mut script = Command::new("script");
     script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
     let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,5 +1,5 @@
-//! A flashed box whose STATE does not mount, with its own kernel and verified root. What it says
-//! and serves, a cut power and a damaged superblock are in `tests/contained`.
+//! A flashed box whose STATE does not mount, with its own kernel and verified root. Its messages
+//! and services, a power cut and a damaged superblock are tested in `tests/contained`.
 
 use firmware::state_volume;
 use firmware::{FIRST_LINE, PATIENCE, STARTING};
@@ -8,7 +8,7 @@ use qemu::{Board, Bus, Drive, Mark};
 
 use super::{grubenv, made, set_grubenv, standing};
 
-/// As the menu leaves them when its factory reset is chosen.
+/// Variables as the menu leaves them when its factory reset is chosen.
 const CHOSEN: &str = "ORDER=A B\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\nRESET=factory\n";
 
 #[test]
@@ -22,7 +22,7 @@ fn a_box_whose_state_does_not_mount_says_so_and_begins_anew_when_the_menu_asks()
     let serial = board.serial();
     let lost = "safe mode, because its state volume cannot be used: cannot mount /dev/nvme0n1p4";
     let (_, mark) = serial.wait_for_after(Mark::START, lost, PATIENCE).unwrap();
-    // Which of the two is written first is not said.
+    // The order of the two lines is not defined.
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     serial.wait_for_after(mark, "problem: This box cannot read what it knows", PATIENCE).unwrap();
     board.cut_power().unwrap();

@@ -1,4 +1,4 @@
-//! The box's image, flashed, booted, claimed, broken and updated.
+//! The box's image, flashed, booted, claimed, damaged and updated.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -29,13 +29,13 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use stdx::MacAddr;
 
-/// What device-mapper says of a changed block.
+/// Kernel message of device-mapper about a changed block.
 const CORRUPTED: &str = "verity.* block 0 is corrupted";
 fn made(folder: &Path) -> Image {
     Image::made(&folder.join("image")).unwrap()
 }
 
-/// The variables that GRUB keeps on the boot volume of `disk`.
+/// Variables of GRUB on the boot volume of `disk`.
 fn grubenv(disk: &Path) -> String {
     let read = boot_volume::read(disk, "tinbox/grubenv").unwrap();
     read.trim_end_matches('#').to_owned()
@@ -47,12 +47,12 @@ fn set_grubenv(disk: &Path, variables: &str) {
     boot_volume::put(disk, "tinbox/grubenv", &block).unwrap();
 }
 
-/// The slot that GRUB names; it says so on two consoles, which may be one wire.
+/// The slot in GRUB's message; GRUB prints it on two consoles, which may share one serial port.
 fn slot(line: &str) -> Option<char> {
     line.split_once("starting slot ")?.1.chars().next()
 }
 
-/// What the file system of `part` says of itself: `clean` where it was taken away in order.
+/// State in the superblock of `part`: `clean` after an orderly unmount.
 fn standing(disk: &Path, part: Part) -> String {
     let volume = format!("{}?offset={}", disk.display(), part.offset());
     let told = run(Command::new("dumpe2fs").args(["-h", &volume])).unwrap();
@@ -87,7 +87,7 @@ fn a_slot_with_a_flipped_bit_is_given_up_for_the_other() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    // As after an update: the new system is in B.
+    // As after an update: the new system is in slot B.
     let updated = "ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY=0\n";
     set_grubenv(&disk, updated);
     flip(&disk, Part::RootB.offset() + 100).unwrap();
@@ -118,7 +118,7 @@ fn two_builds_are_equal() {
         })
     };
     let first = files(&Image::made(&place).unwrap());
-    // Elsewhere, with the same key.
+    // Another folder with the same key.
     let other = folder.path().join("elsewhere");
     fs::create_dir(&other).unwrap();
     for name in ["dev.key", "dev.key.pub"] {
@@ -127,18 +127,19 @@ fn two_builds_are_equal() {
     assert_eq!(files(&Image::made(&other).unwrap()), first);
 }
 
-/// The card's end is the name's.
+/// The end of the NIC's address is the end of the box's name.
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x7f, 0x3a]);
 const NAME: &str = "box-7f3a";
-/// All that a box with nothing configured may answer (design, section 4): the web page, the API.
+/// Ports that a box without configuration may open (design, section 4): the web page, the API.
 const FRESH: [u64; 3] = [80, 443, 6443];
 
-/// What the disk is larger than the image.
+/// Bytes by which the disk is larger than the image.
 const MORE: u64 = 1 << 30;
 
-/// A fresh box and an owner's machine on one cable, and nobody who gives addresses. Its certificate
-/// says its name, its pages ask for the code, its serial console says it, and its cache takes the
-/// rest of the disk. (That its slot is good after two minutes: `updates` and `main_job`.)
+/// A fresh box and an owner's machine on one cable, without a DHCP server. Its certificate contains
+/// its name, its pages have an input for the code, and its serial console prints the code. Its
+/// cache uses the rest of the disk. (That its slot is good after two minutes: `updates` and
+/// `main_job`.)
 #[test]
 fn a_fresh_box_is_found_and_serves_nobody() {
     let folder = tempfile::tempdir().unwrap();
@@ -161,7 +162,7 @@ fn a_fresh_box_is_found_and_serves_nobody() {
     assert_eq!(seen["udp"], json!([]), "{seen}");
     assert_eq!(seen["services"]["_https._tcp.local."], 443, "{seen}");
 
-    // It asked for an address, and said nothing as a server.
+    // The box requested an address, and sent nothing as a server.
     let said = rack.capture().unwrap().datagrams().unwrap();
     let from =
         |port: u16| said.iter().filter(|it| it.from == MAC && it.source.port() == port).count();

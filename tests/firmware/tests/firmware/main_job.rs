@@ -1,4 +1,4 @@
-//! What the product is for, by nothing but flashed things: a box from its image, and a machine.
+//! The main purpose of the product, with flashed disks only: a box from its image, and a machine.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -17,11 +17,11 @@ use firmware::boot_volume;
 use firmware::owner::{Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 0xb0]);
-/// As `box.toml` says.
+/// Address of the box in `box.toml`.
 const BOX: &str = "10.77.0.1";
 const OWNER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 250);
-/// What an owner who has one rack and one cable writes, as an editor on Windows leaves it. The last
-/// key is for QEMU's clock, the two before it for its speed.
+/// Configuration of an owner with one rack and one cable, as an editor on Windows saves it. The
+/// last key is for QEMU's clock, the two before it for its speed.
 const BOX_TOML: &str = "\u{feff}name = \"cellar\"\r\n\
     [network]\r\n\
     interface = \"eth0\"\r\n\
@@ -32,7 +32,8 @@ const BOX_TOML: &str = "\u{feff}name = \"cellar\"\r\n\
     boot_secs = 600\r\n\
     [boot]\r\n\
     kernel_args = [\"no_timer_check\"]\r\n";
-/// Boot, 1.5 GiB of image, Debian with cloud-init, all emulated beside an emulated box.
+/// Timeout for boot, 1.5 GiB of image and Debian with cloud-init, all emulated beside an emulated
+/// box.
 const WHOLE: Duration = Duration::from_secs(2400);
 
 const USER_DATA: &str = "#cloud-config\n\
@@ -49,12 +50,12 @@ fn a_flashed_box_installs_a_machine() {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
-    // Room for the image in the box's cache.
+    // Space for the image in the box's cache.
     let larger = fs::File::options().write(true).open(&disk).unwrap();
     larger.set_len(disk_size() + (1 << 30)).unwrap();
     boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("main-job").nuc(NucConfig::uefi())).unwrap();
-    // The board is the box.
+    // The board is the box here, not a process.
     rack.unplug_box().unwrap();
     let host = rack.add_host("owner", &[(Segment::Near, OWNER)]).unwrap();
     let images = qemu::out_dir().join("artifacts/images");

@@ -1,4 +1,4 @@
-//! A flashed box with a small screen, its buttons, and two cards that are one link.
+//! A flashed box with a small screen, its buttons, and two NICs in one bond.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::screen::{self, Picture};
 
 const CARDS: [MacAddr; 2] =
     [MacAddr([0x52, 0x54, 0, 0x77, 0xbd, 0]), MacAddr([0x52, 0x54, 0, 0x77, 0xbd, 1])];
-/// The monitor is the small screen, for QEMU has no other; there is no light.
+/// The monitor serves as the small screen, because QEMU has no other; the LED does not exist.
 const BOX_TOML: &str = "[[management]]\n\
     interface = \"bond0\"\n\
     bond = { ports = [\"eth0\", \"eth1\"], mode = \"active-backup\", primary = \"eth1\" }\n\
@@ -21,14 +21,15 @@ const BOX_TOML: &str = "[[management]]\n\
     tft = \"/dev/fb0\"\n\
     led = \"green:status\"\n\
     buttons = { up = \"KEY_UP\", down = \"KEY_DOWN\", select = \"KEY_ENTER\" }\n";
-/// Pixels of the small screen.
+/// Width and height of the small screen in pixels.
 const SMALL: (usize, usize) = (320, 240);
-/// Its rows between header and footer.
+/// Rows between its header and footer.
 const BODY: std::ops::Range<usize> = 30..214;
-/// Pixels of them that differ from one page to another, and never on one page.
+/// Minimum number of different pixels in these rows between two pages; changes within one page are
+/// always smaller.
 const PAGE_PIXELS: usize = 1000;
 
-/// The small screen, which is in the middle; nothing of the rest is lit.
+/// The small screen in the middle of the monitor; all other pixels are dark.
 fn middle(shown: &Picture) -> Vec<Vec<[u8; 3]>> {
     let rows = &shown.rows;
     let (left, top) = ((rows[0].len() - SMALL.0) / 2, (rows.len() - SMALL.1) / 2);
@@ -45,7 +46,7 @@ fn tap(board: &mut Board, key: &str) {
     [true, false].into_iter().for_each(|down| board.key(key, down).unwrap());
 }
 
-/// Whether the box gives its certificate to somebody who has nothing of it.
+/// `Some` when the box sends its certificate to a client without credentials.
 fn answers(owner: &Host, address: &str) -> Option<()> {
     let mut curl = owner.command("curl");
     curl.args(["-sf", "--max-time", "5"]).arg(format!("http://{address}/ca.pem"));
@@ -60,11 +61,11 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
     boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let rack = Rack::build(RackConfig::new("panel")).unwrap();
     let owner = owner::host(&rack, [10, 9, 9, 9].into());
-    // Of an e1000e's cable that is pulled QEMU tells Linux nothing.
+    // QEMU does not report an unplugged cable of an e1000e to Linux.
     let cards = CARDS.map(|mac| (Segment::Near, Nic::E1000, mac));
     let mut board = rack.add_board_with(&Drive::new(&disk, Bus::Nvme), &cards).unwrap();
 
-    // A light that is not there is said once, and harms nothing.
+    // A missing LED is reported once, and has no other effect.
     board.serial().wait_for("does not work.*the light green:status", PATIENCE).unwrap();
     let claim = "claim this box at HTTPS://169\\.254\\.";
     let claim = board.serial().wait_for_whole(Mark::START, claim, PATIENCE).unwrap().0.text;
@@ -84,7 +85,7 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
     poll("the box to answer", PATIENCE, || answers(&owner, address)).unwrap();
     outlives_cables(&mut board, &owner, address);
     let owner = Owner::claims(&owner, address, board.serial(), folder.path());
-    // Owned, it rests at its first page.
+    // With an owner, it returns to its first page.
     poll("the panel to have no code", PATIENCE, || {
         shown(&mut board, folder.path())?.code.is_none().then_some(())
     })
@@ -95,7 +96,7 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
     rack.succeed();
 }
 
-/// The one that is used is pulled, then the other one.
+/// Unplugs the active cable, then the other one.
 fn outlives_cables(board: &mut Board, owner: &Host, address: &str) {
     for (card, other) in [(1, 0), (0, 1)] {
         board.plug(card, false).unwrap();
@@ -109,21 +110,22 @@ fn outlives_cables(board: &mut Board, owner: &Host, address: &str) {
     }
 }
 
-/// Has it blink, then switches it off: what cannot be taken back wants a hold of its own.
+/// Lets the box blink, then switches it off: an irreversible action needs a second hold of the
+/// button.
 fn obeys_its_menu(board: &mut Board, folder: &Path) {
     let home = body(board, folder).unwrap();
     opens_its_menu(board, folder, &home);
     tap(board, "ret");
     board.serial().wait_for("asked for at the panel.*identify", PATIENCE).unwrap();
     opens_its_menu(board, folder, &home);
-    // Backwards: back, factory reset, power off.
+    // Backwards in the menu: back, factory reset, power off.
     ["up", "up", "up", "ret"].into_iter().for_each(|key| tap(board, key));
     board.key("ret", true).unwrap();
     board.serial().wait_for("the box is to be left.*PowerOff.*panel", PATIENCE).unwrap();
     board.wait_off(PATIENCE).unwrap();
 }
 
-/// Holds the button at the page `home` until the menu is there.
+/// Holds the button at the page `home` until the menu appears.
 fn opens_its_menu(board: &mut Board, folder: &Path, home: &[[u8; 3]]) {
     let is_home = |board: &mut Board, wanted: bool| {
         let now = body(board, folder)?;
@@ -136,7 +138,7 @@ fn opens_its_menu(board: &mut Board, folder: &Path, home: &[[u8; 3]]) {
     board.key("ret", false).unwrap();
 }
 
-/// What the small screen shows between its header and its footer.
+/// Pixels of the small screen between its header and its footer.
 fn body(board: &mut Board, folder: &Path) -> Option<Vec<[u8; 3]>> {
     Some(middle(&shown(board, folder)?)[BODY].concat())
 }

@@ -1,9 +1,9 @@
-//! The power goes, again and again, at any moment: the box starts every time, and what it has
-//! acknowledged is there.
+//! Repeated power cuts at random moments: the box starts after each cut, and all acknowledged data
+//! is present.
 //!
-//! `POWER_CUTS` is the number of cuts, 1 unless set; a release has to stand 100 (`make soak`).
-//! `POWER_CUTS_SEED` chooses them. Thousands of cuts without an emulator: `platform` fills slots
-//! (`slots/fill/cuts.rs`), `supervisor` lives through updates (`update/life`), `store` writes.
+//! `POWER_CUTS` is the number of cuts, 1 unless set; a release must survive 100 (`make soak`).
+//! `POWER_CUTS_SEED` selects them. Thousands of cuts without an emulator: `platform` fills slots
+//! (`slots/fill/cuts.rs`), `supervisor` runs updates (`update/life`), `store` writes.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -30,14 +30,14 @@ const BOX: &str = "10.77.0.9";
 const BOX_TOML: &str = "[[management]]\ninterface = \"eth0\"\naddress = \"10.77.0.9/24\"\n";
 /// Cuts unless `POWER_CUTS` is set: one while the box acknowledges machines.
 const FEW: u64 = 1;
-/// Most that is done in one start: machines written, and bytes of an update, which has some more.
+/// Maximum work in one start: machines written, and bytes of an update, which is a little larger.
 const MACHINES: usize = 60;
 const UPDATE: u64 = 48 << 20;
-/// Panic of a kernel that checks its timer while QEMU gets no processor. A slot that an update
-/// filled checks it (`image`'s quick boot volumes do not); the box starts again by itself.
+/// Panic of a kernel that checks its timer while QEMU gets no CPU time. A slot that an update
+/// filled runs this check (`image`'s quick boot volumes do not); the box then restarts by itself.
 const SLOW_EMULATION: &str = "IO-APIC + timer doesn't work";
 
-/// What the box does when its power goes.
+/// Activity of the box at the power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum During {
     Start,
@@ -45,7 +45,7 @@ enum During {
     Update,
 }
 
-/// A box, and what it has said is done.
+/// A box, and the work that it has acknowledged.
 struct Ordeal<'a> {
     rack: &'a Rack,
     host: &'a Host,
@@ -53,7 +53,7 @@ struct Ordeal<'a> {
     disk: PathBuf,
     rng: Rng,
     owner: Option<Owner<'a>>,
-    /// Machines with the numbers below were acknowledged.
+    /// Number of acknowledged machines, which are numbered from 0.
     written: usize,
     updates: usize,
 }
@@ -95,7 +95,7 @@ fn power_cuts_lose_nothing() {
 }
 
 impl<'a> Ordeal<'a> {
-    /// One start, and its end.
+    /// Runs one start until its power cut.
     fn cut(&mut self, number: u64, during: During) {
         let (scratch, log) = (self.folder.join("scratch"), self.folder.join("log"));
         run(Command::new("cp").arg("--sparse=always").args([&self.disk, &scratch])).unwrap();
@@ -119,7 +119,7 @@ impl<'a> Ordeal<'a> {
         fs::remove_file(&scratch).unwrap();
     }
 
-    /// It has started, and all that was acknowledged is there.
+    /// Checks that the box has started, and that all acknowledged data is present.
     fn serves(&mut self, serial: &Serial) {
         let (_, mark) = serial.wait_for_after(Mark::START, STARTING, PATIENCE).unwrap();
         serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
@@ -141,13 +141,14 @@ impl<'a> Ordeal<'a> {
         }
     }
 
-    /// Where in the log of a start the power goes: a disk is not written to most of the time, and
-    /// what is looked for happens in the middle of it.
+    /// Position of the cut in the log of a start. A position is more likely to hit a write than a
+    /// time, because the disk is idle most of the time.
     fn moment(&mut self, log: RangeInclusive<u64>) -> u64 {
         if self.rng.u8(0..4) == 0 { *log.end() } else { self.rng.u64(log) }
     }
 
-    /// Writes machines, and perhaps takes an update, until the power goes; where in the log.
+    /// Writes machines, and perhaps applies an update, until the power cut; returns its position in
+    /// the log.
     fn works(&mut self, board: Board, during: During, log: &Path) -> u64 {
         let bundle = (during == During::Update).then(|| self.bundle());
         let (machines, bytes) = match during {
@@ -155,7 +156,7 @@ impl<'a> Ordeal<'a> {
             During::Start | During::Writes => (self.rng.usize(1..=MACHINES), 0),
         };
         let (owner, folder, first) = (self.owner.as_ref().unwrap(), self.folder, self.written);
-        // What is in the log when something is acknowledged is what must suffice.
+        // The log up to an acknowledgement must be sufficient for the acknowledged data.
         let length = || fs::metadata(log).unwrap().len();
         let (begin, written, applied) = (length(), Mutex::new(Vec::new()), AtomicBool::new(false));
         let (written, applied, bundle) = (&written, &applied, bundle.as_ref());
@@ -168,7 +169,7 @@ impl<'a> Ordeal<'a> {
             if let Some(bundle) = bundle {
                 let apply = ["update".as_ref(), "apply".as_ref(), bundle.as_os_str()];
                 scope.spawn(move || {
-                    // It may have an end before the power goes, or not.
+                    // The update may end before the power cut, or not.
                     let _ = run(owner.tinbox().args(apply));
                     applied.store(true, Ordering::Relaxed);
                 });
@@ -194,7 +195,7 @@ impl<'a> Ordeal<'a> {
         image.with_extension("update")
     }
 
-    /// After all of it the box starts once more, and its slot is good.
+    /// After all cuts the box starts once more, and its slot becomes good.
     fn stands(&mut self) {
         let drive = Drive::new(&self.disk, Bus::Ahci);
         let board = self.rack.add_board(&drive, (Segment::Near, Nic::E1000e, MAC)).unwrap();
@@ -207,7 +208,7 @@ fn name_of(machine: &Value) -> Option<&str> {
     machine["metadata"]["name"].as_str()
 }
 
-/// Whether the box has acknowledged one more machine.
+/// True when the box has acknowledged one more machine.
 fn push(owner: &Owner<'_>, number: usize, folder: &Path) -> bool {
     let file = folder.join("machine.yaml");
     let text = format!(

@@ -1,4 +1,4 @@
-//! What a flashed box's monitor shows, as who stands before it sees it.
+//! Monitor of a flashed box, as a person in front of it sees it.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -14,7 +14,7 @@ fn kept(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// A phone held before it reads `url`, which claims the box.
+/// Reads the claim URL `url` from the QR code on the monitor, as a phone does.
 pub fn shows_code(board: &mut Board, url: &str) {
     let picture = kept("claim.png");
     let scan = || {
@@ -24,8 +24,8 @@ pub fn shows_code(board: &mut Board, url: &str) {
     poll(&format!("the monitor to show {url}"), PATIENCE, scan).unwrap();
 }
 
-/// It is what the box's own `/panel.png` is, but for the dot that runs along the lowest row of a
-/// monitor as long as its loop lives.
+/// Compares the monitor with the box's own `/panel.png`. They are equal except for the dot that
+/// moves along the lowest row of a monitor while its loop runs.
 pub fn shows_picture(board: &mut Board, owner: &Owner<'_>, folder: &Path) {
     owner.log_in();
     let (shown, drawn) = (kept("monitor.png"), folder.join("panel.png"));
@@ -37,26 +37,26 @@ pub fn shows_picture(board: &mut Board, owner: &Owner<'_>, folder: &Path) {
         let alive = [dots, dot].map(|row| row.iter().filter(|dot| **dot != [0; 3]).count());
         (alive == [1, 1] && monitor == picture).then_some(())
     };
-    // They are drawn at two moments, and some of it is a clock.
+    // The two pictures are drawn at different moments, and a clock is part of them.
     poll("the monitor to be as it is drawn", PATIENCE, equal).unwrap();
 }
 
-/// Pixels, and what can be read of them.
+/// A picture, and the text of its QR code.
 pub struct Picture {
-    /// From the top, red, green and blue.
+    /// Rows from the top, with red, green and blue of each pixel.
     pub rows: Vec<Vec<[u8; 3]>>,
-    /// What a QR code among them says.
+    /// Text of a QR code in the picture.
     pub code: Option<String>,
 }
 
 impl Picture {
-    /// What the monitor shows, which is kept at `path`; `None` where that fails.
+    /// Takes a screenshot of the monitor and saves it at `path`; `None` where that fails.
     pub fn shown(board: &mut Board, path: &Path) -> Option<Self> {
         board.screenshot(path).ok()?;
         Self::read(path)
     }
 
-    /// The picture at `path`; `None` where it is none.
+    /// Reads the PNG file at `path`; `None` where it is not a valid picture.
     fn read(path: &Path) -> Option<Self> {
         let file = BufReader::new(File::open(path).ok()?);
         let mut picture = png::Decoder::new(file).read_info().ok()?;

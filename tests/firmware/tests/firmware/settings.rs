@@ -1,5 +1,5 @@
-//! What an owner sets from the command line is written on the boot volume's FAT, kept with its
-//! history, and in force after a power cut. The same steps on a contained box, without FAT, are in
+//! Settings from the command line: written on the boot volume's FAT, stored with their history, and
+//! in force after a power cut. The same steps on a contained box, without FAT, are in
 //! `tests/contained`.
 
 use std::net::Ipv4Addr;

@@ -1,4 +1,5 @@
-//! Updates that work and updates that do not: the box ends on a system that works, and says why.
+//! Updates that work and updates that fail: the box ends on a working system, and reports the
+//! reason.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -18,10 +19,10 @@ use firmware::owner::{self, Owner, program};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x11, 0x22]);
 const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
-/// How long an update takes to have an end, emulated and beside other tests.
+/// Maximum time of an update, emulated and in parallel with other tests.
 const END: &str = "40m";
 
-/// The bundle of a release whose program is `tinboxd`.
+/// Builds the bundle of a release whose program is `tinboxd`.
 fn bundle(folder: &Path, release: &str, tinboxd: Option<&Path>) -> PathBuf {
     let variant = Variant { release: Some(release), tinboxd, ..Variant::default() };
     Image::variant(&folder.join("image"), &variant).unwrap().path.with_extension("update")
@@ -47,8 +48,8 @@ fn updates_are_taken_refused_and_undone() {
     let before = report(&owner);
     assert_eq!((&before["slots"][1]["good"], &before["update"]), (&json!(true), &Value::Null));
 
-    // This program is the command line: as process 1 it prints its help and ends, and that is the
-    // kernel's end too.
+    // This program is the command line: as process 1 it prints its help and ends, which panics the
+    // kernel.
     let panics = bundle(folder.path(), "9.1.0", Some(&program("tinbox")));
     refuses_what_is_damaged(&owner, &panics, folder.path());
 
@@ -80,7 +81,7 @@ fn updates_are_taken_refused_and_undone() {
     rack.succeed();
 }
 
-/// A wrong signature costs nothing, a cut one the other slot only.
+/// A bundle with a wrong signature changes nothing; an incomplete one changes only the other slot.
 fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
     let damaged = folder.join("damaged.update");
     let bytes = fs::read(bundle).unwrap();
@@ -98,7 +99,7 @@ fn refuses_what_is_damaged(owner: &Owner<'_>, bundle: &Path, folder: &Path) {
     assert_eq!((&after["slots"][1]["version"], &after["update"]), (&json!(""), &Value::Null));
 }
 
-/// The page says it, and the panel's picture is kept for whoever wants to look.
+/// The page shows the reason, and the panel's picture is saved for people.
 fn faces_say(owner: &Owner<'_>, reason: &str) {
     owner.log_in();
     let page = run(&mut owner.curl("/")).unwrap();
@@ -111,9 +112,9 @@ fn faces_say(owner: &Owner<'_>, reason: &str) {
     assert!(fs::read(&picture).unwrap().starts_with(b"\x89PNG"), "not a picture");
 }
 
-/// A box that is back in slot A.
+/// A box that has returned to slot A.
 struct Undone {
-    /// Text about the update.
+    /// Message about the update.
     said: String,
     board: Board,
     mark: Mark,
@@ -121,11 +122,11 @@ struct Undone {
     _folder: TempDir,
 }
 
-/// Starts a box whose slot B was filled with a system that runs `tinboxd`, with `beside` beside it,
-/// and that has `tries` starts left.
+/// Starts a box whose slot B has a system that runs `tinboxd`, with `beside` as its second program
+/// and `tries` starts left.
 ///
-/// No machine is beside this box, so the minutes that it waits are skipped: 60 s of silence, 120 s
-/// without a first word, 120 s until its slot is good.
+/// No machine is beside this box, so its waits are skipped: 60 s of silence, 120 s without a first
+/// word, 120 s until its slot is good.
 fn undone(tinboxd: &Path, beside: Option<&Path>, tries: usize) -> Undone {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
@@ -148,7 +149,7 @@ fn undone(tinboxd: &Path, beside: Option<&Path>, tries: usize) -> Undone {
 }
 
 impl Undone {
-    /// Cuts the power, and compares what the boot loader then knows.
+    /// Cuts the power, and compares the boot loader's variables.
     fn leaves(self, variables: &str) {
         drop(self.board);
         let found = grubenv(&self.disk);
@@ -156,7 +157,7 @@ impl Undone {
     }
 }
 
-/// As the box leaves its disk behind once a bundle of `other` is in slot B.
+/// Fills slot B with `other`, as the box leaves its disk after an applied bundle.
 fn put_on_trial(disk: &Path, other: &Path, folder: &Path, tries: usize) {
     let mut copy = Command::new("dd");
     copy.args([format!("if={}", other.display()), format!("of={}", disk.display())]);
@@ -173,7 +174,7 @@ fn put_on_trial(disk: &Path, other: &Path, folder: &Path, tries: usize) {
     set_grubenv(disk, &format!("ORDER=B A\nA_OK=1\nA_TRY=0\nB_OK=1\nB_TRY={spent}\nTRIAL=B\n"));
 }
 
-/// The whole way: two starts, the slot before, and that slot good again.
+/// The whole sequence: two starts, the former slot, and that slot good again.
 #[test]
 fn an_update_that_hangs_is_undone() {
     let undone = undone(Path::new(env!("CARGO_BIN_EXE_hanging-box")), None, 2);
@@ -183,7 +184,7 @@ fn an_update_that_hangs_is_undone() {
     undone.leaves("ORDER=A B\nA_OK=1\nA_TRY=0\nB_OK=0\n");
 }
 
-/// One start of two, for the other one is as in the test above.
+/// Only one start of two, because the other start is as in the test above.
 #[test]
 fn an_update_whose_api_never_answers_is_undone() {
     let mute = Path::new(env!("CARGO_BIN_EXE_mute-box"));
