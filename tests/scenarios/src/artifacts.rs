@@ -1,4 +1,4 @@
-//! What the box serves, assembled once for all racks by `image/artifacts.sh`.
+//! Files that the box serves, built once for all racks by `image/artifacts.sh`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,11 @@ pub struct Artifacts {
 }
 
 impl Artifacts {
-    /// The folder as the build left it.
+    /// Opens the folder as the build left it.
     ///
     /// # Errors
-    /// When something is missing; says what makes it.
+    ///
+    /// A file is missing; the error names the command that builds it.
     pub fn open() -> anyhow::Result<Self> {
         let root = qemu::out_dir().join("artifacts");
         for file in [
@@ -34,7 +35,7 @@ impl Artifacts {
         Ok(Self { root })
     }
 
-    /// Where it is.
+    /// Path of the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -42,7 +43,8 @@ impl Artifacts {
     /// The SHA-256 of an image, from the file beside it.
     ///
     /// # Errors
-    /// When there is no such image.
+    ///
+    /// There is no such image.
     pub fn sha256(&self, image: &str) -> anyhow::Result<String> {
         let path = self.root.join("images").join(format!("{image}.sha256"));
         let text = std::fs::read_to_string(&path)

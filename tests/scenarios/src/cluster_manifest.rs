@@ -1,36 +1,36 @@
-//! The YAML an owner would write for a cluster of one control-plane machine.
+//! YAML of an owner for a cluster with one control-plane machine.
 
 use std::fmt::Write as _;
 
-/// The version of Kubernetes that its machines are to run.
+/// Kubernetes version of its machines.
 pub const KUBERNETES: &str = "v1.35.3";
 
-/// What is done with the machines of a cluster.
+/// Installation method of a cluster's machines.
 #[derive(Debug, Clone, Copy)]
 pub enum Install<'a> {
     /// A template of the owner's own.
     Template(&'a str),
-    /// The provider's template, with images of a registry, `host/folder`: there it looks for
-    /// `debian-12:<version of Kubernetes>.gz`.
+    /// The provider's template, with images of a registry, `host/folder`: the provider requests
+    /// `debian-12:<version of Kubernetes>.gz` there.
     Images(&'a str),
 }
 
 /// A cluster of one control-plane machine.
 #[derive(Debug, Clone, Copy)]
 pub struct ClusterManifest<'a> {
-    /// Name of the cluster, and of what belongs to it.
+    /// Name of the cluster, and of the objects that belong to it.
     pub name: &'a str,
-    /// What is done with its machines.
+    /// Installation method of its machines.
     pub install: Install<'a>,
-    /// Run before kubeadm at the machine's first boot; `PROVIDER_ID` in it is replaced.
+    /// Command before kubeadm at the machine's first boot; `PROVIDER_ID` in it is replaced.
     pub command: &'a str,
-    /// Label the Hardware must have, as `key: value`.
+    /// Label that the Hardware must have, as `key: value`.
     pub hardware_label: &'a str,
 }
 
 impl ClusterManifest<'_> {
-    /// `Cluster`, `TinkerbellCluster`, `KubeadmControlPlane` and `TinkerbellMachineTemplate`: what
-    /// the provider's own template of a cluster has, without workers.
+    /// `Cluster`, `TinkerbellCluster`, `KubeadmControlPlane` and `TinkerbellMachineTemplate`: the
+    /// contents of the provider's own cluster template, without workers.
     pub fn yaml(&self) -> String {
         let Self { name, command, hardware_label, .. } = self;
         let install = match self.install {
@@ -96,7 +96,7 @@ impl ClusterManifest<'_> {
     }
 }
 
-/// Lines for a YAML block scalar.
+/// Indents lines for a YAML block scalar.
 fn block(text: &str, indent: usize) -> String {
     text.lines().fold(String::new(), |mut block, line| {
         let _ = writeln!(block, "{:indent$}{line}", "");

@@ -1,5 +1,5 @@
-//! Servers of images beside the box: at an address that machines reach through the box alone, and a
-//! stock OCI registry there.
+//! Image servers beside the box: a host that machines reach only through the box, and a stock OCI
+//! registry on it.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpStream};
@@ -15,13 +15,14 @@ use crate::Lab;
 pub const IMAGE_SERVER: Ipv4Addr = Ipv4Addr::new(10, 99, 0, 1);
 const PORT: u16 = 5000;
 
-/// Where a busybox may be that needs no library.
+/// Paths of a static busybox.
 const BUSYBOX: [&str; 2] = ["/usr/bin/busybox", "/bin/busybox"];
 
-/// Adds a host to the rack, in a network of its own that the box has an address in and the machines
-/// have not.
+/// Adds a host to the rack, in a network of its own. The box has an address in that network, the
+/// machines have none.
 ///
 /// # Errors
+///
 /// It cannot be added.
 pub fn image_server(lab: &Lab) -> anyhow::Result<Host> {
     let mut address = lab.rack.box_command("ip");
@@ -30,7 +31,7 @@ pub fn image_server(lab: &Lab) -> anyhow::Result<Host> {
     Ok(lab.rack.add_host("images", &[(Segment::Near, IMAGE_SERVER)])?)
 }
 
-/// A running registry.
+/// A running registry on [`image_server`]'s host.
 pub struct ImageRegistry {
     process: BoxProcess,
     host: Host,
@@ -38,13 +39,14 @@ pub struct ImageRegistry {
 }
 
 impl ImageRegistry {
-    /// As an image's reference names it, and `plain_registries` of the box.
+    /// Host and port in an image reference, and in `plain_registries` of the box.
     pub const HOST: &str = "10.99.0.1:5000";
 
-    /// Start it and push an artifact of the lab, `images/<file>`, as `<HOST>/<name>`.
+    /// Starts a registry and pushes an artifact of the lab, `images/<file>`, as `<HOST>/<name>`.
     ///
     /// # Errors
-    /// What could not be built, started or pushed.
+    ///
+    /// The part that could not be built, started or pushed.
     pub fn start(lab: &Lab, file: &str, name: &str) -> anyhow::Result<Self> {
         let registry = Self::empty(lab)?;
         let image = lab.artifacts().root().join("images").join(file);
@@ -52,10 +54,11 @@ impl ImageRegistry {
         Ok(registry)
     }
 
-    /// Start it with a container's image around busybox, as `<HOST>/<name>`.
+    /// Starts a registry with a container image of busybox, as `<HOST>/<name>`.
     ///
     /// # Errors
-    /// The same.
+    ///
+    /// As [`ImageRegistry::start`].
     pub fn with_container(lab: &Lab, name: &str) -> anyhow::Result<Self> {
         let registry = Self::empty(lab)?;
         let busybox = BUSYBOX.iter().map(Path::new).find(|path| path.exists());
@@ -88,9 +91,10 @@ impl ImageRegistry {
         Ok(())
     }
 
-    /// The requests it got, one a line.
+    /// The requests that it received, one per line.
     ///
     /// # Errors
+    ///
     /// Its log cannot be read.
     pub fn log(&self) -> anyhow::Result<String> {
         fs::read_to_string(self.process.log()).context("cannot read the registry's log")

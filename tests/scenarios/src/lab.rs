@@ -1,4 +1,4 @@
-//! A rack with the product in it.
+//! A rack with a running `tinboxd`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,31 +14,32 @@ use stdx::testing::PATIENCE;
 use crate::state::WorkflowView;
 use crate::{Artifacts, Image, TemplateFile, install_template, nuc_manifest};
 
-/// Seconds of silence before a machine is booted again. The emulator of a machine that is well may
-/// get no processor for longer than the product's 60 s.
+/// Seconds of silence before a machine is booted again. The emulator of a healthy machine may get
+/// no CPU time for longer than the product's 60 s.
 const SILENCE_SECS: u32 = 120;
 
-/// What a lab should be.
+/// Configuration of a lab.
 pub struct LabConfig {
-    /// The rack.
+    /// Configuration of the rack.
     pub rack: RackConfig,
     /// Seconds of silence before a machine is booted again.
     pub silence_secs: u32,
-    /// More lines of `[network]` in the box's configuration: what it does about DHCP.
+    /// More lines of `[network]` in the box's configuration, such as its DHCP mode.
     pub network: String,
-    /// Whether the machines that are pushed have an address of their own.
+    /// True when the pushed Hardware contains an address for each machine.
     pub reservations: bool,
-    /// Whether the box fetches files of other servers for its machines.
+    /// True when the box fetches files of other servers for its machines.
     pub images: bool,
-    /// Registries of images that speak `http`.
+    /// Registries of images that use `http`.
     pub plain_registries: Vec<String>,
 }
 
-/// The box answers machines with a reservation, and is the network's only DHCP server.
+/// Configuration in which the box answers machines with a reservation, and is the network's only
+/// DHCP server.
 pub const RESERVED: &str = "mode = \"reserved\"";
 
 impl LabConfig {
-    /// A lab with this rack, and time for machines that are emulated.
+    /// A lab with this rack, and timeouts for emulated machines.
     pub fn new(rack: RackConfig) -> Self {
         let network = RESERVED.to_owned();
         Self {
@@ -54,9 +55,9 @@ impl LabConfig {
 
 /// A rack with the product in it.
 pub struct Lab {
-    /// The rack.
+    /// The rack, with all its NUCs.
     pub rack: Rack,
-    /// `tinboxd`.
+    /// The running process of `tinboxd`.
     pub daemon: BoxProcess,
     artifacts: Artifacts,
     reservations: bool,
@@ -65,10 +66,11 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Build the rack, start `tinboxd` in it and wait until its API answers.
+    /// Builds the rack, starts `tinboxd` in it and waits until its API answers.
     ///
     /// # Errors
-    /// What is missing, or what did not start.
+    ///
+    /// The missing requirement, or the program that did not start.
     pub fn start(config: LabConfig) -> anyhow::Result<Self> {
         let artifacts = Artifacts::open()?;
         let rack = Rack::build(config.rack)?;
@@ -88,8 +90,7 @@ impl Lab {
         } else {
             String::new()
         };
-        // An emulated timer on a busy machine is late enough for Linux to think that it is broken,
-        // and to stop with that.
+        // On a busy machine an emulated timer is so late that Linux treats it as broken and panics.
         let text = format!(
             "[network]\n\
              interface = \"eth0\"\n\
@@ -122,17 +123,18 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Wait until the box has found no other DHCP server and answers machines.
+    /// Waits until the box has found no other DHCP server and answers machines.
     fn wait_until_serving(&self) -> anyhow::Result<()> {
         let serving = || self.event_about("eth0", "Serving").map(drop);
         poll("the box to serve its network", PATIENCE, serving)?;
         Ok(())
     }
 
-    /// Wait until the API answers the administrator.
+    /// Waits until the API answers the administrator.
     ///
     /// # Errors
-    /// When it does not in time; the end of the log says why.
+    ///
+    /// The API does not answer in time; with the end of the log.
     pub fn wait_until_ready(&self) -> anyhow::Result<()> {
         let up = || {
             let output = self.cli(&["hardware", "list"]).ok()?;
@@ -146,15 +148,17 @@ impl Lab {
         })
     }
 
-    /// The administrator's kubeconfig.
+    /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> PathBuf {
         self.state.join("admin.kubeconfig")
     }
 
-    /// A kubeconfig with what Cluster API Provider Tinkerbell needs of the box, and no more.
+    /// Creates a kubeconfig with the minimum permissions that Cluster API Provider Tinkerbell needs
+    /// on the box.
     ///
     /// # Errors
-    /// The command's own words.
+    ///
+    /// The command's own message.
     pub fn provider_kubeconfig(&self) -> anyhow::Result<PathBuf> {
         let server = "https://10.77.0.1:6443";
         let text = self.tinbox(&["capi", "kubeconfig", "--role", "capt", "--server", server])?;
@@ -164,28 +168,31 @@ impl Lab {
         self.file("capt.kubeconfig", &text)
     }
 
-    /// A `tinbox` command, ready to run inside the box's namespace.
+    /// Returns a `tinbox` command that runs inside the box's namespace.
     ///
     /// # Errors
-    /// When the program is not built.
+    ///
+    /// The program is not built.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = self.rack.box_command(programs::find("tinbox")?);
         command.env("TINBOX_KUBECONFIG", self.kubeconfig()).args(arguments);
         Ok(command)
     }
 
-    /// Run `tinbox` to its end.
+    /// Runs `tinbox` to its end.
     ///
     /// # Errors
-    /// When it cannot be started.
+    ///
+    /// It cannot be started.
     pub fn cli(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         self.command(arguments)?.output().context("cannot run tinbox")
     }
 
-    /// Run `tinbox` and take what it prints.
+    /// Runs `tinbox` and returns its output.
     ///
     /// # Errors
-    /// When it fails; with its own words.
+    ///
+    /// It fails; with its own message.
     pub fn tinbox(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.cli(arguments)?;
         let said = String::from_utf8_lossy(&output.stderr);
@@ -193,34 +200,37 @@ impl Lab {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Write a file an owner would have, and give its path.
+    /// Writes a file of the owner, and returns its path.
     ///
     /// # Errors
-    /// When it cannot be written.
+    ///
+    /// It cannot be written.
     pub fn file(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
         let path = self.files.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(path)
     }
 
-    /// An image the box itself serves.
+    /// An image that the box itself serves.
     ///
     /// # Errors
-    /// When there is no such image.
+    ///
+    /// There is no such image.
     pub fn image(&self, name: &str) -> anyhow::Result<Image> {
         let url = format!("http://10.77.0.1:7080/images/{name}");
         Ok(Image { url, sha256: self.artifacts.sha256(name)? })
     }
 
-    /// The artifacts.
+    /// Artifacts that the box serves.
     pub fn artifacts(&self) -> &Artifacts {
         &self.artifacts
     }
 
-    /// Push the manifest of one NUC.
+    /// Pushes the manifest of one NUC.
     ///
     /// # Errors
-    /// The command's own words.
+    ///
+    /// The command's own message.
     pub fn push_nuc(&self, number: usize, ssh_key: &str, user_data: &str) -> anyhow::Result<()> {
         let nuc = self.rack.nuc(number);
         let uefi = nuc.config().firmware() == Firmware::Uefi;
@@ -230,10 +240,11 @@ impl Lab {
         Ok(())
     }
 
-    /// Create a template that installs `image` and writes `files` into it.
+    /// Creates a template that installs `image` and writes `files` into it.
     ///
     /// # Errors
-    /// The command's own words.
+    ///
+    /// The command's own message.
     pub fn push_template(
         &self,
         name: &str,
@@ -246,11 +257,12 @@ impl Lab {
         Ok(())
     }
 
-    /// Create the library's template `debian` of the Debian that the box serves; the command, for
-    /// people to read.
+    /// Creates the library's template `debian` with the Debian image that the box serves; returns
+    /// the command, for people to read.
     ///
     /// # Errors
-    /// The command's own words.
+    ///
+    /// The command's own message.
     pub fn push_debian(&self) -> anyhow::Result<String> {
         let Image { url, .. } = self.image("debian.raw.zst")?;
         let (image, sums) = (format!("image_url={url}"), format!("sums_url={url}.sha256"));
@@ -260,10 +272,11 @@ impl Lab {
         Ok(format!("tinbox {}", words.join(" ")))
     }
 
-    /// Create a workflow of the template for NUC `number`, named `<template>-nuc<number>`.
+    /// Creates a workflow of the template for NUC `number`, named `<template>-nuc<number>`.
     ///
     /// # Errors
-    /// The command's own words.
+    ///
+    /// The command's own message.
     pub fn create_workflow(&self, template: &str, number: usize) -> anyhow::Result<String> {
         let (name, hardware) = (format!("{template}-nuc{number}"), format!("nuc{number}"));
         self.tinbox(&[
@@ -279,20 +292,22 @@ impl Lab {
         Ok(name)
     }
 
-    /// A workflow as it is now.
+    /// Current state of a workflow.
     ///
     /// # Errors
-    /// The command's own words, or an answer that is no JSON.
+    ///
+    /// The command's own message, or output that is not valid JSON.
     pub fn workflow(&self, name: &str) -> anyhow::Result<WorkflowView> {
         let text = self.tinbox(&["-o", "json", "workflow", "get", name])?;
         let value: Value = serde_json::from_str(&text).context("workflow get printed no JSON")?;
         Ok(WorkflowView(value))
     }
 
-    /// Wait until `test` is true of a workflow; a box that is away for a while is borne.
+    /// Waits until `test` is true of a workflow; a box that is down for a while is tolerated.
     ///
     /// # Errors
-    /// When it does not become true in time.
+    ///
+    /// It does not become true in time.
     pub fn wait_workflow(
         &self,
         name: &str,
@@ -316,10 +331,11 @@ impl Lab {
         })
     }
 
-    /// Wait until a workflow has succeeded.
+    /// Waits until a workflow has succeeded.
     ///
     /// # Errors
-    /// When it fails, with the message of the failed action, or takes too long.
+    ///
+    /// It fails, with the message of the failed action, or takes too long.
     pub fn wait_success(&self, name: &str, within: Duration) -> anyhow::Result<WorkflowView> {
         let view = self.wait_workflow(name, "to end", within, WorkflowView::ended)?;
         if view.state() != "SUCCESS" {
@@ -328,8 +344,8 @@ impl Lab {
         Ok(view)
     }
 
-    /// The first line of the box's log with an event `reason` of NUC `number`: quick to look up
-    /// while a machine boots, where the story would be a program's start for every look.
+    /// The first line of the box's log with an event `reason` of NUC `number`. The log is quick to
+    /// read while a machine boots; `machine history` would start a program for each check.
     pub fn event(&self, number: usize, reason: &str) -> Option<String> {
         self.event_about(&format!("nuc{number}"), reason)
     }
@@ -341,10 +357,11 @@ impl Lab {
         lines.find(|line| line.contains(&object) && line.contains(&reason)).map(str::to_owned)
     }
 
-    /// The story of a machine as people read it.
+    /// History of a machine, as the CLI prints it.
     ///
     /// # Errors
-    /// The command's own words.
+    ///
+    /// The command's own message.
     pub fn story(&self, machine: &str) -> anyhow::Result<String> {
         self.tinbox(&["machine", "history", machine])
     }

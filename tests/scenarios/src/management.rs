@@ -1,9 +1,10 @@
 //! A management cluster beside the box, of stock programs: etcd, kube-apiserver and
 //! kube-controller-manager, the managers of Cluster API (core, kubeadm's bootstrap and control
-//! plane), and Cluster API Provider Tinkerbell, which reaches the box as its external Tinkerbell.
+//! plane), and Cluster API Provider Tinkerbell. The provider uses the box as its external
+//! Tinkerbell.
 //!
-//! All run in the box's namespace of the rack, on addresses of its own loopback; only the provider
-//! talks to the box, over TLS at the box's address in the rack.
+//! All run in the box's namespace of the rack, on addresses of its own loopback. Only the provider
+//! connects to the box, over TLS at the box's address in the rack.
 
 mod components;
 mod programs;
@@ -24,17 +25,17 @@ use self::programs::Programs;
 use self::server::Server;
 use crate::Lab;
 
-/// Cluster API's own managers, as `tests/peers/cluster-api` names them, and where they listen.
+/// Cluster API's own managers, as `tests/peers/cluster-api` names them, and their ports.
 const MANAGERS: [(&str, Ports); 3] = [
     ("core", Ports { webhooks: 9343, health: 9340, metrics: 9341 }),
     ("bootstrap", Ports { webhooks: 9353, health: 9350, metrics: 9351 }),
     ("control-plane", Ports { webhooks: 9363, health: 9360, metrics: 9361 }),
 ];
-/// Where the provider listens. It reads its flags for the webhooks' port and certificates but does
-/// not use them (v0.7.0, main.go): the port is controller-runtime's, and so is the folder under
+/// Ports of the provider. It reads its flags for the webhooks' port and certificates but does not
+/// use them (v0.7.0, main.go): the port is controller-runtime's, and so is the folder under
 /// `TMPDIR`.
 const PROVIDER: Ports = Ports { webhooks: 9443, health: 9440, metrics: 9441 };
-/// That folder.
+/// Folder of the webhooks' certificates, under `TMPDIR`.
 const CERTIFICATES: &str = "k8s-webhook-server/serving-certs";
 
 /// A lab with a management cluster.
@@ -49,10 +50,12 @@ pub struct Management {
 }
 
 impl Management {
-    /// Start the API server, install Cluster API and the provider's kinds, and start its managers.
+    /// Starts the API server, installs Cluster API and the provider's kinds, and starts its
+    /// managers.
     ///
     /// # Errors
-    /// What could not be built, or what did not start.
+    ///
+    /// The part that could not be built, or the program that did not start.
     pub fn start(lab: Lab) -> anyhow::Result<Self> {
         let programs = Programs::build()?;
         let folder = lab.rack.work_dir().join("management");
@@ -90,7 +93,7 @@ impl Management {
         Ok(())
     }
 
-    /// Apply what a release of a provider would install, without its Pods.
+    /// Applies the manifest of a provider's release, without its Pods.
     fn install(&self, name: &str, ports: Ports) -> anyhow::Result<()> {
         let with = WithWebhooks { ports, authority: self.server.authority() };
         let list = with.read(self.programs.manifest(name)?)?;
@@ -100,16 +103,17 @@ impl Management {
         Ok(())
     }
 
-    /// Start stock CAPT with the box as its external Tinkerbell.
+    /// Starts stock CAPT with the box as its external Tinkerbell.
     ///
     /// # Errors
-    /// When it does not start; the end of its log says why.
+    ///
+    /// It does not start; with the end of its log.
     pub fn start_provider(&mut self, kubeconfig: &Path) -> anyhow::Result<()> {
         let log = self.lab.rack.dir().join("capt.log");
         let provider = BoxProgram::new(self.programs.program("capt")?, log)
             .env("KUBECONFIG", self.server.kubeconfig())
             .env("TMPDIR", &self.folder)
-            // Where its own template's machines find their metadata.
+            // Metadata address for the machines of the provider's own template.
             .env("TINKERBELL_IP", "10.77.0.1")
             .args(["--health-addr".to_owned(), PROVIDER.health_address()])
             .args(["--metrics-bind-addr".to_owned(), PROVIDER.metrics_address()])
@@ -120,10 +124,11 @@ impl Management {
         Ok(())
     }
 
-    /// `kill -9` the provider and start it again.
+    /// Kills the provider with SIGKILL and starts it again.
     ///
     /// # Errors
-    /// When it does not come back.
+    ///
+    /// It does not become healthy again.
     pub fn restart_provider(&mut self) -> anyhow::Result<()> {
         let mut provider = self.provider.take().context("the provider was never started")?;
         provider.restart()?;
@@ -132,7 +137,7 @@ impl Management {
         healthy
     }
 
-    /// What the provider logged.
+    /// Log of the provider, empty before its start.
     pub fn provider_log(&self) -> String {
         let path = self.provider.as_ref().map(BoxProcess::log);
         path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
@@ -143,27 +148,30 @@ impl Management {
         self.server.kubeconfig()
     }
 
-    /// Stock kubectl, inside the rack, with a kubeconfig.
+    /// Stock kubectl inside the rack, with a kubeconfig.
     pub fn kubectl(&self, kubeconfig: &Path) -> Command {
         let mut command = self.lab.rack.box_command(&self.programs.kubectl);
         command.arg("--kubeconfig").arg(kubeconfig);
         command
     }
 
-    /// Apply a manifest to the management cluster.
+    /// Applies a manifest to the management cluster.
     ///
     /// # Errors
-    /// kubectl's own words.
+    ///
+    /// kubectl's own message.
     pub fn apply(&self, manifest: &str) -> anyhow::Result<String> {
         let mut command = self.kubectl(self.kubeconfig());
         command.args(["apply", "-f", "-"]);
         run(command, manifest)
     }
 
-    /// An object of the management cluster, or of the box with the box's kubeconfig.
+    /// An object of the management cluster, or of the box with the box's kubeconfig; `None` when it
+    /// does not exist.
     ///
     /// # Errors
-    /// kubectl's own words; none when there simply is no such object.
+    ///
+    /// kubectl's own message.
     pub fn object(
         &self,
         kubeconfig: &Path,
@@ -179,10 +187,11 @@ impl Management {
         serde_json::from_str(&text).map(Some).context("kubectl printed no JSON")
     }
 
-    /// The one `TinkerbellMachine` of a cluster, whose name the control plane chooses.
+    /// The only `TinkerbellMachine` of a cluster, whose name the control plane chooses.
     ///
     /// # Errors
-    /// When there is none in time.
+    ///
+    /// There is none in time.
     pub fn machine_of(&self, cluster: &str, within: Duration) -> anyhow::Result<String> {
         let label = format!("cluster.x-k8s.io/cluster-name={cluster}");
         let path = "jsonpath={.items[*].metadata.name}";
@@ -194,10 +203,11 @@ impl Management {
         Ok(found?)
     }
 
-    /// Wait until `test` is true of an object; servers that are away for a while are borne.
+    /// Waits until `test` is true of an object; servers that are down for a while are tolerated.
     ///
     /// # Errors
-    /// When it does not become true in time; with what was last seen.
+    ///
+    /// It does not become true in time; with the last state of the object.
     pub fn wait_object(
         &self,
         kubeconfig: &Path,
@@ -220,14 +230,15 @@ impl Management {
         })
     }
 
-    /// Take everything down and drop the rack's output.
+    /// Stops everything and removes the rack's output.
     pub fn succeed(self) {
         let Self { lab, server, managers, provider, .. } = self;
         drop((provider, managers, server));
         lab.rack.succeed();
     }
 
-    /// Wait for a manager's health check; one that ends first is started again, as a kubelet would.
+    /// Waits for a manager's health check; a manager that ends first is started again, as a kubelet
+    /// would.
     fn wait_healthy(
         &self,
         what: &str,
@@ -248,8 +259,8 @@ impl Management {
     }
 }
 
-/// The managers serve their webhooks with the API server's own certificate: it names the loopback,
-/// and the API server knows its authority.
+/// Copies the API server's own certificate for the managers' webhooks: it is valid for the loopback
+/// address, and the API server trusts its authority.
 fn webhook_certificates(server: &Server, folder: &Path) -> anyhow::Result<()> {
     let to = folder.join(CERTIFICATES);
     fs::create_dir_all(&to).context("cannot make the webhooks' folder")?;
@@ -261,7 +272,7 @@ fn webhook_certificates(server: &Server, folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether `GET /readyz` is answered with 200.
+/// True when `GET /readyz` is answered with 200.
 fn ok(address: &str) -> bool {
     use std::io::{Read as _, Write as _};
     let Ok(mut stream) = std::net::TcpStream::connect(address) else { return false };
@@ -273,7 +284,7 @@ fn ok(address: &str) -> bool {
         && head.ends_with(b"200")
 }
 
-/// What a command prints when given `input`, or its complaint as an error.
+/// Runs a command with `input`; returns its output, or its error output as an error.
 fn run(command: Command, input: &str) -> anyhow::Result<String> {
     let printed = peers::run(command, input)?;
     ensure!(printed.success, "{}", printed.err.trim());

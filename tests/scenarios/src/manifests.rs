@@ -1,4 +1,4 @@
-//! The YAML an owner would write for the virtual NUCs.
+//! YAML of an owner for the virtual NUCs.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use qemu::{Nuc, Segment};
 /// An image to install.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// Where the agent gets it.
+    /// URL for the agent.
     pub url: String,
     /// SHA-256 of the file as served.
     pub sha256: String,
 }
 
-/// Secret, bmc Machine and Hardware of one NUC, as one file.
-/// `reserved`: whether it says which address the machine has.
+/// Secret, bmc Machine and Hardware of one NUC, as one file. With `reserved` the Hardware contains
+/// the machine's address.
 pub fn nuc_manifest(
     nuc: &Nuc,
     uefi: bool,
@@ -93,12 +93,12 @@ pub struct TemplateFile {
     pub action: &'static str,
     /// Path in the installed system.
     pub path: &'static str,
-    /// Lines.
+    /// Lines of the file.
     pub lines: &'static [&'static str],
 }
 
-/// What points Debian's cloud-init at the box, the way Cluster API Provider Tinkerbell's default
-/// template does.
+/// Files that configure Debian's cloud-init for the box, as the default template of Cluster API
+/// Provider Tinkerbell does.
 pub const CLOUD_INIT: &[TemplateFile] = &[
     TemplateFile {
         action: "name-the-metadata-service",
@@ -120,7 +120,7 @@ pub const CLOUD_INIT: &[TemplateFile] = &[
     },
 ];
 
-/// What points the small system at the box.
+/// File that configures the small system for the box.
 pub const METADATA_URL: &[TemplateFile] = &[TemplateFile {
     action: "name-the-metadata-service",
     path: "/etc/metadata_url",

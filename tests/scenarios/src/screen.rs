@@ -1,4 +1,4 @@
-//! How the demos show what happens, on a terminal and in a log.
+//! Output of the demos, on a terminal and in a log.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, IsTerminal as _, Read, Write as _};
@@ -8,7 +8,7 @@ use std::thread;
 
 use anyhow::ensure;
 
-/// How a program ends: with the error, and why, on the standard error.
+/// Exit code of a program; prints an error with its cause on standard error.
 pub fn exit(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -19,22 +19,23 @@ pub fn exit(result: anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// The terminal: lines go up, the progress of every machine stays in the last one.
+/// The terminal: lines scroll up, the progress of every machine stays in the last line.
 pub struct Screen {
     live: bool,
     bars: Mutex<BTreeMap<String, String>>,
 }
 
 impl Screen {
-    /// A screen without a bar.
+    /// A screen without a progress bar.
     pub fn new() -> Self {
         Self { live: std::io::stdout().is_terminal(), bars: Mutex::default() }
     }
 
-    /// Run a command and show what it prints as lines of `name`; a percentage moves its bar.
+    /// Runs a command and shows its output as lines of `name`; a percentage moves its bar.
     ///
     /// # Errors
-    /// When it cannot be run, or fails.
+    ///
+    /// It cannot be run, or fails.
     pub fn relay(&self, mut command: Command, name: &str, mark: char) -> anyhow::Result<()> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -86,7 +87,7 @@ fn last_line(bars: &BTreeMap<String, String>) -> String {
     bars.join("  ")
 }
 
-/// `stream-image 27 %, 42 MiB of 154 MiB` is 27.
+/// Percentage in a line: 27 in `stream-image 27 %, 42 MiB of 154 MiB`.
 fn percent(line: &str) -> Option<usize> {
     let (before, _) = line.split_once(" %")?;
     before.rsplit(' ').next()?.parse().ok().filter(|percent| *percent <= 100)
@@ -98,12 +99,12 @@ impl Default for Screen {
     }
 }
 
-/// A heading.
+/// Prints a heading with an empty line before it.
 pub fn say(text: &str) {
     println!("\n== {text}");
 }
 
-/// A command as somebody would type it.
+/// Prints a command as a user would type it.
 pub fn show(command: &str) {
     println!("$ {command}");
 }

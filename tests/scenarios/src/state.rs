@@ -1,18 +1,18 @@
-//! What the API says of a workflow, as far as scenarios look.
+//! Status of a workflow in the API, as far as scenarios use it.
 
 use serde_json::Value;
 
-/// A Workflow as the API shows it.
+/// A Workflow object of the API.
 #[derive(Debug, Clone)]
 pub struct WorkflowView(pub Value);
 
 impl WorkflowView {
-    /// `status.state`.
+    /// Value of `status.state`; empty when missing.
     pub fn state(&self) -> &str {
         self.0.pointer("/status/state").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Nothing moves it any more.
+    /// True in a final state.
     pub fn ended(&self) -> bool {
         matches!(self.state(), "SUCCESS" | "FAILED" | "TIMEOUT")
     }

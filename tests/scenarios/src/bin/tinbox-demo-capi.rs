@@ -1,4 +1,4 @@
-//! `make demo-capi`: stock Cluster API Provider Tinkerbell drives the box, shown as it happens.
+//! `make demo-capi`: stock Cluster API Provider Tinkerbell drives the box, with live output.
 
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use scenarios::{
 };
 use serde_json::Value;
 
-/// What the machine may take from power-on to readiness, emulated.
+/// Timeout from power-on to readiness of the emulated machine.
 const WHOLE: Duration = Duration::from_secs(1500);
 
-/// What the installed system does first; the provider puts the machine's id in.
+/// First command of the installed system; the provider replaces `PROVIDER_ID` by the machine's ID.
 const COMMAND: &str =
     "echo $(hostname) is PROVIDER_ID, says Cluster API through the box >/dev/ttyS0";
 
-/// Let Cluster API claim, provision and give back a virtual NUC.
+/// Let Cluster API claim, provision and release a virtual NUC.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {}

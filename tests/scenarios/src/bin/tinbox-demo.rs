@@ -1,4 +1,4 @@
-//! `make demo`: the whole path on a virtual rack, shown as it happens.
+//! `make demo`: a whole installation on a virtual rack, with live output.
 
 use std::process::ExitCode;
 use std::thread;
@@ -12,7 +12,7 @@ use scenarios::{Firmware, Lab, LabConfig, NucConfig, RackConfig, Screen, say, sh
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
-    /// How many NUCs at once.
+    /// Number of NUCs to install.
     #[arg(long, env = "DEMO_NUCS", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=6))]
     nucs: u8,
@@ -77,7 +77,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
     finish(lab, !arguments.keep.is_empty())
 }
 
-/// Create the workflows and show progress and story of every machine until it has phoned home.
+/// Creates the workflows and shows progress and events of every machine until it has phoned home.
 fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
     let screen = &Screen::new();
     thread::scope(|scope| {
@@ -99,7 +99,8 @@ fn follow(lab: &Lab, nucs: u8) -> anyhow::Result<()> {
             ];
             let create = lab.command(&create)?;
             let story = lab.command(&["machine", "history", &name, "--follow"])?;
-            // The story ends by itself when the installed system phones home, or badly.
+            // `machine history --follow` ends by itself when the installed system phones home, or
+            // the workflow fails.
             for (command, mark) in [(create, '>'), (story, '|')] {
                 let name = name.clone();
                 waits.push(scope.spawn(move || screen.relay(command, &name, mark)));
@@ -128,7 +129,7 @@ fn finish(lab: Lab, keep: bool) -> anyhow::Result<()> {
     println!("Press Enter, or Ctrl-C, to end it.");
     let mut line = String::new();
     if std::io::stdin().read_line(&mut line).context("cannot read the terminal")? == 0 {
-        // There is no terminal to press Enter at: a signal ends it.
+        // Without a terminal there is no Enter key: a signal ends the demo.
         loop {
             thread::park();
         }

@@ -1,7 +1,7 @@
 //! Provider manifests, for managers that run as plain processes.
 //!
-//! In a cluster, cert-manager issues the webhooks' certificates and a Service leads to the
-//! manager's Pod. Here there are neither Pods nor Services: what would run or route is left out,
+//! In a cluster, cert-manager issues the webhooks' certificates, and a Service routes to the
+//! manager's Pod. Here there are neither Pods nor Services. Objects that need them are left out,
 //! and every webhook, conversions too, is called at the manager's own address. Nothing else is
 //! changed.
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// Kinds that need Pods, Services or cert-manager.
 const LEFT_OUT: [&str; 4] = ["Certificate", "Deployment", "Issuer", "Service"];
 
-/// Ports of a manager on the loopback.
+/// Ports of a manager on the loopback address.
 #[derive(Clone, Copy)]
 pub struct Ports {
     pub webhooks: u16,
@@ -33,15 +33,15 @@ impl Ports {
     }
 }
 
-/// How to rewrite a manifest.
+/// Rewriting of a manifest, for webhooks at an address.
 pub struct WithWebhooks<'a> {
     pub ports: Ports,
-    /// PEM of the authority that vouches for the webhooks' certificate.
+    /// PEM of the certificate authority of the webhooks' certificate.
     pub authority: &'a str,
 }
 
 impl WithWebhooks<'_> {
-    /// Read a manifest and give it as a List.
+    /// Reads a manifest and returns it as a List.
     pub fn read(&self, manifest: &Path) -> anyhow::Result<Value> {
         let text = fs::read_to_string(manifest)
             .with_context(|| format!("cannot read {}", manifest.display()))?;

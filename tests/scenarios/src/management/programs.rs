@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use peers::built;
 
-/// What the build scripts make of the Go modules in a folder of `tests/peers`.
+/// Outputs of the build scripts, for the Go modules in folders of `tests/peers`.
 const BUILT: [(&str, &[&str]); 2] = [
     ("kubernetes", &["etcd", "kube-apiserver", "kube-controller-manager", "capt"]),
     (
@@ -23,15 +23,15 @@ const BUILT: [(&str, &[&str]); 2] = [
     ),
 ];
 
-/// Paths of what a management cluster runs and installs, by name.
+/// Paths of the programs and manifests of a management cluster, by name.
 pub struct Programs {
-    /// Stock kubectl.
+    /// Path of stock kubectl.
     pub kubectl: PathBuf,
     others: BTreeMap<&'static str, PathBuf>,
 }
 
 impl Programs {
-    /// Build what no earlier run has built.
+    /// Builds what no earlier run has built.
     pub fn build() -> anyhow::Result<Self> {
         let mut others = BTreeMap::new();
         for (module, names) in BUILT {
@@ -41,7 +41,7 @@ impl Programs {
         Ok(Self { kubectl, others })
     }
 
-    /// A program.
+    /// Path of a program, by its name.
     pub fn program(&self, name: &str) -> anyhow::Result<&Path> {
         self.others
             .get(name)

@@ -11,7 +11,7 @@ use stdx::testing::PATIENCE;
 
 use super::programs::Programs;
 
-/// Not 6443: that is the box's.
+/// Not 6443, which is the box's port.
 const PORT: u16 = 26443;
 
 /// A running API server.
@@ -25,7 +25,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Start all three and wait until the API is ready.
+    /// Starts all three and waits until the API is ready.
     pub fn start(rack: &Rack, programs: &Programs, folder: &Path) -> anyhow::Result<Self> {
         let certificates = folder.join("certificates");
         let kubeconfig = folder.join("kubeconfig");
@@ -67,7 +67,7 @@ impl Server {
         };
         let what = "the management cluster's API to be ready";
         ensure!(poll(what, PATIENCE, ready)?, "it ended; its words are in {}", api.log().display());
-        // Finalisers of namespaces and collection of what has lost its owner, nothing more.
+        // Only finalizers of namespaces, and garbage collection of objects without their owner.
         let controllers =
             BoxProgram::new(programs.program("kube-controller-manager")?, log("controllers"))
                 .args(["--kubeconfig".as_ref(), kubeconfig.as_os_str()])
@@ -86,23 +86,23 @@ impl Server {
         })
     }
 
-    /// The administrator's kubeconfig.
+    /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// Certificate and key that the API server made for itself.
+    /// Certificate and key that the API server generated.
     pub fn certificate(&self) -> [PathBuf; 2] {
         ["apiserver.crt", "apiserver.key"].map(|name| self.certificates.join(name))
     }
 
-    /// PEM of the authority that signed it.
+    /// PEM of the authority that signed the certificate.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 }
 
-/// The file that the API server writes has its certificate and the authority's.
+/// The file that the API server writes contains its certificate and the authority's.
 fn kubeconfig_of(certificates: &Path, token: &str) -> String {
     let authority = certificates.join("apiserver.crt");
     format!(

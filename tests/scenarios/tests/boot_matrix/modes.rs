@@ -1,5 +1,5 @@
-//! The other ways of a box with DHCP: addresses of its own pool, an answer beside another server's,
-//! machines that nobody described, and IPv6.
+//! Other DHCP modes of the box: addresses of its own pool, answers beside another server's,
+//! unregistered machines, and IPv6.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::table::{BOTH, Network};
 use BootPath::{BiosIpxeRom, UefiPxe4};
 use Segment::Near;
 
-/// Above the BMCs' addresses and below the relay's.
+/// Pool above the BMCs' addresses and below the relay's.
 const POOL: &str = "mode = \"pool\"\npool = \"10.77.0.200-10.77.0.240\"";
 const PROXY: &str = "mode = \"proxy\"";
-/// The other server, and what it gives out.
+/// The other server, and the addresses that it assigns.
 const OTHER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const OTHERS: Pool =
     Pool { first: Ipv4Addr::new(10, 77, 0, 150), last: Ipv4Addr::new(10, 77, 0, 199) };
@@ -74,7 +74,7 @@ fn a_machine_that_nobody_described_is_discovered() {
     for nuc in lab.rack.nucs() {
         let _place = gate::enter();
         nuc.power_on().unwrap();
-        // Its agent said who it is, and the box wrote it down.
+        // Its agent has sent its facts, and the box has created the Hardware.
         let name = format!("discovery-{}", nuc.mac().dashed());
         let get = ["hardware", "get", name.as_str(), "--output", "json"];
         let hardware = poll(&name, Duration::from_secs(240), || lab.tinbox(&get).ok()).unwrap();

@@ -1,5 +1,5 @@
-//! Never a rogue: the box falls silent within a second of hearing another DHCP server, and after
-//! its cable was out it looks before it speaks.
+//! Detection of other DHCP servers: the box stops answering within a second of a message from one,
+//! and checks again after its cable was unplugged.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, SystemTime};
@@ -14,13 +14,13 @@ const BOX: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const ROGUE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 66);
 const ROGUES: Pool =
     Pool { first: Ipv4Addr::new(10, 77, 0, 150), last: Ipv4Addr::new(10, 77, 0, 199) };
-/// How soon the box is silent.
+/// Maximum time until the box stops answering.
 const SILENT_WITHIN: Duration = Duration::from_secs(1);
-/// How long the silence is listened to.
+/// Time for which the silence is checked.
 const LISTEN: Duration = Duration::from_secs(8);
 
-/// A rack whose only machine is described and stays off: a client in its place asks for its address
-/// over and over.
+/// A rack whose only machine is registered and stays off: a client in its place requests its
+/// address repeatedly.
 fn lab(name: &str) -> (Lab, Host, BoxProcess) {
     let nuc = NucConfig { memory_mib: 64, disk_bytes: 1 << 20, ..NucConfig::bios() };
     let rack = RackConfig::new(name).nuc(nuc).capture("udp port 67 or udp port 68");
@@ -42,7 +42,7 @@ fn messages(lab: &Lab) -> Vec<DhcpMessage> {
     lab.rack.capture().unwrap().dhcp().unwrap()
 }
 
-/// Waits for a message after `since`; the first.
+/// Waits for a message after `since` and returns the first.
 fn wait(
     lab: &Lab,
     what: &str,
@@ -84,7 +84,7 @@ fn after_its_cable_was_out_the_box_probes_before_it_offers() {
     wait(&lab, "the box's OFFER", SystemTime::UNIX_EPOCH, |it| is_offer(it, BOX));
     lab.rack.unplug_box().unwrap();
     let pulled = SystemTime::now();
-    // Linux tells of carriers once a second: a cable that is back sooner was not out.
+    // Linux reports carrier changes once a second: it does not notice a cable that is back sooner.
     let long_out = pulled + Duration::from_millis(1500);
     wait(&lab, "a question that nobody hears", long_out, |it| is_asked(&lab, it));
     lab.rack.plug_box().unwrap();

@@ -1,4 +1,4 @@
-//! One machine's boot, and a table of them in one network.
+//! The boot of one machine, and a table of boots in one network.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use scenarios::{BootPath, Firmware, Lab, LabConfig, NucConfig, RackConfig, poll}
 use crate::gate;
 use crate::table::{self, Goal, Network, Row};
 
-/// A UEFI boot takes 14 s on an idle machine, and others may be on.
+/// Timeout of a boot. A UEFI boot takes 14 s on an idle machine, and others may run in parallel.
 const BOOT: Duration = Duration::from_secs(240);
-/// What the rack's network carries of a boot.
+/// Capture filter for the packets of a boot.
 const WIRE: &str = "udp port 67 or udp port 68 or udp port 69 or udp port 4011";
-/// The workflow that the agent asks for: its one action fails at once, for it says nothing of what
-/// to write, and nothing is left to do.
+/// The workflow for the agent. Its only action fails at once, because it has no image to write; no
+/// further work follows.
 const TEMPLATE: &str = "version: \"0.1\"\n\
     name: boot\n\
     global_timeout: 600\n\
@@ -32,20 +32,19 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// `network`: the lines of `[network]` that say what the box does about DHCP.
+    /// `network`: the lines of `[network]` that configure the box's DHCP.
     pub fn new(name: &'static str, network: &str) -> Self {
         Self { name, network: network.to_owned(), reservations: true }
     }
 
-    /// The machines are described without an address: it comes from a pool, or another server.
+    /// Registers the machines without an address: it comes from a pool, or another server.
     pub fn without_reservations(mut self) -> Self {
         self.reservations = false;
         self
     }
 
-    /// Boots the rows of a network and a kind of firmware, and fails with the list of those that
-    /// did not come to their goal. `prepare` puts in the network what else is there; it stays until
-    /// the end.
+    /// Boots the rows of a network and a kind of firmware, and fails with the list of rows that
+    /// missed their goal. `prepare` adds other parts of the network, which stay until the end.
     pub fn boot<T>(self, network: Network, firmware: &[Firmware], prepare: impl FnOnce(&Lab) -> T) {
         let rows = table::selected(network, firmware, table::boots_all());
         assert!(!rows.is_empty(), "{network:?} boots no machine");
@@ -101,7 +100,7 @@ fn boot(lab: &Lab, row: Row, number: usize) -> Result<(), String> {
 }
 
 impl Row {
-    /// What the box tells of this boot, in order.
+    /// Event reasons that the box records for this boot, in order.
     fn reasons(self) -> &'static [&'static str] {
         match self.goal {
             Goal::Agent => &["FetchedScript", "AgentStarted", "ActionFailed"],
@@ -111,7 +110,7 @@ impl Row {
         }
     }
 
-    /// The machine really came by the way that its row names.
+    /// Checks that the machine really booted by the method that its row names.
     fn check_loader(self, lab: &Lab, number: usize) -> Result<(), String> {
         let expected = match self.path {
             _ if self.goal == Goal::Direct => Some("fetched agent-x86_64.efi by"),

@@ -1,8 +1,8 @@
-//! Every boot of the matrix, and the ones that CI boots.
+//! Every boot of the matrix, and the boots of CI.
 //!
-//! The network cards try iPXE's drivers, which are not ours, so CI boots each way to boot on one
-//! card: virtio where the ROM can drive nothing else, and where it can the e1000e, which stands in
-//! a NUC and for which the agent's kernel needs a driver. `BOOT_MATRIX=all` boots every row.
+//! The NICs only test iPXE's drivers, which are not ours, so CI boots each method on one NIC. That
+//! is virtio where the ROM supports no other, and otherwise the e1000e, which NUCs have and for
+//! which the agent's kernel needs a driver. `BOOT_MATRIX=all` boots every row.
 
 use scenarios::{BootPath, Firmware, Nic, Segment};
 
@@ -15,19 +15,19 @@ use Tier::{Ci, Soak};
 /// Last step of a row's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// The agent runs, has asked for work and told how it went.
+    /// The agent runs, has requested work and reported its result.
     Agent,
     /// As [`Self::Agent`], without iPXE: the firmware loads the agent OS itself.
     Direct,
-    /// Kernel and initramfs are there. The agent's kernel has no driver for this card, which no NUC
+    /// Kernel and initramfs are loaded. The agent's kernel has no driver for this NIC, which no NUC
     /// has.
     Files,
-    /// The script is there. Another row of the same way goes further; over UNDI every file takes
-    /// its time.
+    /// The script is loaded. Another row of the same method goes further; over UNDI every file is
+    /// slow.
     Script,
 }
 
-/// The box's part in DHCP, and the server beside the box.
+/// DHCP mode of the box, and the other DHCP server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// Each machine has a reservation.
@@ -46,16 +46,16 @@ pub enum Network {
     Ipv6,
 }
 
-/// When a row is booted.
+/// Runs in which a row is booted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tier {
     /// In CI and in the soak.
     Ci,
-    /// With `BOOT_MATRIX=all` only.
+    /// Only in a run with `BOOT_MATRIX=all`.
     Soak,
 }
 
-/// One machine.
+/// Boot of one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
     pub network: Network,
@@ -66,7 +66,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The part of the network that the machine is in.
+    /// The network segment of the machine.
     pub fn segment(self) -> Segment {
         if self.network == Relay { Segment::Far } else { Segment::Near }
     }
@@ -76,7 +76,7 @@ const fn row(network: Network, path: BootPath, nic: Nic, goal: Goal, tier: Tier)
     Row { network, path, nic, goal, tier }
 }
 
-/// All of them.
+/// All rows of the matrix.
 pub const ROWS: [Row; 37] = [
     row(Reserved, BiosIpxeRom, Virtio, Agent, Soak),
     row(Reserved, BiosIpxeRom, E1000e, Agent, Ci),
@@ -182,7 +182,7 @@ mod tests {
         for networks in [&[Reserved][..], &[Relay, Pool], &[ProxyKea, ProxyDnsmasq]] {
             assert_eq!(firmware_beside(networks), 2, "{networks:?}: BIOS and UEFI");
         }
-        // The agent is reached wherever the same way reaches the agent in a soak.
+        // Every method that reaches the agent in a soak also reaches it in CI.
         for path in PATHS {
             let far = |rows: &[Row]| rows.iter().any(|row| row.path == path && row.goal == Agent);
             assert_eq!(far(&ci), far(&ROWS), "{path:?}");

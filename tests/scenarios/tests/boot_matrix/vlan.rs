@@ -1,4 +1,4 @@
-//! A machine whose firmware boots in its port's native VLAN, and whose agent works in a tagged one.
+//! A machine whose firmware boots in its port's native VLAN, and whose agent uses a tagged one.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use scenarios::{Lab, LabConfig, NucConfig, RackConfig};
 use crate::gate;
 
 const VLAN: u16 = 7;
-/// A boot and a small disk's erasure, perhaps beside others.
+/// Timeout for a boot and the erasure of a small disk, possibly in parallel with other tests.
 const WORK: Duration = Duration::from_secs(300);
 const TEMPLATE: &str = "version: \"0.1\"\n\
     name: wipe\n\
@@ -34,7 +34,7 @@ fn an_agent_works_in_its_vlan() {
     lab.wait_success(&workflow, WORK).unwrap();
 
     let traffic = lab.rack.nuc(1).vlan_traffic().unwrap();
-    // An address, a connection, an action told: far more than a dozen packets.
+    // DHCP, a connection and the report of an action: far more than a dozen packets.
     assert!(traffic.tagged > 12, "{traffic:?}");
     assert_eq!(traffic.bare_since, 0, "the agent spoke in the native VLAN: {traffic:?}");
     lab.rack.succeed();

@@ -1,6 +1,6 @@
-//! What an agent does beyond streaming a raw image, on one machine: erases by the disks' own
-//! commands, qcow2, an archive, a boot loader, a program that fails before it works; and an image
-//! that somebody stops half-way.
+//! Actions of an agent beyond streaming a raw image, on one machine: erasure by the disks' own
+//! commands, qcow2, an archive, a boot loader, and a program that fails before it works. One image
+//! is cancelled half-way.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,11 +12,11 @@ use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, WorkflowView}
 use crate::faults::bad_server;
 use crate::watch::{ONE_START, SMALL, file_server, small_lab, switched_on, wait_small_system};
 
-/// Bytes that somebody left on the disk, beyond what any image reaches.
+/// Offset of old data on the disk, beyond the end of every image.
 const SECRET_AT: u64 = 2 << 30;
 const SECRET: &[u8] = &[0xa5; 1 << 20];
 
-/// Each disk by another method.
+/// Erasure of each disk by another method.
 const WIPES: &str = "  - name: wipe
     image: quay.io/tinkerbell/actions/disk-wipe:latest
     timeout: 600
@@ -36,7 +36,7 @@ const WIPES: &str = "  - name: wipe
       WIPE_METHOD: auto
 ";
 
-/// What starts the system is lost, and found again.
+/// Overwrites the boot code, then installs it again.
 const LOADER: &str = "  - name: lose-the-loader
     image: quay.io/tinkerbell/actions/cexec:latest
     timeout: 120
@@ -63,13 +63,13 @@ fn sum(program: &str, file: &Path) -> String {
     text.split_whitespace().next().unwrap().to_owned()
 }
 
-/// The small system as qcow2, and an archive with a program for it, served to the machine.
+/// Serves the small system as qcow2, and an archive with a program for it.
 fn served(lab: &Lab) -> (BoxProcess, String) {
     let folder = lab.rack.work_dir().join("served");
     let (raw, qcow2) = (lab.rack.work_dir().join("tiny.raw"), folder.join("tiny.qcow2"));
     let tree = lab.rack.work_dir().join("tree");
     fs::create_dir_all(&folder).unwrap();
-    // The small system has its folders in an initramfs: programs that need a device get theirs.
+    // The small system has its folders in an initramfs: programs that need a device must create it.
     for place in ["bin", "dev"] {
         fs::create_dir_all(tree.join(place)).unwrap();
     }
@@ -189,7 +189,8 @@ fn a_disk_is_erased_filled_and_mended_by_actions() {
 fn an_image_is_stopped_half_way_and_begun_again() {
     let mut server = None;
     let lab = small_lab("cancelled", NucConfig::bios(), |lab| {
-        // An hour's worth: only who is stopped is ready for the next attempt in time.
+        // The transfer would take an hour: only a cancelled action is ready for the next attempt in
+        // time.
         let (process, image) = bad_server(lab, &["--rate", "5000"]);
         server = Some(process);
         image

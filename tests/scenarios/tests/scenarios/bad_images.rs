@@ -1,6 +1,6 @@
-//! Images and disks that are no good. One machine meets them all: each workflow fails with a
-//! sentence that names the cause, and the agent is ready for the next. One good image is among
-//! them, for a file system that is to be filled.
+//! Invalid images and failing disks. One machine gets them all: each workflow fails with a message
+//! that names the cause, and the agent is ready for the next. One good image is included, for a
+//! file system that must become full.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -11,12 +11,12 @@ use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, WorkflowView}
 
 use crate::watch::{SMALL, file_server, switched_on};
 
-/// Where the disk is dying: at three fifths.
+/// Offset of the failing area: three fifths of the disk.
 const UNWRITABLE: u64 = (4 << 30) / 5 * 3;
-/// What is written there.
+/// Size of the write at this offset.
 const CLUSTER: u64 = 64 << 10;
 
-/// One action, and what its sentence must say of its failure; one that says nothing succeeds.
+/// One action, and the expected part of its error message; an empty one means success.
 struct Case {
     name: &'static str,
     image: &'static str,
@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Every bad file, and the good one under two names.
+/// Serves every bad file, and the good one under two names.
 fn served(lab: &Lab) -> BoxProcess {
     let folder = lab.rack.work_dir().join("served");
     fs::create_dir_all(&folder).unwrap();
@@ -112,7 +112,7 @@ fn flip(path: &Path, at: u64) {
     file.write_all(&bytes).unwrap();
 }
 
-/// An image with data nowhere but where the disk cannot be written.
+/// Creates an image whose only data is at the failing area.
 fn spot(raw: &Path, qcow2: &Path) {
     let mut file = File::create(raw).unwrap();
     file.set_len(4 << 30).unwrap();
@@ -123,7 +123,7 @@ fn spot(raw: &Path, qcow2: &Path) {
     succeeds(Command::new("qemu-img").args(convert).arg(raw).arg(qcow2));
 }
 
-/// Runs one action as a workflow of its own; the machine is booted for the first alone.
+/// Runs one action as a workflow of its own; the machine is booted only for the first.
 fn run(lab: &Lab, case: &Case, first: bool) -> WorkflowView {
     let Case { name, image, environment, .. } = case;
     let text = format!(

@@ -1,4 +1,4 @@
-//! What goes wrong in a rack: lost connections, lost power.
+//! Faults of a rack: lost connections, lost power.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -13,17 +13,17 @@ use crate::watch::{
     SMALL, file_server, small_lab, small_lab_of, switched_on, told, wait_small_system,
 };
 
-/// Where the box's images are served badly.
+/// Address of the file server with faults.
 const LISTEN: &str = "10.77.0.1:8099";
 
-/// A lab that boots a machine again as soon as the product may.
+/// A lab with the product's minimum silence before a machine is booted again.
 fn of_silence(name: &str) -> LabConfig {
     let mut config = LabConfig::new(RackConfig::new(name).nuc(NucConfig::bios()));
     config.silence_secs = 20;
     config
 }
 
-/// A file server that serves the box's images badly.
+/// Starts a file server that serves the box's images with faults.
 pub fn bad_server(lab: &Lab, arguments: &[&str]) -> (BoxProcess, Image) {
     let images = lab.artifacts().root().join("images");
     let server = file_server(lab, &images, LISTEN, arguments);
@@ -52,7 +52,7 @@ fn a_dropped_connection_is_resumed() {
 fn power_cut_in_the_middle_of_an_image() {
     let mut server = None;
     let lab = small_lab_of(of_silence("power-cut"), |lab| {
-        // Slow enough that the cut falls into the middle.
+        // Slow enough that the cut happens in the middle.
         let (process, image) = bad_server(lab, &["--rate", "300000"]);
         server = Some(process);
         image
@@ -66,12 +66,12 @@ fn power_cut_in_the_middle_of_an_image() {
     drop(server.take());
     let (_fast, _) = bad_server(&lab, &[]);
 
-    // Nobody touches anything: the box notices the silence and boots the machine again.
+    // No user acts: the box notices the silence and boots the machine again.
     lab.wait_success(&workflow, SMALL + Duration::from_secs(120)).unwrap();
     wait_small_system(&lab);
     assert_eq!(nuc.count(Origin::Harness, Action::PowerCut), 1);
-    // Once to begin and once after the cut. An emulator that gets no processor is silent too, and
-    // the box then says so again.
+    // Power-ons: one to begin and one after the cut. An emulator without CPU time is silent too,
+    // and the box then records it again.
     let log = fs::read_to_string(lab.daemon.log()).unwrap();
     let rescues = log.lines().filter(|line| line.contains("reason=\"AgentSilent\"")).count();
     let on = switched_on(&lab);
@@ -79,7 +79,7 @@ fn power_cut_in_the_middle_of_an_image() {
     lab.rack.succeed();
 }
 
-/// Nothing but the image, so that the disk can be compared with it.
+/// A template with only the image, so that the disk can be compared with it.
 fn only_the_image(image: &Image) -> String {
     let Image { url, sha256 } = image;
     format!(
@@ -107,7 +107,7 @@ fn the_machine_and_the_box_lose_power_and_the_disk_is_the_image() {
     lab.rack.nuc(1).cut_power();
     lab.rack.nuc(1).blank_disk().unwrap();
 
-    // The box boots the machine again, which begins anew, and then goes itself.
+    // The box boots the machine again, which starts over; then the box itself is stopped.
     poll("the first mebibyte to be written again", SMALL * 2, is_written).unwrap();
     lab.rack.unplug_box().unwrap();
     lab.daemon.restart().unwrap();

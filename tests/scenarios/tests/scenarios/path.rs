@@ -1,4 +1,4 @@
-//! From power-on to a booted Debian that knows who it is, and has what a workflow installed in it.
+//! From power-on to a booted Debian that knows its name, with a package that a workflow installed.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
@@ -8,7 +8,8 @@ use scenarios::{BoxProcess, Lab, LabConfig, NucConfig, RackConfig, poll};
 
 use crate::watch::{ONE_START, file_server, switched_on, told};
 
-/// Boot, 1.5 GiB of image, Debian with cloud-init: all emulated, perhaps beside another.
+/// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
+/// parallel with another.
 const WHOLE: Duration = Duration::from_secs(1500);
 
 const KEY: &str =
@@ -25,7 +26,7 @@ const USER_DATA: &str = "#cloud-config\n\
     \x20 post: [instance_id, hostname, fqdn, pub_key_ed25519]\n\
     \x20 tries: 10\n";
 
-/// A package whose program says how dpkg has it.
+/// A package whose program prints its own dpkg status.
 const CONTROL: &str = "Package: tinbox-greeting\nVersion: 1.0\nArchitecture: all\n\
     Maintainer: nobody <nobody@example.org>\nDescription: says that it is here\n";
 const PROGRAM: &str = "#!/bin/sh\nexec dpkg-query -W -f '${Status} ${Version}' tinbox-greeting\n";
@@ -36,7 +37,7 @@ fn succeeds(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The package in an archive, served to the machine; the archive's SHA-256.
+/// Serves the package in an archive; returns the archive's SHA-256.
 fn package(lab: &Lab) -> (BoxProcess, String) {
     let (tree, folder) = (lab.rack.work_dir().join("tree"), lab.rack.work_dir().join("served"));
     for place in [tree.join("DEBIAN"), tree.join("usr/bin"), folder.clone()] {
@@ -60,7 +61,7 @@ fn package(lab: &Lab) -> (BoxProcess, String) {
     (server, sum.split_whitespace().next().unwrap().to_owned())
 }
 
-/// Have the template install the package before it restarts the machine.
+/// Changes the template so that it installs the package before it restarts the machine.
 fn with_package(lab: &Lab, sha256: &str) {
     let json = lab.tinbox(&["-o", "json", "template", "get", "debian"]).unwrap();
     let template: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -126,7 +127,7 @@ fn debian_on_bios() {
 }
 
 mod capture {
-    //! What was on the wire, against what the reference says of each ROM and of our answers.
+    //! Captured packets, compared with the reference for each ROM and for our answers.
 
     use std::net::Ipv4Addr;
 
@@ -142,7 +143,7 @@ mod capture {
             Firmware::Uefi => ([0, 7], "PXEClient:Arch:00007:UNDI:003000"),
         };
 
-        // The box asks too: for other servers.
+        // The box also sends DISCOVERs, to find other servers.
         let mac = lab.rack.nuc(1).mac();
         let mut asked = messages.iter().filter(|message| message.chaddr() == mac);
         let first = asked.find(|message| message.kind == DhcpKind::Discover).unwrap();

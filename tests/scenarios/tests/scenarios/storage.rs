@@ -1,5 +1,5 @@
-//! Disks as they are described: two of them become a mirror and a volume group, in a machine whose
-//! agent has none of the programs for it and fetches them from the box.
+//! Disks configured by a description: two of them become a mirror and a volume group. The machine's
+//! agent has none of the required programs and fetches them from the box.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -10,12 +10,12 @@ use scenarios::{Action, BootOrder, Image, Lab, LabConfig, NucConfig, Origin, Rac
 
 use crate::watch::{SMALL, file_server, tiny};
 
-/// What is written onto the mirror, and must be on each of its members.
+/// Text that is written onto the mirror, and must be on each of its members.
 const MARK: &str = "a-mark-of-the-scenario-storage-that-is-on-both-members";
-/// The beginning of each disk, where its part of the mirror lies and nothing else.
+/// Bytes at the beginning of each disk, which contain only its part of the mirror.
 const SEARCHED: u64 = 256 << 20;
 
-/// What the disks are to become, as an action's rest.
+/// Description of the disks, as the rest of an action.
 const STORAGE: &str = "    image: storage:latest
     timeout: 600
     environment:
@@ -46,7 +46,7 @@ const STORAGE: &str = "    image: storage:latest
         - mount: {device: /dev/vg0/data, format: xfs, point: /data}
 ";
 
-/// A system's root: busybox and a file to look for, as an archive.
+/// Builds the root of a system as an archive: busybox and a file to check.
 fn served(lab: &Lab, folder: &Path) -> String {
     let tree = lab.rack.work_dir().join("tree");
     for place in ["bin", "dev", "proc", "sys"] {
@@ -63,7 +63,7 @@ fn served(lab: &Lab, folder: &Path) -> String {
     String::from_utf8(output.stdout).unwrap().split_whitespace().next().unwrap().to_owned()
 }
 
-/// An action that runs a line of the system on a device.
+/// An action that runs a command of the system on a device.
 fn look(name: &str, device: &str, kind: &str, line: &str) -> String {
     format!(
         "  - name: {name}\n\
@@ -104,7 +104,7 @@ fn template(sha256: &str, image: &Image) -> String {
          \x20     GROW_LAST_PARTITION: true\n",
         image.url, image.sha256
     );
-    // The second time everything is in the way that the first has made.
+    // At the second run, the results of the first run are in the way.
     format!(
         "version: \"0.1\"\nname: storage\nglobal_timeout: 3600\ntasks:\n- name: storage\n\
          \x20 worker: \"{{{{.device_1}}}}\"\n\x20 actions:\n\
@@ -130,7 +130,7 @@ fn template(sha256: &str, image: &Image) -> String {
     )
 }
 
-/// Whether the mark is where a disk's part of the mirror lies: a small file begins with a block.
+/// True when the mark is in a disk's part of the mirror: a small file begins at a block boundary.
 fn is_marked(disk: &Path) -> bool {
     let mut bytes = Vec::new();
     File::open(disk).unwrap().take(SEARCHED).read_to_end(&mut bytes).unwrap();
@@ -142,7 +142,7 @@ fn two_disks_become_a_mirror_and_a_volume_group() {
     let nuc = NucConfig {
         disk_bytes: 1 << 30,
         more_disks: vec![1 << 30, 256 << 20],
-        // The disks have a partition table and nothing that boots.
+        // The disks have a partition table but no boot code.
         boot_order: BootOrder::NetworkFirst,
         ..NucConfig::bios()
     };
@@ -169,7 +169,7 @@ fn two_disks_become_a_mirror_and_a_volume_group() {
     said("md0 : active raid1");
     said(&format!("said=read {MARK} later"));
     said(&format!("said=volume {MARK} later"));
-    // The reboot is the agent's: nobody has switched the machine off and on.
+    // The agent itself rebooted: the box has not switched the machine off and on.
     assert_eq!(lab.rack.nuc(1).count(Origin::Bmc, Action::On), 1);
     lab.rack.nuc(1).power_off();
     assert!(is_marked(lab.rack.nuc(1).disk()), "the first member has it");

@@ -1,4 +1,4 @@
-//! What several scenarios wait for.
+//! Steps and conditions that several scenarios share.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use scenarios::{
     RackConfig,
 };
 
-/// Reason for an exact count of starts.
+/// Reason for an exact number of starts.
 pub const ONE_START: &str = "only silence repeats a start, and a lab allows 120 s of it";
 
-/// A boot, an installation of the small system and its first boot, on a busy machine.
+/// Timeout for a boot, an installation of the small system and its first boot, on a busy machine.
 pub const SMALL: Duration = Duration::from_secs(420);
 
 /// A lab with one machine, pushed, and the template `install` of the small system.
@@ -19,7 +19,7 @@ pub fn small_lab(name: &str, nuc: NucConfig, image: impl FnOnce(&Lab) -> Image) 
     small_lab_of(LabConfig::new(RackConfig::new(name).nuc(nuc)), image)
 }
 
-/// The same in a lab of one's own.
+/// Builds such a lab from a configuration.
 pub fn small_lab_of(config: LabConfig, image: impl FnOnce(&Lab) -> Image) -> Lab {
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
@@ -28,17 +28,17 @@ pub fn small_lab_of(config: LabConfig, image: impl FnOnce(&Lab) -> Image) -> Lab
     lab
 }
 
-/// The small system as the box serves it.
+/// The image of the small system, served by the box.
 pub fn tiny(lab: &Lab) -> Image {
     lab.image("tiny.raw.zst").unwrap()
 }
 
-/// A file server in the box's namespace, which can be told to misbehave.
+/// Starts a file server in the box's namespace, with optional faults.
 pub fn file_server(lab: &Lab, folder: &Path, listen: &str, arguments: &[&str]) -> BoxProcess {
     lab.rack.spawn_box(file_server_program(lab, folder, listen, arguments)).unwrap()
 }
 
-/// The same as a program, for another host.
+/// Returns the file server as a program, for another host.
 pub fn file_server_program(
     lab: &Lab,
     folder: &Path,
@@ -52,18 +52,18 @@ pub fn file_server_program(
         .args(arguments)
 }
 
-/// The small system is up and has told the box.
+/// Waits until the small system is up and has phoned home.
 pub fn wait_small_system(lab: &Lab) {
     lab.rack.nuc(1).serial().wait_for("TINY-READY", SMALL).unwrap();
 }
 
-/// How often something was told of the machine.
+/// Number of lines in the machine's history with this sentence.
 pub fn told(lab: &Lab, sentence: &str) -> usize {
     let story = lab.story("nuc1").unwrap();
     story.lines().filter(|line| line.contains(sentence)).count()
 }
 
-/// How often the box switched the machine on.
+/// Number of times the box switched the machine on.
 pub fn switched_on(lab: &Lab) -> usize {
     lab.rack.nuc(1).count(Origin::Bmc, Action::On)
 }
