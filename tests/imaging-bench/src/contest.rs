@@ -1,5 +1,5 @@
-//! The contestants in turns, each onto the same spoiled disk, between what nobody can change: the
-//! device, the decoder and the sum alone.
+//! Measurement of the contestants: they alternate, each with the same overwritten disk. Limits are
+//! measured alone: the device, the decoder and the checksum.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,40 +15,42 @@ use crate::target::Target;
 use crate::timed::{Took, timed};
 use crate::verdict::{Outcome, print};
 
-/// Everything a run needs.
+/// Programs, files and devices of a run.
 pub struct Ring<'a> {
     pub agent: PathBuf,
-    /// Tinkerbell's image2disk, where somebody has its program.
+    /// Path of Tinkerbell's image2disk, if available.
     pub image2disk: Option<PathBuf>,
     pub images: &'a Path,
     pub server: &'a Server,
     pub target: &'a Target,
-    /// For counts and words.
+    /// Folder for CPU counts and output.
     pub scratch: &'a Path,
 }
 
-/// A part of the job, done alone.
+/// A part of the job, measured alone.
 pub struct Part {
     pub name: &'static str,
     line: String,
-    /// Whether nobody who does the job can be faster.
+    /// True when no contestant can be faster than this part.
     pub limits: bool,
     pub runs: Vec<Took>,
 }
 
 impl Ring<'_> {
-    /// Writing zeros past the page cache: as fast as the device goes.
+    /// Measures writing zeros with direct I/O: the maximum speed of the device.
     ///
     /// # Errors
-    /// It fails.
+    ///
+    /// The command fails.
     pub fn device_alone(&self) -> Result<Took> {
         self.time(&self.device_line())
     }
 
-    /// Decoding the packed image and throwing it away.
+    /// Measures decoding of the compressed image without writing.
     ///
     /// # Errors
-    /// It fails.
+    ///
+    /// The command fails.
     pub fn decoder_alone(&self) -> Result<Took> {
         self.time(&self.decoder_line())
     }
@@ -63,7 +65,7 @@ impl Ring<'_> {
         format!("zstd -dcq {} >/dev/null", self.image(Packing::Zstd))
     }
 
-    /// The device first.
+    /// Parts of a job, the device first.
     fn parts(&self, job: Job) -> Vec<Part> {
         let part = |name, line, limits| Part { name, line, limits, runs: Vec::new() };
         let image = self.image(job.packing);
@@ -89,7 +91,7 @@ impl Ring<'_> {
         self.images.join(packing.file()).display().to_string()
     }
 
-    /// One run on a spoiled disk, which is compared with the image when `compared`.
+    /// Measures one run on an overwritten disk, which is compared with the image when `compared`.
     fn run(&self, line: &str, compared: bool) -> Result<Took> {
         self.target.spoil()?;
         let took = timed(line, self.scratch)?;
@@ -100,10 +102,11 @@ impl Ring<'_> {
         Ok(took)
     }
 
-    /// All contestants in turns, and the table's lines about them.
+    /// Measures all contestants alternately, and adds their lines to the table.
     ///
     /// # Errors
-    /// Somebody fails, or wrote something else.
+    ///
+    /// A contestant fails, or wrote wrong data.
     pub fn measure(&self, job: Job, rounds: usize, table: &mut Table) -> Result<()> {
         let sum = sum_of(&self.images.join(job.packing.file()))?;
         let url = self.server.url(job.packing.file());
@@ -124,7 +127,7 @@ impl Ring<'_> {
             }
             ours.runs.push(self.run(&ours.line, true)?);
             for peer in &mut peers {
-                // Peers are what they are: seen once they are believed.
+                // The output of a peer is compared only once, because it does not change.
                 peer.runs.push(self.run(&peer.line, round == 0)?);
             }
         }
@@ -151,7 +154,8 @@ fn what_it_does(one: &Contestant) -> &'static str {
 /// SHA-256 of a file as it is served, in hexadecimal.
 ///
 /// # Errors
-/// It cannot be read, or there is no openssl.
+///
+/// It cannot be read, or openssl is missing.
 pub fn sum_of(file: &Path) -> Result<String> {
     let mut command = Command::new(find("openssl", "openssl")?);
     let output = command.args(["dgst", "-sha256", "-r"]).arg(file).output()?;

@@ -1,45 +1,46 @@
-//! Who writes the image, by which command, and how much of the job that is.
+//! Programs that write the image, their commands, and the part of the job that each does.
 
 use std::path::Path;
 
 use crate::job::{Job, Packing};
 use crate::timed::Took;
 
-/// What sums fastest: coreutils' program has no use for the processor's own instructions.
+/// Fastest common checksum program: the one of coreutils does not use the processor's SHA
+/// instructions.
 pub const SUM: &str = "openssl dgst -sha256 -r";
 
-/// Where everything is.
+/// Paths and URL of a job.
 pub struct Places<'a> {
     /// The release build of the agent.
     pub agent: &'a Path,
-    /// Tinkerbell's image2disk, where somebody has its program.
+    /// Path of Tinkerbell's image2disk, if available.
     pub image2disk: Option<&'a Path>,
     /// The folder of images.
     pub images: &'a Path,
-    /// The image as it is served.
+    /// URL of the image.
     pub url: &'a str,
-    /// SHA-256 of that, in hexadecimal.
+    /// SHA-256 of the served file, in hexadecimal.
     pub sum: &'a str,
-    /// The disk.
+    /// Path of the disk's device.
     pub device: &'a Path,
-    /// For a pipe and a sum.
+    /// Folder for a pipe and a checksum.
     pub scratch: &'a Path,
 }
 
-/// A way to do it.
+/// One way to do the job.
 pub struct Contestant {
     pub name: &'static str,
-    /// In bash.
+    /// Command line for bash.
     pub line: String,
-    /// It fetches over HTTP; others read the image's file.
+    /// True when it fetches over HTTP; others read the image's file.
     pub fetches: bool,
-    /// It verifies SHA-256 of what is served, beside writing it.
+    /// True when it verifies the SHA-256 of the served file while writing.
     pub sums: bool,
     pub runs: Vec<Took>,
 }
 
 impl Contestant {
-    /// Whether it does all that the job asks for.
+    /// True when it does all parts of the job.
     pub fn does(&self, job: Job) -> bool {
         self.fetches && (self.sums || !job.summed)
     }
@@ -55,8 +56,8 @@ pub fn tinbox(places: &Places<'_>, job: Job) -> Contestant {
     Contestant { name: "tinbox", line, fetches: true, sums: job.summed, runs: Vec::new() }
 }
 
-/// What others use: pipes that fetch, those with a sum where the job has one, and programs that
-/// read a file.
+/// Commands of other programs: pipes that fetch, with a checksum where the job has one, and
+/// programs that read a file.
 pub fn peers(places: &Places<'_>, job: Job) -> Vec<Contestant> {
     let (url, device) = (places.url, places.device.display());
     let image = places.images.join(job.packing.file());
@@ -65,7 +66,7 @@ pub fn peers(places: &Places<'_>, job: Job) -> Vec<Contestant> {
         Packing::Zstd => " | zstd -dcq",
         Packing::Raw => "",
     };
-    // Only for O_DIRECT must a block be full; what dd skips must have been cleared before.
+    // Only O_DIRECT needs full blocks; blocks that dd skips must be cleared before.
     let direct = format!("dd of={device} bs=4M iflag=fullblock oflag=direct conv=fsync");
     let sparse = format!("dd of={device} bs=64k iflag=fullblock conv=sparse,fsync");
     let clear = format!("blkdiscard {device}");
@@ -105,8 +106,8 @@ fn one(name: &'static str, line: String, fetches: bool) -> Contestant {
     Contestant { name, line, fetches, sums: false, runs: Vec::new() }
 }
 
-/// `fetch`, summed on its way into `rest` and compared in the end. A pipe with a name, for what a
-/// shell substitutes for a file it does not wait for.
+/// `fetch` with a checksum on its way into `rest`, compared at the end. A named pipe, because a
+/// shell does not wait for a process substitution.
 fn summed(places: &Places<'_>, fetch: &str, rest: &str) -> String {
     let (pipe, said) = (places.scratch.join("pipe"), places.scratch.join("sum"));
     let (pipe, said, sum) = (pipe.display(), said.display(), places.sum);

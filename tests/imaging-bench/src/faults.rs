@@ -1,5 +1,5 @@
-//! Downloads that go wrong: each must end as a failure that leaves nothing to boot, or be made
-//! good. The agent's own code, with less patience than a machine has.
+//! Faulty downloads: each must fail and leave an unbootable disk, or be resumed. The code is the
+//! agent's own, with shorter timeouts.
 
 mod server;
 
@@ -19,20 +19,21 @@ use crate::job::Packing;
 use crate::target::Target;
 use server::{Fault, FaultServer};
 
-/// How long a server may be away here.
+/// Timeouts of a download here, shorter than the agent's.
 const PATIENCE: Patience = Patience {
     stall: Duration::from_secs(2),
     silence: Duration::from_secs(2),
     first_wait: Duration::from_millis(50),
     longest_wait: Duration::from_millis(200),
 };
-/// What may be fetched again after a cut, over what was missing.
+/// Maximum ratio of the bytes fetched after a cut to the missing bytes.
 const AGAIN: f64 = 1.05;
 
-/// Shows every fault in both packings.
+/// Runs every fault in both packings.
 ///
 /// # Errors
-/// One of them went unnoticed, or was not made good.
+///
+/// A fault was not noticed, or a download was not resumed.
 pub fn show(images: &Path, target: &Target, scratch: &Path) -> Result<()> {
     println!("downloads that go wrong:");
     for packing in [Packing::Zstd, Packing::Raw] {
@@ -65,7 +66,7 @@ pub fn show(images: &Path, target: &Target, scratch: &Path) -> Result<()> {
     Ok(())
 }
 
-/// It must fail, and the disk must not boot.
+/// Runs a download that must fail and leave an unbootable disk.
 fn refused(
     packing: Packing,
     what: &str,
@@ -85,7 +86,7 @@ fn refused(
     Ok(())
 }
 
-/// It must succeed, fetching little more than was missing.
+/// Runs a download that must succeed and fetch little more than the missing bytes.
 fn mended(
     packing: Packing,
     server: &FaultServer,
@@ -124,7 +125,7 @@ fn runtime() -> std::io::Result<Runtime> {
     Builder::new_multi_thread().worker_threads(2).max_blocking_threads(8).enable_all().build()
 }
 
-/// The first bytes of a file.
+/// Copies the first bytes of a file.
 fn copy(from: &Path, to: &Path, bytes: u64) -> Result<()> {
     let mut part = File::open(from)?.take(bytes);
     let mut file = File::create(to)?;
@@ -132,7 +133,7 @@ fn copy(from: &Path, to: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Turns over every bit of one byte.
+/// Inverts every bit of one byte.
 fn flip(path: &Path, at: u64) -> Result<()> {
     let mut file = File::options().read(true).write(true).open(path)?;
     let mut byte = [0];

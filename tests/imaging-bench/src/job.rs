@@ -1,6 +1,6 @@
-//! What there is to do: which image, and whether its sum is to be verified.
+//! Jobs of the bench: the image's packing, and verification of its checksum.
 
-/// How the image is packed.
+/// Packing of the served image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
     Raw,
@@ -23,11 +23,11 @@ impl Packing {
     }
 }
 
-/// One job.
+/// One job of the bench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Job {
     pub packing: Packing,
-    /// Whether SHA-256 of the image as served is verified.
+    /// True when the SHA-256 of the served image is verified.
     pub summed: bool,
 }
 

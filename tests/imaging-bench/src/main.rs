@@ -1,13 +1,13 @@
-//! `make bench-imaging`: an image onto a disk by the agent's release program, beside the programs
-//! that others use, in one run on one machine. Ratios are what to keep: the machine may be busy,
-//! and its load is printed.
+//! `make bench-imaging`: writes an image to a disk with the agent's release program and with common
+//! programs, in one run on one machine. Compare ratios only: the machine may be busy, and its load
+//! is printed.
 //!
-//! Tinkerbell's own image2disk takes part when IMAGE2DISK names its program: it is published as an
-//! image of a container alone.
+//! Tinkerbell's own image2disk is included when IMAGE2DISK names its program, which is published
+//! only inside a container image.
 //!
-//! A result counts when the disk holds the image afterwards, and the run when what nobody can
-//! change, the device and the decoder alone, took as long after it as before. Must run as root, for
-//! a loop device.
+//! A result is valid when the disk contains the image afterwards. The run is valid when the device
+//! alone and the decoder alone took as long after it as before. Must run as root, for a loop
+//! device.
 
 mod contest;
 mod contestants;
@@ -31,9 +31,9 @@ use served::Server;
 use target::Target;
 use verdict::LEGEND;
 
-/// Each figure is the median of so many, taken in turns.
+/// Rounds, in which the contestants alternate; each figure is the median.
 const ROUNDS: usize = 3;
-/// The floor's passes may differ by this factor; else something else ran meanwhile.
+/// Maximum ratio of the baseline's two results; above it, another program disturbed the run.
 const QUIET: f64 = 1.25;
 
 fn main() -> ExitCode {
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     figures::exit(done)
 }
 
-/// Shows and measures what is named (`faults`, a packing, a job), or all.
+/// Runs the named parts (`faults`, a packing, a job), or all.
 fn run(names: &[String]) -> Result<()> {
     let root = rustix::process::geteuid().is_root();
     ensure!(root, "writing to a loop device needs root\nhint: sudo make bench-imaging");
@@ -87,7 +87,7 @@ fn run(names: &[String]) -> Result<()> {
     measure(&ring, &jobs)
 }
 
-/// Tinkerbell's program, if there is one.
+/// Path of Tinkerbell's program, if it is configured.
 fn image2disk() -> Result<Option<PathBuf>> {
     let Some(program) = std::env::var_os("IMAGE2DISK").map(PathBuf::from) else {
         println!("image2disk takes no part\nhint: IMAGE2DISK=PATH names its program");
@@ -121,8 +121,8 @@ fn measure(ring: &Ring, jobs: &[Job]) -> Result<()> {
     Ok(())
 }
 
-/// Seconds of the device alone and the decoder alone: the better of two each, the first of which
-/// also brings the image into the page cache.
+/// Seconds of the device alone and of the decoder alone: the better of two runs each. The first run
+/// also loads the image into the page cache.
 fn floor(ring: &Ring) -> Result<(f64, f64)> {
     let mut seconds = (f64::INFINITY, f64::INFINITY);
     for _ in 0..2 {

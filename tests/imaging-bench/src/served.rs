@@ -1,4 +1,4 @@
-//! The server that images come from: the box's own, in a process of its own, as machines meet it.
+//! The image server: the box's own file server, in a separate process.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 const ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 7181);
 const START_LIMIT: Duration = Duration::from_secs(10);
 
-/// The running server.
+/// The running server, stopped when dropped.
 pub struct Server {
     _running: Process,
 }
@@ -34,15 +34,16 @@ impl Server {
         Ok(Self { _running: process })
     }
 
-    /// Where a file is.
+    /// URL of a file in the images folder.
     pub fn url(&self, file: &str) -> String {
         format!("http://{ADDRESS}/images/{file}")
     }
 }
 
-/// What the process does: serves until killed.
+/// Runs the server process: serves until killed.
 ///
 /// # Errors
+///
 /// The port is taken.
 pub fn run(folder: &Path) -> Result<()> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();

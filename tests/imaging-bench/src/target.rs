@@ -1,5 +1,5 @@
-//! The disk that everybody writes to: a loop device with direct I/O over a file that has all its
-//! blocks, so that nothing is measured but the way to it.
+//! The target disk of all contestants: a loop device with direct I/O over a fully allocated file,
+//! so that only the write path is measured.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -11,14 +11,14 @@ use anyhow::{Context as _, Result, ensure};
 use peers::find;
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
-/// One read or write.
+/// Bytes of one read or write.
 const PIECE: usize = 4 << 20;
-/// What a disk holds that had another life: whoever leaves out a write that was due leaves this.
+/// Byte value of an overwritten disk: a contestant that omits a required write leaves it.
 const STALE: u8 = 0xa5;
-/// Memory is aligned to this for direct I/O.
+/// Alignment of memory for direct I/O, in bytes.
 const ALIGN: usize = 4096;
 
-/// The device; gone when dropped, with its file.
+/// The loop device; dropping it removes the device and its file.
 pub struct Target {
     file: PathBuf,
     device: PathBuf,
@@ -26,10 +26,11 @@ pub struct Target {
 }
 
 impl Target {
-    /// A device of `bytes` in `folder`.
+    /// Creates a device of `bytes` in `folder`.
     ///
     /// # Errors
-    /// There is no room for it, no loop device, or this is not root.
+    ///
+    /// There is no space or no loop device, or this process is not root.
     pub fn new(folder: &Path, bytes: u64) -> Result<Self> {
         let file = folder.join("disk");
         let backing = File::create(&file).context("cannot make the file of the disk")?;
@@ -42,19 +43,20 @@ impl Target {
         Ok(Self { file, device: out.into(), bytes })
     }
 
-    /// Where it is.
+    /// Path of the loop device.
     pub fn device(&self) -> &Path {
         &self.device
     }
 
-    /// Its size.
+    /// Size of the disk in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Makes it a used disk, all of it stale, with all its blocks.
+    /// Overwrites the whole disk with old data, so that all its blocks are allocated.
     ///
     /// # Errors
+    ///
     /// It cannot be written.
     pub fn spoil(&self) -> Result<()> {
         let backing = File::options().write(true).open(&self.file)?;
@@ -72,10 +74,11 @@ impl Target {
         device.sync_all().context("cannot flush the disk")
     }
 
-    /// Compares it, past the page cache, with what it should hold.
+    /// Compares it, with direct I/O, with the expected image.
     ///
     /// # Errors
-    /// It holds something else; with the first piece that differs.
+    ///
+    /// The contents differ; with the first different piece.
     pub fn compare(&self, image: &Path) -> Result<()> {
         let mut expected = File::open(image)?;
         let mut device = self.open(false)?;
@@ -93,9 +96,10 @@ impl Target {
         Ok(())
     }
 
-    /// Whether a machine would find nothing to boot: the partition table's place is empty.
+    /// True when a machine would find no boot code: the place of the partition table is zero.
     ///
     /// # Errors
+    ///
     /// It cannot be read.
     pub fn is_blank_at_the_beginning(&self) -> Result<bool> {
         let mut buffer = Aligned::new();
@@ -123,12 +127,12 @@ fn allocate(file: &File, bytes: u64) -> Result<()> {
     fallocate(file, FallocateFlags::empty(), 0, bytes).context("no room for the disk's file")
 }
 
-/// Trimmed text.
+/// Text of a program's output, trimmed.
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim().to_owned()
 }
 
-/// A piece of memory that direct I/O takes.
+/// A buffer with the alignment of direct I/O.
 struct Aligned {
     storage: Vec<u8>,
     start: usize,

@@ -1,5 +1,5 @@
-//! How long a command takes, and what it costs: all its processes together, by the kernel's own
-//! counts, which GNU time reads (`getrusage` of the children).
+//! Duration and cost of a command with all its processes, by the kernel's counts that GNU time
+//! reads (`getrusage` of the children).
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,23 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// GNU time; a shell's word `time` tells nothing of memory.
+/// GNU time; the shell's keyword `time` does not report memory.
 const TIME: &str = "/usr/bin/time";
 
-/// What one run took.
+/// Cost of one run.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Took {
     pub seconds: f64,
     pub cpu_seconds: f64,
-    /// Of its largest process.
+    /// Peak memory of its largest process, in MiB.
     pub peak_mib: f64,
 }
 
-/// Runs a line of bash that fails with its first failing part.
+/// Runs a line of bash that fails when any part of a pipe fails.
 ///
 /// # Errors
-/// It fails; with the end of its words.
+///
+/// The line fails; with the end of its output.
 pub fn timed(line: &str, scratch: &Path) -> Result<Took> {
     let (counts, words) = (scratch.join("counts"), scratch.join("words"));
     let log = fs::File::create(&words)?;
@@ -42,7 +43,7 @@ pub fn timed(line: &str, scratch: &Path) -> Result<Took> {
     Ok(Took { seconds, cpu_seconds, peak_mib })
 }
 
-/// `user system KiB` of the last line.
+/// Parses `user system KiB` in the last line.
 fn read(counts: &str) -> Option<(f64, f64)> {
     let mut numbers = counts.lines().last()?.split(' ').map(|word| word.parse::<f64>().ok());
     let (user, system, kib) = (numbers.next()??, numbers.next()??, numbers.next()??);

@@ -1,4 +1,4 @@
-//! What the runs come to: each goal, and in words what it means.
+//! Results of the runs, compared with each goal.
 
 use figures::{Goal, Table, median};
 
@@ -7,17 +7,17 @@ use crate::contestants::Contestant;
 use crate::job::{Job, Packing};
 use crate::timed::Took;
 
-/// Of the slowest part of the job alone.
+/// Goal: part of the speed of the slowest single part of the job.
 const OF_THE_LIMIT: f64 = 0.9;
-/// Of the decoder's own time and CPU.
+/// Goals: multiples of the decoder's own time and CPU time.
 const OVER_THE_DECODER: f64 = 1.25;
 const CPU_OVER_THE_DECODER: f64 = 1.5;
-/// Of image2disk's speed.
+/// Goal: multiple of image2disk's speed.
 const OF_IMAGE2DISK: f64 = 4.0;
-/// The most memory an agent may take, MiB.
+/// Goal: maximum memory of an agent, in MiB.
 const PEAK_MIB: f64 = 64.0;
 
-/// What the goals mean, to be printed once.
+/// Explanation of the goals, printed once.
 pub const LEGEND: &str = "\
 Three jobs, each from the box's own HTTP server onto a disk that held something else:
   zstd+sum  fetch the packed image, verify SHA-256 of what is served, decode, write
@@ -38,17 +38,17 @@ Goals, as ours over another's:
                   times its speed is more than that
   memory          the largest process, over 64 MiB";
 
-/// A job's runs.
+/// Runs of one job.
 pub struct Outcome<'a> {
     pub job: Job,
-    /// Of the image.
+    /// Size of the image in GiB.
     pub gib: f64,
     pub ours: &'a Contestant,
     pub peers: &'a [Contestant],
     pub parts: &'a [Part],
 }
 
-/// The middle of a figure.
+/// Median of a figure.
 pub fn middle(runs: &[Took], figure: fn(&Took) -> f64) -> f64 {
     median(runs.iter().map(figure).collect())
 }
@@ -72,7 +72,7 @@ pub fn print(name: &str, does: &str, runs: &[Took]) {
 }
 
 impl Outcome<'_> {
-    /// Adds the job's lines.
+    /// Adds the job's lines to the table.
     pub fn judge(&self, table: &mut Table) {
         self.judge_speed(table);
         self.judge_cpu(table);
@@ -96,7 +96,7 @@ impl Outcome<'_> {
         if let Some((name, least)) = self.best(seconds, |peer| peer.name == "image2disk") {
             let theirs = self.gib / least;
             let reach = limit.map_or(OF_IMAGE2DISK, |(_, limit)| OF_THE_LIMIT * limit / theirs);
-            // What it does without a packing is not what the goal was set for.
+            // The goal applies to a packed image only.
             let packed = self.job.packing == Packing::Zstd;
             let goal = Goal::AtLeast(OF_IMAGE2DISK.min(reach));
             let goal = if packed { goal } else { Goal::None };

@@ -1,18 +1,19 @@
-//! How long calls took, by their kind.
+//! Durations of agent calls, by kind.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What an agent calls.
+/// RPC of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Call {
-    /// With the connection and its TLS handshake before it.
+    /// Hello, including the connection and its TLS handshake.
     Hello,
-    /// GetAction with an action; one with nothing to do the box holds on purpose.
+    /// GetAction that returned an action; the box deliberately delays the answer when there is
+    /// none.
     Work,
-    /// ReportActionStatus, durable once it is answered.
+    /// ReportActionStatus; its answer means that the report is durable.
     Report,
-    /// ReportProgress.
+    /// ReportProgress, which is not stored durably.
     Progress,
 }
 
@@ -29,11 +30,11 @@ impl Call {
     }
 }
 
-/// Times of calls, in milliseconds.
+/// Durations of calls, in milliseconds.
 #[derive(Debug, Default)]
 pub struct Calls(BTreeMap<Call, Vec<f64>>);
 
-/// What stands for many times.
+/// Count and percentiles of durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
     pub count: usize,
@@ -53,18 +54,18 @@ impl Calls {
         }
     }
 
-    /// Of one kind.
+    /// Percentiles of one kind of call.
     pub fn of(&self, call: Call) -> Spread {
         spread(self.0.get(&call).cloned().unwrap_or_default())
     }
 
-    /// Of all kinds together.
+    /// Percentiles of all kinds together.
     pub fn all(&self) -> Spread {
         spread(self.0.values().flatten().copied().collect())
     }
 }
 
-/// Of any times.
+/// Percentiles of any durations, by nearest rank.
 pub fn spread(mut times: Vec<f64>) -> Spread {
     times.sort_by(f64::total_cmp);
     let at = |percent: usize| {

@@ -1,5 +1,5 @@
-//! Agents as a box meets them: each says hello, then does its actions, telling how far it has come,
-//! and then asks for more until all are done.
+//! Simulated agents: each sends Hello, runs its actions with progress reports, and requests the
+//! next action until all are done.
 
 use std::time::{Duration, Instant};
 
@@ -14,37 +14,40 @@ use crate::calls::{Call, Calls};
 
 /// Actions of a workflow.
 pub const ACTIONS: usize = 5;
-/// Progress told of each.
+/// Progress reports of each action.
 const TOLD: u32 = 2;
-/// How often progress is told, as the agent's runner has it.
+/// Interval of progress reports, as in the agent's runner.
 const TELL: Duration = Duration::from_secs(1);
-/// How soon an agent with nothing to do asks again, as the runner has it.
+/// Interval of requests from an agent without work, as in the runner.
 const ASK: Duration = Duration::from_secs(2);
-/// For how long an agent without work waits here: as long as others work.
+/// Time for which an agent without work waits here: about as long as the others work.
 const WAITS: Duration = Duration::from_secs(12);
 
-/// An agent, and how it is let in.
+/// An agent with its token.
 #[derive(Debug, Clone)]
 pub struct Member {
     pub id: String,
     pub token: Option<Secret>,
-    /// Whether there is a workflow for it.
+    /// True when a workflow exists for it.
     pub works: bool,
 }
 
-/// How agents follow each other.
+/// Timing of the agents' calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// As machines that work for a while, each begun a little after the one before.
+    /// As real machines: each call after some work, and each agent started a little after the one
+    /// before.
     Machines,
-    /// Each call as soon as the one before was answered, all begun at once.
+    /// Without pauses: each call right after the answer to the last, and all agents started at
+    /// once.
     Rush,
 }
 
-/// Lets all of them work to their end.
+/// Runs all agents to their end.
 ///
 /// # Errors
-/// A call failed, or somebody got other work than it should.
+///
+/// A call failed, or an agent got an unexpected action.
 pub async fn run(members: &[Member], authority: &str, pin: Pin, pace: Pace) -> Result<Calls> {
     let mut working = JoinSet::new();
     for (number, member) in members.iter().enumerate() {
@@ -100,13 +103,13 @@ impl Agent {
         }
         if self.pace == Pace::Machines {
             let span = if works { ASK } else { WAITS };
-            // A question that the box still holds by then is what it should be.
+            // The box may still hold the last request then, which is correct.
             tokio::time::timeout(span, self.wait()).await.unwrap_or(Ok(()))?;
         }
         Ok(self.calls)
     }
 
-    /// Asks on and on, as an agent with nothing to do; the box may hold each question.
+    /// Requests actions in a loop, as an agent without work; the box may delay each answer.
     async fn wait(&self) -> Result<()> {
         loop {
             let answer = self.client.next(None).await;

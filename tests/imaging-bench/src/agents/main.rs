@@ -1,9 +1,9 @@
-//! `make bench-agents`: 200 agents at once at a running box, over the real gRPC and TLS, beside a
-//! server that answers the same messages and keeps nothing, in one run on one machine.
+//! `make bench-agents`: 200 simultaneous agents of a running box, over the real gRPC and TLS. The
+//! baseline, in the same run on the same machine, is a server that answers the same messages and
+//! stores nothing.
 //!
-//! A box's answer to a report is given once the report is on the disk; the floor's is not. The
-//! agents share the machine with both. Needs no root, but ports 42113 and 7080 on a loopback
-//! address of its own.
+//! The box answers a report once it is on the disk; the baseline answers at once. The agents share
+//! the machine with both. Needs no root, but ports 42113 and 7080 on a loopback address of its own.
 
 mod bare;
 mod calls;
@@ -25,19 +25,19 @@ use load::Pace;
 use peers::{Process, Tinboxd};
 use rack::Rack;
 
-/// Agents at once.
+/// Number of simultaneous agents.
 const AGENTS: u8 = 200;
-/// Each figure is the median of so many runs, taken in turns.
+/// Rounds, in which box and baseline alternate; each figure is the median.
 const ROUNDS: usize = 3;
-/// The floor's passes may differ by this factor; else something else ran meanwhile.
+/// Maximum ratio of the baseline's results; above it, another program disturbed the run.
 const QUIET: f64 = 1.25;
-/// The longest that 99 of 100 calls may take, ms.
+/// Goal for the 99th percentile of all calls, in milliseconds.
 const GOAL_MS: f64 = 20.0;
-/// Looks at what the disk takes.
+/// Durable writes that measure the disk.
 const DURABLE_WRITES: usize = 200;
-/// Where the floor listens.
+/// Listen address of the baseline server.
 const FLOOR: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 42_199);
-/// Units of CPU time in a second, as Linux tells them to programs on every machine.
+/// Clock ticks per second in `/proc/PID/stat`, which Linux fixes for all programs and machines.
 const TICKS: f64 = 100.0;
 const START_LIMIT: Duration = Duration::from_secs(10);
 
@@ -77,14 +77,14 @@ fn run() -> Result<()> {
     })
 }
 
-/// The server that keeps nothing.
+/// Baseline server, which stores nothing.
 struct Floor {
     pin: Pin,
     process: u32,
     _running: Process,
 }
 
-/// One rack's worth of calls, and what they cost the server.
+/// Calls of one round, and their cost for the server.
 struct Run {
     calls: Calls,
     seconds: f64,
@@ -105,7 +105,7 @@ async fn timed(process: u32, load: impl Future<Output = Result<Calls>>) -> Resul
     Ok(Run { calls, seconds: begun.elapsed().as_secs_f64(), cpu_seconds })
 }
 
-/// Whether the floor stayed what it was.
+/// Measures all rounds; returns true when the baseline stayed constant.
 async fn measure(
     rack: &mut Rack<'_>,
     process: u32,
@@ -143,8 +143,8 @@ async fn measure(
     Ok(steady)
 }
 
-/// What the disk that the box writes to takes for one durable write: below it no report goes, and
-/// a commit of the store is two of them.
+/// Prints the duration of one durable write to the box's disk. It is the lower bound of a report; a
+/// commit of the store needs two such writes.
 fn print_disk(folder: &Path) -> Result<()> {
     let path = folder.join("durable");
     let mut file = fs::File::create(&path)?;
@@ -202,11 +202,12 @@ fn judge(pace: Pace, ours: &[Run], floors: &[Run], table: &mut Table) {
     table.add("CPU us a call", middle(ours, cost), beside(&cost), Goal::None);
 }
 
-/// CPU time that a process has used, in the hundredths of a second that the kernel counts.
+/// CPU time that a process has used, with the kernel's resolution of 10 ms.
 fn cpu_seconds(process: u32) -> Result<f64> {
     let path = format!("/proc/{process}/stat");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
-    // The name may hold anything; after its parenthesis user and system time are words 11 and 12.
+    // The name may contain any character; after its parenthesis user and system time are words 11
+    // and 12.
     let words = text.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks = words.skip(11).take(2).filter_map(|word| word.parse::<f64>().ok());
     Ok(ticks.sum::<f64>() / TICKS)

@@ -1,4 +1,4 @@
-//! A rack for the box: machines, workflows, and the tokens it gives their agents.
+//! Simulated rack: machines, workflows, and the tokens that the box gives to their agents.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tokio::net::TcpSocket;
 
 use crate::load::{ACTIONS, Member};
 
-/// Every so many machines one waits: its workflow is paused once its agent is up.
+/// One machine of this many waits: its workflow is paused once its agent is up.
 const WAITING_EVERY: u8 = 4;
-/// Where the box serves what machines boot.
+/// Port of the box's boot files.
 const BOOT_PORT: u16 = 7080;
-/// How long until a new workflow's machine may boot.
+/// Maximum time until the machine of a new workflow may boot.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -30,17 +30,17 @@ impl Machine {
         format!("machine-{}", self.0)
     }
 
-    /// Its MAC, which is its agent's id too.
+    /// MAC address, which is also the agent's ID.
     fn mac(self) -> String {
         format!("52:54:00:99:00:{:02x}", self.0)
     }
 
-    /// Whether its agent finds nothing to do.
+    /// True when its agent has no work.
     fn waits(self) -> bool {
         self.0.is_multiple_of(WAITING_EVERY)
     }
 
-    /// Its address: the box tells a machine's token to that machine alone.
+    /// Source address: the box sends a machine's token only to that machine.
     fn address(self) -> Ipv4Addr {
         Ipv4Addr::new(127, 7, 0, self.0)
     }
@@ -112,15 +112,16 @@ pub struct Rack<'a> {
     tinboxd: &'a Tinboxd,
     kubectl: Kubectl,
     machines: u8,
-    /// Agents that wait, from the first round on.
+    /// Agents that wait, from the first round to the last.
     waiting: Vec<Member>,
 }
 
 impl<'a> Rack<'a> {
-    /// Tells the box of so many machines.
+    /// Registers this many machines at the box.
     ///
     /// # Errors
-    /// It refuses.
+    ///
+    /// The box refuses.
     pub fn new(tinboxd: &'a Tinboxd, machines: u8) -> Result<Self> {
         let rack = Self { tinboxd, kubectl: tinboxd.kubectl()?, machines, waiting: Vec::new() };
         let mut objects: Vec<Value> = rack.machines().map(Machine::hardware).collect();
@@ -140,11 +141,12 @@ impl<'a> Rack<'a> {
         Ok(())
     }
 
-    /// A new workflow for every machine that has none; the agents that boot for it, and the box's
-    /// pin.
+    /// Creates a workflow for every machine without one; returns the agents that boot for it, and
+    /// the box's pin.
     ///
     /// # Errors
-    /// The box refuses, or a machine does not get to boot.
+    ///
+    /// The box refuses, or a machine may not boot in time.
     pub async fn work(&mut self, round: usize) -> Result<(Vec<Member>, Pin)> {
         let is_new = |machine: &Machine| round == 0 || !machine.waits();
         let booting: Vec<Machine> = self.machines().filter(is_new).collect();
@@ -176,7 +178,7 @@ impl<'a> Rack<'a> {
         Ok(())
     }
 
-    /// The script with which a machine boots its agent for the newest workflow.
+    /// Waits for the script with which a machine boots its agent for the newest workflow.
     async fn until_it_boots(&self, machine: Machine) -> Result<String> {
         let booting = async {
             loop {
@@ -193,7 +195,7 @@ impl<'a> Rack<'a> {
             .with_context(|| format!("{name} does not get to boot the agent"))?
     }
 
-    /// What the machine's loader would get, from the machine's own address.
+    /// Fetches the machine's boot script, from the machine's own address.
     async fn script(&self, machine: Machine) -> Result<String> {
         let socket = TcpSocket::new_v4()?;
         socket.bind(SocketAddr::from((machine.address(), 0)))?;
@@ -208,7 +210,7 @@ impl<'a> Rack<'a> {
     }
 }
 
-/// The same agents for a server that knows no machines.
+/// The same agents for the baseline server, which has no machine records.
 pub fn strangers(machines: u8) -> Vec<Member> {
     let member = |machine: Machine| Member {
         id: machine.mac(),
@@ -218,7 +220,7 @@ pub fn strangers(machines: u8) -> Vec<Member> {
     (1..=machines).map(|number| member(Machine(number))).collect()
 }
 
-/// Whether the agent of this id finds nothing to do.
+/// True when the agent of this ID has no work.
 pub fn waits(agent_id: &str) -> bool {
     let number = agent_id.rsplit(':').next().and_then(|hex| u8::from_str_radix(hex, 16).ok());
     number.is_some_and(|number| Machine(number).waits())

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server of one file that breaks off where it is told to.
+//! An HTTP/1.1 server of one file that ends a transfer at a given byte.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -10,21 +10,21 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context as _, Result};
 
-/// What goes wrong.
+/// Fault of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     None,
-    /// The first connection ends at this byte; later ones do not.
+    /// The first connection ends at this byte; later ones are complete.
     CutOnce {
         at: u64,
     },
-    /// Nothing from this byte on is ever sent.
+    /// No connection sends this byte or any later one.
     CutForGood {
         at: u64,
     },
 }
 
-/// The running server; ends when dropped.
+/// The running server, stopped when dropped.
 pub struct FaultServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -54,14 +54,14 @@ impl FaultServer {
                 if serving.ended.load(Ordering::Relaxed) {
                     return;
                 }
-                // A client that goes away is one that has seen enough.
+                // A client that closes the connection has received enough.
                 let _ = stream.and_then(|stream| serving.answer(stream, number == 0));
             }
         });
         Ok(Self { address, shared, thread: Some(thread) })
     }
 
-    /// Where the file is.
+    /// URL of the file.
     pub fn url(&self) -> String {
         format!("http://{}/image", self.address)
     }
@@ -75,7 +75,7 @@ impl FaultServer {
 impl Drop for FaultServer {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        // Wakes the accept.
+        // Ends the blocking accept by a connection.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
