@@ -1,5 +1,5 @@
-//! CPU time of a server and everything it starts and forgets, to the nanosecond: `/proc` counts in
-//! hundredths of a second, and not the children that nobody waited for.
+//! CPU time of a server and all its child processes, in nanoseconds. `/proc` counts in hundredths
+//! of a second, and omits children that were not waited for.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// A control group of one server; removed when dropped, after the server.
+/// A control group of one server, removed when dropped, after the server.
 pub struct Cgroup {
     folder: PathBuf,
-    /// Version 1, whose file has nanoseconds.
+    /// True for cgroup version 1, whose file has nanoseconds.
     old: bool,
 }
 
 impl Cgroup {
-    /// An empty one.
+    /// Creates an empty group.
     ///
     /// # Errors
-    /// The machine has no cgroups, or this is not root.
+    ///
+    /// The machine has no cgroups, or this process is not root.
     pub fn new() -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -33,14 +34,15 @@ impl Cgroup {
         Ok(Self { folder, old })
     }
 
-    /// Where a process writes its number to be counted here.
+    /// Path of the file to which a process writes its ID to join the group.
     pub fn door(&self) -> PathBuf {
         self.folder.join("cgroup.procs")
     }
 
-    /// CPU time spent in it so far.
+    /// CPU time spent in the group so far.
     ///
     /// # Errors
+    ///
     /// The kernel's file cannot be read.
     pub fn used(&self) -> Result<Duration> {
         let file = if self.old { "cpuacct.usage" } else { "cpu.stat" };
@@ -57,7 +59,8 @@ impl Cgroup {
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
-        // Busy as long as a killed process is not gone; a folder that stays is empty and harmless.
+        // The group is busy until a killed process is gone; a remaining folder is empty and
+        // harmless.
         let gone = || fs::remove_dir(&self.folder).is_ok();
         let _ = peers::poll("an empty cgroup", Duration::from_secs(2), gone);
     }

@@ -1,7 +1,8 @@
-//! DHCP beside Kea, ISC dhcpd and dnsmasq, each with its leases on a disk, and beside the floor: a
-//! reflector that remembers nothing. perfdhcp asks all of them the same, as a relay agent would.
+//! DHCP compared with Kea, ISC dhcpd and dnsmasq, each with its leases on a disk, and with a
+//! baseline: a stateless reflector. perfdhcp sends the same load to all of them, as a relay agent
+//! would.
 //!
-//! Every run starts its server anew, in an empty folder: every lease is a fresh one.
+//! Every run starts its server in an empty folder, so that every lease is new.
 
 mod contestants;
 mod machines;
@@ -18,19 +19,19 @@ use wire::Wire;
 
 pub use served::{first_ack, reflect, run as serve};
 
-/// Where runs keep their files: a disk, where /tmp may be memory.
+/// Folder of the runs' files: on a disk, because /tmp may be in memory.
 const FOLDERS: &str = "/var/tmp";
-/// Exchanges each second that every good server serves.
+/// Exchanges per second that every good server handles.
 const STEADY: u32 = 4000;
-/// The same for a server with many reservations.
+/// Exchanges per second for a server with many reservations.
 const CALM: u32 = 1000;
-/// As many as perfdhcp can ask for on one core. What a server could serve beyond that follows from
-/// its CPU time for each.
+/// Maximum rate of perfdhcp on one core. The capacity of a faster server follows from its CPU time
+/// per exchange.
 const FLOOD: u32 = 20_000;
-/// Machines that are switched on at once.
+/// Machines that are switched on at the same time.
 const RACK: u32 = 1000;
 
-/// What a server did in one run.
+/// Results of one run.
 struct Run {
     per_second: f64,
     served: f64,
@@ -40,7 +41,7 @@ struct Run {
     rss_mib: f64,
 }
 
-/// A case's runs, by server; of every figure the median counts.
+/// Runs of one case, by server; the median of every figure is used.
 struct Runs(Vec<(Contestant, Vec<Run>)>);
 
 type Figure = fn(&Run) -> f64;
@@ -66,7 +67,7 @@ impl Runs {
         (who.name(), self.of(who, figure))
     }
 
-    /// The best peer.
+    /// Name and value of the best peer.
     fn best(&self, figure: Figure, more_is_better: bool) -> (&'static str, f64) {
         PEERS
             .map(|who| self.beside(who, figure))
@@ -77,9 +78,10 @@ impl Runs {
     }
 }
 
-/// Fills the table's part about DHCP.
+/// Adds the figures for DHCP to the table.
 ///
 /// # Errors
+///
 /// A server or perfdhcp is missing or fails.
 pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let wire = Wire::new()?;
@@ -94,12 +96,12 @@ struct Bench {
     rounds: usize,
 }
 
-/// Everybody, in the order in which they are measured.
+/// All servers, in the order of measurement.
 const ALL: [Contestant; 5] = [Floor, Tinbox, Kea, Isc, Dnsmasq];
 const PEERS: [Contestant; 3] = [Kea, Isc, Dnsmasq];
 
 impl Bench {
-    /// All servers in turns, as often as there are rounds.
+    /// Measures all servers alternately, once per round.
     fn runs(&self, who: &[Contestant], reservations: u32, load: Asked) -> Result<Runs> {
         let mut runs: Vec<_> = who.iter().map(|who| (*who, Vec::new())).collect();
         for _ in 0..self.rounds {
@@ -168,9 +170,10 @@ impl Bench {
 
     fn reservations(&self, table: &mut Table) -> Result<()> {
         let mut costs = Vec::new();
-        // In seconds, until the first ACK.
+        // Limit of the time until the first ACK, in seconds.
         for (count, limit) in [(1_000, 0.1), (10_000, 0.1), (100_000, 0.5)] {
-            // dnsmasq reads 100,000 for more than half a minute, each beside all before it.
+            // dnsmasq needs more than half a minute for 100,000: it compares each with all before
+            // it.
             let who = if count > 10_000 { &ALL[..4] } else { &ALL };
             let runs = self.runs(who, count, Asked::Rate(CALM))?;
             let title = format!("DHCP {count} reservations");
@@ -185,7 +188,7 @@ impl Bench {
             add("s to first ACK", FIRST_ACK, ("a limit", limit), Goal::AtMost(1.0));
             add("RSS MiB", RSS, runs.beside(Kea, RSS), Goal::AtMost(0.5));
             add("RSS MiB", RSS, runs.beside(Isc, RSS), Goal::AtMost(1.0));
-            // The machine's own pace changes from one size to the next, and the floor's with it.
+            // The machine's speed changes from one size to the next, and the baseline's with it.
             costs.push(runs.ours(CPU) / runs.of(Floor, CPU));
             if count == 10_000 {
                 self.flood_of_reserved(count, table)?;
@@ -212,7 +215,7 @@ impl Bench {
     }
 }
 
-/// What perfdhcp is to ask; the machines follow from the reservations.
+/// Load of perfdhcp; its machines follow from the reservations.
 #[derive(Clone, Copy)]
 enum Asked {
     Rate(u32),

@@ -1,4 +1,4 @@
-//! HTTP beside nginx with sendfile, plain and over TLS 1.3: wrk asks both the same.
+//! HTTP compared with nginx with sendfile, plain and over TLS 1.3: wrk sends the same load to both.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -16,21 +16,22 @@ const NGINX_TLS_PORT: u16 = 8443;
 const BIG: u64 = 1 << 30;
 const SMALL: u64 = 4 << 10;
 const CONNECTIONS: &str = "32";
-/// How long wrk asks.
+/// Duration of one run of wrk.
 const SPAN: &str = "4s";
-/// Ours over nginx's: per CPU-second, and requests per second.
+/// Goal for the ratio to nginx, per CPU-second and in requests per second.
 const GOAL: f64 = 0.9;
 
-/// What one run of wrk says, and what the server spent meanwhile.
+/// Results of one run of wrk, with the server's CPU time.
 struct Run {
     gib_per_cpu_second: f64,
     requests_per_second: f64,
     cpu_us_per_request: f64,
 }
 
-/// Fills the table's part about HTTP.
+/// Adds the figures for HTTP to the table.
 ///
 /// # Errors
+///
 /// A server or wrk is missing or fails.
 pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -73,12 +74,12 @@ pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// The files that are served, a certificate for both, and nginx's configuration.
+/// Creates the served files, a certificate for both servers, and nginx's configuration.
 fn prepare(folder: &Path) -> Result<()> {
     let images = folder.join("images");
     fs::create_dir(&images)?;
     File::create(images.join("big"))?.set_len(BIG)?;
-    // Into the page cache, so that whoever serves it first does not pay for the disk.
+    // Loads the file into the page cache, so that no server pays for the disk access.
     std::io::copy(&mut File::open(images.join("big"))?, &mut std::io::sink())?;
     fs::write(images.join("small"), vec![7; usize::try_from(SMALL)?])?;
     certificate(folder)?;
@@ -99,12 +100,13 @@ fn prepare(folder: &Path) -> Result<()> {
     fs::write(folder.join("nginx.conf"), config).context("cannot write nginx's configuration")
 }
 
-/// A key and a certificate of its own for a folder's servers.
+/// Creates a key and a self-signed certificate for the servers of a folder.
 ///
 /// # Errors
-/// They cannot be made or written.
+///
+/// They cannot be generated or written.
 pub fn certificate(folder: &Path) -> Result<()> {
-    // rcgen's keys are P-256 unless told otherwise.
+    // rcgen's keys are P-256 by default.
     let made = rcgen::generate_simple_self_signed([HOST.to_string()])?;
     fs::write(folder.join(CERTIFICATE), made.cert.pem())?;
     Ok(fs::write(folder.join(KEY), made.signing_key.serialize_pem())?)
@@ -129,7 +131,7 @@ fn run(server: &Server, scheme: &str, port: u16, file: &str) -> Result<Run> {
     })
 }
 
-/// What wrk says in its line `120 requests in 4.10s, 1.17GB read`.
+/// Figures in wrk's line `120 requests in 4.10s, 1.17GB read`.
 #[derive(Debug, PartialEq)]
 struct Said {
     requests: f64,

@@ -1,4 +1,4 @@
-//! The box's own servers in a process of their own: `tinbox-bench-boot served FOLDER`.
+//! The box's own servers in a separate process: `tinbox-bench-boot served FOLDER`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::server::HOST;
 
-/// Where ours listen.
+/// Ports of the box's servers, on loopback.
 pub const TFTP_PORT: u16 = 1069;
 pub const HTTP_PORT: u16 = 7080;
 pub const TLS_PORT: u16 = 7443;
-/// Key and certificate, in the folder.
+/// File names of key and certificate in the folder.
 pub const KEY: &str = "key.pem";
 pub const CERTIFICATE: &str = "certificate.pem";
 
@@ -39,7 +39,7 @@ async fn serve_all(folder: &Path) -> Result<()> {
     let shutdown = CancellationToken::new();
     let socket = tftp::bind(SocketAddr::from((HOST, TFTP_PORT)), None)?;
     let config = TftpConfig { script_base: script_base.clone() };
-    // On the runtime's own threads, as the supervisor has it.
+    // On the runtime's worker threads, as in the supervisor.
     let tftp = tokio::spawn(tftp::serve(socket, config, services.clone(), shutdown.clone()));
     let routes = router(HttpConfig { script_base, version: String::new() }, services.clone());
     let face = Face::with_downloads(routes, Downloads::boot(services));

@@ -1,4 +1,4 @@
-//! A server under test: ours or a peer's, held to one core, its CPU time counted.
+//! A server under test, ours or a peer's, pinned to one core, with its CPU time measured.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -10,26 +10,27 @@ use peers::{Process, find};
 
 use crate::cgroup::Cgroup;
 
-/// The core that servers run on.
+/// CPU core of the servers.
 pub const SERVER_CORE: &str = "0";
-/// The core that clients run on.
+/// CPU core of the clients.
 pub const CLIENT_CORE: &str = "1";
-/// Every server here listens on loopback.
+/// Listen address of every server here.
 pub const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const START_LIMIT: Duration = Duration::from_secs(10);
 
-/// A running server.
+/// A running server in a cgroup of its own.
 pub struct Server {
     pub name: &'static str,
-    /// Dropped first: a cgroup goes when it is empty.
+    /// Dropped first: a cgroup can be removed only when it is empty.
     process: Process,
     cgroup: Cgroup,
 }
 
 impl Server {
-    /// Starts a program of a Debian package; its words go to a file beside `folder`'s others.
+    /// Starts a program of a Debian package; its output goes to a file beside `folder`'s others.
     ///
     /// # Errors
+    ///
     /// It is missing, or cannot be started.
     pub fn start(
         name: &'static str,
@@ -40,7 +41,7 @@ impl Server {
         let program =
             if program.starts_with('/') { program.into() } else { find(program, package)? };
         let cgroup = Cgroup::new()?;
-        // The shell joins the group and becomes the server, so that nothing of it goes uncounted.
+        // The shell joins the group and execs the server, so that all its CPU time is counted.
         let join = "echo $$ >\"$0\"; exec taskset -c \"$@\"";
         let door = cgroup.door();
         let mut words: Vec<String> = ["-c", join].into_iter().map(ToOwned::to_owned).collect();
@@ -52,14 +53,15 @@ impl Server {
         Ok(Self { name, process, cgroup })
     }
 
-    /// Waits until something listens at a TCP or UDP port of loopback.
+    /// Waits until a process listens on a TCP or UDP port of loopback.
     ///
     /// # Errors
-    /// Nothing does in time.
+    ///
+    /// No process listens in time.
     pub fn wait_for(&mut self, protocol: &str, port: u16) -> Result<()> {
         let what = format!("{} on {protocol} port {port}", self.name);
         let table = format!("/proc/net/{protocol}");
-        // The kernel's own list: the port stands in it in capital hexadecimal digits.
+        // The kernel's list has the port in upper-case hexadecimal digits.
         let listening = || {
             let text = fs::read_to_string(&table).unwrap_or_default();
             text.lines().filter_map(|line| line.split_whitespace().nth(1)).any(|local| {
@@ -69,10 +71,11 @@ impl Server {
         self.process.wait_until(&what, START_LIMIT, listening)
     }
 
-    /// Memory that it has of its own or shares, in bytes.
+    /// Resident memory in bytes, with shared pages.
     ///
     /// # Errors
-    /// It is gone.
+    ///
+    /// The process has ended.
     pub fn resident(&self) -> Result<u64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
         let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -90,9 +93,10 @@ impl Server {
     }
 }
 
-/// A client's socket: each client has an address of its own, as machines have.
+/// A client's socket: each client has an address of its own, as real machines have.
 ///
 /// # Errors
+///
 /// The address cannot be bound.
 pub fn client_socket(number: usize) -> Result<UdpSocket> {
     let [_, second, third, last] = u32::try_from(number)?.to_be_bytes();

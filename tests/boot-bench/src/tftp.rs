@@ -1,4 +1,5 @@
-//! TFTP beside tftpd-hpa, dnsmasq and atftpd: one client, a rack of them, and a wire that loses.
+//! TFTP compared with tftpd-hpa, dnsmasq and atftpd: one client, a rack of clients, and a network
+//! with losses.
 
 mod load;
 
@@ -20,14 +21,14 @@ const ATFTPD_PORT: u16 = 1269;
 const BIG: usize = 8 << 20;
 const SMALL: usize = 1 << 20;
 
-/// What is measured, and what is wanted of it.
+/// Load and figures of one measurement.
 struct Case {
     what: &'static str,
     load: Load,
     figures: &'static [Figure],
 }
 
-/// A figure of a case, beside the best of some peers.
+/// A figure of a case, compared with the best of some peers.
 struct Figure {
     what: &'static str,
     read: fn(&Took) -> f64,
@@ -40,7 +41,7 @@ const fn load(clients: usize, file: &'static str, window: u16, loss: u32) -> Loa
     Load { clients, file, window, loss }
 }
 
-/// The servers of the goal for throughput, and the ones for the rest.
+/// Peers for the throughput goal, and peers for all other figures.
 const USUAL: &[&str] = &["tftpd-hpa", "dnsmasq"];
 const ALL: &[&str] = &["tftpd-hpa", "dnsmasq", "atftpd"];
 
@@ -101,9 +102,10 @@ const CASES: [Case; 8] = [
     },
 ];
 
-/// Fills the table's part about TFTP.
+/// Adds the figures for TFTP to the table.
 ///
 /// # Errors
+///
 /// A server is missing or fails, or a transfer does not end.
 pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -111,7 +113,7 @@ pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     fs::create_dir(&shelf)?;
     fs::write(shelf.join("big"), vec![7; BIG])?;
     fs::write(shelf.join("small"), vec![7; SMALL])?;
-    // Peers give up their rights before they open a file.
+    // Peers drop their privileges before they open a file.
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(folder.path(), mode)?;
     let servers = servers(folder.path(), &shelf)?;

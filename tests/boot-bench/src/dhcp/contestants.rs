@@ -15,10 +15,10 @@ use super::machines::{
 use super::wire::{INTERFACE, PREFIX_LENGTH, SERVER, Wire};
 use crate::server::Server;
 
-/// Who serves.
+/// DHCP server under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Contestant {
-    /// The stateless reflector.
+    /// Baseline: the stateless reflector.
     Floor,
     Tinbox,
     Kea,
@@ -26,10 +26,10 @@ pub enum Contestant {
     Dnsmasq,
 }
 
-/// A server that has begun to serve.
+/// A server that is ready.
 pub struct Started {
     pub server: Server,
-    /// From its start to its first ACK.
+    /// Time from its start to its first ACK.
     pub first_ack: Duration,
 }
 
@@ -44,10 +44,11 @@ impl Contestant {
         }
     }
 
-    /// Starts it with so many reservations, its files in a folder that is empty, and waits for its
-    /// first ACK.
+    /// Starts it with this number of reservations and its files in an empty folder, and waits for
+    /// its first ACK.
     ///
     /// # Errors
+    ///
     /// It is missing, or does not answer.
     pub fn start(self, wire: &Wire, folder: &Path, reservations: u32) -> Result<Started> {
         machines::write(folder, reservations)?;
@@ -77,7 +78,7 @@ impl Contestant {
             Self::Kea => {
                 fs::write(folder.join("kea.json"), kea(folder, reservations)?)?;
                 let program = find("kea-dhcp4", "kea-dhcp4-server")?.display().to_string();
-                // It would write where only an installed one may.
+                // By default it writes to folders that only an installed package has.
                 let pid = format!("KEA_PIDFILE_DIR={home}");
                 let lock = "KEA_LOCKFILE_DIR=none";
                 let config = format!("{home}/kea.json");

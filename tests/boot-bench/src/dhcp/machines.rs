@@ -1,4 +1,4 @@
-//! The machines of a run: those with a reservation, and the message of one that asks.
+//! Machines of a run: those with a reservation, and the message of a client.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -8,17 +8,17 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use stdx::MacAddr;
 
-/// What the pool gives.
+/// First and last address of the pool.
 pub const POOL: (Ipv4Addr, Ipv4Addr) =
     (Ipv4Addr::new(10, 88, 1, 0), Ipv4Addr::new(10, 88, 250, 255));
-/// The network of all addresses.
+/// Network of all addresses, with its netmask.
 pub const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 0);
 pub const NETMASK: Ipv4Addr = Ipv4Addr::new(255, 248, 0, 0);
 pub const NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 3);
 pub const TIME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 4);
 pub const DOMAIN: &str = "bench.example";
 pub const LEASE_SECS: u32 = 3600;
-/// Where reservations begin.
+/// First address with a reservation.
 const RESERVED: Ipv4Addr = Ipv4Addr::new(10, 90, 0, 0);
 /// Files in a run's folder: a line `mac address` for each reservation, and the hardware addresses
 /// alone, for perfdhcp.
@@ -32,9 +32,10 @@ pub fn reserved(number: u32) -> (MacAddr, Ipv4Addr) {
     (MacAddr([0x02, 0x77, 0, a, b, c]), address)
 }
 
-/// Writes the files of so many reservations.
+/// Writes the files for this number of reservations.
 ///
 /// # Errors
+///
 /// They cannot be written.
 pub fn write(folder: &Path, count: u32) -> Result<()> {
     let (mut both, mut alone) = (String::new(), String::new());
@@ -51,10 +52,11 @@ pub fn hardware(folder: &Path) -> std::path::PathBuf {
     folder.join(HARDWARE)
 }
 
-/// Reads the reservations back.
+/// Reads the reservations again.
 ///
 /// # Errors
-/// The file is missing, or says something else.
+///
+/// The file is missing or malformed.
 pub fn read(folder: &Path) -> Result<Vec<(MacAddr, Ipv4Addr)>> {
     let text = fs::read_to_string(folder.join(RESERVATIONS)).context("cannot read reservations")?;
     let line = |line: &str| {

@@ -1,4 +1,4 @@
-//! Load by Kea's perfdhcp, and what it says.
+//! Load from Kea's perfdhcp, and its report.
 
 use std::path::Path;
 
@@ -7,37 +7,38 @@ use peers::find;
 
 use super::wire::{SERVER, Wire};
 
-/// What servers are made to do.
+/// Load for a server.
 pub enum Load<'a> {
-    /// Exchanges begun each second, for [`SECONDS`]: each by a machine of its own, or each by one
-    /// of a file's, by chance.
+    /// Exchanges started per second, for [`SECONDS`]: each by a new machine, or by a random machine
+    /// of a file.
     Rate { per_second: u32, machines: Option<&'a Path> },
-    /// Machines that are switched on at once and ask again, waiting longer each time, until they
-    /// have their addresses.
+    /// Machines that are switched on at once and retry, with growing pauses, until they have their
+    /// addresses.
     Avalanche { machines: u32 },
 }
 
-/// How long a rate is held.
+/// Duration of a constant rate, in seconds.
 pub const SECONDS: u32 = 3;
-/// How long answers are waited for after that, in microseconds.
+/// Time to wait for answers after that, in microseconds.
 const WAIT: &str = "500000";
 
-/// What came of it.
+/// Figures in perfdhcp's report.
 #[derive(Debug, PartialEq)]
 pub struct Said {
-    /// Exchanges that came to their end, all four messages.
+    /// Complete exchanges, of four messages.
     pub served: f64,
-    /// Of the exchanges begun, the part that did not.
+    /// Share of the started exchanges that were not completed.
     pub lost: f64,
-    /// How long an avalanche took, in seconds.
+    /// Duration of an avalanche, in seconds.
     pub took: f64,
 }
 
 impl Load<'_> {
-    /// Runs it.
+    /// Runs perfdhcp.
     ///
     /// # Errors
-    /// perfdhcp is missing, or says something unknown.
+    ///
+    /// perfdhcp is missing, or its report is malformed.
     pub fn run(&self, wire: &Wire) -> Result<Said> {
         let program = find("perfdhcp", "kea-admin")?;
         let mut command = wire.client(&program.display().to_string());
@@ -57,7 +58,7 @@ impl Load<'_> {
         }
         let output = command.arg(SERVER.to_string()).output().context("cannot run perfdhcp")?;
         let text = String::from_utf8_lossy(&output.stdout);
-        // It fails when an exchange was lost, too.
+        // Its exit status also reports a failure when an exchange was lost.
         read(&text).with_context(|| {
             format!("perfdhcp said: {text}{}", String::from_utf8_lossy(&output.stderr))
         })
@@ -76,7 +77,7 @@ fn read(text: &str) -> Option<Said> {
     Some(Said { served, lost: 1.0 - served / begun, took: took.unwrap_or(f64::NAN) })
 }
 
-/// `00:00:03.064922`
+/// Parses a time such as `00:00:03.064922`.
 fn seconds(text: &str) -> Option<f64> {
     text.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))
 }

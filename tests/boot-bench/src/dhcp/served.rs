@@ -1,4 +1,5 @@
-//! The box's own DHCP service in a process of its own, and the floor: what any server must spend.
+//! The box's own DHCP service in a separate process, and the baseline: the minimum work of any
+//! server.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -20,14 +21,14 @@ use tokio_util::sync::CancellationToken;
 use super::machines::{self, DOMAIN, LEASE_SECS, NAME_SERVER, NETMASK, NETWORK, POOL, TIME_SERVER};
 use super::wire::{INTERFACE, PREFIX_LENGTH, RELAY, SERVER};
 
-/// As the box's own socket has it.
+/// Size of the socket's receive buffer in bytes, as in the box.
 const RECEIVE_BUFFER: usize = 4 << 20;
 const PORT: u16 = 67;
-/// Number of the only exchange (`xid`).
+/// Transaction ID (`xid`) of the only exchange.
 const EXCHANGE: u32 = 0x626f_6f74;
-/// Between two questions of [`first_ack`].
+/// Interval between two messages of [`first_ack`].
 const ASK_AGAIN: Duration = Duration::from_millis(5);
-/// A server that has not answered by then never will.
+/// Timeout for the first answer of a server.
 const FIRST_ACK_LIMIT: Duration = Duration::from_secs(60);
 
 struct Known {
@@ -62,9 +63,10 @@ impl Observer for Nobody {
     fn seen(&self, _: Seen) {}
 }
 
-/// Serves the reservations of a folder, and a pool whose leases are kept there, until killed.
+/// Serves the reservations of a folder, and a pool with its leases in that folder, until killed.
 ///
 /// # Errors
+///
 /// The service ends.
 pub fn run(folder: &Path) -> Result<()> {
     let machines: HashMap<_, _> = machines::read(folder)?.into_iter().collect();
@@ -93,13 +95,14 @@ pub fn run(folder: &Path) -> Result<()> {
         bound: watch::Sender::new(dhcp::Bound::default()),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // On the runtime's own threads, as the supervisor has it.
+    // On the runtime's worker threads, as in the supervisor.
     Ok(runtime.block_on(async { tokio::spawn(service.run(CancellationToken::new())).await })??)
 }
 
-/// Answers every message at once and remembers nothing: the address follows from the machine's.
+/// Answers every message at once without state: the address is computed from the MAC address.
 ///
 /// # Errors
+///
 /// The socket fails.
 pub fn reflect() -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
@@ -127,18 +130,18 @@ pub fn reflect() -> Result<()> {
     }
 }
 
-/// Option 53.
+/// DHCP message type (option 53).
 fn kind(message: &[u8]) -> Option<MessageType> {
     let message = borrowed::Message::new(message).ok()?;
     let kind = message.opts().find(|option| option.code() == OptionCode::MessageType)?;
     kind.data().first().copied().map(MessageType::from)
 }
 
-/// Asks as the first machine, again and again, until it has its address; to be run on the clients'
-/// side.
+/// Repeats the exchange of the first machine until it has its address; runs on the clients' side.
 ///
 /// # Errors
-/// The socket fails, or nobody gives it one.
+///
+/// The socket fails, or no server answers in time.
 pub fn first_ack() -> Result<()> {
     let begun = Instant::now();
     let socket = UdpSocket::bind((RELAY, PORT))?;
@@ -150,7 +153,7 @@ pub fn first_ack() -> Result<()> {
     message.set_hops(1).opts_mut().insert(DhcpOption::MessageType(MessageType::Discover));
     let mut buffer = [0; 1500];
     while begun.elapsed() < FIRST_ACK_LIMIT {
-        // Nobody may be there yet.
+        // The server may not listen yet.
         let _ = socket.send_to(&message.to_vec()?, server);
         let Ok((length, _)) = socket.recv_from(&mut buffer) else { continue };
         match kind(&buffer[..length]) {

@@ -1,5 +1,5 @@
-//! Clients of a TFTP server, many in one thread, as RFC 7440 section 4 has them: they acknowledge
-//! at a window's end and at a gap, and lose what they are told to lose.
+//! Clients of a TFTP server, many in one thread, which follow RFC 7440 section 4. They acknowledge
+//! at a window's end and at a gap, and drop packets at a given rate.
 
 use std::net::{SocketAddr, UdpSocket as StdSocket};
 use std::time::{Duration, Instant};
@@ -11,23 +11,23 @@ use tokio::net::UdpSocket;
 
 use crate::server::{CLIENT_CORE, HOST, Server, client_socket};
 
-/// What an Ethernet frame holds behind the headers of IPv4, UDP and TFTP.
+/// Payload of an Ethernet frame behind the headers of IPv4, UDP and TFTP, in bytes.
 const BLKSIZE: usize = 1468;
-/// A client that hears nothing says its last word again, as boot ROMs do.
+/// Timeout after which a client repeats its last packet, as boot ROMs do.
 const CLIENT_TIMER: Duration = Duration::from_secs(1);
-/// A transfer that takes longer has failed.
+/// Timeout of a transfer.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a server is made to do.
+/// Load for a server.
 pub struct Load {
     pub clients: usize,
     pub file: &'static str,
     pub window: u16,
-    /// Of ten thousand packets that reach a client, how many it loses.
+    /// Packets that a client drops, of ten thousand received.
     pub loss: u32,
 }
 
-/// What it took.
+/// Cost of a load.
 pub struct Took {
     pub seconds: f64,
     pub cpu_seconds: f64,
@@ -35,9 +35,10 @@ pub struct Took {
 }
 
 impl Load {
-    /// All clients at once, until each has its file.
+    /// Runs all clients at once, until each has its file.
     ///
     /// # Errors
+    ///
     /// A transfer fails.
     pub fn run(&self, server: &Server, port: u16) -> Result<Took> {
         hold_to_core()?;
@@ -87,11 +88,11 @@ impl Load {
 
 struct Client {
     socket: UdpSocket,
-    /// The server's port; then the transfer's, once it answered.
+    /// The server's port, and after its answer the transfer's port.
     to: SocketAddr,
     dice: u64,
     loss: u32,
-    /// As granted.
+    /// Window size that the server granted.
     window: u64,
     received: u64,
     bytes: usize,
@@ -117,7 +118,7 @@ impl Client {
         ((self.dice >> 33) % 10_000) < self.loss.into()
     }
 
-    /// One packet; whether the file is whole.
+    /// Handles one packet; true when the file is complete.
     async fn step(&mut self, datagram: &mut [u8]) -> Result<bool> {
         let heard = match self.socket.try_recv_from(datagram) {
             Ok(heard) => heard,
@@ -163,7 +164,8 @@ impl Client {
             }
             return Ok(ended);
         }
-        // The window's last block again, or one behind a gap: say what is here, once a gap.
+        // The window's last block again, or a block behind a gap: acknowledge the received blocks,
+        // once per gap.
         if block == low(self.received) || !self.gap_said {
             self.gap_said = block != low(self.received);
             self.acknowledge().await?;
@@ -172,7 +174,7 @@ impl Client {
     }
 }
 
-/// Holds this thread to the clients' core.
+/// Pins this thread to the clients' core.
 fn hold_to_core() -> Result<()> {
     let id = std::process::id().to_string();
     let mut taskset = std::process::Command::new("taskset");
@@ -181,11 +183,12 @@ fn hold_to_core() -> Result<()> {
     Ok(())
 }
 
-/// What sending costs without a server: CPU milliseconds for a megabyte, datagram by datagram, to a
-/// socket that nobody reads.
+/// Cost of sending without a server: CPU milliseconds per megabyte, one datagram at a time, to a
+/// socket that no program reads.
 ///
 /// # Errors
-/// The sockets cannot be made.
+///
+/// The sockets cannot be created.
 pub fn floor() -> Result<f64> {
     const MEGABYTES: usize = 256;
     hold_to_core()?;
@@ -200,7 +203,7 @@ pub fn floor() -> Result<f64> {
     Ok((own_cpu()? - start).as_secs_f64() * 1e3 / MEGABYTES as f64)
 }
 
-/// CPU time of this thread, in nanoseconds in the file's first field.
+/// CPU time of this thread, from the first field of the file, in nanoseconds.
 fn own_cpu() -> Result<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let first = text.split_whitespace().next().context("schedstat is empty")?;
