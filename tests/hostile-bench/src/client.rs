@@ -1,4 +1,4 @@
-//! A client of the API that may leave anything unread and unfinished.
+//! A client of the API that can leave answers unread and requests unfinished.
 
 use std::convert::Infallible;
 use std::fs;
@@ -24,12 +24,12 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Longest wait for the head of an answer.
+/// Maximum wait for the head of an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// One HTTP/2 connection.
+/// One HTTP/2 connection to the API.
 pub type Connection = SendRequest<Body>;
 
 /// A client of the API, with a credential.
@@ -41,9 +41,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// The user of a kubeconfig, at the box's address.
+    /// Creates a client for the user of a kubeconfig, at the box's address.
     ///
     /// # Errors
+    ///
     /// The kubeconfig cannot be read.
     pub fn new(path: &Path, address: Ipv4Addr) -> Result<Self> {
         let text =
@@ -69,14 +70,15 @@ impl Client {
         Ok(Self { address, tls: Arc::new(tls).into(), token })
     }
 
-    /// The same with another token.
+    /// Returns a copy of this client with another token.
     pub fn with(&self, token: &str) -> Self {
         Self { token: token.to_owned(), ..self.clone() }
     }
 
-    /// A connection to the API.
+    /// Opens a connection to the API.
     ///
     /// # Errors
+    ///
     /// The box cannot be reached.
     pub async fn connect(&self) -> Result<Connection> {
         let socket = TcpStream::connect((self.address, 6443)).await.context("cannot connect")?;
@@ -88,10 +90,11 @@ impl Client {
         Ok(sender)
     }
 
-    /// The head of an answer.
+    /// Sends a request and returns the head of the answer.
     ///
     /// # Errors
-    /// There is none in time.
+    ///
+    /// There is no answer in time.
     pub async fn open(
         &self,
         connection: &Connection,
@@ -114,10 +117,11 @@ impl Client {
         answer.await.context("no answer in time")?.context("no answer")
     }
 
-    /// The whole answer, which says that it was done.
+    /// Sends a request and returns the whole answer, which must report success.
     ///
     /// # Errors
-    /// It was not done.
+    ///
+    /// The request failed.
     pub async fn send(
         &self,
         connection: &Connection,
@@ -133,7 +137,7 @@ impl Client {
     }
 }
 
-/// A body that is there already.
+/// A body that is completely available.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).boxed_unsync()
 }

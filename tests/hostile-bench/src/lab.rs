@@ -15,25 +15,26 @@ use tempfile::TempDir;
 
 use crate::machine::{IMAGE, IMAGE_PORT, Machine};
 
-/// The box on the rack's network, where machines and attackers are.
+/// Address of the box on the rack's network, with the machines and attackers.
 pub const BOX: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-/// The box on the owner's network.
+/// Address of the box on the owner's network.
 pub const OWNERS_BOX: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
-/// The box's name server.
+/// Address of the box's name server.
 pub const NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 20);
-/// Attackers have this address and those that follow it.
+/// Address of the first attacker; the others follow it.
 pub const ATTACKER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 20);
-/// Addresses of attackers.
+/// Number of attackers' addresses.
 pub const ATTACKERS: u8 = 6;
-/// Hardware address of the attackers' machine, which the box knows.
+/// MAC address of the attackers' machine, which has Hardware on the box.
 pub const ATTACKER_MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0xac, 1]);
-/// The owner's machine, which has the image, too.
+/// Address of the owner's machine, which also serves the image.
 pub const OWNER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 250);
-/// Machines that boot.
+/// Number of machines that boot.
 pub const MACHINES: u8 = 20;
-/// Bytes of the image that they are installed with.
+/// Size in bytes of the installed image.
 const IMAGE_BYTES: usize = 8 << 20;
-/// Machines that nobody registered are answered and enrolled, so that a burst of them can be tried.
+/// Box configuration. Unknown machines are answered and enrolled, so that a burst of them can be
+/// tested.
 const BOX_TOML: &str = "[[management]]\n\
     interface = \"eth1\"\n\
     address = \"10.78.0.1/24\"\n\
@@ -46,23 +47,23 @@ const BOX_TOML: &str = "[[management]]\n\
     enroll = true\n\
     [images]\n\
     networks = [\"10.78.0.0/24\"]\n";
-/// Said by the supervisor, or by process 1, where the liveness check misses.
+/// Console messages of the supervisor, or of process 1, after a missed liveness check.
 const MISSED: [&str; 2] = ["a loop of the box is stuck", "the supervisor hangs"];
 
-/// All of it, in the order in which it must end.
+/// All parts, in the order in which they must be dropped.
 pub struct Lab {
-    /// The box.
+    /// Container with the box.
     pub machine: Contained,
     _place: Place,
     _images: BoxProcess,
-    /// Machines of the rack.
+    /// Machines of the rack, which boot.
     pub machines: Vec<Machine>,
-    /// The owner's machine.
+    /// Host of the owner.
     pub owner: Host,
-    /// The attackers' machine.
+    /// Host with all attackers' addresses.
     pub attacker: Host,
     rack: Rack,
-    /// The administrator's kubeconfig.
+    /// Path of the administrator's kubeconfig.
     pub kubeconfig: PathBuf,
     _folder: TempDir,
 }
@@ -71,7 +72,8 @@ impl Lab {
     /// Starts the box, claims it and waits until it serves the rack.
     ///
     /// # Errors
-    /// Something of the rack cannot be built, or the box does not start.
+    ///
+    /// A part of the rack cannot be built, or the box does not start.
     pub fn start() -> Result<Self> {
         let folder = tempfile::tempdir_in("/var/tmp")?;
         let image = Image::made(&folder.path().join("image"))?;
@@ -115,17 +117,18 @@ impl Lab {
         lines.iter().any(|line| line.text.contains("reason=\"Serving\""))
     }
 
-    /// Times that the liveness check missed, or that the supervisor was started again.
+    /// Number of missed liveness checks and restarts of the supervisor.
     pub fn missed(&self) -> usize {
         let lines = self.machine.serial().lines();
         let said = |words: &str| lines.iter().filter(|line| line.text.contains(words)).count();
         MISSED.map(said).iter().sum::<usize>() + said(FIRST_LINE).saturating_sub(1)
     }
 
-    /// Takes all of it down.
+    /// Stops all parts.
     ///
     /// # Errors
-    /// The box is off already.
+    ///
+    /// The box has ended before.
     pub fn end(self) -> Result<()> {
         ensure!(self.machine.process_1().is_ok(), "the box ended");
         let Self { machine, rack, .. } = self;
@@ -135,11 +138,11 @@ impl Lab {
     }
 }
 
-/// Serves the image as anybody's server of images does.
+/// Serves the image from the owner's machine with busybox httpd.
 fn images(owner: &Host, rack: &Rack, folder: &Path) -> Result<BoxProcess> {
     let served = folder.join("images");
     fs::create_dir(&served)?;
-    // Not zeros, which are left out, and not the same for long.
+    // Neither zeros, which are skipped, nor constant data.
     let block = (0..IMAGE_BYTES).map(|at| (at ^ at >> 7 ^ at >> 13) as u8);
     fs::write(served.join(IMAGE), block.collect::<Vec<_>>())?;
     let mut server = BoxProgram::new("busybox", rack.dir().join("images.log"));
@@ -147,7 +150,7 @@ fn images(owner: &Host, rack: &Rack, folder: &Path) -> Result<BoxProcess> {
     owner.spawn(server).context("cannot serve the image")
 }
 
-/// Lines for `ip`: the attackers' addresses.
+/// Lines for `ip` that add the attackers' addresses.
 fn attackers() -> String {
     let [a, b, c, first] = ATTACKER.octets();
     let address = |number| format!("address add {a}.{b}.{c}.{}/24 dev eth0\n", first + number);

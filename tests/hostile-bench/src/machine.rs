@@ -1,5 +1,5 @@
-//! A machine that boots: BusyBox's DHCP client, curl for what its firmware and its loader fetch,
-//! and the product's agent, which installs a small disk.
+//! A booting machine: BusyBox's DHCP client, curl in place of its firmware and loader, and the
+//! product's agent, which installs a small disk.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -16,15 +16,15 @@ use stdx::MacAddr;
 
 use crate::lab::{BOX, OWNER};
 
-/// The file that every machine is installed with, on the owner's machine.
+/// File on the owner's machine that every machine installs.
 pub const IMAGE: &str = "disk.raw";
 pub const IMAGE_PORT: u16 = 8000;
-/// A script of a DHCP client (`udhcpc -s`): takes the address, and prints the file to boot.
+/// A script of a DHCP client (`udhcpc -s`): sets the address, and prints the boot file.
 const BOUND: &str = "#!/bin/sh\n\
     [ \"$1\" = bound ] || exit 0\n\
     ip address replace \"$ip/24\" dev \"$interface\"\n\
     echo \"boot file: $boot_file\"\n";
-/// Longest download, in seconds, as curl takes it.
+/// Maximum seconds of a download, as an argument of curl.
 const FETCH_SECS: &str = "120";
 
 /// One of the rack's machines.
@@ -35,7 +35,7 @@ pub struct Machine {
     folder: PathBuf,
 }
 
-/// The agent of a machine that has booted; it ends when dropped.
+/// The agent of a booted machine, killed when dropped.
 pub struct Agent(Child);
 
 impl Drop for Agent {
@@ -46,10 +46,11 @@ impl Drop for Agent {
 }
 
 impl Machine {
-    /// Puts it into the rack, with its files below `folder`.
+    /// Adds the machine to the rack, with its files below `folder`.
     ///
     /// # Errors
-    /// The rack cannot take it.
+    ///
+    /// The rack cannot add it.
     pub fn new(rack: &Rack, number: u8, folder: &Path) -> Result<Self> {
         let unused = [192, 0, 2, 1].into();
         let host = rack.add_host(&format!("m{number}"), &[(Segment::Near, unused)])?;
@@ -87,7 +88,7 @@ impl Machine {
         format!("{}-{round}", self.name())
     }
 
-    /// Its Hardware.
+    /// Hardware object of the machine.
     pub fn hardware(&self) -> Value {
         json!({
             "metadata": { "name": self.name() },
@@ -125,7 +126,8 @@ impl Machine {
     /// Boots it: address, loader, script, kernel and initramfs, agent.
     ///
     /// # Errors
-    /// A step failed: with what its program says.
+    ///
+    /// A step failed; with its program's output.
     pub fn boot(&self) -> Result<Agent> {
         self.host.ip("address flush dev eth0\n")?;
         let loader = self.ask().context("DHCP")?;
@@ -145,7 +147,7 @@ impl Machine {
         self.agent(after(&script, " tinbox.pin=").context("no pin in the script")?)
     }
 
-    /// The boot file that a DHCP server gives with an address.
+    /// Runs DHCP and returns the boot file.
     fn ask(&self) -> Result<String> {
         let mut client = self.host.command("busybox");
         client.args(["udhcpc", "-i", "eth0", "-f", "-n", "-q", "-t", "30", "-T", "1", "-A", "1"]);
@@ -169,7 +171,7 @@ impl Machine {
     fn agent(&self, pin: &str) -> Result<Agent> {
         fs::File::create(self.disk())?.set_len(16 << 20)?;
         let log = fs::File::create(self.folder.join("agent.log"))?;
-        // It does not outlive who started it.
+        // The agent ends together with this process.
         let mut agent: Command = self.host.command("setpriv");
         agent.args(["--pdeathsig", "KILL"]).arg(program("tinbox-agent"));
         agent.args(["--grpc", &format!("{BOX}:42113"), "--id", &self.mac().to_string()]);
@@ -206,7 +208,7 @@ pub fn template() -> Value {
     json!({ "metadata": { "name": TEMPLATE }, "spec": { "data": data.to_string() } })
 }
 
-/// The word that follows `mark`.
+/// Returns the word that follows `mark`.
 pub fn after<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
     text.split_once(mark)?.1.split_whitespace().next()
 }

@@ -1,10 +1,10 @@
-//! `make bench-hostile`: what attacks cost the box, and those who use it meanwhile.
+//! `make bench-hostile`: cost of attacks for the box and for its users.
 //!
-//! The box is a flashed disk in a container (`firmware::contained`) with 512 MiB of memory, as
-//! little as any board it runs on. Each attack is begun on a machine of its own. Beside it twenty
-//! machines boot three times, each from DHCP to the end of a workflow that writes its disk, and the
-//! administrator makes the workflows and looks how far they are. Memory is the most that the box
-//! had during the attack, and what it has a while after.
+//! The box is a flashed disk in a container (`firmware::contained`) with 512 MiB of memory, the
+//! minimum of any supported board. Each attack runs on a machine of its own. At the same time
+//! twenty machines boot three times, each from DHCP to the end of a workflow that writes its disk.
+//! The administrator creates the workflows and checks their progress. Memory is the box's peak
+//! during the attack, and its value a while after.
 
 mod admin;
 mod attacks;
@@ -28,9 +28,9 @@ use lab::{Lab, OWNERS_BOX};
 use machine::Agent;
 use target::Target;
 
-/// The most memory that the box should ever have, in MiB.
+/// Goal for the box's peak memory, in MiB.
 const GOAL_MIB: f64 = 256.0;
-/// Times that every machine boots during an attack.
+/// Boots of every machine during an attack.
 const BOOTS: usize = 3;
 /// Pause after an attack.
 const REST: Duration = Duration::from_secs(20);
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     figures::exit(run())
 }
 
-/// The attacks whose names have a word of the arguments in them; all without an argument.
+/// Attacks whose names contain a word of the arguments; all without an argument.
 fn chosen() -> Vec<(usize, Attack)> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let named = |attack: &Attack| {
@@ -116,7 +116,7 @@ impl Line {
     }
 }
 
-/// Median and greatest.
+/// Median and maximum of some times.
 fn spread(times: &mut [f64]) -> (f64, f64) {
     times.sort_by(f64::total_cmp);
     let at = |index: usize| times.get(index).copied().unwrap_or(f64::NAN);
@@ -127,12 +127,12 @@ fn runtime() -> Result<Runtime> {
     Builder::new_current_thread().enable_all().build().context("cannot start a runtime")
 }
 
-/// Does `work` on the owner's machine.
+/// Runs `work` in the network of the owner's machine.
 fn as_owner<T: Send>(lab: &Lab, work: impl Future<Output = Result<T>> + Send) -> Result<T> {
     lab.owner.enter(|| runtime()?.block_on(work))?
 }
 
-/// Begins the attack, lets the machines boot beside it, and ends it.
+/// Begins the attack, boots the machines at the same time, and ends the attack.
 fn measure(
     lab: &Lab,
     admin: &Client,
@@ -160,7 +160,7 @@ fn measure(
     })?;
     let peak = target.peak()?;
     as_owner(lab, attack.end(admin)).context("the attack's end")?;
-    // The box gives memory back a while later.
+    // The box frees memory with a delay.
     std::thread::sleep(REST);
     let (after, written) = (target.resident()?, target.written()?.saturating_sub(before));
     Ok(Line { peak, after, served, written })
@@ -173,15 +173,15 @@ async fn attacks(
     stopped: oneshot::Receiver<()>,
 ) -> Result<()> {
     let running = attack.begin(admin).await.context("beginning")?;
-    // Nobody listens any more where another part failed.
+    // The receiver is gone when another part failed.
     let _ = begun.send(());
-    // It is never sent, only dropped.
+    // Nothing is sent; the sender is only dropped.
     let _ = stopped.await;
     drop(running);
     Ok(())
 }
 
-/// Has all machines installed, some times.
+/// Installs all machines several times.
 fn boots(lab: &Lab, admin: &Client, round: usize) -> Result<Served> {
     let mut all = Served::default();
     for round in round * BOOTS..(round + 1) * BOOTS {
@@ -192,7 +192,7 @@ fn boots(lab: &Lab, admin: &Client, round: usize) -> Result<Served> {
     Ok(all)
 }
 
-/// Boots all machines at once, and watches until their workflows have ended.
+/// Boots all machines at once, and waits until their workflows have ended.
 fn boot(lab: &Lab, admin: &Client, round: usize) -> Result<Served> {
     std::thread::scope(|scope| {
         let (ends, end) = ending(lab.machines.len());
@@ -208,13 +208,13 @@ fn boot(lab: &Lab, admin: &Client, round: usize) -> Result<Served> {
     })
 }
 
-/// One pair for each machine; its agent runs until the first of them is dropped.
+/// One channel for each machine; its agent runs until the sender is dropped.
 fn ending(machines: usize) -> (Vec<SyncSender<()>>, Vec<Receiver<()>>) {
     (0..machines).map(|_| sync_channel(1)).unzip()
 }
 
 fn until(agent: Agent, end: &Receiver<()>) {
-    // Never sent.
+    // Returns only when the sender is dropped.
     let _ = end.recv();
     drop(agent);
 }

@@ -1,24 +1,25 @@
-//! The box's processes, as their kernel sees them.
+//! Resource use of the box's processes, from their kernel.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Memory of the box.
+/// Memory limit of the box, in bytes.
 const LIMIT: &str = "536870912";
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// The processes of a box, in a control group of their own.
+/// Processes of a box, in a control group of their own.
 pub struct Target {
     group: PathBuf,
 }
 
 impl Target {
-    /// Gives process 1 of a box, and all that it started, their limit.
+    /// Moves process 1 of a box, and all its descendants, into a group with the limit.
     ///
     /// # Errors
-    /// There are no rights for it.
+    ///
+    /// This process lacks the required rights.
     pub fn new(process_1: u32) -> Result<Self> {
         let (old, new) = (Path::new("/sys/fs/cgroup/memory"), Path::new("/sys/fs/cgroup"));
         let (root, file) = match old.is_dir() {
@@ -29,7 +30,7 @@ impl Target {
         fs::create_dir(&group).with_context(|| format!("cannot make {}", group.display()))?;
         let target = Self { group };
         target.set(file, LIMIT)?;
-        // Whoever a process starts later is in its group.
+        // Processes that a moved process starts later are in its group.
         let mut processes = vec![process_1];
         while let Some(process) = processes.pop() {
             target.set("cgroup.procs", &process.to_string())?;
@@ -53,7 +54,7 @@ impl Target {
 
     fn memory(&self, what: &str) -> Result<f64> {
         let of = |process: u32| {
-            // One that ended has none.
+            // A process that has ended has no value.
             let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
             let line = status.lines().find_map(|line| line.strip_prefix(what));
             let number = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
@@ -62,26 +63,29 @@ impl Target {
         Ok(self.processes()?.into_iter().map(of).sum())
     }
 
-    /// The memory of all of them together, in MiB.
+    /// Resident memory of all processes together, in MiB.
     ///
     /// # Errors
-    /// The group is gone.
+    ///
+    /// The group does not exist.
     pub fn resident(&self) -> Result<f64> {
         self.memory("VmRSS:")
     }
 
-    /// The most memory each had since [`Target::forget`], together, in MiB.
+    /// Sum of each process' peak memory since [`Target::forget`], in MiB.
     ///
     /// # Errors
-    /// The group is gone.
+    ///
+    /// The group does not exist.
     pub fn peak(&self) -> Result<f64> {
         self.memory("VmHWM:")
     }
 
-    /// Lets the kernel forget the most memory they had.
+    /// Resets the kernel's peak memory of each process.
     ///
     /// # Errors
-    /// One of them cannot be told.
+    ///
+    /// The kernel refuses for a process.
     pub fn forget(&self) -> Result<()> {
         for process in self.processes()? {
             let path = format!("/proc/{process}/clear_refs");
@@ -90,10 +94,11 @@ impl Target {
         Ok(())
     }
 
-    /// Bytes that they had written to disks so far.
+    /// Bytes that all processes have written to disks so far.
     ///
     /// # Errors
-    /// The group is gone.
+    ///
+    /// The group does not exist.
     pub fn written(&self) -> Result<u64> {
         let of = |process: u32| {
             let io = fs::read_to_string(format!("/proc/{process}/io")).unwrap_or_default();
@@ -106,7 +111,7 @@ impl Target {
 
 impl Drop for Target {
     fn drop(&mut self) {
-        // Out of it, since a group with a process cannot go.
+        // The processes leave the group, because a group with processes cannot be removed.
         let parent = self.group.parent().unwrap_or(&self.group).join("cgroup.procs");
         for process in self.processes().unwrap_or_default() {
             let _ = fs::write(&parent, process.to_string());

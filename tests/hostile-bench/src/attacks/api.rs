@@ -1,4 +1,4 @@
-//! By clients that have a credential.
+//! Attacks by clients with a credential.
 
 use std::convert::Infallible;
 
@@ -14,11 +14,11 @@ use tokio::task::JoinSet;
 use super::{HARDWARE, Running};
 use crate::client::{Body, Client, full};
 
-/// Requests that a client sends on one connection.
+/// Requests of a client on one connection.
 const STREAMS: usize = 100;
 const MIB: usize = 1024 * 1024;
 
-/// The head of an object that is applied.
+/// Metadata of an object for server-side apply.
 pub fn applied(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "tinkerbell.org/v1alpha1", "kind": "Hardware",
@@ -26,7 +26,7 @@ pub fn applied(name: &str, spec: &Value) -> Value {
     })
 }
 
-/// A client with a role of the box.
+/// Creates a client with a role of the box.
 async fn with_role(admin: &Client, role: &str) -> Result<Client> {
     let connection = admin.connect().await?;
     let accounts = "/api/v1/namespaces/default/serviceaccounts";
@@ -45,7 +45,7 @@ async fn with_role(admin: &Client, role: &str) -> Result<Client> {
     Ok(admin.with(token["status"]["token"].as_str().context("no token")?))
 }
 
-/// Answers that nobody reads; those that were refused count too.
+/// Requests answers without reading them; refused requests count too.
 pub async fn unread(admin: &Client, (path, many): (&str, usize)) -> Result<Running> {
     let client = with_role(admin, "viewer").await?;
     let mut running = Running::new();
@@ -60,7 +60,7 @@ pub async fn unread(admin: &Client, (path, many): (&str, usize)) -> Result<Runni
     Ok(running)
 }
 
-/// Watches that nobody reads, and writes that all of them are to be told.
+/// Opens watches without reading them, and writes objects that all of them must send.
 pub async fn unread_watches(admin: &Client) -> Result<Running> {
     let connection = admin.connect().await?;
     let path = format!("{HARDWARE}?limit=1");
@@ -77,10 +77,10 @@ pub async fn unread_watches(admin: &Client) -> Result<Running> {
     Ok(running)
 }
 
-/// One object, applied by many managers at once.
+/// One object, applied by many managers at the same time.
 pub async fn heavy(admin: &Client) -> Result<Running> {
     let client = with_role(admin, "operator").await?;
-    // Not a list, and no more of them, which would be refused before they are merged.
+    // Fields of a map, not a list, and below the limit at which they are refused before the merge.
     let data: Map<String, Value> = (0..19_000).map(|at| (at.to_string(), json!("x"))).collect();
     let config = json!({
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "heavy" }, "data": data,
@@ -101,13 +101,13 @@ pub async fn heavy(admin: &Client) -> Result<Running> {
     Ok(vec![Box::new(applies)])
 }
 
-/// A body that begins with so many bytes and does not end.
+/// A body that sends this number of bytes and never ends.
 pub fn endless(bytes: usize) -> Body {
     let begun = Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b' '; bytes])));
     StreamBody::new(stream::iter([begun]).chain(stream::pending())).boxed_unsync()
 }
 
-/// Bodies that do not end.
+/// Sends bodies that never end.
 pub async fn bodies(admin: &Client) -> Result<Running> {
     let client = with_role(admin, "operator").await?;
     let connection = client.connect().await?;

@@ -1,4 +1,4 @@
-//! By BMCs, and by the names that they have.
+//! Attacks by BMCs, and by their host names.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use crate::lab::{ATTACKER, NAME_SERVER};
 const MACHINES: &str = "/apis/bmc.tinkerbell.org/v1alpha1/namespaces/default/machines";
 const JOBS: &str = "/apis/bmc.tinkerbell.org/v1alpha1/namespaces/default/jobs";
 const SECRETS: &str = "/api/v1/namespaces/default/secrets";
-/// Name of the Secret of all of them.
+/// Name of the Secret of all BMCs.
 const SECRET: &str = "hostile-bmc";
 const DNS: u16 = 53;
-/// The first one's port.
+/// Port of the first BMC.
 const FIRST_PORT: u16 = 20_000;
 
-/// BMCs that must have been asked before the attack has begun.
+/// BMCs that must have received a request before the attack counts as begun.
 const HEARD: usize = 20;
 const HEARD_LIMIT: Duration = Duration::from_secs(120);
 
-/// BMCs that have a name, which the only name server does not tell.
+/// BMCs with a host name that the only name server does not resolve.
 pub async fn by_name(admin: &Client) -> Result<Running> {
     let server = UdpSocket::bind((NAME_SERVER, DNS)).await?;
     let connection = admin.connect().await?;
@@ -36,7 +36,7 @@ pub async fn by_name(admin: &Client) -> Result<Running> {
     Ok(vec![Box::new(server)])
 }
 
-/// BMCs that take datagrams and answer none, and one Job for each.
+/// BMCs that receive datagrams and answer none, with one Job for each.
 pub async fn dead(admin: &Client) -> Result<Running> {
     let connection = admin.connect().await?;
     secret(admin, &connection).await?;
@@ -92,7 +92,7 @@ async fn machine(
     admin.send(connection, (Method::POST, MACHINES), &machine).await.map(drop)
 }
 
-/// Takes them away.
+/// Deletes all BMC objects of an attack.
 pub async fn clear(admin: &Client) -> Result<()> {
     let connection = admin.connect().await?;
     for all in [JOBS, MACHINES, &format!("{SECRETS}/{SECRET}")] {

@@ -1,4 +1,4 @@
-//! By machines of the rack, which have no credential.
+//! Attacks by machines of the rack, which have no credential.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -22,24 +22,24 @@ use crate::client::Body;
 use crate::lab::{ATTACKER, ATTACKER_MAC, BOX};
 use crate::machine::after;
 
-/// Machines of the burst.
+/// Number of machines in the burst.
 const BURST: usize = 300;
 const TFTP: u16 = 69;
-/// Boot scripts and files.
+/// Port of boot scripts and files.
 const BOOT: u16 = 7080;
-/// Agents.
+/// Port of the agent protocol.
 const WORKFLOWS: u16 = 42113;
-/// Wait for a datagram that may be lost.
+/// Time to wait for a datagram that may be lost.
 const ANSWER_LIMIT: Duration = Duration::from_millis(200);
-/// Between two messages of an agent.
+/// Interval between two messages of an agent.
 const AGAIN: Duration = Duration::from_secs(2);
-/// A file that every box has, bigger than the others.
+/// A file that every box has, larger than all others.
 const UNIFIED_IMAGE: &str = "agent-x86_64.efi";
-/// TFTP: `ERROR`, and the answer to options (RFC 2347).
+/// TFTP opcodes: `ERROR`, and the answer to options (RFC 2347).
 const ERROR: u8 = 5;
 const OACK: u8 = 6;
 
-/// The address of an attacker.
+/// Address of the attacker with this number.
 fn attacker(number: u8) -> Ipv4Addr {
     Ipv4Addr::from_bits(ATTACKER.to_bits() + u32::from(number))
 }
@@ -50,7 +50,7 @@ async fn socket(port: u16, from: u8) -> Result<TcpStream> {
     Ok(socket.connect(SocketAddr::from((BOX, port))).await?)
 }
 
-/// Connections that say nothing, of each of the attackers by turns.
+/// Opens connections without sending data, from each attacker in turn.
 pub async fn idle(ports: &[u16], many: usize, from: Range<u8>) -> Result<Running> {
     let mut running = Running::new();
     for port in ports {
@@ -58,7 +58,7 @@ pub async fn idle(ports: &[u16], many: usize, from: Range<u8>) -> Result<Running
         for attacker in from.clone().cycle().take(many) {
             match tokio::time::timeout(ANSWER_LIMIT, socket(*port, attacker)).await {
                 Ok(Ok(socket)) => running.push(Box::new(socket)),
-                // It takes no more of them.
+                // The server accepts no further connections.
                 _ => break,
             }
             open += 1;
@@ -68,7 +68,7 @@ pub async fn idle(ports: &[u16], many: usize, from: Range<u8>) -> Result<Running
     Ok(running)
 }
 
-/// The key of the box's workflow service, as a machine that boots is told it.
+/// Fetches the pin of the box's workflow service from a machine's boot script.
 async fn pin() -> Result<Pin> {
     let mut stream = socket(BOOT, 0).await?;
     let path = format!("/ipxe/script/{ATTACKER_MAC}/auto.ipxe");
@@ -80,7 +80,7 @@ async fn pin() -> Result<Pin> {
     pin.parse().map_err(|error| anyhow!("{pin}: {error}"))
 }
 
-/// Connections to the workflow service, with bodies that do not end.
+/// Opens connections to the workflow service, with bodies that never end.
 pub async fn bodies() -> Result<Running> {
     let mut requests = JoinSet::new();
     let tls = TlsConnector::from(Arc::new(pin().await?.client_config()?));
@@ -88,7 +88,7 @@ pub async fn bodies() -> Result<Running> {
     for _ in 0..80 {
         let stream = socket(WORKFLOWS, 1).await?;
         let stream = tls.connect(ServerName::IpAddress(IpAddr::from(BOX).into()), stream).await;
-        // It takes no more of them.
+        // The server accepts no further connections.
         let Ok(stream) = stream.map(TokioIo::new) else { break };
         let handshake = http2::handshake::<_, _, Body>(TokioExecutor::new(), stream);
         let (sender, connection) = handshake.await.context("no HTTP/2 connection")?;
@@ -111,7 +111,7 @@ pub async fn bodies() -> Result<Running> {
     Ok(vec![Box::new(requests)])
 }
 
-/// Asks for a file; the kind of the first datagram that answers, if any does in time.
+/// Requests a file; returns the opcode of the first answer, or `None` after the timeout.
 async fn ask(request: &str) -> Result<(UdpSocket, Option<u8>)> {
     let socket = UdpSocket::bind((ATTACKER, 0)).await?;
     socket.send_to(request.as_bytes(), (BOX, TFTP)).await?;
@@ -123,7 +123,7 @@ async fn ask(request: &str) -> Result<(UdpSocket, Option<u8>)> {
     Ok((socket, kind))
 }
 
-/// Files that are not there.
+/// Requests files that do not exist.
 pub async fn not_found() -> Result<Running> {
     let (_, kind) = ask("\0\u{1}no-such-file\0octet\0").await?;
     ensure!(kind == Some(ERROR), "TFTP answered {kind:?} to a request for no file");
@@ -136,7 +136,7 @@ pub async fn not_found() -> Result<Running> {
     Ok(vec![Box::new(requests)])
 }
 
-/// The largest file, asked for by a machine that acknowledges nothing.
+/// Requests the largest file from a machine that acknowledges nothing.
 pub async fn unified_image() -> Result<Running> {
     let mut running = Running::new();
     let mut answered = 0;
@@ -150,7 +150,8 @@ pub async fn unified_image() -> Result<Running> {
     Ok(running)
 }
 
-/// Machines that nobody knows greet the box, all at once, and go on until it has heard them.
+/// Unknown machines send Hello to the box, all at once, and repeat it until the box has received
+/// it.
 pub async fn burst() -> Result<Running> {
     let mut agents = JoinSet::new();
     let pin = pin().await?;
