@@ -1,5 +1,5 @@
-//! A plain HTTP/1.1 client: one connection for each clone that works at the same time, so that both
-//! servers see the same number of connections.
+//! A plain HTTP/1.1 client. Each clone that works at the same time has its own connection, so that
+//! both servers have the same number of connections.
 
 use std::fs;
 use std::path::Path;
@@ -23,10 +23,10 @@ use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject as _;
 use serde_json::Value;
 
-/// Longest time to reach a server.
+/// Maximum time to connect to a server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How a server is reached, and as whom.
+/// Address and credentials for a server.
 #[derive(Clone)]
 pub struct Access {
     url: String,
@@ -36,9 +36,10 @@ pub struct Access {
 }
 
 impl Access {
-    /// What a kubeconfig says, its authority in it or in a file it names.
+    /// Reads a kubeconfig, whose authority is embedded or in another file.
     ///
     /// # Errors
+    ///
     /// It cannot be read, or has no token.
     pub fn read(kubeconfig: &Path) -> Result<Self> {
         let text = fs::read_to_string(kubeconfig)
@@ -66,10 +67,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Nothing is sent yet.
+    /// Creates a client without connecting.
     ///
     /// # Errors
-    /// The authority is no certificate.
+    ///
+    /// The authority is not a valid certificate.
     pub fn new(access: Access) -> Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(&access.authority) {
@@ -96,10 +98,11 @@ impl Client {
         Ok(Self { http, access })
     }
 
-    /// The answer, its body still to come.
+    /// Sends a request and returns the answer without its body.
     ///
     /// # Errors
-    /// The server cannot be reached, or refuses; with its words.
+    ///
+    /// The server cannot be reached, or refuses; with its message.
     pub async fn open(
         &self,
         method: Method,
@@ -123,9 +126,10 @@ impl Client {
         bail!("{method} {path}: {status}: {}", String::from_utf8_lossy(&words))
     }
 
-    /// The whole answer.
+    /// Sends a request and returns the body of the answer.
     ///
     /// # Errors
+    ///
     /// As [`Client::open`].
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Bytes> {
         let response = self.open(method, path, body).await?;

@@ -1,4 +1,4 @@
-//! `tinbox-bench-api growth`: what a box costs that has as many machines as it will ever have.
+//! `tinbox-bench-api growth`: resources of a box with its maximum number of machines.
 
 use std::time::{Duration, Instant};
 
@@ -16,14 +16,15 @@ use crate::{rss, until_ready};
 const MACHINES: usize = 10_000;
 const INVENTORY_BYTES: usize = 10 * 1024;
 const CLIENTS: usize = 16;
-/// How long a box is left alone before its memory is read.
+/// Idle time before the memory of a box is read.
 const SETTLED: Duration = Duration::from_secs(20);
 
 const COLLECTION: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 
-/// Fills a box, starts it again, and prints both.
+/// Fills a box, restarts it, and prints the figures of both.
 ///
 /// # Errors
+///
 /// The box refuses, or does not start.
 pub async fn run() -> Result<()> {
     let mut tinboxd = tokio::task::spawn_blocking(Tinboxd::start).await??;
@@ -52,7 +53,7 @@ pub async fn run() -> Result<()> {
     Ok(())
 }
 
-/// Every `CLIENTS`th machine from `first` on.
+/// Creates every `CLIENTS`th machine from `first` on.
 async fn fill(client: Client, first: usize) -> Result<()> {
     for number in (first..MACHINES).step_by(CLIENTS) {
         let mac = format!("52:54:01:{:02x}:{:02x}:01", number >> 8, number & 0xff);
@@ -70,7 +71,7 @@ async fn fill(client: Client, first: usize) -> Result<()> {
     Ok(())
 }
 
-/// Text as long as an inventory, of words that differ from machine to machine.
+/// Text with the length of an inventory; its words differ from machine to machine.
 fn inventory(number: usize) -> String {
     let mut text = String::with_capacity(INVENTORY_BYTES + 64);
     let mut line = 0_usize;

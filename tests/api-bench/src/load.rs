@@ -1,4 +1,4 @@
-//! What the servers are made to do, and how long they take.
+//! Load on the servers, and its duration.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use tokio::sync::{mpsc, watch};
 
 use crate::client::Client;
 
-/// Where everything is made.
+/// API path of the created objects.
 const COLLECTION: &str = "/api/v1/namespaces/default/configmaps";
-/// Bytes of data in one object: with its metadata about what a Hardware takes.
+/// Bytes of data in one object: with its metadata about the size of a Hardware.
 const DATA_BYTES: usize = 1400;
-/// Reads of the whole list; the median counts.
+/// Reads of the whole list; the median is used.
 const LISTS: usize = 5;
-/// Events each watcher is sent, and the time between them.
+/// Events for each watcher, and the time between two events.
 const EVENTS: usize = 60;
 const EVENT_EVERY: Duration = Duration::from_millis(100);
-/// Longest time until the last event is with the last watcher.
+/// Maximum time until the last watcher has the last event.
 const WATCH_LIMIT: Duration = Duration::from_secs(120);
 
 fn object(name: &str, label: &str) -> Bytes {
@@ -34,9 +34,10 @@ fn object(name: &str, label: &str) -> Bytes {
     object.to_string().into()
 }
 
-/// Objects made in a second by `clients` that each wait for the answer before the next.
+/// Objects created per second by `clients` that each wait for the answer before the next request.
 ///
 /// # Errors
+///
 /// A create was refused.
 pub async fn creates(client: &Client, prefix: &str, clients: usize, each: usize) -> Result<f64> {
     let one = |number: usize| {
@@ -59,6 +60,7 @@ pub async fn creates(client: &Client, prefix: &str, clients: usize, each: usize)
 /// Seconds for a list of all objects, whose number is checked.
 ///
 /// # Errors
+///
 /// A list was refused or incomplete.
 pub async fn list(client: &Client, expected: usize) -> Result<f64> {
     let path = format!("{COLLECTION}?labelSelector=bench%3Dload");
@@ -79,6 +81,7 @@ pub async fn list(client: &Client, expected: usize) -> Result<f64> {
 /// `watchers`, each on a connection of its own.
 ///
 /// # Errors
+///
 /// A watch ended, or an event did not come.
 pub async fn watch_latency(client: &Client, watchers: usize) -> Result<f64> {
     let (ready, mut readies) = mpsc::channel(watchers.max(1));
@@ -105,7 +108,7 @@ pub async fn watch_latency(client: &Client, watchers: usize) -> Result<f64> {
     Ok(latencies[latencies.len() * 99 / 100])
 }
 
-/// Reads the events of one watch until the last; the latency of each.
+/// Reads the events of one watch until the last; returns the latency of each.
 async fn watcher(
     client: Client,
     ready: mpsc::Sender<()>,
@@ -119,7 +122,7 @@ async fn watcher(
     while latencies.len() < EVENTS {
         let frame = body.frame().await.context("the watch ended")??;
         let now = Instant::now();
-        // Events are lines; whole ones come in whole frames or end in one.
+        // Events are lines; a frame contains whole lines, or the end of a line.
         let lines = frame.data_ref().map_or(0, |data| data.iter().filter(|b| **b == b'\n').count());
         for _ in 0..lines {
             let sent = *sents.borrow().get(latencies.len()).context("an event nobody made")?;

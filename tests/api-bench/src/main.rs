@@ -1,7 +1,6 @@
-//! `make bench-api`: the box's API beside a real kube-apiserver with etcd, in one run on one
-//! machine, durable on both sides. Ratios are what to keep: the machine may be busy, and its load
-//! is printed. With the word `growth` (`make bench-growth`) it measures a box alone, as full as it
-//! gets.
+//! `make bench-api`: the box's API compared with a real kube-apiserver with etcd, in one run on one
+//! machine, durable on both sides. Compare ratios only: the machine may be busy, and its load is
+//! printed. The argument `growth` (`make bench-growth`) measures a full box alone.
 
 mod client;
 mod growth;
@@ -18,16 +17,16 @@ use client::{Access, Client};
 use http::Method;
 use peers::{Cluster, ClusterConfig, Tinboxd};
 
-/// Objects in the store when it is listed.
+/// Objects in the store during the list.
 const OBJECTS: usize = 5_000;
 const ALONE: usize = 400;
 const CLIENTS: usize = 64;
 const WATCHERS: usize = 200;
-/// How often a starting server is asked whether it is ready, and for how long.
+/// Interval and limit of readiness checks of a starting server.
 const ASK_EVERY: Duration = Duration::from_millis(5);
 const START_LIMIT: Duration = Duration::from_secs(180);
 
-/// What was measured of one server.
+/// Measured figures of one server.
 #[derive(Default)]
 struct Figures {
     start: f64,
@@ -65,7 +64,8 @@ async fn run() -> Result<()> {
 async fn the_box() -> Result<Figures> {
     let mut tinboxd = tokio::task::spawn_blocking(Tinboxd::start).await??;
     let client = Client::new(Access::read(&tinboxd.kubeconfig())?)?;
-    // A second start, since the first makes keys and the authority, which the other is given.
+    // The second start is measured: the first one generates keys and the authority, which the other
+    // server gets ready-made.
     tinboxd.kill();
     let began = Instant::now();
     let restarted = tokio::task::spawn_blocking(move || tinboxd.restart().map(|()| tinboxd));
@@ -120,7 +120,7 @@ fn rss(processes: &[u32]) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
-/// One line a figure: ours, theirs, how many times better ours is, and the goal.
+/// Prints one line per figure: ours, theirs, the factor by which ours is better, and the goal.
 fn print(ours: &Figures, theirs: &Figures) {
     println!("{:34}{:>12}{:>16}{:>9}{:>8}", "", "tinboxd", "kube-apiserver", "ratio", "goal");
     let line = |what: &str, ours: f64, theirs: f64, ratio: f64, goal: &str| {
