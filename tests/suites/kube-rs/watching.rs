@@ -1,6 +1,6 @@
-//! Watches ConfigMaps with kube-rs' reflector while it writes them, for as long as standard input
-//! is open; the server may go and come back meanwhile. Then what was acknowledged, what the server
-//! has and what the reflector holds must be the same.
+//! Watches ConfigMaps with kube-rs' reflector while it writes them, until standard input is closed;
+//! the server may restart meanwhile. Then the acknowledged writes, the server's objects and the
+//! reflector's objects must be equal.
 //!
 //! Prints a line for every write that the server acknowledged.
 
@@ -20,19 +20,19 @@ use kube::{Client, Error, ResourceExt as _};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 
-/// What is watched, by its label.
+/// Label selector of the watch.
 const LABEL: &str = "watched=yes";
-/// Objects that are written in turn.
+/// Number of objects that are written in turn.
 const NAMES: u64 = 40;
-/// Between two tries to reach a server that is gone.
+/// Interval of attempts to reach a server that is down.
 const RETRY: Duration = Duration::from_millis(20);
-/// How long the reflector may take to hear of the last write.
+/// Maximum time until the reflector has received the last write.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Name, and what was written or the revision.
+/// Name, and written value or revision.
 type Objects = BTreeMap<String, String>;
 
-/// The same wait every time: the server is known to come back.
+/// Constant backoff: the server always comes back.
 struct Always;
 
 impl Iterator for Always {
@@ -71,7 +71,7 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Writes until standard input ends; gives what the server has acknowledged.
+/// Writes until standard input ends; returns the acknowledged objects.
 async fn write(maps: &Api<ConfigMap>) -> Result<Objects> {
     let mut input = tokio::io::stdin();
     let (mut written, mut buffer) = (Objects::new(), [0_u8; 64]);
@@ -81,7 +81,8 @@ async fn write(maps: &Api<ConfigMap>) -> Result<Objects> {
             read = input.read(&mut buffer) => if read? == 0 { break },
             () = ready(()) => {}
         }
-        // A walk through all names that comes by each in another order than before.
+        // Order of the names: 17 and the number of names have no common divisor, so every name is
+        // reached.
         let name = format!("watched-{}", number * 17 % NAMES);
         if number % 5 == 4 {
             acknowledged(async || delete(maps, &name).await).await?;
@@ -112,12 +113,12 @@ async fn delete(maps: &Api<ConfigMap>, name: &str) -> kube::Result<()> {
     }
 }
 
-/// Repeats a write that may be repeated until the server has answered it.
+/// Repeats an idempotent write until the server has answered it.
 async fn acknowledged(write: impl AsyncFn() -> kube::Result<()>) -> Result<()> {
     loop {
         match write().await {
             Ok(()) => return Ok(()),
-            // It answered, and not as it should.
+            // The server answered with an error that a retry cannot fix.
             Err(Error::Api(status)) if status.code != 429 && status.code < 500 => {
                 bail!("a write is refused: {status:?}")
             }
@@ -126,7 +127,7 @@ async fn acknowledged(write: impl AsyncFn() -> kube::Result<()>) -> Result<()> {
     }
 }
 
-/// Holds what was acknowledged against the server's list, and that against the reflector.
+/// Compares the acknowledged objects with the server's list, and the list with the reflector.
 async fn compare(maps: &Api<ConfigMap>, held: &Store<ConfigMap>, written: &Objects) -> Result<()> {
     let list = maps.list(&ListParams::default().labels(LABEL)).await?;
     let number = |map: &ConfigMap| map.data.as_ref().and_then(|data| data.get("number").cloned());

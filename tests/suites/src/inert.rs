@@ -1,4 +1,5 @@
-//! Our API with every kind the suites create: pods and deployments are kept, and nobody runs them.
+//! Our API with every kind that the suites create: pods and deployments are stored, but no
+//! controller runs them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,16 +17,17 @@ use tokio::runtime::Runtime;
 
 /// A running server with fresh state, ended when dropped.
 pub struct Inert {
-    // In the order they must end.
+    // The field order is the order in which the parts are dropped.
     _runtime: Runtime,
     folder: TempDir,
     kubeconfig: PathBuf,
 }
 
 impl Inert {
-    /// Starts one on a free port.
+    /// Starts a server on a free port.
     ///
     /// # Errors
+    ///
     /// It does not start.
     pub fn start() -> Result<Self> {
         let folder = TempDir::with_prefix("suites-").context("cannot make a folder")?;
@@ -35,12 +37,12 @@ impl Inert {
         Ok(Self { _runtime: runtime, folder, kubeconfig })
     }
 
-    /// The administrator's kubeconfig.
+    /// Path of the administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
 
-    /// A folder for what a suite writes.
+    /// Folder for the files of a suite.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -56,7 +58,7 @@ async fn serve(state: &Path) -> Result<PathBuf> {
     let engine = Engine::new(store, builtin::conformance()?, Arc::new(stdx::SystemClock));
     engine.ensure_permanent().await?;
     roles::ensure(&engine).await?;
-    // The Service that a cluster's server makes for itself; suites read it.
+    // The Service that a cluster's API server creates for itself; suites read it.
     let service = json!({
         "apiVersion": "v1", "kind": "Service",
         "metadata": {

@@ -1,5 +1,6 @@
-//! The tests of a suite that cannot pass, and why: a table in a file that people read. Of one whose
-//! reason begins with `a race:` nobody can say, because it lets two of its own threads race.
+//! Tests of a suite that cannot pass, with reasons: a table in a Markdown file. A reason that
+//! begins with `a race:` means that the result is undefined, because two threads of the test itself
+//! race.
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub struct LeftOut {
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     package: String,
-    /// Its name; of tests that race, the end of their names.
+    /// Name of the test; of tests that race, the end of their names.
     test: String,
     races: bool,
 }
@@ -31,7 +32,8 @@ impl LeftOut {
     /// Reads the file of the suite in `folder` below `tests/suites`: columns package, test, why.
     ///
     /// # Errors
-    /// It cannot be read, or a row does not say why.
+    ///
+    /// It cannot be read, or a row has no reason.
     pub fn read(folder: &str) -> Result<Self> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("left-out.md");
         let text = std::fs::read_to_string(&file);
@@ -49,8 +51,7 @@ impl LeftOut {
         Ok(Self { rows })
     }
 
-    /// What is wrong with an outcome: a test that fails and is not listed, or is listed and does
-    /// not fail.
+    /// Problems of an outcome: a test that fails and is not listed, or is listed and does not fail.
     pub fn problems(&self, package: &str, outcome: &Outcome) -> Vec<String> {
         let rows: Vec<&Row> = self.rows.iter().filter(|row| row.package == package).collect();
         let is_listed = |name: &str| rows.iter().any(|row| row.is_of(name));

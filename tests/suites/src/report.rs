@@ -1,19 +1,19 @@
-//! What a suite reported: Ginkgo's JUnit file, or the lines of Go's or Rust's tests.
+//! Reports of a suite: Ginkgo's JUnit file, or the output of Go's or Rust's tests.
 
 use std::collections::BTreeMap;
 
-/// What a suite reported.
+/// Results of a suite.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The full names of the tests that passed.
+    /// Full names of the tests that passed.
     pub passed: Vec<String>,
-    /// The full names of those that failed, and what they said.
+    /// Full names of the tests that failed, and their output.
     pub failed: BTreeMap<String, String>,
 }
 
 impl Outcome {
-    /// Reads Ginkgo's JUnit report: one element a test, its attributes on the same line, what it
-    /// said in the lines behind.
+    /// Reads Ginkgo's JUnit report: one element per test, with its attributes on the same line and
+    /// its output in the lines behind.
     pub fn of_ginkgo(xml: &str) -> Self {
         let mut outcome = Self::default();
         for element in xml.split("<testcase ").skip(1) {
@@ -30,8 +30,9 @@ impl Outcome {
         outcome
     }
 
-    /// Reads what Go's tests say with `-test.v`: where each test's words begin, and a line with how
-    /// it ended. A test with tests of its own is counted by those, unless it failed without them.
+    /// Reads the output of Go's tests with `-test.v`: a line where the output of each test begins,
+    /// and a line with its result. A test with subtests is counted by them, unless it failed
+    /// without them.
     pub fn of_go(text: &str) -> Self {
         let mut ends = BTreeMap::new();
         let mut words: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -63,13 +64,14 @@ impl Outcome {
         outcome
     }
 
-    /// Adds another's tests.
+    /// Adds the tests of another outcome.
     pub fn merge(&mut self, other: Self) {
         self.passed.extend(other.passed);
         self.failed.extend(other.failed);
     }
 
-    /// Reads what Rust's tests say: a line a test, and what the failed ones said below them all.
+    /// Reads the output of Rust's tests: a line per test, and the output of all failed tests at the
+    /// end.
     pub fn of_rust(text: &str) -> Self {
         let mut outcome = Self::default();
         for line in text.lines() {
@@ -89,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// How a test of Go's ended; a panic ends it without a word.
+/// Result of a Go test; a panic leaves it without a result line.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     None,
@@ -98,7 +100,7 @@ enum End {
     Skipped,
 }
 
-/// What Go writes before the words of a test.
+/// Prefixes of Go's lines before the output of a test.
 const GO_TURNS: [&str; 3] = ["=== RUN ", "=== CONT ", "=== NAME "];
 
 fn go_end(line: &str) -> Option<(End, &str)> {
@@ -112,12 +114,12 @@ fn go_end(line: &str) -> Option<(End, &str)> {
     Some((end, rest.rsplit_once(" (")?.0))
 }
 
-/// Enough of what a failed test said.
+/// First lines of a failed test's output, at most 12.
 fn first<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.take(12).collect::<Vec<_>>().join("\n")
 }
 
-/// The first lines of what a failed test said.
+/// First lines of the message of a failed test.
 fn said(element: &str) -> String {
     let text = element.split_once("message=\"").map_or("", |(_, rest)| rest);
     let text = text.split_once('"').map_or("", |(text, _)| text);

@@ -1,4 +1,4 @@
-//! A suite compiled from what its project publishes, and its run.
+//! A suite compiled from its project's published sources, and its run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,25 +9,26 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::{Inert, Outcome};
 
-/// Longest run of one suite of Go's.
+/// Maximum duration of one Go suite.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Tests that run at once where each has a server of its own: most of them wait.
+/// Number of parallel tests where each has a server of its own: most of them wait.
 const AT_ONCE: usize = 4;
-/// Lines that an error shows of what a suite said last.
+/// Lines of a suite's last output that an error shows.
 const LAST_WORDS: usize = 40;
 
-/// A compiled suite.
+/// A compiled suite with its data files.
 pub struct Suite {
     program: PathBuf,
-    /// Where the files lie that its tests read.
+    /// Folder of the files that its tests read.
     folder: PathBuf,
 }
 
 impl Suite {
-    /// The suite of `package`, as `build.sh` in `folder` below `tests/suites` makes it where it is
-    /// not in the cache.
+    /// Builds the suite of `package` with `build.sh` in `folder` below `tests/suites`, unless it is
+    /// in the cache.
     ///
     /// # Errors
+    ///
     /// It cannot be built.
     pub fn build(folder: &str, package: &str) -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("build.sh");
@@ -36,10 +37,11 @@ impl Suite {
         Ok(Self { folder: lines.next().unwrap_or_else(std::env::temp_dir), program })
     }
 
-    /// Runs the tests that the suite has with Ginkgo.
+    /// Runs the suite's Ginkgo tests.
     ///
     /// # Errors
-    /// It ended without a report; with its last words.
+    ///
+    /// It ended without a report; with its last output.
     pub fn ginkgo(&self) -> Result<Outcome> {
         let server = Inert::start()?;
         let report = server.folder().join("report.xml");
@@ -51,19 +53,21 @@ impl Suite {
         some(Outcome::of_ginkgo(&xml), &words)
     }
 
-    /// Runs those tests of a crate that it ignores without a cluster.
+    /// Runs those tests of a crate that are ignored without a cluster.
     ///
     /// # Errors
-    /// None ran; with its last words.
+    ///
+    /// No test ran; with the last output.
     pub fn ignored(&self) -> Result<Outcome> {
         let words = self.run(&Inert::start()?, &["--ignored"])?;
         some(Outcome::of_rust(&words), &words)
     }
 
-    /// Runs a suite of Go's whose tests each want a server of their own.
+    /// Runs a Go suite whose tests each need a server of their own.
     ///
     /// # Errors
-    /// It has no test, or one ended without saying how; with its last words.
+    ///
+    /// It has no test, or a test ended without a result; with its last output.
     pub fn each(&self) -> Result<Outcome> {
         let names = self.command().args(["-test.list", "."]).output();
         let names = names.with_context(|| format!("cannot run {}", self.program.display()))?.stdout;
@@ -95,7 +99,7 @@ impl Suite {
         some(Outcome::of_go(&words), &words)
     }
 
-    /// The program.
+    /// Path of the compiled program.
     pub fn program(&self) -> &Path {
         &self.program
     }

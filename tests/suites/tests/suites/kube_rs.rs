@@ -12,11 +12,11 @@ use stdx::testing::PATIENCE;
 use suites::Suite;
 
 const FOLDER: &str = "kube-rs";
-/// How often the box is killed while it is watched.
+/// Number of kills of the box during the watch.
 const RESTARTS: usize = 50;
 
-/// The program that writes and watches. Left alone where the test fails, it would look for the box
-/// for ever, and whoever waits for the end of the tests' output would wait as long.
+/// The program that writes and watches, killed when dropped. After a failed test it would otherwise
+/// wait for the box forever and keep the test's output open.
 struct Watching(Child);
 
 impl Drop for Watching {
@@ -45,8 +45,8 @@ fn facade() -> Result<()> {
     holds("kube")
 }
 
-/// A reflector loses nothing and keeps nothing stale while the box is killed again and again in
-/// the middle of writes, and no acknowledged write is lost.
+/// A reflector loses no object and keeps no stale one while the box is killed repeatedly during
+/// writes. No acknowledged write is lost.
 #[test]
 fn a_reflector_lives_through_restarts() -> Result<()> {
     let watching = Suite::build(FOLDER, "watching")?;
@@ -72,7 +72,7 @@ fn a_reflector_lives_through_restarts() -> Result<()> {
         last
     });
     for restart in 0..RESTARTS {
-        // Another number each time: it is killed before, in and after a write.
+        // Another number each time, so that a kill falls before, in and after a write.
         await_writes(&written, 3 + restart * 7 % 11)
             .with_context(|| format!("after {restart} restarts, by {:?}", child.0.try_wait()))?;
         tinboxd.restart()?;
