@@ -1,7 +1,6 @@
-//! What the benches have in common: figures beside their peers', with goals and a verdict.
+//! Common parts of the benches: figures compared with those of peers, with goals and a verdict.
 //!
-//! Never: measures anything, decides what is measured.
-//! Enter at [`Table`].
+//! Never: measures anything, decides what is measured. Enter at [`Table`].
 
 mod table;
 
@@ -10,7 +9,7 @@ use std::process::ExitCode;
 
 pub use table::{Goal, Table, median};
 
-/// How a bench ends: with its error, the whole chain of it, if there is one.
+/// Exit code of a bench; prints an error with all its causes.
 pub fn exit<E: Display>(done: Result<(), E>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

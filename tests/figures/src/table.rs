@@ -1,9 +1,9 @@
-//! Figures beside their peers', with goals.
+//! Figures compared with those of peers, with goals.
 
-/// How far a goal may be missed before the run fails: shared machines are noisy.
+/// Factor by which a goal may be missed before the run fails: shared machines are noisy.
 const SLACK: f64 = 1.3;
 
-/// One figure: ours, the best peer's, and what is wanted.
+/// One figure: ours, the best peer's, and its goal.
 #[derive(Debug, Clone)]
 struct Line {
     ours: f64,
@@ -11,14 +11,14 @@ struct Line {
     goal: Goal,
 }
 
-/// What a figure should be, as ours over the peer's.
+/// Goal of a figure, as the ratio of ours to the peer's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Goal {
-    /// More is better, and at least this much.
+    /// More is better; minimum ratio.
     AtLeast(f64),
-    /// Less is better, and at most this much.
+    /// Less is better; maximum ratio.
     AtMost(f64),
-    /// Only shown.
+    /// Printed without a goal.
     None,
 }
 
@@ -29,7 +29,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Adds a figure beside one peer's, and prints it.
+    /// Adds a figure compared with a peer's, and prints it.
     pub fn add(&mut self, what: &str, ours: f64, beside: (&'static str, f64), goal: Goal) {
         let (peer_name, peer) = beside;
         if self.lines.is_empty() {
@@ -47,7 +47,7 @@ impl Table {
         self.lines.push(line);
     }
 
-    /// Prints the count; how many goals were missed by more than the slack.
+    /// Prints the number of met goals; returns the number of goals missed by more than the slack.
     pub fn sum_up(&self) -> usize {
         let wanted = self.lines.iter().filter(|line| line.goal != Goal::None);
         let met = wanted.clone().filter(|line| line.is_met(1.0)).count();
@@ -57,7 +57,7 @@ impl Table {
     }
 }
 
-/// A goal that was worked out has more digits than anybody wants to read.
+/// Rounds a computed goal to two decimals for printing.
 fn short(goal: f64) -> f64 {
     (goal * 100.0).round() / 100.0
 }
@@ -84,7 +84,7 @@ impl Line {
     }
 }
 
-/// The middle one; of an even number the lower of the two.
+/// Median; of an even number of figures the lower of the two middle ones.
 pub fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures.get(figures.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)

@@ -1,7 +1,7 @@
 //! Finds the programs of this workspace that tests, demos and benches run.
 //!
-//! `make build` compiles them at the level that emulated machines need and copies them to
-//! `target/programs`. Cargo's own folder is no place to look: `cargo test` puts a slower build of
+//! `make build` compiles them at the optimization level that emulated machines need and copies them
+//! to `target/programs`. Cargo's own folder is not searched: `cargo test` puts a slower build of
 //! some programs there, under the same names.
 //!
 //! Never builds a program. Enter at [`find`].

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub struct Spent {
     /// CPU time of the tests and of all processes that they started and reaped, in milliseconds.
     pub milliseconds: u64,
-    /// Number of attempts.
+    /// Number of test attempts, with retries.
     pub tests: u64,
 }
 
