@@ -1,4 +1,4 @@
-//! Who may import whom: the floors of the design, and how a member's manifest is written.
+//! Allowed imports between crates: the floors of the design, and the form of a member's manifest.
 
 use toml::Value;
 
@@ -17,9 +17,9 @@ const fn place(name: &'static str, floor: u8, may_use: &'static [&'static str]) 
     Place { name, floor, may_use }
 }
 
-/// `supervisor` and `image` may use anything but tests.
+/// Floor of `supervisor` and `image`, which may use any crate but those of tests.
 const TOP: u8 = 5;
-/// The tests' own floor: they may use anything, and nobody may use them.
+/// Floor of the tests: they may use any crate, and no other crate may use them.
 const TESTS: u8 = 6;
 
 const PLACES: [Place; 45] = [
@@ -146,11 +146,11 @@ const PLACES: [Place; 45] = [
     place("image", TOP, &[]),
 ];
 
-/// What the kinds and their rules must be able to do without, however far down.
+/// Crates that the kinds and their rules must not depend on, directly or indirectly.
 const NEVER_IN_API: [&str; 3] = ["tokio", "redb", "hyper"];
-/// Where the kinds and their rules would get the time from by themselves.
+/// Functions that read the clock, forbidden in the kinds and their rules.
 const CLOCKS: [&str; 3] = ["SystemTime::now", "Timestamp::now", "Instant::now"];
-/// What the ground floor does not know.
+/// Words of the domain that must not appear on the ground floor.
 const DOMAIN_WORDS: [&str; 11] = [
     "bmc",
     "boot",
@@ -165,7 +165,7 @@ const DOMAIN_WORDS: [&str; 11] = [
     "workflow",
 ];
 
-/// Every member stands on its floor and uses only what the floor may.
+/// Every member is on its floor and uses only crates that the floor may use.
 pub fn floors(tree: &Tree) -> Vec<Violation> {
     let (members, mut violations) = manifest::members(tree);
     let floor_of = |member: &Member| {
@@ -218,8 +218,8 @@ fn dead_among(tree: &Tree, places: &[Place]) -> Vec<Violation> {
     dead.into_iter().map(|name| Violation::of("tests/tidy/src/floors.rs", what(name))).collect()
 }
 
-/// Every member is named as its folder, obeys the workspace's lints, and takes version, edition
-/// and each dependency from the workspace, where features are named once.
+/// Every member has the name of its folder and obeys the workspace's lints. It takes version,
+/// edition and each dependency from the workspace, where features are set once.
 pub fn manifests(tree: &Tree) -> Vec<Violation> {
     let (members, mut violations) = manifest::members(tree);
     for member in &members {
@@ -279,7 +279,7 @@ pub fn purity(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// The ground floor knows no word of the domain.
+/// The ground floor contains no word of the domain.
 pub fn ground(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.rust().filter(|file| file.path.starts_with("appliance/stdx/src/")) {

@@ -5,12 +5,12 @@ use std::ops::Range;
 use crate::prose::{self, Comment};
 use crate::source::{Source, find_words};
 
-/// First words of a comment that make a clause of it, where a noun or a verb should stand.
+/// First words of a comment that make it a clause; a noun or a verb must come first.
 const CLAUSES: [&str; 10] =
     ["What", "Whatever", "Whether", "How", "Who", "Whose", "Whom", "Which", "Where", "Why"];
-/// Words of a comment that says less than the name below it.
+/// Maximum number of words of a comment that only repeats the name below it.
 const BRIEF_WORDS: usize = 3;
-/// Words for people, which programs and data are not.
+/// Words for people, which are not used for programs and data.
 const PEOPLE: [&str; 12] = [
     "nobody",
     "somebody",
@@ -25,9 +25,9 @@ const PEOPLE: [&str; 12] = [
     "heard",
     "believes",
 ];
-/// Forms of "to be" before the "no" of "X is no Y".
+/// Forms of "to be" in the phrase that the rule `is-no` forbids in prose.
 const BEING: [&str; 4] = ["is no ", "are no ", "was no ", "were no "];
-/// Words before these that make a plain sentence: "there is no such file".
+/// Words before these forms that make a plain sentence: "there is no such file".
 const THERE: [&str; 2] = ["there", "There"];
 /// British spellings, as parts of names and of prose.
 const BRITISH: [&str; 10] = [
@@ -42,7 +42,7 @@ const BRITISH: [&str; 10] = [
     "licence",
     "neighbour",
 ];
-/// Names of types that leave the noun out.
+/// Type names without a noun.
 const BARE: [&str; 24] = [
     "Asked", "Begun", "Chosen", "Found", "Given", "Heard", "Held", "Kept", "Known", "Left", "Made",
     "Met", "Named", "Refused", "Said", "Seen", "Shown", "Sought", "Taken", "Told", "Took",
@@ -54,19 +54,19 @@ const BARE: [&str; 24] = [
 pub struct Rule {
     /// Key of the rule in the table of ratchets.
     pub name: &'static str,
-    /// The cure.
+    /// Advice how to repair a breach.
     pub cure: &'static str,
     find: fn(&Source<'_>) -> Vec<usize>,
 }
 
 impl Rule {
-    /// Lines that break the rule, from 1; a line that breaks it twice stands twice.
+    /// Lines that break the rule, from 1; a line with two breaches is listed twice.
     pub fn lines(self, source: &Source<'_>) -> Vec<usize> {
         (self.find)(source).into_iter().map(|at| source.line(at)).collect()
     }
 }
 
-/// The rules.
+/// The rules of plain language, one for each table of ratchets.
 pub const RULES: [Rule; 6] = [
     Rule {
         name: "clauses",
@@ -152,7 +152,7 @@ fn bare(source: &Source<'_>) -> Vec<usize> {
     found
 }
 
-/// The identifier behind a keyword.
+/// Range of the identifier behind a keyword.
 fn identifier(code: &str, from: usize) -> Range<usize> {
     let start = from + code[from..].len() - code[from..].trim_start().len();
     let rest = &code[start..];

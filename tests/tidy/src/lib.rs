@@ -1,13 +1,13 @@
-//! The laws of the house, as tests that read the tree: who may import whom, how large a thing may
-//! grow, which words do not appear, what the product may be built from.
+//! The laws of the house, as tests that read the tree: allowed imports, maximum sizes, forbidden
+//! words, and permitted dependencies of the product.
 //!
-//! Must never: excuse what stands today (an exception is a named entry with its reason, and an
-//! entry that excuses nothing is itself a violation). Plain language and sizes of crates, which
-//! came later, have figures that only fall (`ratchet`). Must never change a file of the tree but
+//! Must never: excuse existing breaches (an exception is a named entry with its reason, and an
+//! entry that excuses nothing is itself a violation). Plain language and sizes of crates were added
+//! later and have figures that may only fall (`ratchet`). Must never change a file of the tree but
 //! `ratchets.toml`, with `LOWER=1`.
 //!
-//! Enter at `tests/laws.rs`, which holds each law against the tree. Each law is a function from the
-//! tree to its violations, tried beside it on planted ones.
+//! Enter at `tests/laws.rs`, which checks the tree against each law. Each law is a function from
+//! the tree to its violations, tested beside it with planted ones.
 
 pub mod counts;
 pub mod exceptions;
@@ -36,21 +36,21 @@ use std::fmt;
 /// One breach of a law.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The file, from the root of the tree.
+    /// Path of the file, from the root of the tree.
     pub path: String,
-    /// Its line, from 1; 0 when the whole file is meant.
+    /// Line, from 1; 0 for the whole file.
     pub line: usize,
-    /// What is wrong, and what would be right.
+    /// Description of the breach and of the correct form.
     pub what: String,
 }
 
 impl Violation {
-    /// A breach at one line.
+    /// Creates a breach at one line.
     pub fn at(path: &str, line: usize, what: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, what: what.into() }
     }
 
-    /// A breach by a file as a whole.
+    /// Creates a breach by a file as a whole.
     pub fn of(path: &str, what: impl Into<String>) -> Self {
         Self::at(path, 0, what)
     }

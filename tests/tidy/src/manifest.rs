@@ -1,4 +1,4 @@
-//! Manifests and the lock file, as far as the laws read them.
+//! Manifests and the lock file, limited to the parts that the laws need.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use crate::tree::Tree;
 /// One member of the workspace.
 #[derive(Debug)]
 pub struct Member {
-    /// Its folder, from the root of the tree.
+    /// Path of its folder, from the root of the tree.
     pub folder: String,
-    /// Its manifest.
+    /// Parsed `Cargo.toml` of the member.
     pub manifest: Table,
 }
 
-/// One kind of dependencies.
+/// Kind of a dependency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// What the crate is built of or by.
+    /// Dependency of the crate or of its build script.
     Product,
-    /// What its tests use.
+    /// Dependency of its tests only.
     Dev,
 }
 
@@ -31,13 +31,13 @@ impl Member {
         format!("{}/Cargo.toml", self.folder)
     }
 
-    /// The name it declares.
+    /// Package name in the manifest.
     pub fn name(&self) -> &str {
         let package = self.manifest.get("package").and_then(|package| package.get("name"));
         package.and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What it depends on: kind, name and the value that says how.
+    /// Dependencies with kind, name and value in the manifest.
     pub fn dependencies(&self) -> Vec<(Kind, &str, &Value)> {
         let targets = self.manifest.get("target").and_then(Value::as_table).into_iter().flatten();
         let tables = targets.filter_map(|(_, target)| target.as_table());
@@ -56,7 +56,7 @@ impl Member {
     }
 }
 
-/// The members that the root manifest names, and what cannot be read among them.
+/// The members that the root manifest names, and violations for manifests that cannot be read.
 pub fn members(tree: &Tree) -> (Vec<Member>, Vec<Violation>) {
     let root = tree.file("Cargo.toml").map(|file| file.text.as_str()).unwrap_or_default();
     let root: Table = toml::from_str(root).unwrap_or_default();
@@ -90,18 +90,19 @@ pub fn members(tree: &Tree) -> (Vec<Member>, Vec<Violation>) {
 /// One package of a lock file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Locked {
-    /// Its name.
+    /// Package name in the lock file.
     pub name: String,
-    /// Where it comes from; members of the workspace have no source.
+    /// Source URL; members of the workspace have none.
     pub source: Option<String>,
-    /// Names of what it depends on, of any kind.
+    /// Names of its dependencies of any kind.
     pub dependencies: Vec<String>,
 }
 
 /// The packages of a lock file.
 ///
 /// # Errors
-/// Says why the text is not one.
+///
+/// The reason why the text is not a valid lock file.
 pub fn locked(text: &str) -> Result<Vec<Locked>, String> {
     let lock: Table = toml::from_str(text).map_err(|error| error.to_string())?;
     let packages = lock.get("package").and_then(Value::as_array).ok_or("it has no package")?;
@@ -124,7 +125,7 @@ pub fn locked(text: &str) -> Result<Vec<Locked>, String> {
     Ok(packages.iter().map(one).collect())
 }
 
-/// Everything that a package is built of, tests included, by name.
+/// Names of all direct and indirect dependencies of a package, with those of tests.
 pub fn closure(packages: &[Locked], root: &str) -> BTreeSet<String> {
     let mut by_name: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     for package in packages {

@@ -1,4 +1,4 @@
-//! The prose of a Rust file: comments as a reader sees them, and the texts of string literals.
+//! The prose of a Rust file: comments as a reader sees them, and the contents of string literals.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::source::{comments, strings};
 /// Markers of comments; the longer ones first.
 const MARKERS: [&str; 3] = ["///", "//!", "//"];
 
-/// Lines of comment that follow each other.
+/// Consecutive comment lines with the same marker.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Comment {
     /// Offset of its first slash.
@@ -24,7 +24,7 @@ impl Comment {
         lines.collect::<Vec<_>>().join(" ")
     }
 
-    /// Its lines outside of code blocks, where code is somebody else's language.
+    /// Its lines outside of code blocks: the rules of prose do not apply to code.
     pub fn prose(&self) -> String {
         let mut is_code = false;
         let mut kept = Vec::new();
@@ -39,7 +39,7 @@ impl Comment {
     }
 }
 
-/// The comments of a file. A comment behind code on its line is one by itself.
+/// The comments of a file. A comment behind code on the same line is separate.
 pub fn read(text: &str) -> Vec<Comment> {
     let mut found: Vec<Comment> = Vec::new();
     let mut last_line = 0;

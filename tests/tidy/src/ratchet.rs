@@ -15,9 +15,9 @@ use crate::tree::Tree;
 
 /// The file, from the root of the tree.
 pub const FILE: &str = "tests/tidy/ratchets.toml";
-/// How far a figure may lie below its entry, in percent, before the entry must be lowered.
+/// Percentage by which a figure may be below its entry before the entry must be lowered.
 const SLACK_PERCENT: usize = 10;
-/// Places of a breach that are listed.
+/// Maximum number of listed places of a breach.
 const LISTED: usize = 20;
 
 /// Figures by name, then by crate.
@@ -128,8 +128,8 @@ pub fn recorded(tree: &Tree) -> Result<Figures, String> {
     Ok(figures)
 }
 
-/// The file's text with every entry at most as high as before: a crate that is new to the file
-/// stays out of it.
+/// The file's text with each entry lowered to its figure, but never raised. A crate without an
+/// entry gets none.
 pub fn lowered(recorded: &Figures, measured: &Figures) -> String {
     let mut text = String::from("# Figures that may only fall: see src/ratchet.rs.\n");
     for (figure, crates) in recorded {

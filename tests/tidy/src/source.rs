@@ -1,6 +1,6 @@
-//! Rust as the laws see it: code apart from comments and texts, functions with their spans, and
-//! what belongs to tests. A scanner, not a parser: it knows tokens and brackets, which is all that
-//! the laws ask, and reads any version of the language.
+//! Scanner of Rust files for the laws: code without comments and literals, functions with their
+//! spans, and items of tests. It is not a parser: the laws need only tokens and brackets, which are
+//! stable over all versions of the language.
 
 pub mod expressions;
 mod items;
@@ -13,23 +13,23 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::tree::File;
 
-/// A Rust file, taken apart.
+/// A scanned Rust file.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// The file.
+    /// The file that was scanned.
     pub file: &'a File,
-    /// Its text, with comments, texts and characters blanked; offsets and lines are the file's.
+    /// Its text, with comments, strings and characters blanked; offsets and lines are the file's.
     pub code: String,
-    /// Its functions, in order of their beginnings; one inside another is listed too.
+    /// Its functions, in order of their first lines; a nested function is listed too.
     pub functions: Vec<Function>,
     /// Its items under `cfg(test)`: lines, from 1.
     pub tests: Vec<RangeInclusive<usize>>,
-    /// The offset of each line.
+    /// Offset of each line's first byte.
     lines: Vec<usize>,
 }
 
 impl<'a> Source<'a> {
-    /// Takes a file apart.
+    /// Scans a Rust file.
     pub fn new(file: &'a File) -> Self {
         let code = mask(&file.text);
         let functions = items::functions(&code);
@@ -39,7 +39,7 @@ impl<'a> Source<'a> {
         Self { file, code, functions, tests, lines }
     }
 
-    /// Whether only tests see a line.
+    /// Checks whether a line belongs to tests only.
     pub fn is_test(&self, line: usize) -> bool {
         self.file.is_test || self.tests.iter().any(|lines| lines.contains(&line))
     }
@@ -119,14 +119,14 @@ impl<'a> Source<'a> {
         found.filter(|at| self.is_test(self.line(*at))).collect()
     }
 
-    /// Where a word or a phrase stands in the code, as lines from 1. What surrounds it is not part
-    /// of a longer word.
+    /// Lines of the code with a word or a phrase, from 1. The phrase must not be part of a longer
+    /// word.
     pub fn lines_with(&self, phrase: &str) -> Vec<usize> {
         let find = |(number, line)| find_word(line, phrase).map(|_| number + 1);
         self.code.lines().enumerate().filter_map(find).collect()
     }
 
-    /// Whether a line stands inside a loop of its function.
+    /// Checks whether a line is inside a loop of its function.
     pub fn is_in_loop(&self, line: usize) -> bool {
         self.function_at(line).is_some_and(|function| {
             let loops = items::loops(&self.code, function);

@@ -1,5 +1,5 @@
-//! What the product is built from: `deny.toml` says it, for cargo-deny and for the laws here, which
-//! need no more than cargo.
+//! Permitted sources of the product's crates. The rules are in `deny.toml`, for cargo-deny and for
+//! the laws here, which need only cargo.
 
 pub mod licence;
 
@@ -11,7 +11,7 @@ use crate::Violation;
 use crate::manifest;
 use crate::tree::Tree;
 
-/// Where every crate that is not ours comes from, as the lock file writes it.
+/// Source of every external crate, as the lock file writes it.
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// The rules of `deny.toml`.
@@ -19,11 +19,11 @@ const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 pub struct Rules {
     /// Licences, by their SPDX names.
     pub licences: Vec<String>,
-    /// Crates that are not used.
+    /// Crates that must not be used.
     pub banned: Vec<String>,
-    /// Older versions that are borne beside a newer one for now: `name@version`.
+    /// Older versions that are accepted beside a newer one for now: `name@version`.
     pub doubled: Vec<String>,
-    /// Crates with a published fault that is borne.
+    /// Crates with an accepted published vulnerability.
     pub faulty: Vec<String>,
 }
 
@@ -31,7 +31,8 @@ impl Rules {
     /// Reads `deny.toml`.
     ///
     /// # Errors
-    /// Says what it lacks.
+    ///
+    /// The part that is missing or malformed.
     pub fn read(text: &str) -> Result<Self, String> {
         let deny: Table = toml::from_str(text).map_err(|error| error.to_string())?;
         let list = |section: &str, key: &str| -> Result<Vec<String>, String> {
@@ -52,7 +53,7 @@ impl Rules {
     }
 }
 
-/// The crates of `[advisories]`: of each fault that is borne, the reason begins with its crate.
+/// Crates of `[advisories]`: the reason of each accepted one begins with its crate's name.
 fn faulty(deny: &Table) -> Result<Vec<String>, String> {
     let advisories = deny.get("advisories").ok_or("there is no [advisories]")?;
     if advisories.get("yanked").and_then(Value::as_str) != Some("deny") {
@@ -70,22 +71,22 @@ fn faulty(deny: &Table) -> Result<Vec<String>, String> {
     faulty.collect()
 }
 
-/// A crate that is really compiled, for the product or its tests.
+/// A crate that is compiled for the product or its tests.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Built {
-    /// Its name.
+    /// Name of the crate.
     pub name: String,
-    /// Its version.
+    /// Version without the leading `v`.
     pub version: String,
-    /// Its licences, an SPDX expression.
+    /// SPDX expression of its licenses.
     pub licence: String,
 }
 
 impl Built {
-    /// The format to ask `cargo tree` for, without a prefix.
+    /// Format for `cargo tree --format`, without a prefix.
     pub const FORMAT: &'static str = "{p}|{l}";
 
-    /// Reads the answer.
+    /// Reads the output of `cargo tree`.
     pub fn read(answer: &str) -> Vec<Self> {
         let one = |line: &str| {
             let (package, licence) = line.trim_end_matches(" (*)").split_once('|')?;
@@ -101,8 +102,8 @@ impl Built {
     }
 }
 
-/// No crate is banned, none has a licence that is not allowed, and of none are there two versions
-/// but those that are borne; an entry of those without two versions is dead.
+/// Checks that no crate is banned and none has a license that is not allowed. Two versions of a
+/// crate need an entry; an entry without two versions is dead.
 pub fn crates(rules: &Rules, built: &[Built]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -140,7 +141,8 @@ pub fn crates(rules: &Rules, built: &[Built]) -> Vec<Violation> {
     violations
 }
 
-/// `base64@0.22` bears 0.22.1 and its like, `syn@2` everything from 2.0.0 to before 3.
+/// Checks an accepted version: `base64@0.22` includes 0.22.1 and all other 0.22 versions, `syn@2`
+/// all from 2.0.0 to before 3.
 fn is_borne(doubled: &[String], name: &str, version: &str) -> bool {
     doubled.iter().filter_map(|entry| entry.split_once('@')).any(|(borne, from)| {
         let rest = version.strip_prefix(from);
@@ -148,7 +150,7 @@ fn is_borne(doubled: &[String], name: &str, version: &str) -> bool {
     })
 }
 
-/// Every crate that is not ours comes from crates.io, in each of the repository's lock files.
+/// Every external crate comes from crates.io, in each of the repository's lock files.
 pub fn sources(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.files.iter().filter(|file| file.name() == "Cargo.lock") {

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use crate::source;
 
-/// A text file.
+/// A text file of the repository.
 #[derive(Debug, Clone)]
 pub struct File {
-    /// From the root of the tree, with `/`.
+    /// Path from the root of the tree, with `/`.
     pub path: String,
-    /// What it says.
+    /// Content of the file.
     pub text: String,
-    /// A Rust file that only tests see: it lies in a tests folder, or its `mod` is `cfg(test)`.
+    /// True for a Rust file of tests only: it is in a tests folder, or its `mod` is `cfg(test)`.
     pub is_test: bool,
 }
 
@@ -23,7 +23,7 @@ impl File {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Whether it is Rust.
+    /// Checks whether it is a Rust file, by its extension.
     pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
@@ -42,24 +42,25 @@ impl File {
     }
 }
 
-/// All of them, in order of their paths.
+/// All text files, in order of their paths.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
-    /// The files.
+    /// Files sorted by path.
     pub files: Vec<File>,
 }
 
 impl Tree {
-    /// The folder that holds the repository.
+    /// Root folder of the repository.
     pub fn root() -> PathBuf {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         here.ancestors().nth(2).unwrap_or(here).to_path_buf()
     }
 
-    /// Reads the repository, leaving out what git ignores and what is not text.
+    /// Reads the repository without ignored files (`.gitignore`) and files that are not text.
     ///
     /// # Panics
-    /// When the root cannot be read: there is no law without a tree.
+    ///
+    /// The root cannot be read: there is no law without a tree.
     pub fn read() -> Self {
         let root = Self::root();
         let ignored = fs::read_to_string(root.join(".gitignore")).expect("the tree has .gitignore");
@@ -68,11 +69,11 @@ impl Tree {
         let mut files = Vec::new();
         let mut folders = vec![root.clone()];
         while let Some(folder) = folders.pop() {
-            // What vanishes while it is read was not part of the tree.
+            // A file that is removed during the walk is not part of the tree.
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 let path = entry.path();
                 let Ok(kind) = entry.file_type() else { continue };
-                // A folder, or in a further working tree a file.
+                // `.git` is a folder, or in a linked working tree a file.
                 if entry.file_name() == ".git" {
                     continue;
                 }
@@ -89,7 +90,7 @@ impl Tree {
         Self::of(files)
     }
 
-    /// A tree of these files: path and text.
+    /// Builds a tree of these files: path and text.
     pub fn of(files: Vec<(String, String)>) -> Self {
         let mut files: Vec<File> = files
             .into_iter()
@@ -114,7 +115,7 @@ impl Tree {
         Self { files }
     }
 
-    /// The Rust files.
+    /// Rust files of the tree.
     pub fn rust(&self) -> impl Iterator<Item = &File> {
         self.files.iter().filter(|file| file.is_rust())
     }

@@ -1,10 +1,10 @@
-//! Where the compiler is asked to look away.
+//! Unsafe code: permitted files, and the proof of each block.
 
 use crate::Violation;
 use crate::source::Source;
 use crate::tree::Tree;
 
-/// The files that may, and for what.
+/// Files that may contain unsafe code, with the reason.
 const MAY: [(&str, &str); 7] = [
     ("appliance/platform/src/sys.rs", "system calls that no safe wrapper offers"),
     ("appliance/supervisor/src/heap.rs", "the allocator's settings, which nobody wraps"),
@@ -14,10 +14,10 @@ const MAY: [(&str, &str); 7] = [
     ("boot-services/dhcp/src/socket.rs", "a socket in an AsyncFd"),
     ("tests/qemu/src/children.rs", "a child that dies with its parent (PR_SET_PDEATHSIG)"),
 ];
-/// The proof stands at most so many lines above the block.
+/// Maximum number of lines between the proof and its block.
 const PROOF_LINES_MAX: usize = 6;
 
-/// Unsafe code stands only where it may, and each block has its proof.
+/// Unsafe code is only in permitted files, and each block has its proof.
 pub fn unsafety(tree: &Tree) -> Vec<Violation> {
     unsafety_except(tree, &MAY)
 }

@@ -1,4 +1,4 @@
-//! Entries against figures.
+//! Tests of entries that are too low, too high or missing.
 
 use super::*;
 

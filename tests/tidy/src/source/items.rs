@@ -1,20 +1,19 @@
-//! Where functions, loops and the items of tests begin and end, by matching brackets in masked
-//! code.
+//! Spans of functions, loops and the items of tests, found by matching brackets in masked code.
 
 use std::ops::{Range, RangeInclusive};
 
 /// A function with a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
+    /// Identifier after the `fn`.
     pub name: String,
-    /// From the line of its `fn` to that of its last brace, from 1.
+    /// Lines from its `fn` to its last brace, from 1.
     pub lines: RangeInclusive<usize>,
     body: Range<usize>,
 }
 
 impl Function {
-    /// Lines, those of signature and braces included.
+    /// Number of lines, with signature and braces.
     pub fn length(&self) -> usize {
         self.lines.end() - self.lines.start() + 1
     }
@@ -28,9 +27,9 @@ impl Function {
 /// An item under `cfg(test)`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TestItem {
-    /// From its attribute to its end, from 1.
+    /// Lines from its attribute to its end, from 1.
     pub lines: RangeInclusive<usize>,
-    /// The name, when it is a module in a file of its own.
+    /// Module name, when it is a module in a file of its own.
     pub module: Option<String>,
 }
 
@@ -100,7 +99,7 @@ fn item_end(code: &str, from: usize) -> (usize, bool) {
     (code.len(), false)
 }
 
-/// The block that belongs to the keyword at `at`, or nothing when a semicolon comes first.
+/// Range of the block that belongs to the keyword at `at`, or `None` when a semicolon comes first.
 fn body(code: &str, at: usize) -> Option<Range<usize>> {
     let mut open = at;
     loop {
@@ -113,7 +112,7 @@ fn body(code: &str, at: usize) -> Option<Range<usize>> {
     }
 }
 
-/// From the bracket at `open` past the one that closes it.
+/// Range from the bracket at `open` to the end of the closing one.
 pub(super) fn bracketed(code: &str, open: usize) -> Option<Range<usize>> {
     let mut depth = 0_usize;
     for (index, byte) in code.bytes().enumerate().skip(open) {
@@ -133,7 +132,7 @@ fn is_punctuation(char: char) -> bool {
     !char.is_alphanumeric() && char != '_'
 }
 
-/// The words of masked code and where they begin.
+/// The words of masked code with their offsets.
 fn words(code: &str) -> impl Iterator<Item = (usize, &str)> {
     let start = code.as_ptr() as usize;
     code.split(is_punctuation)

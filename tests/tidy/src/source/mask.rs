@@ -1,9 +1,9 @@
-//! Comments and texts made blank.
+//! Blanking of comments and literals.
 
 use std::ops::Range;
 
-/// The code alone: what is inside comments, string and character literals becomes spaces. Line
-/// breaks stay, and every byte keeps its place.
+/// Returns the code alone: the contents of comments, string and character literals become spaces.
+/// Line breaks stay, and every byte keeps its offset.
 pub fn mask(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut code = bytes.to_vec();
@@ -17,7 +17,7 @@ pub fn mask(text: &str) -> String {
             at += 1;
         }
     }
-    // Only whole literals were overwritten, with ASCII.
+    // Only whole literals were overwritten, with ASCII, so the text is still valid UTF-8.
     String::from_utf8(code).unwrap_or_default()
 }
 
@@ -51,7 +51,7 @@ fn blank(bytes: &mut [u8]) {
     bytes.iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
 }
 
-/// The end of the comment or literal that begins at `at`, when one does.
+/// The end of the comment or literal that begins at `at`, if there is one.
 fn literal_end(text: &str, at: usize) -> Option<usize> {
     let rest = &text.as_bytes()[at..];
     match rest {
@@ -76,7 +76,7 @@ fn begins_word(bytes: &[u8], at: usize) -> bool {
     !before.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
-/// Block comments nest.
+/// The end of a block comment, which may contain others (Rust nests them).
 fn block_comment_end(bytes: &[u8], mut at: usize) -> usize {
     let mut depth = 0;
     while at < bytes.len() {
@@ -92,7 +92,7 @@ fn block_comment_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Past the quote that closes a text whose inside begins at `at`.
+/// Offset behind the closing quote of a string whose content begins at `at`.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -104,8 +104,8 @@ fn string_end(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// `at` is behind the `r`: hashes, a quote, and the quote with as many hashes again. A raw
-/// identifier (`r#fn`) has no quote.
+/// The end of a raw string; `at` is behind the `r`. It has hashes, a quote, and a closing quote
+/// with the same number of hashes. A raw identifier (`r#fn`) has no quote.
 fn raw_string_end(text: &str, at: usize) -> Option<usize> {
     let hashes = text.as_bytes()[at..].iter().take_while(|byte| **byte == b'#').count();
     let inside = at + hashes;
@@ -116,7 +116,7 @@ fn raw_string_end(text: &str, at: usize) -> Option<usize> {
     Some(find(text, inside + 1, &close).map_or(text.len(), |end| end + close.len()))
 }
 
-/// A character, not a lifetime.
+/// The end of a character literal; `None` for a lifetime.
 fn character_end(text: &str, at: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     if bytes.get(at + 1) == Some(&b'\\') {

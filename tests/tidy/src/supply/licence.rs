@@ -1,11 +1,12 @@
-//! SPDX licence expressions, as crates write them.
+//! SPDX license expressions, as crates write them.
 
-/// Whether the licences of an expression can be met with those that are allowed: one side of each
-/// `OR`, both of each `AND`. A licence with an exception is allowed by its whole name, or without
-/// the exception, which only ever permits more.
+/// Checks whether allowed licenses satisfy an expression: one side of each `OR`, both of each
+/// `AND`. A license with an exception is allowed by its whole name, or without the exception,
+/// because an exception only adds permissions.
 ///
 /// # Errors
-/// Says what is wrong with it.
+///
+/// The syntax error of the expression.
 pub fn check(expression: &str, allowed: &[String]) -> Result<(), String> {
     // Crates from before SPDX expressions write a slash for OR.
     let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");

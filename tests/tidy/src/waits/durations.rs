@@ -8,7 +8,7 @@ use crate::tree::Tree;
 /// A duration and the place where it is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Written {
-    /// Length.
+    /// Length of the duration in seconds.
     pub seconds: f64,
     /// Path, line and name of the constant that holds the duration, if any.
     pub constant: Option<Place>,
@@ -43,7 +43,7 @@ impl Durations {
         found
     }
 
-    /// The length of an expression that stands at an offset of a file, when it can be read.
+    /// The length of an expression at an offset of a file; `None` when it cannot be evaluated.
     pub fn length(&self, source: &Source<'_>, at: usize, text: &str) -> Option<Written> {
         let text = present(text.trim().trim_start_matches(['&', '*']));
         if let Some(seconds) = literal(text) {
@@ -106,7 +106,7 @@ fn member(path: &str) -> String {
     path.split('/').take(parts).collect::<Vec<_>>().join("/")
 }
 
-/// The inside of a `Some`.
+/// Content of a `Some(...)`, or the text itself.
 fn present(text: &str) -> &str {
     text.strip_prefix("Some(").and_then(|text| text.strip_suffix(')')).unwrap_or(text)
 }

@@ -1,4 +1,4 @@
-//! Limits of waits.
+//! Minimum limits of waits in tests.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const PATIENCE_MIN: f64 = 60.0;
 /// Seconds from which a socket's timeout is a limit; a shorter one is a step of a loop.
 const STEP_MAX: f64 = 2.0;
 
-/// Limits that are not the test's own patience.
+/// Exceptions: limits that are not a timeout of the test itself.
 const SHORT: [Exception; 5] = [
     (
         "boot-services/dhcp/tests/dhcp/firmware.rs",
@@ -43,15 +43,15 @@ const SHORT: [Exception; 5] = [
     ),
 ];
 
-/// Ends of the names of constants that limit a wait.
+/// Last words of constants that limit a wait.
 const LIMIT_NAMES: [&str; 8] =
     ["LIMIT", "PATIENCE", "WITHIN", "DEADLINE", "TIMEOUT", "PLENTY", "SOON", "START"];
-/// Beginnings of the names of functions that wait for a condition.
+/// First words of functions that wait for a condition.
 const WAITERS: [&str; 5] = ["poll", "wait", "until", "eventually", "within"];
 /// Option that passes a limit to a program.
 const OPTION: &str = "--timeout=";
 
-/// No wait in a test ends before a minute is over, unless the test expects that nothing comes.
+/// No wait in a test ends before a minute is over, unless the test expects that no event comes.
 pub fn patience(tree: &Tree) -> Vec<Violation> {
     patience_except(tree, &SHORT)
 }
@@ -82,7 +82,7 @@ fn patience_except(tree: &Tree, short: &[Exception]) -> Vec<Violation> {
     violations
 }
 
-/// The limits of waits in a file's tests that are too short, and where they are used.
+/// Limits of waits in a file's tests that are too short, with the place of their use.
 fn limits(source: &Source<'_>, durations: &Durations) -> Vec<(usize, Written)> {
     let mut found = of_calls(source, durations);
     found.extend(of_deadlines(source, durations));
@@ -130,7 +130,7 @@ fn of_deadlines(source: &Source<'_>, durations: &Durations) -> Vec<(usize, Writt
     source.in_tests(sum).into_iter().filter_map(one).collect()
 }
 
-/// Measured time in a loop that waits.
+/// Limits that measured time is compared with in a waiting loop.
 fn of_comparisons(source: &Source<'_>, durations: &Durations) -> Vec<(usize, Written)> {
     let one = |Compared { at, bound, unit, .. }: Compared<'_>| {
         let number = durations::count(bound);
@@ -140,7 +140,7 @@ fn of_comparisons(source: &Source<'_>, durations: &Durations) -> Vec<(usize, Wri
     comparisons(source).into_iter().filter(|it| it.is_wait).filter_map(one).collect()
 }
 
-/// The calls in a file's tests: name, its offset, that of the bracket.
+/// Calls in a file's tests: name, its offset, and the offset of the bracket.
 fn calls<'a>(source: &'a Source<'_>) -> Vec<(&'a str, usize, usize)> {
     let code = &source.code;
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn calls<'a>(source: &'a Source<'_>) -> Vec<(&'a str, usize, usize)> {
     found
 }
 
-/// Checks whether a loop looks at the result of a call and goes on.
+/// Checks whether a loop uses the result of a call and continues.
 fn is_step(source: &Source<'_>, at: usize) -> bool {
     let start = source.code[..at].rfind([';', '{', '}']).map_or(0, |at| at + 1);
     let is_match = source.code[start..at].trim_start().starts_with("match ");
@@ -188,7 +188,7 @@ fn is_refused(code: &str, open: usize) -> bool {
     rest.starts_with(';') && REFUSALS.iter().any(|end| next.contains(&format!("{name}{end}")))
 }
 
-/// Loops of so many turns with a pause in each.
+/// Limits of loops with a fixed number of turns and a pause in each.
 fn of_counted_loops(source: &Source<'_>, durations: &Durations) -> Vec<(usize, Written)> {
     let one = |at: usize| {
         let head = source.loop_at(at)?.strip_prefix("for ")?.split('{').next()?;
