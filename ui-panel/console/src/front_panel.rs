@@ -1,6 +1,6 @@
-//! The front of a box that is firmware, as `[panel]` describes it: a small screen with its buttons,
-//! and its lights. Devices that are absent or fail are said once and tried again, each by itself;
-//! the box serves without any of them.
+//! The front panel of a firmware box, as `[panel]` configures it: a small screen with its buttons,
+//! and LEDs. A device that is absent or fails is reported once and retried separately; the box
+//! serves without any of them.
 
 mod display;
 mod gpio;
@@ -27,13 +27,13 @@ use crate::{Actions, ViewSource, keys};
 use gpio::Wire;
 use leds::LedHandle;
 
-/// Presses that wait to be looked at; more are lost.
+/// Queue of button events; further events are lost.
 const EVENTS_MAX: usize = 64;
-/// Waits between tries of a device that is absent or fails.
+/// First and maximum wait between two tries of a device that is absent or fails.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
-/// Runs the front for as long as the box runs.
+/// Runs the front panel until the box shuts down.
 pub async fn run(
     source: Arc<dyn ViewSource>,
     actions: Arc<dyn Actions>,
@@ -87,14 +87,14 @@ async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) 
     tokio::join!(following, attending);
 }
 
-/// A screen, and the way to its glass.
+/// A screen, and the queue of frames to its display thread.
 struct Screen {
     front: Front,
     frames: mpsc::Sender<Frame>,
 }
 
 impl Screen {
-    /// Sends what the glass is to show, when it has taken the last.
+    /// Sends the next frame, if the display has taken the last one.
     fn show(&mut self, view: &StatusView, now: Duration) {
         let Ok(place) = self.frames.try_reserve() else { return };
         if let Some(frame) = self.front.frame(view, now) {
@@ -103,7 +103,7 @@ impl Screen {
     }
 }
 
-/// The lights that there are.
+/// LEDs that are configured.
 struct Lights {
     first: Option<LedHandle>,
     second: Option<LedHandle>,
@@ -125,7 +125,7 @@ impl Lights {
     }
 }
 
-/// The buttons that are lines, by their chips.
+/// Buttons on GPIO lines, by their chips.
 fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<Wire>> {
     let mut chips: BTreeMap<PathBuf, Vec<Wire>> = BTreeMap::new();
     for (button, input) in buttons.all() {
@@ -138,7 +138,7 @@ fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<Wire>> {
     chips
 }
 
-/// The buttons that are keys.
+/// Buttons that are keys of an input device.
 fn keys_of(buttons: &Buttons) -> Vec<(u16, Button)> {
     let all = buttons.all().into_iter();
     let key = |(button, input): (Button, &Input)| match input {
@@ -161,7 +161,7 @@ async fn follow(
     keys::follow(keys::Wanted::here(codes, device), changed).await;
 }
 
-/// What a key's change is to the panel; `None`: it is none of its buttons.
+/// Event of a key's change; `None` for a key that is not a button of the panel.
 fn event(change: KeyChange, keys: &[(u16, Button)]) -> Option<Event> {
     let button = |code| keys.iter().find(|(known, _)| *known == code).map(|(_, button)| *button);
     match change {
@@ -171,11 +171,11 @@ fn event(change: KeyChange, keys: &[(u16, Button)]) -> Option<Event> {
     }
 }
 
-/// How often a device was tried, and what was said of it.
+/// Retry state of a device, and its last reported error.
 struct Tries {
     what: String,
     backoff: Backoff,
-    /// What was said last: it works, or why not.
+    /// Last report: empty when the device works, otherwise the error.
     said: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl Tries {
         Self { what, backoff: Backoff::new(RETRY_FIRST, RETRY_MAX), said: None }
     }
 
-    /// It works. Said when it did not, and the first time.
+    /// Resets the backoff. Reports success after an error, and at the first time.
     fn worked(&mut self) {
         self.backoff.reset();
         if self.said.as_deref() != Some("") {
@@ -193,7 +193,7 @@ impl Tries {
         }
     }
 
-    /// It failed: how long to wait before the next try. The same reason is said once.
+    /// Returns the wait before the next try. The same error is reported only once.
     fn failed(&mut self, why: &str) -> Duration {
         if self.said.as_deref() != Some(why) {
             let (device, reason) = (&self.what, why);

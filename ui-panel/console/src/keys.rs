@@ -1,4 +1,4 @@
-//! Keys of the box's input devices, those that are plugged in later too.
+//! Keys of the box's input devices, with devices that are plugged in later.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,26 +10,26 @@ use std::time::{Duration, Instant};
 use panel::buttons::{Decoder, KeyChange, devices_with};
 use tokio::sync::mpsc;
 
-/// Between two looks for devices.
+/// Interval of searches for devices.
 const LOOK: Duration = Duration::from_secs(5);
-/// Changes that wait to be read. Further ones are lost, and the reader receives `Lost`.
+/// Queue of changes. Further ones are lost, and the reader receives `Lost`.
 pub const CHANGES_MAX: usize = 64;
 
-/// Which keys, and of which devices.
+/// Keys to follow, and their devices.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Where the kernel tells of devices: `/sys/class/input`.
+    /// Sysfs folder of input devices: `/sys/class/input`.
     pub sys: PathBuf,
-    /// Where they are: `/dev/input`.
+    /// Folder of device nodes: `/dev/input`.
     pub dev: PathBuf,
-    /// The keys: a device that has one of them is followed, with all it has.
+    /// Key codes: a device with at least one of them is followed, with all its keys.
     pub codes: Vec<u16>,
-    /// What the kernel calls the device; any when it is left out.
+    /// Kernel name of the device; `None` for any device.
     pub device: Option<String>,
 }
 
 impl Wanted {
-    /// On this machine.
+    /// Uses the folders of this machine.
     pub fn here(codes: Vec<u16>, device: Option<String>) -> Self {
         let (sys, dev) = ("/sys/class/input".into(), "/dev/input".into());
         Self { sys, dev, codes, device }
@@ -46,8 +46,8 @@ impl Wanted {
     }
 }
 
-/// Follows the keys until nobody listens. Of a device that is gone, everything is said to be lost:
-/// what was down there may be up.
+/// Follows the keys until the receiver is dropped. When a device is gone, `Lost` is sent, because
+/// its pressed keys may have been released.
 pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(KeyChange, Instant)>) {
     let mut read: HashMap<PathBuf, JoinHandle<()>> = HashMap::new();
     let mut told: HashMap<PathBuf, String> = HashMap::new();
@@ -60,7 +60,8 @@ pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(KeyChange, Instant)>)
                 continue;
             }
             let (path, to) = (wanted.dev.join(&name), changes.clone());
-            // A thread each: they block, and end with the device or with this process.
+            // One thread for each device: reads block, and end with the device or with this
+            // process.
             match File::open(&path) {
                 Ok(device) => {
                     told.remove(&name);
@@ -82,7 +83,8 @@ fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(KeyChange, Instant)>
     while let Ok(count @ 1..) = device.read(&mut bytes) {
         let changes = decoder.feed(&bytes[..count]);
         let all = changes.into_iter().all(|change| to.try_send((change, Instant::now())).is_ok());
-        // A release that is lost would leave its key held down. This thread may wait for room.
+        // A lost release would leave its key pressed. This thread may wait until the queue has
+        // space.
         if !all && to.blocking_send((KeyChange::Lost, Instant::now())).is_err() {
             return;
         }

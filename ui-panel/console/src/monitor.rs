@@ -1,4 +1,4 @@
-//! The monitor of a box that is firmware, and its keyboard.
+//! The monitor of a firmware box, and its keyboard.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Actions, ViewSource, keys};
 
-/// Between two looks for a monitor.
+/// Interval of searches for a monitor.
 const LOOK: Duration = Duration::from_secs(5);
 const SYS: &str = "/sys/class/graphics/fb0";
-/// The monitor's device.
+/// Framebuffer device of the monitor.
 pub const DEVICE: &str = "/dev/fb0";
 
-/// How large the monitor is, where there is one.
+/// Size of the monitor; `None` without a monitor.
 pub fn size() -> Option<Size> {
     Geometry::read(Path::new(SYS)).ok().map(|monitor| monitor.size)
 }
 
-/// Draws the box onto its monitor for as long as it runs. A box without one looks for it now and
-/// then.
+/// Draws the box's status onto its monitor until shutdown. A box without a monitor searches for one
+/// every 5 s.
 pub async fn run(
     source: Arc<dyn ViewSource>,
     actions: Arc<dyn Actions>,
@@ -59,7 +59,7 @@ pub async fn run(
     shutdown.run_until_cancelled(both).await;
 }
 
-/// Returns when the monitor is gone.
+/// Draws until the monitor is gone.
 async fn draw(
     (source, actions): (&dyn ViewSource, &dyn Actions),
     pulse: &LoopSignal,

@@ -1,6 +1,7 @@
-//! The serial console of a box that is firmware: who has no screen on it reads there what to do.
+//! The serial console of a firmware box: instructions for a user without a screen on the box.
 //!
-//! The code is written here and never to the log: what is logged is kept and passed on.
+//! The claim code is written here and never to the log, because log entries are stored and
+//! forwarded.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -13,18 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ViewSource;
 
-/// Between two looks at what changed.
+/// Interval of checks for changes.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// Writes what changed for as long as the box runs. Standard output is the console: process 1 made
-/// it so.
+/// Writes changes until shutdown. Standard output is the console, as process 1 has opened it.
 pub async fn run(source: Arc<dyn ViewSource>, shutdown: CancellationToken) {
-    // A terminal that holds its line back stops the writer: nothing else of the box may wait for
-    // it.
+    // A terminal with flow control can block the writer: no other part of the box may wait for it.
     let (lines, mut waiting) = mpsc::channel::<Vec<String>>(1);
     std::thread::spawn(move || {
         while let Some(lines) = waiting.blocking_recv() {
-            // A console that is gone comes back with a restart only.
+            // A console that is gone returns only after a restart.
             let _ = write(&lines);
         }
     });
@@ -34,7 +33,7 @@ pub async fn run(source: Arc<dyn ViewSource>, shutdown: CancellationToken) {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             looks.tick().await;
-            // What changes meanwhile is said when the line is free.
+            // Changes in the meantime are written when the line is free.
             let Ok(place) = lines.reserve().await else { break };
             place.send(serial.lines(&source.view().await));
         }

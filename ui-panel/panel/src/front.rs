@@ -1,5 +1,5 @@
-//! Logic of a small screen: takes button events and views, and returns orders and frames. Pure,
-//! like the pages: the caller brings the time.
+//! Logic of a small screen: input are button events and views, output are orders and frames. Pure,
+//! like the pages: the caller passes the time.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub enum Event {
 /// A frame to show on the display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// The page; of a screen that is dark, nothing.
+    /// The page; blank for a dark screen.
     pub picture: Picture,
     /// Brightness of the display.
     pub light: Light,
@@ -41,14 +41,14 @@ pub struct Front {
 }
 
 impl Front {
-    /// One that has shown nothing yet.
+    /// A screen that has shown no frame yet.
     pub fn new(settings: Settings, now: Duration) -> Self {
         Self { kind: settings.kind, panel: Panel::new(settings, now), last: None }
     }
 
-    /// Something happened to the buttons.
+    /// Handles an event of the buttons.
     pub fn event(&mut self, event: Event, view: &StatusView, now: Duration) -> Option<PanelOrder> {
-        // What was held until now is judged before what comes next.
+        // A hold until now takes effect before this event.
         let held = self.panel.tick(view, now);
         let given = match event {
             Event::Down(button) => {
@@ -64,7 +64,7 @@ impl Front {
         held.or(given)
     }
 
-    /// Time went by, or the view changed.
+    /// Handles elapsed time or a changed view.
     pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         self.panel.tick(view, now)
     }
@@ -77,7 +77,7 @@ impl Front {
         }
         let shown = self.panel.shown(view, now);
         let picture = match shown.light {
-            // A dark screen keeps no pin, and its walking dot walks for nobody.
+            // A dark screen shows no pin and no moving dot.
             Light::Off => blank(self.kind),
             Light::Full | Light::Dim => draw(view, &shown),
         };

@@ -19,9 +19,9 @@ pub use action::{ACTIONS, Action};
 pub use light::{Light, OLED_DIM, TFT_DIM_PERCENT};
 pub use page::{Kind, Page, find};
 
-/// A press that lasts so long is a hold.
+/// Minimum duration of a press that counts as a hold.
 pub const HOLD: Duration = Duration::from_secs(1);
-/// The hold that erases the box.
+/// Duration of the hold that erases the box.
 pub const ERASE_HOLD: Duration = Duration::from_secs(5);
 /// Time after which an unanswered prompt is withdrawn.
 pub const CANCEL_AFTER: Duration = Duration::from_secs(20);
@@ -29,17 +29,17 @@ pub const CANCEL_AFTER: Duration = Duration::from_secs(20);
 pub const SECRET_FOR: Duration = Duration::from_secs(60);
 /// Time without a press after which the panel returns to its resting page.
 pub const REST_AFTER: Duration = Duration::from_secs(60);
-/// Without buttons, a page stays so long.
+/// Time for which a page stays on a panel without buttons.
 pub const PAGE_FOR: Duration = Duration::from_secs(6);
-/// Without buttons, a problem stays so long.
+/// Time for which a problem stays on a panel without buttons.
 pub const PROBLEM_FOR: Duration = Duration::from_secs(15);
 /// Machines on one page of a small screen.
 pub const INSTALLING_ROWS: usize = 3;
 /// Lines that one press scrolls.
 pub const SCROLL_LINES: usize = 3;
-/// Lines of a problem's whole text at most.
+/// Maximum number of lines of a problem's whole text.
 pub const DETAIL_LINES_MAX: usize = 24;
-/// Pixels that the walking dot has for its way, at most.
+/// Maximum number of positions of the walking dot, in pixels.
 const WAY_MAX: u64 = 1 << 16;
 
 /// A button of the panel.
@@ -58,9 +58,9 @@ pub enum Button {
 pub enum Buttons {
     /// Up, down and select.
     Three,
-    /// One: short is on, long is select.
+    /// One: a short press is next, a long press is select.
     One,
-    /// None: pages follow each other.
+    /// None: pages change by themselves.
     #[default]
     None,
 }
@@ -81,7 +81,7 @@ pub struct Settings {
 pub struct PanelOrder {
     /// Action to carry out.
     pub action: Action,
-    /// To which machine; `None`: to the box.
+    /// Machine that the action applies to; `None` for the box.
     pub machine: Option<String>,
 }
 
@@ -115,22 +115,22 @@ pub struct Panel {
     claimed: Option<String>,
 }
 
-/// All that a screen needs beside the view.
+/// All data that a screen needs beside the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
     /// Page that is shown.
     pub page: Page,
     /// Kind of the screen.
     pub kind: Kind,
-    /// The buttons, for what is written beside them.
+    /// Buttons, whose labels the screen shows.
     pub buttons: Buttons,
     /// Entries of the menu.
     pub actions: Vec<Action>,
     /// Brightness of the screen.
     pub light: Light,
-    /// Seconds of the hold that erases, so far.
+    /// Seconds that the erase button has been held so far.
     pub held_seconds: u64,
-    /// Seconds until the question is withdrawn.
+    /// Seconds until the prompt is withdrawn.
     pub cancel_seconds: u64,
     /// Position of the walking dot: it moves one pixel per second.
     pub dot: u32,
@@ -139,7 +139,7 @@ pub struct ScreenInput {
 }
 
 impl Panel {
-    /// A panel that has shown nothing yet.
+    /// A panel that has shown no page yet.
     pub fn new(settings: Settings, now: Duration) -> Self {
         Self {
             settings,
@@ -152,15 +152,16 @@ impl Panel {
         }
     }
 
-    /// A button went down.
+    /// Handles a pressed button.
     pub fn press(&mut self, button: Button, view: &StatusView, now: Duration) {
         let dark = self.light(view, now) == Light::Off;
         self.awake = now;
-        // Whoever wakes the screen has not seen what the press would do.
+        // A press that wakes the dark screen has no other effect, because the user has not seen its
+        // page.
         self.held = Some(PressedButton { button, since: now, spent: dark });
     }
 
-    /// A button came up.
+    /// Handles a released button.
     pub fn release(
         &mut self,
         button: Button,
@@ -185,7 +186,7 @@ impl Panel {
         self.held = None;
     }
 
-    /// Time went by, or the view changed.
+    /// Handles elapsed time or a changed view.
     pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         self.notice(view, now);
         let order = self.holding(view, now);
@@ -247,7 +248,7 @@ impl Panel {
         }
         let busy = matches!(self.page, Page::Confirm(..) | Page::Reset | Page::Erase | Page::Boot);
         if busy || view.claim.is_some() {
-            // It jumps the queue once there is one.
+            // A new problem is shown at once.
             self.known.retain(|key| there.contains(key));
             return;
         }
@@ -257,7 +258,7 @@ impl Panel {
         self.go(Page::Problem(problem.key), now);
     }
 
-    /// A button that stays down.
+    /// Handles a button that stays pressed.
     fn holding(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         let held = self.held.filter(|held| !held.spent)?;
         let long = now.saturating_sub(held.since);
@@ -299,7 +300,7 @@ impl Panel {
             Page::Boot => None,
             Page::Problem(_) if alone => (since >= PROBLEM_FOR).then(|| self.next_telling(view)),
             _ if alone => (since >= PAGE_FOR).then(|| self.next_telling(view)),
-            // A problem stays until somebody has seen it.
+            // A problem stays until a press dismisses it.
             Page::Problem(_) => None,
             page => (idle >= REST_AFTER && *page != rest).then_some(rest),
         };
@@ -308,7 +309,7 @@ impl Panel {
         }
     }
 
-    /// The next page with something on it; the problems one after the other.
+    /// The next page with content; the problems one after the other.
     fn next_telling(&self, view: &StatusView) -> Page {
         if view.claim.is_some() {
             return Page::Claim;
@@ -323,7 +324,7 @@ impl Panel {
         page
     }
 
-    /// The page after this one, where each problem is one.
+    /// The page after this one, where each problem is one page.
     fn after(&self, view: &StatusView) -> Page {
         if let Page::Problem(key) = &self.page {
             let all = problems(view);
@@ -335,7 +336,7 @@ impl Panel {
         self.named(self.page.turned(self.settings.kind, view, 1), view)
     }
 
-    /// The page, with the problem that is the most urgent now called by its name.
+    /// The page; an unnamed problem page gets the key of the most urgent problem.
     fn named(&self, page: Page, view: &StatusView) -> Page {
         match page {
             Page::Problem(key) if key.is_empty() => {

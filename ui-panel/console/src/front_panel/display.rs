@@ -1,4 +1,4 @@
-//! The glass of a small screen, on a thread of its own: a bus may be slow, or hang.
+//! Display of a small screen, on a thread of its own: a bus may be slow, or hang.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,12 +18,13 @@ use super::Tries;
 const FRAMEBUFFERS: &str = "/sys/class/graphics";
 const BACKLIGHTS: &str = "/sys/class/backlight";
 
-/// Something that shows frames.
+/// A display that shows frames.
 pub trait Display {
-    /// Show this one.
+    /// Shows a frame.
     ///
     /// # Errors
-    /// It is not there any more.
+    ///
+    /// The device is gone or fails.
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()>;
 }
 
@@ -45,7 +46,7 @@ impl Tft {
         let pixels = Framebuffer::open(&Path::new(FRAMEBUFFERS).join(name), device)?;
         let backlight = backlight.and_then(|name| {
             let opened = Backlight::open(&Path::new(BACKLIGHTS).join(name));
-            // It can be read without.
+            // The screen is readable without it.
             opened
                 .inspect_err(|error| {
                     let reason = stdx::chain(error);
@@ -68,7 +69,7 @@ impl Display for Tft {
     }
 }
 
-/// Starts the thread of the panel's screen; frames for it go to what is returned.
+/// Starts the thread of the panel's screen; returns the sender for its frames.
 pub fn start(config: &Panel) -> mpsc::Sender<Frame> {
     let (frames, waiting) = mpsc::channel(1);
     let config = config.clone();
@@ -92,8 +93,8 @@ fn open(config: &Panel) -> anyhow::Result<Box<dyn Display>> {
     Ok(Box::new(Tft::open(&tft.0, backlight)?))
 }
 
-/// Shows frames until nobody has more. A glass that fails is opened again, and shows the newest
-/// frame there is.
+/// Shows frames until the sender is dropped. A display that fails is opened again, and shows the
+/// newest frame.
 pub fn keep(
     mut tries: Tries,
     open: impl Fn() -> anyhow::Result<Box<dyn Display>>,

@@ -1,4 +1,4 @@
-//! Buttons on lines of a GPIO chip, a thread for each chip.
+//! Buttons on lines of a GPIO chip, with one thread for each chip.
 
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
@@ -12,29 +12,29 @@ use tokio::sync::mpsc;
 
 use super::Tries;
 
-/// What the kernel tells others of who has a line.
+/// Consumer name of the lines, as the kernel shows it (`gpioinfo`).
 const CONSUMER: &str = "tinbox";
-/// How long a contact may bounce.
+/// Time for which a contact may bounce.
 const DEBOUNCE: Duration = Duration::from_millis(10);
 
-/// A button on a line.
+/// A button on a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wire {
-    /// The line's number.
+    /// Offset of the line on its chip.
     pub line: u32,
-    /// 0 V means pressed.
+    /// True when a low level (0 V) means pressed.
     pub active_low: bool,
-    /// Which it is.
+    /// Button of the panel.
     pub button: Button,
 }
 
-/// Starts the thread that listens to these buttons; it ends with whoever takes what they say.
+/// Starts the thread that reads these buttons; it ends when the receiver of the events is dropped.
 pub fn start(chip: PathBuf, wires: Vec<Wire>, to: mpsc::Sender<(Event, Instant)>) {
     std::thread::spawn(move || {
         let mut tries = Tries::of(format!("the buttons on {}", chip.display()));
         while !to.is_closed() {
             let Err(error) = listen(&chip, &wires, &to, &mut tries);
-            // Of more than anybody looks at, the rest is lost.
+            // A full queue drops the event.
             let _ = to.try_send((Event::Lost, Instant::now()));
             std::thread::sleep(tries.failed(&stdx::chain(&error)));
         }
@@ -50,7 +50,8 @@ fn listen(
     let mut builder = Request::builder();
     builder.on_chip(chip).with_consumer(CONSUMER);
     for wire in wires {
-        // A button connects its line with the level that it is active at.
+        // A pressed button connects its line to the active level, so the bias is the opposite
+        // level.
         builder.with_line(wire.line).as_input();
         match wire.active_low {
             true => builder.as_active_low().with_bias(Bias::PullUp),
@@ -60,7 +61,7 @@ fn listen(
     }
     let request = builder.request()?;
     tries.worked();
-    // Not `read_edge_event`: of several that wait it gives the first and forgets the others.
+    // Not `read_edge_event`: it returns the first of several waiting events and drops the others.
     let mut events = request.edge_events();
     loop {
         let said = events.read_event()?;
@@ -69,7 +70,7 @@ fn listen(
     }
 }
 
-/// What an edge of a line means. The kernel has turned those around that are active low.
+/// Event of an edge. The kernel has inverted the lines that are active low.
 fn event(wires: &[Wire], line: u32, edge: EdgeKind) -> Option<Event> {
     let wire = wires.iter().find(|wire| wire.line == line)?;
     Some(match edge {
@@ -78,15 +79,16 @@ fn event(wires: &[Wire], line: u32, edge: EdgeKind) -> Option<Event> {
     })
 }
 
-/// A line that drives something.
+/// An output line of a GPIO chip.
 #[derive(Debug)]
 pub struct Output(Request);
 
 impl Output {
-    /// The line of this chip, off.
+    /// Requests a line of this chip as an output, switched off.
     ///
     /// # Errors
-    /// There is none, or somebody else has it.
+    ///
+    /// The line does not exist, or another process uses it.
     pub fn open(chip: &Path, line: u32, active_low: bool) -> Result<Self, gpiocdev::Error> {
         let mut builder = Request::builder();
         builder.on_chip(chip).with_consumer(CONSUMER).with_line(line);
@@ -96,9 +98,10 @@ impl Output {
         builder.as_output(Value::Inactive).request().map(Self)
     }
 
-    /// On or off.
+    /// Switches the line on or off.
     ///
     /// # Errors
+    ///
     /// The chip is gone.
     pub fn set(&mut self, on: bool) -> Result<(), gpiocdev::Error> {
         self.0.set_lone_value(Value::from(on)).map(drop)

@@ -1,4 +1,4 @@
-//! The box's lights, a thread for each: a rhythm must not limp because something else waits.
+//! The box's LEDs, with a thread for each, so that no other work delays a blink pattern.
 
 use std::fs;
 use std::io;
@@ -15,12 +15,13 @@ use super::gpio::Output;
 
 const LEDS: &str = "/sys/class/leds";
 
-/// Something that is lit or not.
+/// An LED that can be on or off.
 pub trait Switch {
-    /// Be so.
+    /// Switches the LED on or off.
     ///
     /// # Errors
-    /// It is not there any more.
+    ///
+    /// The device is gone.
     fn set(&mut self, lit: bool) -> anyhow::Result<()>;
 }
 
@@ -30,7 +31,7 @@ impl Switch for Output {
     }
 }
 
-/// A light as the kernel has it (Documentation/leds/leds-class.rst).
+/// An LED of the kernel's LED class (Documentation/leds/leds-class.rst).
 #[derive(Debug)]
 pub struct Led {
     brightness: PathBuf,
@@ -38,10 +39,11 @@ pub struct Led {
 }
 
 impl Led {
-    /// The one of this folder, taken from whatever the kernel let it show.
+    /// Opens the LED of this folder, and removes its kernel trigger.
     ///
     /// # Errors
-    /// There is none.
+    ///
+    /// There is no such LED.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let (most, trigger) = (folder.join("max_brightness"), folder.join("trigger"));
         let read = fs::read_to_string(&most);
@@ -63,23 +65,23 @@ impl Switch for Led {
     }
 }
 
-/// A light and what it was told.
+/// An LED and its last pattern.
 pub struct LedHandle {
     patterns: SyncSender<Pattern>,
     told: Option<Pattern>,
 }
 
 impl LedHandle {
-    /// Show this rhythm from now on, if it shows another.
+    /// Sets a pattern, if it differs from the last one.
     pub fn be(&mut self, pattern: Pattern) {
-        // While it has not yet taken the last one, the next look tells it.
+        // While the thread has not taken the last pattern, the next call sends the new one.
         if self.told != Some(pattern) && self.patterns.try_send(pattern).is_ok() {
             self.told = Some(pattern);
         }
     }
 }
 
-/// Starts the thread of this light.
+/// Starts the thread of this LED.
 pub fn start(lamp: panel::Led) -> LedHandle {
     let what = match &lamp {
         panel::Led::Named(name) => format!("the light {}", name.0),
@@ -99,7 +101,7 @@ pub fn start(lamp: panel::Led) -> LedHandle {
     run(Tries::of(what), open)
 }
 
-/// A light on a thread of its own.
+/// Runs an LED on a thread of its own.
 pub fn run(
     tries: Tries,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>> + Send + 'static,
@@ -109,7 +111,7 @@ pub fn run(
     LedHandle { patterns, told: None }
 }
 
-/// Shows rhythms until nobody has more.
+/// Shows patterns until the sender is dropped.
 fn keep(
     mut tries: Tries,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>>,

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{CHANGES_MAX, Wanted, follow, listen};
 
-/// What the kernel writes for a key (`struct input_event`).
+/// Bytes that the kernel writes for a key (`struct input_event`).
 fn event(code: u16, value: i32) -> [u8; 24] {
     let mut bytes = [0; 24];
     bytes[16..18].copy_from_slice(&1_u16.to_ne_bytes());
@@ -31,7 +31,7 @@ impl Machine {
         self.0.path().join(name)
     }
 
-    /// A device called `name` that has `codes`; a pipe, which blocks as a device does.
+    /// Adds a device called `name` that has `codes`; a pipe, which blocks as a device does.
     fn plug(&self, event: &str, name: &str, codes: &[u16]) {
         let device = self.path("sys").join(event).join("device");
         fs::create_dir_all(device.join("capabilities")).unwrap();
@@ -41,7 +41,7 @@ impl Machine {
         let words: Vec<_> = words.iter().rev().map(|word| format!("{word:x}")).collect();
         let made = std::process::Command::new("mkfifo").arg(self.path("dev").join(event)).status();
         assert!(made.unwrap().success());
-        // The last file that is looked at.
+        // This file is written last, because it is read last.
         fs::write(device.join("capabilities/key"), words.join(" ")).unwrap();
     }
 
@@ -55,7 +55,7 @@ impl Machine {
     }
 }
 
-/// The kernel's end of a device; opening it waits until somebody listens.
+/// The kernel's end of a device; opening it waits for a reader.
 async fn opened(path: &Path) -> File {
     let path = path.to_owned();
     let open = move || File::options().write(true).open(path).unwrap();
@@ -82,7 +82,7 @@ async fn keys_of_devices_are_heard_until_they_are_unplugged() {
     assert_eq!(changes.recv().await.unwrap().0, KeyChange::Up(up));
     drop(device);
     assert_eq!(changes.recv().await.unwrap().0, KeyChange::Lost);
-    // Plugged in again, and heard again: whoever opens it waits until it is listened to.
+    // The device is plugged in and read again: opening it waits for the reader.
     let mut device = opened(&machine.path("dev/event3")).await;
     device.write_all(&event(enter, 1)).unwrap();
     assert_eq!(changes.recv().await.unwrap().0, KeyChange::Down(enter));
@@ -93,7 +93,7 @@ async fn keys_of_devices_are_heard_until_they_are_unplugged() {
 fn a_full_queue_says_that_keys_were_lost() {
     let enter = named("KEY_ENTER").unwrap();
     let file = tempfile::NamedTempFile::new().unwrap();
-    // The key goes down and up again and again, more often than there is room for.
+    // The key is pressed and released more often than the queue has space.
     let pressed = [event(enter, 1), event(enter, 0)].concat();
     fs::write(file.path(), pressed.repeat(21)).unwrap();
     let (to, mut changes) = mpsc::channel(1);

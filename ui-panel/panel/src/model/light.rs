@@ -26,12 +26,12 @@ pub const OLED_OFF_AFTER: Duration = Duration::from_mins(10);
 pub const TFT_OFF_AFTER: Duration = Duration::from_mins(30);
 /// Time for which an unclaimed box shows its code without a break.
 pub const UNCLAIMED_ON: Duration = Duration::from_mins(60);
-/// After that: so much of each minute.
+/// Part of each minute for which the screen is on after that.
 pub const GLIMPSE: Duration = Duration::from_secs(10);
 
-/// Of an OLED's contrast register, in 1/255.
+/// Value of an OLED's contrast register when dim, from 0 to 255.
 pub const OLED_DIM: u8 = 26;
-/// Of a backlight, in per cent.
+/// Brightness of a dim backlight, in percent.
 pub const TFT_DIM_PERCENT: u8 = 20;
 
 /// Brightness after `idle` without an event.
@@ -52,7 +52,7 @@ pub fn light(kind: Kind, buttons: Buttons, view: &StatusView, idle: Duration) ->
     let glimpse = idle.as_secs() % 60 < GLIMPSE.as_secs();
     match idle < dark {
         true => Light::Dim,
-        // Without a button nobody can wake it, so it never stays dark.
+        // Without a button no user can wake the screen, so it never stays dark.
         false if glimpse && (view.claim.is_some() || buttons == Buttons::None) => Light::Dim,
         false => Light::Off,
     }

@@ -32,7 +32,7 @@ impl Panel {
                 self.go(if on { Page::Erase } else { Page::rest(view) }, now);
                 None
             }
-            // A hold is counted elsewhere; a short press is nobody's yes.
+            // The erase hold is handled elsewhere; a short press never confirms it.
             Page::Erase => {
                 self.go(Page::rest(view), now);
                 None
@@ -51,7 +51,7 @@ impl Panel {
         }
     }
 
-    /// With one button, a hold is the select of the pages that have one.
+    /// With one button, a hold is the select press on the pages that have one.
     fn meant(&self, gesture: PressKind) -> PressKind {
         let holds = matches!(self.page, Page::Home | Page::Claim | Page::Confirm(..) | Page::Erase);
         match gesture {
@@ -139,7 +139,7 @@ impl Panel {
         }
     }
 
-    /// Pages that follow each other.
+    /// Handles a press on one of the pages that follow each other.
     fn on_round(
         &mut self,
         page: Page,
