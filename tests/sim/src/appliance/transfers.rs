@@ -1,4 +1,4 @@
-//! The box's TFTP service: what `tftp::serve` does with a socket and a disk.
+//! The box's TFTP service with simulated socket and disk, in place of `tftp::serve`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::{Appliance, Errand};
 use crate::clock::{MILLI, Moment};
 
 impl Appliance {
-    /// A datagram arrived at port 69.
+    /// Handles a datagram at port 69.
     pub fn transfer(
         &mut self,
         from: SocketAddr,
@@ -25,7 +25,7 @@ impl Appliance {
         self.run_errands(now, errands);
     }
 
-    /// A transfer's timer may be due.
+    /// Handles transfers whose timer may be due.
     pub fn transfer_timer(&mut self, now: Moment, errands: &mut Vec<Errand>) {
         let instant = self.clock.instant(now);
         if let Some(running) = &mut self.running {
@@ -35,7 +35,7 @@ impl Appliance {
         self.run_errands(now, errands);
     }
 
-    /// The disk has found a file, or found that there is none.
+    /// Handles the result of a file request to the disk.
     pub fn load(
         &mut self,
         peer: SocketAddr,

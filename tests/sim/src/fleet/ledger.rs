@@ -36,9 +36,9 @@ pub struct Ledger {
 /// An agent from its start to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct By {
-    /// Agent ID of the machine.
+    /// Name of its machine.
     pub machine: String,
-    /// Agent of the task, which is another machine's in a pair.
+    /// ID of the agent, which is the machine's MAC address.
     pub agent: String,
     /// Number of times an agent began on this machine.
     pub life: usize,

@@ -1,4 +1,5 @@
-//! Owners: they apply workflows, cancel and retry some, and switch on what the box may not.
+//! Owners: they apply workflows, cancel and retry some, and switch on machines that the box may
+//! not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,21 +11,21 @@ use serde_json::json;
 use super::plan;
 use super::world::{Wish, World};
 
-/// Within this time all owners have applied their workflows.
+/// Time within which all owners apply their workflows.
 const APPLIED: Duration = Duration::from_secs(30);
-/// When an owner cancels, at the latest.
+/// Maximum time until an owner cancels.
 const CANCELS: Duration = Duration::from_secs(300);
-/// Interval between two looks of an owner.
+/// Interval between two checks of an owner.
 const LOOKS: Duration = Duration::from_secs(20);
-/// The longest that the box is away after a blackout.
+/// Maximum downtime of the box after a blackout.
 const AWAY: Duration = Duration::from_secs(20);
-/// The longest that a machine is without power after a blackout.
+/// Maximum time that a machine is without power after a blackout.
 const DARK: Duration = Duration::from_secs(60);
-/// Of a hundred machines, how many a blackout reaches.
+/// Machines that a blackout affects, in percent.
 const REACHED: f64 = 30.0;
 
 impl World {
-    /// Applies a workflow, and perhaps cancels it, and perhaps has it tried again after that.
+    /// Applies a workflow, perhaps cancels it, and perhaps retries it after that.
     pub async fn owns(self: Arc<Self>, index: usize) {
         let chance = self.chance.own(index as u64);
         tokio::time::sleep(chance.upto(APPLIED)).await;
@@ -52,7 +53,7 @@ impl World {
         self.retry(index, from);
     }
 
-    /// Asks for the end of a workflow.
+    /// Requests the cancellation of a workflow.
     pub fn cancel(&self, index: usize, wish: Wish) {
         self.wishes().insert(index, wish);
         self.objects.edit(plan::KIND, &plan::key(index), |object| {
@@ -60,7 +61,7 @@ impl World {
         });
     }
 
-    /// Asks for another attempt of a workflow.
+    /// Requests a retry of a workflow.
     pub fn retry(&self, index: usize, from: RetryFrom) {
         self.wishes().insert(index, Wish::Retried);
         self.objects.edit(plan::KIND, &plan::key(index), |object| {
@@ -73,8 +74,8 @@ impl World {
         });
     }
 
-    /// Switches a second machine on whenever its workflow waits for its agent: the box has leave to
-    /// boot the machine alone that a workflow is for.
+    /// Switches a second machine on whenever its workflow waits for its agent. The box may boot
+    /// only the machine that a workflow is for.
     pub async fn tends(self: Arc<Self>, second: usize) {
         let Some(first) = self.plan.first(second) else { return };
         let (nuc, agent) = (&self.nucs[&second], plan::mac(second).to_string());
@@ -92,12 +93,13 @@ impl World {
         }
     }
 
-    /// When blackouts come. They are drawn at the start, so that a seed has always as many.
+    /// Times of blackouts. They are drawn at the start, so that one seed always has the same
+    /// number.
     pub fn blackouts(&self) -> Vec<Duration> {
         self.chance.moments(self.settings.faults.blackout)
     }
 
-    /// Takes the power of the box and of some machines in the same instant.
+    /// Cuts the power of the box and of some machines in the same instant.
     pub async fn has_blackout(self: Arc<Self>, moment: Duration) {
         let chance = self.chance.own(u64::try_from(moment.as_nanos()).unwrap_or(u64::MAX));
         tokio::time::sleep(moment).await;

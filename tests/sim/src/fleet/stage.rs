@@ -1,4 +1,4 @@
-//! A fleet that a test directs: the test waits for a moment of a workflow and does something then.
+//! A fleet that a test controls: the test waits for a state of a workflow and then acts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,17 +12,18 @@ use super::plan::{self, Kind, NAMESPACE};
 use super::world::{Wish, World};
 use super::{BOUND, Failure, Faults, Settings, Summary, finish, on_virtual_time};
 
-/// Interval between two looks of a test.
+/// Interval between two checks of a test.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The fleet, for a test.
 pub struct Stage(Arc<World>);
 
-/// Lets machines have workflows of a kind on a quiet day, with `script` beside them, until every
-/// workflow has ended.
+/// Runs workflows of one kind without faults, with `script` at the same time, until every workflow
+/// has ended.
 ///
 /// # Errors
-/// When something happens that must not, or a workflow does not end as it must.
+///
+/// A rule is broken, or a workflow does not end as planned.
 pub fn direct(
     kind: Kind,
     machines: usize,
@@ -51,7 +52,8 @@ impl Stage {
     /// Waits until `test` is true of a machine's workflow.
     ///
     /// # Panics
-    /// When that never comes about.
+    ///
+    /// It does not become true in time.
     pub async fn until(
         &self,
         index: usize,
@@ -64,7 +66,8 @@ impl Stage {
     /// Waits until `test` is true of a workflow.
     ///
     /// # Panics
-    /// When that never comes about.
+    ///
+    /// It does not become true in time.
     pub async fn until_of(
         &self,
         name: &str,
@@ -83,8 +86,8 @@ impl Stage {
         }
     }
 
-    /// Waits until an action of a machine's workflow runs; one that writes an image, since others
-    /// may be over between two looks.
+    /// Waits until an action of a machine's workflow runs. Use it for an action that writes an
+    /// image; others may end between two checks.
     pub async fn until_runs(&self, index: usize, name: &str) -> Workflow {
         let runs = |workflow: &Workflow| {
             let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
@@ -96,7 +99,8 @@ impl Stage {
     /// Waits until `test` is true of the fleet.
     ///
     /// # Panics
-    /// When that never comes about.
+    ///
+    /// It does not become true in time.
     pub async fn until_that(&self, what: &str, test: impl Fn(&Self) -> bool) {
         let bound = Instant::now() + BOUND;
         while !test(self) {
@@ -105,32 +109,33 @@ impl Stage {
         }
     }
 
-    /// Lets time go by.
+    /// Lets virtual time pass.
     ///
     /// # Panics
-    /// When something happened that must not.
+    ///
+    /// A rule was broken.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
         assert_eq!(self.0.ledger().violation(), None);
     }
 
-    /// Lets an incident happen now.
+    /// Injects an incident now.
     pub fn inject(&self, incident: Incident, machine: usize) {
         self.0.inject(incident, machine);
     }
 
-    /// Asks for the end of a machine's workflow.
+    /// Requests the cancellation of a machine's workflow.
     pub fn cancel(&self, index: usize) {
         self.0.cancel(index, Wish::Cancelled);
     }
 
-    /// Asks for another attempt of a machine's workflow.
+    /// Requests a retry of a machine's workflow.
     pub fn retry(&self, index: usize, from: RetryFrom) {
         self.0.retry(index, from);
     }
 
     /// Applies a workflow of one action, for which the machine is not booted. The action `doomed`
-    /// fails with the words of `says`.
+    /// fails with the message `says`.
     pub fn apply(&self, index: usize, name: &str, image: &str, says: &str) {
         for (resource, object) in plan::one_action(index, name, image, says) {
             self.0.objects.put(resource, object).expect("each has its own name");
@@ -142,7 +147,7 @@ impl Stage {
         self.0.nucs[&index].switched_on()
     }
 
-    /// State of a machine.
+    /// Current activity of a machine as text.
     pub fn story(&self, index: usize) -> &'static str {
         self.0.nucs[&index].story()
     }

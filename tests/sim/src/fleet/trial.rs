@@ -25,14 +25,15 @@ pub struct Trial {
     pub switched_on: BTreeMap<String, usize>,
     /// Last state of each machine.
     pub machines: BTreeMap<String, &'static str>,
-    /// Actions of which the box made known that they started, by name.
+    /// Number of start events that the box recorded for each action, by name.
     pub started: BTreeMap<String, usize>,
 }
 
-/// Lets one workflow of a kind run on a quiet day, and `injection` happen.
+/// Runs one workflow of a kind without other faults, and injects `injection`.
 ///
 /// # Errors
-/// When something happens that must not, or the workflow does not end as it must.
+///
+/// A rule is broken, or the workflow does not end as planned.
 pub fn trial(kind: Kind, seed: u64, injection: Option<Injection>) -> Result<Trial, Failure> {
     let settings = Settings { machines: 1, seed, faults: Faults::CALM };
     on_virtual_time(seed, async {

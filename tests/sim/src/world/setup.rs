@@ -1,4 +1,4 @@
-//! The rack before it is switched on: who stands where, who is registered, what will go wrong.
+//! The rack before it is switched on: networks of the machines, registrations, and planned faults.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -20,12 +20,12 @@ use crate::summary::Summary;
 use crate::wire::{Wire, percent};
 use crate::world::trace::Trace;
 
-/// The size of a loader: small, so that a rack's transfers are many rather than long.
+/// Size of a loader in bytes: small, so that a rack has many short transfers.
 const LOADER_BYTES: usize = 40 * 1024;
-/// One visitor for so many machines.
+/// Machines for each visitor.
 const MACHINES_PER_VISITOR: u32 = 16;
-/// Pool addresses for each visitor, who takes a fresh one each time: fewer than it takes while
-/// leases of its earlier visits last, so that pools run dry now and then.
+/// Pool addresses for each visitor, who takes a new one each time. There are fewer than the leases
+/// of its earlier visits, so that pools run dry at times.
 const ADDRESSES_PER_VISITOR: u32 = 3;
 
 impl World {
@@ -48,7 +48,7 @@ impl World {
         let squatters = squatters(own, relayed, &settings, &mut rng);
         let classes = classes(&places, own, &squatters, &settings, &mut rng);
         for (place, class) in places.iter_mut().zip(&classes) {
-            // Only those that the box knows can be named another loader.
+            // The box learns loaders only for machines with a record.
             if *class != Class::Stranger && percent(settings.faults.cards, &mut rng) {
                 place.machine.hates = Some("snponly.efi");
             }
@@ -102,7 +102,7 @@ impl World {
         }
     }
 
-    /// A moment from now, `mean` away on average; none when faults have ended by then.
+    /// A random time from now, `mean` away on average; `None` when the faults have ended by then.
     pub(super) fn some_time(&mut self, mean: Moment) -> Option<Moment> {
         if mean == 0 {
             return None;
@@ -125,7 +125,7 @@ fn place(index: u32, machines: u32, settings: &Settings, rng: &mut Rng) -> Place
         _ => Firmware::Disk,
     };
     let machine = Machine::new(rack::mac_of(index, 0), firmware);
-    // Some come from another network and still mean its address.
+    // Some machines come from another network and still request its address.
     let elsewhere = Ipv4Addr::from_bits(Ipv4Addr::new(192, 168, 1, 10).to_bits() + index % 200);
     let machine = if firmware == Firmware::Disk && rng.bool() {
         machine.with_memory(elsewhere)
@@ -169,7 +169,7 @@ fn classes(
     rng: &mut Rng,
 ) -> Vec<Class> {
     let pool = rack::pool(false, own);
-    // From the pool's end, where they are met last.
+    // From the pool's end, where addresses are assigned last.
     let mut inside = (0..own)
         .map(|offset| Ipv4Addr::from_bits(pool.last.to_bits() - offset))
         .filter(|address| !squatters.contains_key(address));

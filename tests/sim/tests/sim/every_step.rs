@@ -1,13 +1,14 @@
 //! One incident at every step of a workflow. Steps are the writes of the box and the commands to
-//! management controllers, before and after each takes effect, and what machines do: ask what to
-//! boot, start an agent, begin, half do and end an action, leave the agent's system.
+//! management controllers, before and after each takes effect, and steps of machines. A machine
+//! requests its boot files, starts an agent, begins an action, does half of it, ends it, and leaves
+//! the agent's system.
 
 use sim::fleet::{Incident, Injection, Kind, Trial, trial};
 
 use crate::seeds::Seeds;
 
-/// An incident that is not the box's death happens at every step of so many; the
-/// seed chooses which, so that as many seeds reach every step.
+/// An incident other than the box's death happens at one step of this many. The seed selects it, so
+/// that this number of seeds covers every step.
 const STRIDE: usize = 4;
 /// Steps that every workflow has.
 const STEPS: [&str; 10] = [
@@ -28,7 +29,7 @@ fn lived(kind: Kind, seed: u64, incident: Option<Injection>) -> Trial {
     trial(kind, seed, incident).unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Lets each of `incidents` happen at the steps of a kind of workflow, on each of its machines.
+/// Injects each of `incidents` at the steps of a kind of workflow, on each of its machines.
 fn each_step(kind: Kind, incidents: &[Incident], check: impl Fn(&str, &Trial, &Trial)) {
     for seed in Seeds::new(1).all {
         let quiet = lived(kind, seed, None);
@@ -56,7 +57,7 @@ fn each_step(kind: Kind, incidents: &[Incident], check: impl Fn(&str, &Trial, &T
     }
 }
 
-/// A box that dies, or is cut off from its agents, has nothing done twice.
+/// A box that dies, or loses its agents' connections, must not repeat an action.
 fn nothing_is_repeated(kind: Kind) {
     each_step(kind, &[Incident::Box, Incident::Connections], |what, quiet, trial| {
         assert_eq!(trial.attempts, 1, "{what}");
@@ -64,20 +65,20 @@ fn nothing_is_repeated(kind: Kind) {
         assert!(trial.begun.values().all(|times| *times == 1), "{what}: {:?}", trial.begun);
         assert_eq!(trial.switched_on, quiet.switched_on, "{what}");
         assert_eq!(trial.machines, quiet.machines, "{what}");
-        // The box may die after it wrote that an action began and before it made that known.
+        // The box may die after it stored an action's begin and before it recorded the event.
         assert!(trial.started.values().all(|times| *times == 1), "{what}: {:?}", trial.started);
         assert!(trial.started.len() + 1 >= quiet.started.len(), "{what}: {:?}", trial.started);
     });
 }
 
-/// A machine that is lost, with the box or without, does again the one action it was at.
+/// A machine that is lost, with the box or without, repeats only its current action.
 fn one_action_is_repeated(kind: Kind) {
     each_step(kind, &Incident::OF_MACHINES, |what, quiet, trial| {
         assert_eq!(trial.attempts, 1, "{what}");
         let again: usize = trial.begun.values().map(|times| times - 1).sum();
         assert!(again <= 1, "{what}: {:?}", trial.begun);
         assert!(trial.begun.keys().eq(quiet.begun.keys()), "{what}: {:?}", trial.begun);
-        // The box may boot the machine alone that the workflow is for.
+        // The box may boot only the machine that the workflow is for.
         let switched: Vec<usize> = trial.switched_on.values().copied().collect();
         assert!((1..=2).contains(&switched[0]), "{what}: {switched:?}");
         assert!(switched[1..].iter().all(|times| *times == 0), "{what}: {switched:?}");

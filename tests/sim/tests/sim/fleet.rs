@@ -1,5 +1,5 @@
-//! Fleets under their workflows, on good days and bad ones, by fixed seeds. A failure prints its
-//! seed; `SIM_SEED` in the environment has the same weather again.
+//! Fleets under their workflows, with and without faults, by fixed seeds. A failure prints its
+//! seed; `SIM_SEED` in the environment repeats its faults.
 
 use sim::fleet::{Faults, Settings, Summary, run};
 
@@ -19,7 +19,7 @@ fn installed(settings: Settings) -> Summary {
 #[test]
 fn nothing_goes_wrong_by_itself() {
     let summary = installed(Settings { machines: 50, seed: 7, faults: Faults::CALM });
-    // 45 of 3 to 5 actions each, and 5 that begin their second one six times.
+    // 45 workflows of 3 to 5 actions each, and 5 that begin their second one six times.
     assert_eq!((summary.succeeded, summary.failed, summary.cancelled), (45, 5, 0), "{summary}");
     assert_eq!((summary.kills, summary.cuts, summary.failed_writes), (0, 0, 0), "{summary}");
     assert!(summary.lasted.as_secs() < 600, "{summary}");

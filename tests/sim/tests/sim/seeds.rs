@@ -6,13 +6,13 @@ use std::ops::Range;
 pub struct Seeds {
     /// Each seed is one run.
     pub all: Range<u64>,
-    /// No variable chose the seeds.
+    /// True when no variable selects the seeds.
     fixed: bool,
 }
 
 impl Seeds {
-    /// `runs` seeds from 1 on. `SIM_SEED` chooses another first seed, and one run unless `SIM_RUNS`
-    /// says how many.
+    /// `runs` seeds from 1 on. `SIM_SEED` sets another first seed, with one run unless `SIM_RUNS`
+    /// sets the number.
     pub fn new(runs: u64) -> Self {
         let seed = number("SIM_SEED");
         let first = seed.unwrap_or(1);
@@ -21,8 +21,8 @@ impl Seeds {
         Self { all: first..first.saturating_add(runs), fixed: seed.is_none() }
     }
 
-    /// True when counts that follow from chance are as expected: the fixed seeds must reach them,
-    /// and any other seed may have few faults.
+    /// True when counts that depend on the seed are as expected. The fixed seeds must reach them;
+    /// any other seed may have few faults.
     pub fn expect(&self, reached: bool) -> bool {
         reached || !self.fixed
     }

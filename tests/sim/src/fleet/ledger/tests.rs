@@ -1,4 +1,4 @@
-//! Each thing that must never happen is noticed.
+//! One test for each rule of the ledger, which breaks it.
 
 use bmc::PowerAction;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ fn workflow(state: &str, actions: &[(&str, &str)]) -> Value {
     })
 }
 
-/// An agent in this life.
+/// An agent in its life number `life`.
 fn by(life: usize) -> By {
     By { machine: "nuc".to_owned(), agent: "agent".to_owned(), life }
 }
@@ -46,7 +46,7 @@ fn a_good_run_is_none() {
         ledger.committed(&before, &after);
         before = after;
     }
-    // A workflow that is cancelled between off and on.
+    // The workflow is cancelled between the commands off and on.
     ledger.asks("nuc", PowerAction::Off);
     ledger.switched("nuc", PowerAction::Off, true);
     ledger.switched("nuc", PowerAction::On, false);
