@@ -1,4 +1,4 @@
-//! One more machine on the rack's network: another DHCP server, a relay, a client.
+//! Another machine on the rack's network: a DHCP server, a relay, or a client.
 
 use std::ffi::OsStr;
 use std::net::Ipv4Addr;
@@ -11,13 +11,13 @@ use crate::{BoxProcess, BoxProgram, Error, children, leftovers};
 
 use crate::config::Segment;
 
-/// Longest name: with it, two letters and a number an interface's name has at most 15 characters
-/// (`IFNAMSIZ`).
+/// Maximum length of a name: with two letters and a number an interface's name has at most 15
+/// characters (`IFNAMSIZ`).
 const MAX_NAME: usize = 10;
 /// All segments are /24.
 const PREFIX: u8 = 24;
 
-/// A network namespace with a cable (`eth0`, `eth1` …) to each segment it was given. It ends with
+/// A network namespace with a cable (`eth0`, `eth1` …) to each of its segments. It is removed with
 /// its rack.
 #[derive(Debug)]
 pub struct Host {
@@ -86,32 +86,36 @@ impl Host {
     /// Runs iproute2 commands, one per line, on this host.
     ///
     /// # Errors
-    /// What `ip` says.
+    ///
+    /// The error of `ip`.
     pub fn ip(&self, batch: &str) -> Result<(), Error> {
         self.namespace.ip(batch)
     }
 
-    /// Gives its network card on `port` this hardware address.
+    /// Sets the hardware address of its NIC on `port`.
     ///
     /// # Errors
+    ///
     /// The error of `ip`.
     pub fn set_mac(&self, port: &str, mac: MacAddr) -> Result<(), Error> {
         let set = |words: &str| format!("link set {port} {words}\n");
         self.ip(&(set("down") + &set(&format!("address {mac}")) + &set("up")))
     }
 
-    /// Pulls its network cables: what it runs stays and hears nothing any more.
+    /// Unplugs its network cables: its programs keep running without a network.
     ///
     /// # Errors
-    /// What `ip` says.
+    ///
+    /// The error of `ip`.
     pub fn unplug(&self) -> Result<(), Error> {
         self.cables("down")
     }
 
-    /// Puts its network cables back.
+    /// Plugs its network cables in again.
     ///
     /// # Errors
-    /// What `ip` says.
+    ///
+    /// The error of `ip`.
     pub fn plug(&self) -> Result<(), Error> {
         self.cables("up")
     }
@@ -122,8 +126,8 @@ impl Host {
     }
 }
 
-/// UDP leaves a veth with its checksum still to be computed by hardware that is not there; firmware
-/// may drop it.
+/// Disables checksum offload: a veth sends UDP without its checksum, which no hardware completes
+/// here, and firmware may drop such packets.
 pub fn complete_checksums(namespace: &Namespace, interface: &str) -> Result<(), Error> {
     let mut ethtool = namespace.command("ethtool");
     ethtool.args(["-K", interface, "tx", "off"]);

@@ -1,5 +1,5 @@
-//! A place on a NUC's cable where every frame of one direction passes through the harness (QEMU's
-//! `filter-redirector`: each frame behind its length as big-endian 32 bits).
+//! A filter on a NUC's cable, through which every frame of one direction passes (QEMU's
+//! `filter-redirector`: each frame after its length as big-endian 32 bits).
 
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,12 +11,12 @@ use std::thread::JoinHandle;
 
 use crate::Error;
 
-/// QEMU's own limit of a frame (`NET_BUFSIZE`) is 68 KiB and some.
+/// Maximum bytes of a frame; QEMU's own limit (`NET_BUFSIZE`) is a little over 68 KiB.
 const MAX_FRAME: usize = 1 << 17;
 /// Frames that wait for QEMU to take them.
 const QUEUE: usize = 4096;
 
-/// Takes frames and lets go on what it makes of them.
+/// Receives frames, and forwards the result of a function for each.
 #[derive(Debug)]
 pub struct Splice {
     taken: PathBuf,
@@ -25,9 +25,9 @@ pub struct Splice {
 }
 
 impl Splice {
-    /// Listens where every QEMU of this NUC connects to at its start: at `taken` for the frames it
-    /// gives, at `given` for those it gets back. `pass` says what becomes of one: nothing, itself,
-    /// another, several.
+    /// Listens where every QEMU of this NUC connects at its start: at `taken` for frames from QEMU,
+    /// at `given` for frames to QEMU. `pass` returns the frames that replace one: none, itself,
+    /// another, or several.
     pub fn start(
         taken: &Path,
         given: &Path,
@@ -43,7 +43,7 @@ impl Splice {
                     break;
                 }
                 let Ok((to, _)) = to.accept() else { break };
-                // The pair ends with its QEMU, and the next QEMU brings the next.
+                // The two connections end with their QEMU, and the next QEMU opens new ones.
                 let _ = carry(from, to, &pass);
             }
         });
@@ -56,20 +56,22 @@ impl Drop for Splice {
         self.ended.store(true, Ordering::SeqCst);
         drop(UnixStream::connect(&self.taken));
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say; its sockets end with it.
+            // The thread returns no value; its sockets are closed with it.
             let _ = thread.join();
         }
     }
 }
 
-/// Two threads: QEMU takes nothing while it gives, so one that waited for it to take would stop it.
+/// Forwards frames with two threads: QEMU does not read while it writes, so one thread that waits
+/// for a write would block QEMU.
 fn carry(
     from: UnixStream,
     mut to: UnixStream,
     pass: &impl Fn(Vec<u8>) -> Vec<Vec<u8>>,
 ) -> io::Result<()> {
     let (queue, queued) = sync_channel::<Vec<u8>>(QUEUE);
-    // Its own: the queue ends with it, and so does who takes from the queue.
+    // The sender belongs to the closure: it drops the queue at its end, which ends the other
+    // thread.
     std::thread::scope(move |scope| {
         scope.spawn(move || queued.iter().try_for_each(|message| to.write_all(&message)));
         let mut from = BufReader::new(from);
@@ -85,7 +87,7 @@ fn carry(
             for frame in pass(frame) {
                 let length = u32::try_from(frame.len()).map_err(io::Error::other)?;
                 let message = [&length.to_be_bytes(), &frame[..]].concat();
-                // A port whose queue is full drops, as every switch's does.
+                // A full queue drops frames, as the port of a real switch does.
                 if let Err(TrySendError::Disconnected(_)) = queue.try_send(message) {
                     return Ok(());
                 }

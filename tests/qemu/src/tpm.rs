@@ -9,20 +9,21 @@ use stdx::testing::PATIENCE;
 
 use crate::{Error, children, poll};
 
-/// A TPM that is on.
+/// A running TPM, ended when dropped.
 #[derive(Debug)]
 pub(crate) struct Tpm {
     child: Child,
-    /// Arguments of the machine that it is in.
+    /// QEMU arguments that connect the machine to it.
     pub(crate) arguments: [String; 6],
 }
 
 impl Tpm {
-    /// Starts the TPM whose state is in the folder `state`, made when it is absent. Its socket and
-    /// log go to `folder`.
+    /// Starts the TPM whose state is in the folder `state`, created when absent. Its socket and log
+    /// go to `folder`.
     ///
     /// # Errors
-    /// A file, or swtpm itself.
+    ///
+    /// The error of a file or of swtpm.
     pub(crate) fn start(state: &Path, folder: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(state).map_err(Error::path("create", state))?;
         let (socket, log) = (folder.join("tpm.socket"), folder.join("tpm.log"));

@@ -1,5 +1,6 @@
-//! `rack-chassis SOCKET NUMBER get|set|check NAME [VALUE]...`: what a NUC's `ipmi_sim` runs for
-//! every chassis command. It asks the rack that owns the NUC and prints `name:value` lines.
+//! `rack-chassis SOCKET NUMBER get|set|check NAME [VALUE]...`: program that a NUC's `ipmi_sim` runs
+//! for every chassis command. It sends the request to the rack that owns the NUC and prints
+//! `name:value` lines.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
-//! `rack-warden NAME`: waits beside a rack's harness and takes the rack down when the harness dies
-//! without having done so, whatever killed it. The harness holds the other end of standard input;
-//! `done` there means that nothing is left to do.
+//! `rack-warden NAME`: waits beside a rack's harness and removes the rack when the harness dies for
+//! any reason without having removed it. The harness holds the other end of standard input; `done`
+//! there means that no work is left.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let mut said = String::new();
-    // Any error means that the other end is gone.
+    // Any error means that the harness has ended.
     let _ = std::io::stdin().take(64).read_to_string(&mut said);
     if said.trim() == "done" {
         return ExitCode::SUCCESS;

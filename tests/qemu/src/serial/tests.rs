@@ -1,4 +1,4 @@
-//! Consoles as firmware and kernels paint them.
+//! Parsing of console output as firmware and kernels send it.
 
 use super::*;
 

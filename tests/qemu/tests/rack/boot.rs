@@ -55,20 +55,20 @@ fn bios_boots_the_network_once_and_then_its_disk_again() {
     let (_, mark) = nuc.serial().wait_for_after(Mark::START, "^DISK$", LONG).expect("disk");
     assert_eq!(discovers(&rack, nuc.mac(), start), 0, "disk first means no network boot");
 
-    // While it runs: the next boot, by reset, comes from the network.
+    // While it runs: the next boot, after a reset, is from the network.
     ipmi(&["chassis", "bootdev", "pxe"]);
     ipmi(&["chassis", "power", "reset"]);
     qemu::poll("a DHCPDISCOVER", LONG, || (discovers(&rack, nuc.mac(), start) > 0).then_some(()))
         .expect("the network boot");
     assert!(nuc.serial().lines_after(mark).iter().all(|line| line.text != "DISK"));
 
-    // Until it is reset, the firmware goes on asking.
+    // The firmware keeps sending until it is reset.
     ipmi(&["chassis", "power", "reset"]);
     let reset = SystemTime::now();
     let (_, mark) = nuc.serial().wait_for_after(mark, "^DISK$", LONG).expect("disk again");
     assert_eq!(discovers(&rack, nuc.mac(), reset), 0, "the override was for one boot");
 
-    // While it is off: the same.
+    // While it is off, the same override applies.
     ipmi(&["chassis", "power", "off"]);
     ipmi(&["chassis", "bootdev", "pxe"]);
     let on = SystemTime::now();

@@ -1,4 +1,4 @@
-//! Power by IPMI, seen from the box.
+//! Power control by IPMI from the box.
 
 use qemu::{Action, BootDevice, NucConfig, Origin, PowerEvent, Rack};
 
@@ -91,7 +91,8 @@ fn the_boot_device_is_read_back_and_the_wrong_password_is_refused() {
     assert!(shown.contains("Force PXE"), "{shown}");
     rack.ipmitool(1, &["chassis", "bootdev", "none"]).expect("take it back");
     assert_eq!(rack.nuc(1).boot_override(), BootDevice::Normal);
-    // ipmi_sim does not pass the refusal on, but nothing changes either: there is no CD.
+    // ipmi_sim does not report the refusal; the boot device stays unchanged, because there is no
+    // CD.
     let _ = rack.ipmitool(1, &["chassis", "bootdev", "cdrom"]);
     assert_eq!(rack.nuc(1).boot_override(), BootDevice::Normal);
 

@@ -81,7 +81,7 @@ fn a_relay_carries_the_far_segment_s_questions_to_the_box() {
     rack.succeed();
 }
 
-/// A client that asks for an address over and over.
+/// Starts a client that requests an address repeatedly.
 fn ask_for_ever(host: &Host, rack: &Rack) -> BoxProcess {
     let ask = "while :; do busybox udhcpc -f -q -n -i eth0 -t 2 -T 1 -A 0 -s /bin/true; done";
     let program = BoxProgram::new("sh", rack.dir().join("asker.log")).args(["-c", ask]);
