@@ -1,10 +1,9 @@
-//! Real programs of others, run against our parts or as what our parts are run against.
+//! Stock programs, run against our parts or as a reference for them.
 //!
-//! Never: a test that passes because a program is missing. Each is looked for first, and its
-//! absence is an error that names the package to install.
-//! Enter at [`IpmiSim`], [`Ipmitool`], [`bmc_sim::BmcSim`] for management controllers, at
-//! [`Cluster`], [`Tinboxd`] and [`Kubectl`] for the API, at [`Docker`] for what agents run; the
-//! tests are in `tests/peers/`.
+//! Never: a test that passes because a program is missing. Each program is searched first, and its
+//! absence is an error that names the package to install. Enter at [`IpmiSim`], [`Ipmitool`],
+//! [`bmc_sim::BmcSim`] for management controllers, at [`Cluster`], [`Tinboxd`] and [`Kubectl`] for
+//! the API, at [`Docker`] for containers of agents; the tests are in `tests/peers/`.
 
 pub mod bmc_sim;
 mod built;

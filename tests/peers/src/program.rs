@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Between two looks at a condition.
+/// Interval between two checks of a condition.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The program's path, or an error that names the Debian package it comes in.
@@ -18,7 +18,7 @@ pub fn find(program: &str, package: &str) -> Result<PathBuf> {
         .with_context(|| format!("cannot find {program}: install the package {package}"))
 }
 
-/// Look at a condition until it holds, or fail saying what was awaited.
+/// Polls a condition until it holds; the error names the condition.
 pub fn poll(what: &str, limit: Duration, mut holds: impl FnMut() -> bool) -> Result<()> {
     let start = Instant::now();
     while !holds() {

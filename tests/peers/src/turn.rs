@@ -1,4 +1,4 @@
-//! Turns that hold between processes: nextest runs each test in one of its own.
+//! Mutual exclusion between processes: nextest runs each test in a process of its own.
 
 use std::env;
 use std::fs::{File, create_dir_all};
@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// Waits for the turn of that name on this machine. It lasts until the file is dropped, or its
-/// process ends.
+/// Waits for the lock of that name on this machine. The lock lasts until the file is dropped, or
+/// its process ends.
 ///
 /// # Errors
+///
 /// The cache's folder cannot be written.
 pub fn turn(name: &str) -> Result<File> {
     let folder = cache()?.join("turns");

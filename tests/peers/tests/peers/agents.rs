@@ -50,7 +50,8 @@ fn both_generations_share_a_workflow() {
     let there = [task("t1", "older", "a"), task("t2", "today", "b")];
     rack.apply("there", &there);
     rack.wait("there", "SUCCESS");
-    // The older worker takes the whole list once, and begins its second task when it is its turn.
+    // An older worker fetches the whole list once, and begins its second task after the other
+    // agent's task.
     let back = [task("t1", "older", "c"), task("t2", "today", "d"), task("t3", "older", "e")];
     rack.apply("back", &back);
     rack.wait("back", "SUCCESS");

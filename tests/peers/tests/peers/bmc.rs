@@ -1,4 +1,4 @@
-//! Our BMC driver, and `ipmitool` watching.
+//! Our BMC driver, checked with `ipmitool`.
 
 mod clock;
 mod openipmi;

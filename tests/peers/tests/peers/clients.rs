@@ -1,5 +1,5 @@
-//! Other clients than kubectl, each against a real server first: what it expects is then known to
-//! be what Kubernetes does.
+//! Clients other than kubectl, each run against a real server first, to prove that it expects
+//! Kubernetes' behavior.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! Images of containers: a stock registry, the box's in front of it, and the agent that runs them.
-//! Needs root, for namespaces and mounts.
+//! Container images: a stock registry, the box's registry in front of it, and the agent that runs
+//! the images. Needs root, for namespaces and mounts.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,9 +23,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::registry::Registry;
 
 const NAME: &str = "tools/busybox:v1";
-/// Set in the run of a test that has namespaces of its own.
+/// Environment variable that is set inside the test's own namespaces.
 const INSIDE: &str = "TINBOX_TEST_IS_INSIDE";
-/// Gives the agent its own folder, then runs the test. The shell stays, to reap what is orphaned.
+/// Mounts the agent's own folder, then runs the test. The shell stays, to reap orphaned processes.
 const NAMESPACE: &str = "mkdir -p /run/tinbox-agent && \
     mount -t tmpfs tmpfs /run/tinbox-agent && \"$@\"; exit $?";
 
@@ -38,9 +38,9 @@ impl Observer for Nobody {
 /// The box's registry, which offers one image of a stock one.
 struct Rack {
     upstream: Registry,
-    /// `host:port` of the box's.
+    /// `host:port` of the box's registry.
     at: String,
-    /// The index as it was pushed.
+    /// Digest of the index as it was pushed.
     digest: String,
     out: TempDir,
     _running: DropGuard,
@@ -53,7 +53,7 @@ impl Rack {
         let origin = HttpOrigin::new(HttpConnector::new());
         let origin = Arc::new(origin.with_plain_registries([upstream.host.clone()]));
         let folder = upstream.cache_folder();
-        // However full this machine's disk is, nothing is let go.
+        // Nothing is evicted, however full this machine's disk is.
         let cache = Cache::with_budget(&folder, origin.clone(), 100).unwrap();
         let mirror = Mirror::new(cache, &folder, origin, []).unwrap();
         mirror.offer([Reference::of_image(&format!("{}/{NAME}", upstream.host)).unwrap()]);
@@ -68,7 +68,7 @@ impl Rack {
         Self { upstream, at, digest, out, _running: shutdown.drop_guard() }
     }
 
-    /// An action of the image whose shell runs `script`, with `/out` to leave something in.
+    /// An action of the image whose shell runs `script`, with the folder `/out` for its results.
     fn action(&self, script: &str, more: impl FnOnce(&mut Assignment)) -> Action {
         let mut assignment = Assignment {
             image: format!("{}/{NAME}", self.upstream.host),
@@ -101,8 +101,8 @@ async fn run(action: Action) -> Result<String, String> {
     }
 }
 
-/// Runs a test once more, alone in a mount and a PID namespace, so that all it finds mounted and
-/// running there is its own. True in that second run.
+/// Runs a test again, alone in a mount and a PID namespace, so that all mounts and processes there
+/// are its own. True in that second run.
 fn is_inside(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;

@@ -1,6 +1,6 @@
-//! A client in Java, the applier of a GitOps tool and an operator, through a `kill -9` of the box.
-//! Each runs against a real server first, without the kill, and must print the same lines for the
-//! box.
+//! A client in Java, the applier of a GitOps tool and an operator, while the box is killed with
+//! SIGKILL. Each runs against a real server first, without the kill, and must print the same lines
+//! for the box.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use peers::{Cluster, ClusterConfig, Kubectl, Tinboxd, built, find};
 
 use crate::clients::define;
 
-/// Line by which a program lets its server be killed.
+/// Output line by which a program requests a restart of its server.
 const RESTART: &str = "restart";
 /// Options of the JVM that make a short program cheap.
 const JVM: [&str; 3] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m"];
@@ -17,7 +17,7 @@ const JVM: [&str; 3] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx256m
 /// Runs a program to its end and returns its lines. The program gets a line back for each
 /// [`RESTART`], once `restart` returns.
 fn lines(server: &str, command: Command, mut restart: impl FnMut()) -> Vec<String> {
-    // The program does not outlive this test.
+    // The program ends together with this test.
     let mut whole = Command::new("setpriv");
     whole.args(["--pdeathsig", "KILL"]).arg(command.get_program()).args(command.get_args());
     whole.env_clear();
@@ -29,7 +29,7 @@ fn lines(server: &str, command: Command, mut restart: impl FnMut()) -> Vec<Strin
         let line = line.unwrap();
         if line == RESTART {
             restart();
-            // A program that has ended says why with its exit status.
+            // A program that has ended reports its error by its exit status.
             let _ = writeln!(replies, "back");
         } else {
             lines.push(line);

@@ -1,4 +1,4 @@
-//! One binary for all the tests that need other people's programs.
+//! One binary for all tests that need stock programs.
 
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 

@@ -24,7 +24,7 @@ use random::Random;
 const SEED: u64 = 1;
 /// Objects per run, default of `MERGE_LIVES`; each object is written [`life::STEPS`] times.
 const LIVES: usize = 400;
-/// Year of the oracle's own clock: a time of this year comes from the oracle.
+/// Lower bound of times from the oracle's own clock; times of the test are earlier.
 const ORACLE_CLOCK: &str = "2025";
 
 /// The oracle: a process that answers each line with one line.

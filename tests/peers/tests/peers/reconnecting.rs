@@ -13,7 +13,7 @@ fn an_open_page_comes_back_after_a_restart() {
     find("chromium", "chromium").unwrap();
     let mut tinboxd = Tinboxd::start_with("[web]\nlisten = \"ADDRESS:8443\"\n").unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("browser/restart.mjs");
-    // It does not outlive who started it.
+    // The program ends together with this test.
     let mut node = Command::new("setpriv");
     node.args(["--pdeathsig", "KILL"]).arg(find("node", "nodejs").unwrap()).arg(script);
     node.arg(format!("https://{}:8443", tinboxd.address()));

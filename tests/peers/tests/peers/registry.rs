@@ -14,7 +14,7 @@ use stdx::testing::PATIENCE;
 use tempfile::TempDir;
 
 const PORT: u16 = 5000;
-/// Default port, which image names omit; stock clients cannot have it within a path.
+/// Port that a name may omit. Stock clients do not accept a port within a path.
 const PLAIN_PORT: u16 = 80;
 
 /// A stock registry, and the box's cache for it.

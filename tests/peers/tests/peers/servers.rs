@@ -1,8 +1,8 @@
-//! The servers that other tests stand on really are what they should be.
+//! Checks of the servers that other tests rely on.
 
 use peers::{Cluster, ClusterConfig, Tinboxd};
 
-/// Longest a namespace may take to be deleted.
+/// Timeout for the deletion of a namespace.
 const DELETE: &str = "--timeout=120s";
 
 #[test]

@@ -1,5 +1,5 @@
-//! A real browser watches how a real agent installs a machine, and how it fails to: the pages tell
-//! it by themselves.
+//! A real browser shows a real agent's installation of a machine, and a failed one: the pages
+//! update by themselves.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::claim::{code, pictures, program};
 
-/// Name of the machine, and id of its agent.
+/// Name of the machine, and ID of its agent.
 const MACHINE: &str = "nuc-01";
 
 #[test]
@@ -38,7 +38,7 @@ fn a_browser_watches_an_install_and_a_failure() {
     node.arg(script).arg(format!("https://{}:8443", tinboxd.address()));
     node.arg(code(&tinboxd)).arg(pictures()).arg(built("browser", &[]).unwrap().remove(0));
     node.arg(MACHINE).arg(tinboxd.folder().join("disk.raw"));
-    // It does not outlive who started it.
+    // The agent ends together with this test.
     node.args(["setpriv", "--pdeathsig", "KILL"]).arg(program("tinbox-agent"));
     node.args(["--grpc", &format!("{}:42113", tinboxd.address()), "--id", MACHINE]);
     node.arg("--allow-files");

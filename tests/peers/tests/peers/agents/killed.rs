@@ -1,4 +1,4 @@
-//! Either side is killed in every state, and each workflow still ends as it should.
+//! Agent, machine or box is killed in every state, and each workflow still ends as expected.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use stdx::testing::PATIENCE;
 
 use super::rack::{Generation, Rack, act, holding};
 
-/// One after the other, by one box that keeps its state.
+/// Runs all cases one after the other, with one box that keeps its state.
 pub fn each(generation: Generation) {
     let mut rack = Rack::start();
     let agent = [before, running, between, late];
@@ -20,14 +20,14 @@ pub fn each(generation: Generation) {
     }
 }
 
-/// A workflow of two actions that hold, each with the name of the case before it.
+/// Applies a workflow of two holding actions; the names contain the name of the case.
 fn apply(rack: &Rack, generation: Generation, name: &str) {
     let actions = ["1", "2"].map(|it| holding(rack, &format!("{name}-{it}")));
     let id = generation.id();
     rack.apply(name, &[json!({ "name": "one", "worker": id, "actions": actions })]);
 }
 
-/// Lets both go on and waits for the end; how often each began and ended.
+/// Lets both actions continue and waits for the end; returns the number of begins and ends of each.
 fn finish(rack: &Rack, name: &str) {
     rack.go(&format!("{name}-1"));
     rack.go(&format!("{name}-2"));
@@ -40,7 +40,7 @@ fn lines(name: &str, lines: &[(&str, u8)]) -> Vec<String> {
 
 const ONCE: [(&str, u8); 4] = [("begin", 1), ("end", 1), ("begin", 2), ("end", 2)];
 
-/// The agent, before it has asked.
+/// Kills the agent before its first request.
 fn before(rack: &mut Rack, generation: Generation) {
     let mut agent = rack.agent(generation, generation.id());
     agent.kill();
@@ -51,7 +51,7 @@ fn before(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("before", &ONCE));
 }
 
-/// The agent's machine, while an action runs: it is begun again.
+/// Cuts the power of the agent's machine while an action runs: the action begins again.
 fn running(rack: &mut Rack, generation: Generation) {
     let agent = rack.agent(generation, generation.id());
     apply(rack, generation, "running");
@@ -59,7 +59,7 @@ fn running(rack: &mut Rack, generation: Generation) {
     rack.cut(agent);
     let agent = rack.agent(generation, generation.id());
     rack.wait_log("begin running-1", 2);
-    // And once more in the second: the first is not repeated.
+    // The same in the second action: the first is not repeated.
     rack.go("running-1");
     rack.wait_log("begin running-2", 1);
     rack.cut(agent);
@@ -70,7 +70,7 @@ fn running(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("running", &want));
 }
 
-/// The agent's machine, with one action done and the next not begun, which a pause is for.
+/// Cuts the power of the agent's machine between two actions; a pause holds this state.
 fn between(rack: &mut Rack, generation: Generation) {
     let agent = rack.agent(generation, generation.id());
     apply(rack, generation, "between");
@@ -85,8 +85,9 @@ fn between(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("between", &ONCE));
 }
 
-/// The workflow, while an action runs: its late success moves nothing, and nothing more is begun.
-/// An older worker then asks for ever whether it may begin, until its machine is booted again.
+/// Cancels the workflow while an action runs: its late success has no effect, and no further action
+/// begins. An older worker then requests permission to begin forever, until its machine is booted
+/// again.
 fn late(rack: &mut Rack, generation: Generation) {
     let mut agent = rack.agent(generation, generation.id());
     apply(rack, generation, "late");
@@ -108,7 +109,7 @@ fn late(rack: &mut Rack, generation: Generation) {
     drop(agent);
 }
 
-/// The box, while the agent waits for work.
+/// Kills the box while the agent waits for work.
 fn box_before(rack: &mut Rack, generation: Generation) {
     apply(rack, generation, "box-before");
     rack.wait("box-before", "PENDING");
@@ -119,7 +120,7 @@ fn box_before(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("box-before", &ONCE));
 }
 
-/// The box, while an action runs, which goes on.
+/// Kills the box while an action runs; the action continues.
 fn box_running(rack: &mut Rack, generation: Generation) {
     let _agent = rack.agent(generation, generation.id());
     apply(rack, generation, "box-running");
@@ -132,7 +133,7 @@ fn box_running(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("box-running", &ONCE));
 }
 
-/// The box, with one action done and the next not begun.
+/// Kills the box between two actions.
 fn box_between(rack: &mut Rack, generation: Generation) {
     let _agent = rack.agent(generation, generation.id());
     apply(rack, generation, "box-between");
@@ -146,7 +147,7 @@ fn box_between(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("box-between", &ONCE));
 }
 
-/// The box is away when an action ends: its agent repeats the report until it is back.
+/// The box is down when an action ends: its agent repeats the report until the box is back.
 fn unreported(rack: &mut Rack, generation: Generation) {
     let _agent = rack.agent(generation, generation.id());
     apply(rack, generation, "unreported");
@@ -154,7 +155,7 @@ fn unreported(rack: &mut Rack, generation: Generation) {
     rack.tinboxd.kill();
     rack.go("unreported-1");
     rack.wait_log("end unreported-1", 1);
-    // The agent removes it before it reports.
+    // The agent removes the container before it reports.
     let gone = || rack.docker.containers().unwrap().is_empty();
     poll("the container to be gone", PATIENCE, gone).unwrap();
     rack.tinboxd.restart().unwrap();
@@ -162,7 +163,8 @@ fn unreported(rack: &mut Rack, generation: Generation) {
     assert_eq!(rack.log(), lines("unreported", &ONCE));
 }
 
-/// Both, with an action that ended and was not reported: that is lost, and it is done again.
+/// Kills both after an action ended without a report: the result is lost, and the action is
+/// repeated.
 fn both(rack: &mut Rack, generation: Generation) {
     let agent = rack.agent(generation, generation.id());
     let id = generation.id();

@@ -1,4 +1,4 @@
-//! The client's clock in the hands of a test. A busy machine then causes no second sending, so the
+//! Control of the client's clock by a test. A busy machine then causes no retransmission, so the
 //! datagrams that a test counts are exact.
 
 use std::future::Future;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use peers::bmc_sim::BmcSim;
 use stdx::testing::{PATIENCE, Wait};
 
-/// Between two looks at the simulator, in real time.
+/// Interval between two checks of the simulator, in real time.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Client time that passes once the simulator has answered everything.
+/// Client time that passes after the simulator has answered all requests.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Client time that passes in four times as much real time.
@@ -28,7 +28,7 @@ pub fn stop() -> SyncSender<()> {
     running
 }
 
-/// Does `work` with a clock that advances only after the simulator has answered all it received.
+/// Runs `work` with a clock that advances only after the simulator has answered all it received.
 pub async fn paced<T>(sim: &BmcSim, work: impl Future<Output = T>) -> T {
     let _stopped = stop();
     let mut work = pin!(work);
@@ -41,7 +41,7 @@ pub async fn paced<T>(sim: &BmcSim, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// Does `work` with a clock at a quarter of the real pace, and never faster than this thread runs.
+/// Runs `work` with a clock at a quarter of the real pace, and never faster than this thread runs.
 pub async fn slowed<T>(work: impl Future<Output = T>) -> T {
     let _stopped = stop();
     let mut work = pin!(work);

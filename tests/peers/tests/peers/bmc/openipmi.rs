@@ -1,4 +1,4 @@
-//! Against OpenIPMI's `ipmi_sim`, cipher suite 3.
+//! Tests against OpenIPMI's `ipmi_sim`, cipher suite 3.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ async fn a_cycle_is_off_and_on_again() {
     theirs.run("power on").unwrap();
     let before = sim.told().len();
     ours.set_power(PowerAction::Cycle).await.unwrap();
-    // The simulator gives power back by itself, some seconds later.
+    // The simulator restores power by itself, some seconds later.
     poll("power after a cycle", PATIENCE, || theirs.is_on().unwrap()).unwrap();
     assert_eq!(ours.power().await.unwrap(), Power::On);
     assert_eq!(sim.told()[before..], ["power 0", "power 1"]);
@@ -102,7 +102,8 @@ async fn the_boot_device_is_what_ipmitool_sees() {
         assert_eq!(sim.told().last().cloned(), told);
         assert_eq!(ours.boot_flags().await.unwrap().device, Some(device));
     }
-    // This simulator never marks the flags valid, so they are not in force: we say what it says.
+    // This simulator never marks the flags valid, so they are not in force: the driver reports the
+    // same.
     assert!(theirs.run("chassis bootparam get 5").unwrap().contains("Boot Flag Invalid"));
     assert_eq!(ours.boot_device().await.unwrap(), None);
 }

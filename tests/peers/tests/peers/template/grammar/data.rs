@@ -1,11 +1,11 @@
-//! Random data, as JSON has it.
+//! Random JSON data for templates.
 
 use serde_json::{Value, json};
 
 use super::{Grammar, TEXTS};
 
 impl Grammar {
-    /// A dot for a template.
+    /// Random value of a template's dot.
     pub(super) fn data(&mut self) -> Value {
         let list: Vec<Value> = (0..self.random.below(4)).map(|_| self.json(1)).collect();
         json!({
