@@ -1,11 +1,11 @@
-//! The box in the rack: what the scenarios and the demo share.
+//! The box in the rack: common parts of the scenarios and the demo.
 //!
-//! A [`Lab`] is a virtual rack with `tinboxd` in the box's place, driven the way an owner drives
-//! it: by the command line, over TLS, with the administrator's kubeconfig.
+//! A [`Lab`] is a virtual rack with a real `tinboxd` as its box. Scenarios control it as an owner
+//! does: by the command line, over TLS, with the administrator's kubeconfig.
 //!
-//! Never: reach into the box by another way than an owner has.
+//! Never: access the box by another way than an owner has.
 //!
-//! Enter at [`Lab::start`]; [`Management::start`] adds a management cluster that drives the box.
+//! Enter at [`Lab::start`]; [`Management::start`] adds a management cluster that controls the box.
 
 mod artifacts;
 mod cluster_manifest;

@@ -1,5 +1,5 @@
-//! `make bench`: figures, each beside a peer in the same run. Ratios are what to keep: the machine
-//! may be busy, and its load is printed.
+//! `make bench`: figures, each compared with a peer in the same run. Compare ratios only: the
+//! machine may be busy, and its load is printed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use scenarios::{Artifacts, Lab, LabConfig, METADATA_URL, NucConfig, RackConfig, out_dir, poll};
 
-/// Longest boot, on a busy machine.
+/// Timeout of a boot, on a busy machine.
 const BOOT: Duration = Duration::from_secs(300);
-/// Passes of each timing; the median is printed.
+/// Runs of each timing; the median is printed.
 const PASSES: usize = 3;
-/// Size of the disk that images are written to.
+/// Size of the target disk of images, in bytes.
 const DISK_BYTES: u64 = 2 << 30;
 
 fn main() -> ExitCode {
@@ -126,7 +126,7 @@ fn write_rows(image: &Path, sum: &str, device: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same kernel with nothing but a static busybox that says one word.
+/// Boots the same kernel with a minimal initramfs: a static busybox that prints one word.
 fn bare_init(artifacts: &Artifacts) -> anyhow::Result<Duration> {
     let initramfs = out_dir().join("bench-init.cpio");
     let script = format!(

@@ -1,5 +1,5 @@
-//! Number of machines that are on at once, over all processes that boot machines of this matrix:
-//! nextest runs each test in a process of its own.
+//! Limit of running machines over all processes of this matrix: nextest runs each test in a process
+//! of its own.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use scenarios::poll;
 
-/// Firmware spends a third of its boot waiting, so one machine more than there are processors.
+/// Firmware waits for a third of its boot, so one machine more than processors may run.
 const MORE_THAN_PROCESSORS: usize = 1;
-/// Time until a place is free: every machine of the matrix may be before this one.
+/// Timeout for a free place: every other machine of the matrix may come first.
 const TURN: Duration = Duration::from_secs(3600);
 
-/// Permission to have one machine on, until this is dropped. The kernel takes it back from a
-/// process that dies.
+/// Permission to run one machine, until dropped. The kernel releases the lock of a process that
+/// dies.
 pub struct Place {
     _lock: File,
 }
@@ -30,7 +30,7 @@ fn file(folder: &Path, number: usize) -> PathBuf {
     folder.join(format!("tinbox-boot-matrix-{number}.lock"))
 }
 
-/// The place whose lock is this file, where it is free.
+/// Locks this file; `None` when the place is in use.
 fn take(path: &Path) -> Option<Place> {
     let lock = File::options().create(true).append(true).open(path).unwrap();
     lock.try_lock().ok().map(|()| Place { _lock: lock })

@@ -1,9 +1,9 @@
-//! Every way to boot from the network that the virtual firmware knows: from power-on until the
-//! agent has asked for work. Needs root and what `make setup` installs.
+//! Every network boot method of the virtual firmware, from power-on until the agent has requested
+//! work. Needs root and the packages of `make setup`.
 //!
-//! A test is one box in one network, and its machines are rows of one [`table`], of which CI boots
-//! a part and `BOOT_MATRIX=all` all. Under emulation a boot is all processor time, so as many
-//! machines are on at once as [`gate`] lets, over all processes.
+//! A test is one box in one network, and its machines are rows of one [`table`]; CI boots a part of
+//! them, `BOOT_MATRIX=all` all. An emulated boot needs mostly CPU time, so [`gate`] limits the
+//! machines that run at once, over all processes.
 
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 

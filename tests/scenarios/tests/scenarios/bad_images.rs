@@ -16,7 +16,7 @@ const UNWRITABLE: u64 = (4 << 30) / 5 * 3;
 /// Size of the write at this offset.
 const CLUSTER: u64 = 64 << 10;
 
-/// One action, and the expected part of its error message; an empty one means success.
+/// One action, and the expected words of its error message; no words mean success.
 struct Case {
     name: &'static str,
     image: &'static str,

@@ -12,9 +12,10 @@ use serde_json::Value;
 
 use crate::watch::{ONE_START, SMALL};
 
-/// Boot, 1.5 GiB of image, Debian with cloud-init: all emulated, perhaps beside another.
+/// Timeout for boot, 1.5 GiB of image and Debian with cloud-init: all emulated, possibly in
+/// parallel with another.
 const WHOLE: Duration = Duration::from_secs(1500);
-/// Something that needs no machine to boot.
+/// Timeout for changes that need no boot of a machine.
 const SOON: Duration = Duration::from_secs(240);
 
 const PROVIDER_ID: &str = "tinkerbell://default/nuc1";
@@ -36,7 +37,7 @@ fn managed(config: LabConfig) -> Management {
     management
 }
 
-/// The provider's role reads no Secret and changes no machine but by what it asks for.
+/// The provider's role reads no Secret, and changes a machine only through its own requests.
 fn see_little(management: &Management, kubeconfig: &Path) {
     for (verb, resource, may) in [
         ("list", "hardware.tinkerbell.org", "yes"),
@@ -61,7 +62,7 @@ fn at<'a>(object: Option<&'a Value>, pointer: &str) -> Option<&'a Value> {
     object?.pointer(pointer)
 }
 
-/// Wait for a ready `TinkerbellMachine` and see what else must be true then.
+/// Waits for a ready `TinkerbellMachine` and checks the other objects.
 fn wait_ready(management: &Management, machine: &str, within: Duration) {
     let kubeconfig = management.kubeconfig().to_owned();
     let ready = |object: Option<&Value>| at(object, "/status/ready") == Some(&true.into());
@@ -78,14 +79,14 @@ fn wait_ready(management: &Management, machine: &str, within: Duration) {
     management.wait_object(&kubeconfig, ("machines", machine), SOON, provisioned).unwrap();
 }
 
-/// Ask for the end of the cluster, without waiting for it.
+/// Deletes the cluster, without waiting for it.
 fn delete_cluster(management: &Management, cluster: &str) {
     let mut delete = management.kubectl(management.kubeconfig());
     delete.args(["delete", "cluster", cluster, "--wait=false"]);
     assert!(delete.status().unwrap().success());
 }
 
-/// Wait for the end of the cluster and see the machine switched off and the Hardware free.
+/// Waits until the cluster is deleted; then the machine must be off and the Hardware free.
 fn wait_given_back(management: &Management, cluster: &str, machine: &str) {
     let (kubeconfig, own) = (management.kubeconfig().to_owned(), management.lab.kubeconfig());
     let gone = |object: Option<&Value>| object.is_none();
@@ -142,7 +143,7 @@ fn a_cluster_provisions_a_machine_and_gives_it_back() {
     assert_eq!(crate::watch::told(&management.lab, "action stream image started"), 1);
     let log = registry.log().unwrap();
     let asked = log.lines().filter(|line| line.contains(" GET /v2/") && line.contains("/blobs/"));
-    // A read that broke off goes on where it was.
+    // An interrupted read is resumed with a range request.
     let from_the_start = asked.filter(|line| !line.contains("bytes="));
     assert_eq!(from_the_start.count(), 1, "it is read there once:\n{log}");
 

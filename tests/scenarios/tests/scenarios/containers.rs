@@ -1,4 +1,4 @@
-//! Actions that are an image of a container, on a machine with 512 MiB of memory.
+//! Actions that are container images, on a machine with 512 MiB of memory.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -50,7 +50,7 @@ tasks:
     )
 }
 
-/// One that fails for good, and leaves word.
+/// A workflow whose action fails permanently and leaves a message.
 fn gives_up() -> String {
     let image = format!("{}/{NAME}", ImageRegistry::HOST);
     format!(

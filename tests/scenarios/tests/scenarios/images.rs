@@ -1,4 +1,4 @@
-//! Files of other servers come through the box.
+//! Files of other servers, fetched through the box.
 
 use scenarios::{IMAGE_SERVER, Image, LabConfig, NucConfig, RackConfig, image_server};
 
@@ -12,7 +12,7 @@ fn an_image_of_another_server_is_read_there_once() {
     let lab = small_lab_of(config, |lab| {
         let host = image_server(lab).unwrap();
         let images = lab.artifacts().root().join("images");
-        // The box goes on by itself.
+        // The box resumes the download by itself.
         let badly = ["--drop-at-percent", "50", "--once"];
         let listen = format!("{IMAGE_SERVER}:8099");
         let program = file_server_program(lab, &images, &listen, &badly);
@@ -28,7 +28,7 @@ fn an_image_of_another_server_is_read_there_once() {
     let asked: Vec<&str> = log.lines().filter(|line| line.starts_with("GET ")).collect();
     let (first, more) = asked.split_first().unwrap();
     assert!(first.contains(" 200 "), "{asked:?}");
-    // Once for the other half, and again should that break off too.
+    // Once for the other half, and again if that transfer breaks too.
     assert!(!more.is_empty() && more.iter().all(|it| it.contains(" 206 ")), "{asked:?}");
     let list = lab.tinbox(&["image", "list"]).unwrap();
     assert!(list.contains("ready") && list.contains("default/install-nuc1"), "{list}");

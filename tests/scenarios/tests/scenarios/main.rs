@@ -1,5 +1,5 @@
-//! The product's path on a virtual rack: real firmware, real BMC, real network, real operating
-//! systems. Needs root and what `make setup` installs; says so otherwise.
+//! The product on a virtual rack: real firmware, real BMC, real network, real operating systems.
+//! Needs root and the packages of `make setup`; a missing one is an error.
 
 #![allow(clippy::unwrap_used, reason = "a test crate: its helpers fail the test they help")]
 

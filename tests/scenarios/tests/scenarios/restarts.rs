@@ -1,4 +1,4 @@
-//! `kill -9` of the box at five points of the path.
+//! Kills of the box with SIGKILL at five points of an installation.
 
 use scenarios::{Lab, NucConfig, WorkflowView};
 

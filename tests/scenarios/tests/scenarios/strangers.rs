@@ -1,4 +1,4 @@
-//! Machines the box does not know, and machines it has nothing for.
+//! Unknown machines, and machines without a workflow.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ fn an_unknown_machine_is_not_answered_and_is_recorded() {
     lab.rack.succeed();
 }
 
-/// Put the small system on the machine's disk, as an earlier installation would have.
+/// Writes the small system to the machine's disk, as an earlier installation would have.
 fn install_directly(lab: &Lab) {
     let image = lab.artifacts().root().join("images/tiny.raw.zst");
     let disk = lab.rack.nuc(1).disk();

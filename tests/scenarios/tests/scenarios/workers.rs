@@ -1,4 +1,4 @@
-//! One workflow on two machines: each does its task in its turn.
+//! One workflow on two machines, with one task for each.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ fn two_machines_do_the_tasks_of_one_workflow() {
     for number in [1, 2] {
         lab.push_nuc(number, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();
     }
-    // The workflow permits it for the machine that it is for, the owner for the other.
+    // Network boot: the workflow permits it for its own machine, the owner for the other one.
     let pushed = lab.file("machines", "").unwrap().with_file_name("nuc2.yaml");
     let permitted =
         fs::read_to_string(pushed).unwrap().replace("allowPXE: false", "allowPXE: true");
@@ -46,7 +46,7 @@ fn two_machines_do_the_tasks_of_one_workflow() {
     let machines = format!(r#"{{"device_1": "{one}", "device_2": "{two}"}}"#);
     let create = ["workflow", "create", "--template", "both", "--name", "both"];
     lab.tinbox(&[&create[..], &["--hardware", &machines]].concat()).unwrap();
-    // The box switches on the one that its first variable names.
+    // The box powers on only the machine of the first variable.
     lab.rack.nuc(2).power_on().unwrap();
 
     lab.wait_success("both", SMALL * 2).unwrap();
