@@ -1,4 +1,4 @@
-//! The volume STATE of a disk image, damaged as a disk that fails may leave it.
+//! The volume STATE of a disk image, with damage of a failing disk.
 
 use std::fs::File;
 use std::io;
@@ -10,24 +10,27 @@ use image::disk::Part;
 
 use crate::run;
 
-/// Bytes at the start of an ext4: superblock, group descriptors, and some of what they tell of.
+/// Bytes at the start of an ext4: superblock, group descriptors, and some of the blocks that they
+/// describe.
 const HEAD: usize = 4 << 20;
-/// Bytes of the superblock, and where it lies.
+/// Size and offset of the superblock, in bytes.
 const SUPERBLOCK: (usize, u64) = (1024, 1024);
 /// Offset of the second group, which begins with copies of superblock and group descriptors.
 const SECOND_GROUP: u64 = 128 << 20;
 
-/// Overwrites the superblock, and nothing else.
+/// Overwrites only the superblock.
 ///
 /// # Errors
+///
 /// The disk cannot be written.
 pub fn lose_superblock(disk: &Path) -> io::Result<()> {
     overwrite(disk, SUPERBLOCK.1, SUPERBLOCK.0)
 }
 
-/// Overwrites the first part, and of its copies as much.
+/// Overwrites the first part, and the same length of its copies.
 ///
 /// # Errors
+///
 /// The disk cannot be written.
 pub fn lose(disk: &Path) -> io::Result<()> {
     overwrite(disk, 0, HEAD)?;
@@ -40,10 +43,11 @@ fn overwrite(disk: &Path, at: u64, count: usize) -> io::Result<()> {
     disk.sync_all()
 }
 
-/// True if the volume is a whole file system, with nothing in it of what [`lose`] wrote.
+/// Checks that the volume is a complete file system, without data that [`lose`] wrote.
 ///
 /// # Errors
-/// With what `e2fsck` says.
+///
+/// The output of `e2fsck`.
 pub fn check(disk: &Path, work: &Path) -> io::Result<()> {
     let (bytes, file) = (content(disk)?, work.join("state"));
     if bytes.windows(SUPERBLOCK.0).step_by(SUPERBLOCK.0).any(|it| it.iter().all(|it| *it == 0xa5)) {

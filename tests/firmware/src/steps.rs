@@ -10,10 +10,10 @@ use std::path::Path;
 
 use crate::boot_volume;
 
-/// The line of the console that says how to claim the box, once it has an address.
+/// Pattern of the console line about the claim, printed once the box has an address.
 pub const CLAIM: &str = "claim this box at HTTPS://[0-9.]+/S/";
 
-/// The variables that GRUB keeps on the boot volume of `disk`.
+/// Variables of GRUB on the boot volume of `disk`.
 pub fn grubenv(disk: &Path) -> String {
     let read = boot_volume::read(disk, "tinbox/grubenv").unwrap();
     read.trim_end_matches('#').to_owned()

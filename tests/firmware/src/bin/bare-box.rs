@@ -1,10 +1,10 @@
-//! A box of nothing: put into an image in `tinboxd`'s place, it says one word, for starts to be
-//! compared with.
+//! A first process without function, in `tinboxd`'s place in an image: it prints one word, as a
+//! baseline for start times.
 
 use std::io::Write as _;
 
 fn main() {
-    // The console is what the kernel opened for the first process.
+    // The kernel has opened the console for the first process.
     let _ = writeln!(std::io::stdout(), "{}", firmware::BARE);
     loop {
         std::thread::park();

@@ -1,9 +1,9 @@
 //! The machine of a contained box, in a mount namespace of its own and the network namespace of a
 //! rack's host:
 //!
-//! - `contained-box on DISK FOLDER [safe|factory]` runs the box of DISK until it is off, with what
-//!   is chosen in the boot menu; standard output is its serial console, and `cut` on standard input
-//!   takes the power away. FOLDER holds the files of its devices;
+//! - `contained-box on DISK FOLDER [safe|factory]` runs the box of DISK until it is off, with the
+//!   given choice in the boot menu; standard output is its serial console, and `cut` on standard
+//!   input cuts the power. FOLDER holds the files of its devices;
 //! - `contained-box inside FOLDER` becomes process 1 of the box; the first form runs it.
 
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! A box that does not go on: put into an image in `tinboxd`'s place. It says that it lives, then
-//! that something is stuck, then no more.
+//! A box that hangs, in `tinboxd`'s place in an image. It sends a heartbeat, reports a stuck loop,
+//! then sends nothing more.
 
 use std::ffi::OsStr;
 

@@ -1,5 +1,5 @@
-//! A box's program whose servers never answer: put into an image in `tinboxd`'s place, with the
-//! real one beside it. The kernel tells that one, at every connection, that there is none.
+//! A box whose servers never answer, in `tinboxd`'s place in an image, with the real program beside
+//! it. The kernel hides every incoming connection from the real program.
 
 use std::error::Error;
 use std::ffi::OsStr;

@@ -1,5 +1,5 @@
-//! The boot volume without the kernel's FAT: its files are in memory while the box runs, and go
-//! back to the disk's FAT, by mtools, when the box is off.
+//! The boot volume without the kernel's FAT driver: its files are in memory while the box runs.
+//! When the box is off, mtools writes them to the disk's FAT.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,9 +23,10 @@ pub fn take_out(disk: &Path, folder: &Path) -> io::Result<()> {
     run(&mut copy).map(drop)
 }
 
-/// Makes the volume on `disk` as `folder` is. `work` is an empty folder.
+/// Makes the volume on `disk` equal to `folder`. `work` is an empty folder.
 ///
 /// # Errors
+///
 /// The volume is full.
 pub fn put_back(folder: &Path, disk: &Path, work: &Path) -> io::Result<()> {
     take_out(disk, work)?;
@@ -48,9 +49,10 @@ pub fn put_back(folder: &Path, disk: &Path, work: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Everything below `folder`.
+/// All files and folders below `folder`.
 ///
 /// # Errors
+///
 /// The volume cannot be read.
 pub fn tree(folder: &Path) -> io::Result<Tree> {
     let mut found = Tree::new();

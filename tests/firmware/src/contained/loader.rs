@@ -8,7 +8,7 @@ use std::io;
 /// Bytes of the block of variables.
 const BYTES: usize = 1024;
 const SIGNATURE: &str = "# GRUB Environment Block\n";
-/// Maximum starts of a slot before it is marked as good.
+/// Number of starts that a slot has until it is marked as good.
 const TRIES: u8 = 3;
 
 /// The variables of `grubenv`, in their order.

@@ -1,4 +1,4 @@
-//! A box is gone with its disk, and a fresh one becomes it.
+//! Steps: a box is lost with its disk, and a fresh box is restored from its backup.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::owner::{self, Owner, told};
 use crate::{FIRST_LINE, Image, PATIENCE, STARTING, boot_volume, run};
 
 const BOX: &str = "10.77.0.9";
-/// As its owner wrote it.
+/// Configuration as its owner wrote it.
 const BOX_TOML: &str = "name = \"cellar\"\r\n\
     [[management]]\r\n\
     interface = \"eth0\"\r\n\
@@ -23,8 +23,8 @@ const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     \x20 interfaces:\n\
     \x20 - dhcp: {mac: \"52:54:00:77:00:01\"}\n";
 
-/// The box on `gone`, with a disk of `image`, is backed up; its disk is lost; another one on
-/// `spare` is restored from the backup. `host` is the owner's machine, in 10.77.0.0/24.
+/// Backs up the box on `gone`, with a disk of `image`; its disk is lost. Another box on `spare` is
+/// restored from the backup. `host` is the owner's machine, in 10.77.0.0/24.
 pub fn a_fresh_box_becomes_the_lost_one(
     (gone, spare): (&impl Machine, &impl Machine),
     image: &Image,
@@ -58,7 +58,8 @@ pub fn a_fresh_box_becomes_the_lost_one(
 
     let (_, mark) = serial.wait_for_after(mark, STARTING, PATIENCE).unwrap();
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-    // With what its owner had of the first: certificate, credentials and address are the same.
+    // The owner's data of the first box is valid: certificate, credentials and address are the
+    // same.
     let list = || run(owner.tinbox().args(["hardware", "list"])).ok();
     let listed = poll("the owner's credentials to be known", PATIENCE, list).unwrap();
     assert!(listed.contains("nuc1"), "{listed}");
@@ -69,7 +70,7 @@ pub fn a_fresh_box_becomes_the_lost_one(
     assert_eq!(boot_volume::read(&disk, "box.toml").unwrap(), BOX_TOML);
 }
 
-/// The first box, claimed and backed up to `cellar.boxbak` in `folder`; then its disk is lost.
+/// Claims the first box and backs it up to `cellar.boxbak` in `folder`; then its disk is lost.
 fn backed_up<'a>(gone: &impl Machine, image: &Image, host: &'a Host, folder: &Path) -> Owner<'a> {
     let at = |name: &str| folder.join(name);
     let disk = at("gone-disk");

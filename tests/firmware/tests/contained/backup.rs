@@ -1,4 +1,4 @@
-//! A box is gone with its disk, and a fresh one becomes it.
+//! A box is lost with its disk, and a fresh box is restored from its backup.
 
 use firmware::steps::backup;
 

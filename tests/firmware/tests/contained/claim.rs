@@ -1,4 +1,4 @@
-//! A fresh box becomes its owner's, on its page and from a shell.
+//! A fresh box is claimed, on its page and from a shell.
 
 use std::process::Command;
 
@@ -49,7 +49,7 @@ fn a_fresh_box_is_claimed_on_its_page_once() {
     let page = run(&mut browser(&format!("https://{address}/machines"))).unwrap();
     assert!(!page.contains("name=\"code\"") && page.contains("Machines"), "{page}");
 
-    // The code is used up.
+    // The code is no longer valid.
     let cookies = lab.folder().join("other-cookies");
     let mut curl = lab.owner.command("curl");
     curl.args(["-ksS", "-b"]).arg(&cookies).arg(format!("https://{address}/S"));
@@ -72,7 +72,7 @@ fn a_claim_survives_a_power_cut_and_its_code_does_not_come_back() {
     let owner = Owner::claims(&lab.owner, &address(&line), serial, lab.folder());
     machine.cut_power().unwrap();
     let machine = place.start(&disk).unwrap();
-    // The owner's kubeconfig is known, and the certificate is the same.
+    // The owner's kubeconfig is valid, and the certificate is the same.
     let listed = || run(owner.tinbox().args(["hardware", "list"])).ok();
     qemu::poll("the box to answer", PATIENCE, listed).unwrap();
     let lines = machine.serial().lines();

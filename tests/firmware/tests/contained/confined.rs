@@ -1,4 +1,4 @@
-//! The rights of the supervisor, as the kernel tells them of each of its threads.
+//! Privileges of the supervisor, as the kernel reports them for each of its threads.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use firmware::{FIRST_LINE, PATIENCE};
 use super::Lab;
 
 /// `NET_BIND_SERVICE`, `NET_ADMIN` and `NET_RAW` (linux/capability.h). A contained box may not set
-/// the computer's clock.
+/// the host's clock.
 const CAPABILITIES: u64 = 1 << 10 | 1 << 12 | 1 << 13;
 
-/// The folder of `/proc` of the supervisor, the only child of process 1.
+/// Folder in `/proc` of the supervisor, the only child of process 1.
 fn supervisor(machine: &Contained) -> PathBuf {
     let first = machine.process_1().unwrap();
     let children = fs::read_to_string(format!("/proc/{first}/task/{first}/children")).unwrap();

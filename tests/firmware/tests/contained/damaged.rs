@@ -11,7 +11,7 @@ use super::Lab;
 const MACHINE: &str = "apiVersion: tinkerbell.org/v1alpha1\n\
     kind: Hardware\n\
     metadata: {name: nuc1}\n";
-/// Small files that no box starts without.
+/// Small files that a box needs for its start.
 const KEYS: [&str; 8] = [
     "sealing.key",
     "boot-token.key",
@@ -60,7 +60,7 @@ fn a_box_starts_whatever_file_is_damaged_and_has_a_way_back() {
         assert!(page.contains(&said), "{name}: {page}");
     }
 
-    // The store: the box says so, answers nothing, and offers what it kept.
+    // The store is damaged: the box reports it, serves no object, and offers its own backups.
     damage(&machine, "objects.redb");
     machine.cut_power().unwrap();
     let machine = place.start(&disk).unwrap();

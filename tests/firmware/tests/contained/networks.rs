@@ -1,4 +1,4 @@
-//! Cards and addresses that come after the box has started.
+//! NICs and addresses that appear after the start of the box.
 
 use firmware::contained::Contained;
 use firmware::{FIRST_LINE, PATIENCE, boot_volume, run};
@@ -6,7 +6,7 @@ use qemu::poll;
 
 use super::Lab;
 
-/// The card, in the box's own namespace.
+/// Name of the NIC in the box's own namespace.
 const CARD: &str = "late0";
 
 fn ip(machine: &Contained, arguments: &str) {
@@ -14,7 +14,7 @@ fn ip(machine: &Contained, arguments: &str) {
     run(ip.args(arguments.split(' '))).unwrap();
 }
 
-/// True if the box's boot files are served at an address.
+/// `Some` if the box serves its boot files at an address.
 fn serves(machine: &Contained, address: &str) -> Option<String> {
     let mut ask = machine.network_command("curl").unwrap();
     ask.args(["--silent", "--show-error", "--fail", "--max-time", "5"]);

@@ -1,4 +1,4 @@
-//! A small screen that shows how to claim the box, turned by its buttons. The menu is pressed in
+//! A small screen that shows how to claim the box, controlled by its buttons. The menu is tested on
 //! the emulated box.
 
 use std::fs;
@@ -18,7 +18,7 @@ const BOX_TOML: &str = "[panel]\n\
     tft = \"/dev/fb0\"\n\
     led = \"green:status\"\n\
     buttons = { up = \"KEY_UP\", down = \"KEY_DOWN\", select = \"KEY_ENTER\" }\n";
-/// Black pixels around the screen, where a camera sees the case.
+/// Black pixels around the screen, in place of the case in a camera's picture.
 const CASE: usize = 40;
 
 /// Text of a QR code on the screen.
@@ -51,7 +51,7 @@ fn a_small_screen_shows_the_code_and_is_turned_by_its_buttons() {
     let (devices, disk) = (place.devices(), lab.disk("disk"));
     boot_volume::put(&disk, "box.toml", BOX_TOML.as_bytes()).unwrap();
     let machine = place.start(&disk).unwrap();
-    // A LED that is not there is said once, and harms nothing.
+    // A missing LED is reported once, and has no other effect.
     machine.serial().wait_for("does not work.*the light green:status", PATIENCE).unwrap();
     let line = machine.serial().wait_for_whole(Mark::START, CLAIM, PATIENCE).unwrap().0.text;
     let url = line.split_whitespace().find(|word| word.contains("/S/")).unwrap();
@@ -66,7 +66,7 @@ fn a_small_screen_shows_the_code_and_is_turned_by_its_buttons() {
     shows(Some(url));
 
     let owner = Owner::claims(&lab.owner, &address(&line), machine.serial(), lab.folder());
-    // Owned, it rests at its first page.
+    // With an owner, it returns to its first page.
     shows(None);
     let told = run(owner.tinbox().args(["box", "identify"])).unwrap();
     assert_eq!(told.trim(), "the box blinks for 60 s");

@@ -1,4 +1,4 @@
-//! Restart, power off and power cuts, and what the boot loader's variables make of them.
+//! Restart, power off and power cuts, and their effect on the boot loader's variables.
 
 use std::fs;
 use std::path::Path;
@@ -15,13 +15,13 @@ use super::Lab;
 
 /// Power cuts, each right after an answer of the box.
 const CUTS: usize = 4;
-/// Cuts until one comes before the kernel writes by itself, or because a program of another test
-/// asks it to write everything.
+/// Cuts until one happens before the kernel writes by itself, or because a program of another test
+/// runs `sync`.
 const ATTEMPTS: usize = 12;
 /// Characters of a UUID.
 const UUID: usize = 36;
 
-/// The state of the file system of `part`, by itself: `clean` where it was unmounted.
+/// State in the superblock of `part`: `clean` after an unmount.
 fn state(disk: &Path, part: Part) -> String {
     let volume = format!("{}?offset={}", disk.display(), part.offset());
     let told = run(Command::new("dumpe2fs").args(["-h", &volume])).unwrap();
@@ -52,7 +52,7 @@ fn a_box_restarts_and_switches_itself_off() {
     poll("the box to answer", PATIENCE, off).unwrap();
     machine.wait_off().unwrap();
     assert_eq!(state(&disk, Part::State), "clean");
-    // A slot that was started three times and never said that it works is passed over.
+    // A slot that was started three times and never marked as good is skipped.
     let machine = place.start(&disk).unwrap();
     let line = machine.serial().wait_for(STARTING, PATIENCE).unwrap();
     assert!(line.text.ends_with("starting slot b"), "{line:?}");
@@ -61,7 +61,7 @@ fn a_box_restarts_and_switches_itself_off() {
     lab.succeed();
 }
 
-/// The cut is one: otherwise the tests after cuts would show nothing.
+/// Proves that a cut loses data: otherwise the tests after cuts would prove nothing.
 #[test]
 fn a_cut_loses_what_no_program_has_synced() {
     let lab = Lab::new("unsynced");

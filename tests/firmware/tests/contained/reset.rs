@@ -1,4 +1,4 @@
-//! A claimed box goes back: for one start, and for good.
+//! A claimed box starts once in safe mode, and is then reset to its factory state.
 
 use firmware::steps::{CLAIM, grubenv, reset};
 use firmware::{FIRST_LINE, PATIENCE, boot_volume};
@@ -32,7 +32,7 @@ fn the_boot_menu_and_a_file_ask_for_a_reset_too() {
     assert!(!grubenv(&disk).contains("RESET="), "{}", grubenv(&disk));
     assert!(boot_volume::read(&disk, "box.toml").is_ok(), "safe mode keeps the settings");
 
-    // As an editor of Windows leaves it.
+    // As an editor on Windows saves it.
     boot_volume::put(&disk, "reset.txt", b"\xef\xbb\xbfFactory\r\n").unwrap();
     let machine = place.start(&disk).unwrap();
     let why = "factory reset, because the file \"reset\" on the volume TINBOX asked for it";

@@ -1,4 +1,4 @@
-//! An owner's settings survive a power cut, and can be taken back.
+//! An owner's settings survive a power cut, and can be reverted.
 
 use firmware::steps::settings;
 

@@ -1,5 +1,5 @@
-//! A box is gone with its disk, and a fresh one becomes it. The same steps on contained boxes are
-//! in `tests/contained`.
+//! A box is lost with its disk, and a fresh box is restored from its backup. The same steps on
+//! contained boxes are in `tests/contained`.
 
 use std::net::Ipv4Addr;
 

@@ -1,5 +1,5 @@
-//! A flashed box whose world comes late or wrong: its cable is out, the card of its rack is not
-//! there yet, and the only server of the time says that it is 2007.
+//! A flashed box in late or wrong surroundings: its cable is unplugged, the NIC of its rack is not
+//! present yet, and the only time server says that it is 2007.
 
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -12,7 +12,7 @@ use super::made;
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x1a, 0]);
 const LATE: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0x1a, 1]);
-/// Linux calls a USB card with such an address `usb0`.
+/// Linux calls a USB NIC with such an address `usb0`.
 const BOX_TOML: &str = "[[management]]\n\
     interface = \"eth0\"\n\
     address = \"10.77.0.9/24\"\n\
@@ -33,7 +33,7 @@ impl Drop for Server {
     }
 }
 
-/// True if anything at all answers there.
+/// `Some` if any server answers at the URL.
 fn answers(host: &Host, url: &str) -> Option<()> {
     let mut curl = host.command("curl");
     run(curl.args(["-sk", "--max-time", "5", "--output", "/dev/null", url])).ok().map(drop)

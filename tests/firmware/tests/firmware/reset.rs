@@ -1,5 +1,5 @@
-//! A claimed box goes back: for one start, and for good. The same steps on a contained box are in
-//! `tests/contained`.
+//! A claimed box starts once in safe mode, and is then reset to its factory state. The same steps
+//! on a contained box are in `tests/contained`.
 
 use std::net::Ipv4Addr;
 

@@ -1,5 +1,5 @@
-//! The keys of a box are sealed to the TPM of its board, and come back by the owner's passphrase
-//! where the disk is put into another board. The TPMs are swtpm's.
+//! The keys of a box are sealed to the TPM of its board. After a move of the disk to another board,
+//! the owner's passphrase restores them. The TPMs are swtpm's.
 
 use std::fs;
 use std::net::Ipv4Addr;
