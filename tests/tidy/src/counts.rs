@@ -1,11 +1,11 @@
-//! Counts in tests of real networks and machines: a datagram is sent again and a machine may
-//! start twice, so an exact count stands beside the reason why nothing is repeated.
+//! Exact counts in tests of real networks and machines. A datagram is sent again and a machine may
+//! start twice, so an exact count needs the reason why nothing is repeated.
 
 use crate::Violation;
 use crate::source::{Source, expressions};
 use crate::tree::Tree;
 
-/// Folders whose tests watch real networks and emulated machines.
+/// Folders whose tests use real networks and emulated machines.
 const REAL: [&str; 7] = [
     "tests/scenarios/",
     "tests/firmware/",
@@ -30,7 +30,7 @@ pub fn counts(tree: &Tree) -> Vec<Violation> {
         for at in source.in_tests("assert_eq!(") {
             let arguments = expressions::arguments(&source.code, at + "assert_eq!".len());
             let [left, right, ..] = arguments.as_slice() else { continue };
-            // The code has blanks in place of texts.
+            // String contents are blanked in the code, so the message is searched in the text.
             let end = source.code[right.end..].find(';').map_or(right.end, |end| right.end + end);
             let has_message = file.text[right.end..end].contains('"');
             let [left, right] = [left, right].map(|range| source.code[range.clone()].trim());

@@ -1,4 +1,4 @@
-//! Findings of reviews: each has a test, and the test is there.
+//! Findings of reviews: each names a test, and the test exists.
 
 use std::collections::BTreeSet;
 

@@ -1,12 +1,12 @@
-//! Places of the machine that tests use: two checkouts on one machine test at once, so a
-//! namespace, an interface or a folder has a name of its own.
+//! Machine-wide names in tests. Two checkouts on one machine may test at once, so a namespace, an
+//! interface or a folder needs a unique name.
 
 use crate::Violation;
 use crate::exceptions::{Exception, Exceptions};
 use crate::source::{Source, strings};
 use crate::tree::{File, Tree};
 
-/// Names that may be fixed.
+/// Fixed names that are permitted, with reasons.
 const FIXED: [Exception; 6] = [
     (
         "boot-services/agent/tests/agent/loops.rs",
@@ -67,8 +67,8 @@ fn fixed_names_except(tree: &Tree, fixed: &[Exception]) -> Vec<Violation> {
     violations
 }
 
-/// Offsets of literals and constants that code joins to the temporary folder. Product code counts
-/// too: its tests run at once, and another user may have made the name before.
+/// Offsets of literals and constants that code joins to the temporary folder. Product code is
+/// checked too: its tests run in parallel, and another user may have created the name before.
 fn fixed_temporary<'a>(source: &'a Source<'_>) -> impl Iterator<Item = usize> + 'a {
     const JOIN: &str = "temp_dir().join(";
     source.code.match_indices(JOIN).map(|(at, _)| at).filter(|at| {
@@ -113,7 +113,7 @@ fn named(file: &File, source: &Source<'_>) -> Vec<(usize, String)> {
 
 /// Fixed names that the commands in a text add to the machine's own namespace.
 fn added<'a>(text: &'a str, source: &'a Source<'_>) -> impl Iterator<Item = (usize, String)> + 'a {
-    // A script with its own list of namespaces runs in one that has no name.
+    // A script that creates its namespaces inside an unnamed one may use fixed names.
     let is_own = text
         .lines()
         .any(|line| line.starts_with("mount -t tmpfs") && line.trim_end().ends_with("/run/netns"));

@@ -1,4 +1,4 @@
-//! Size and shape of crates: lines, entries of a folder, modules that import each other.
+//! Size and structure of crates: lines, entries of a folder, circular imports of modules.
 
 pub mod circles;
 
@@ -8,9 +8,9 @@ use crate::manifest::{self, Member};
 use crate::source::Source;
 use crate::tree::{File, Tree};
 
-/// Lines of a crate without tests, above which it is split.
+/// Maximum lines of a crate without tests; a larger one is split.
 pub const CRATE_LINES_MAX: usize = 6_000;
-/// Entries of a source folder, above which it gets folders of its own.
+/// Maximum entries of a source folder; a larger one gets subfolders.
 pub const FOLDER_ENTRIES_MAX: usize = 12;
 
 /// Figures of one crate.

@@ -1,12 +1,12 @@
-//! Shell scripts stop at their first mistake, and nothing knows the machine it was written on, or
-//! a text that only its writer has.
+//! Shell scripts stop at their first error. No file depends on the author's machine, or refers to a
+//! text outside of the tree.
 
 use std::path::{Component, Path};
 
 use crate::Violation;
 use crate::tree::{File, Tree};
 
-/// Scripts that must go on, and why.
+/// Scripts that must continue after an error, with reasons.
 const GO_ON: [(&str, &str); 2] = [
     ("image/os/tiny/init", "process 1: its end would be a kernel panic, so it opens a shell"),
     ("image/os/tiny/udhcpc.script", "reads what udhcpc may or may not have set"),
@@ -17,7 +17,7 @@ const EVERYWHERE: [&str; 20] = [
     "root", "run", "sbin", "srv", "sys", "tmp", "usr", "var",
 ];
 
-/// Every script says `set -eu`, alone or with more.
+/// Every script contains `set -eu`, alone or with more options.
 pub fn careful(tree: &Tree) -> Vec<Violation> {
     careful_except(tree, &GO_ON)
 }
@@ -47,7 +47,7 @@ fn is_shell(file: &File) -> bool {
     interpreter.into_iter().any(|word| matches!(word, "sh" | "bash"))
 }
 
-/// No file names the folder where this checkout happens to stand, or its builder's tools.
+/// No file contains the path of this checkout or of its builder's tools.
 pub fn portable(tree: &Tree, checkout: &Path, tools: &[&Path]) -> Vec<Violation> {
     let mut folders: Vec<String> =
         std::iter::once(&checkout).chain(tools).map(|path| path.display().to_string()).collect();
@@ -68,7 +68,7 @@ pub fn portable(tree: &Tree, checkout: &Path, tools: &[&Path]) -> Vec<Violation>
     violations
 }
 
-/// A text that a comment, a script or another text sends its reader to is in the tree.
+/// A text that a comment, a script or another text refers to is in the tree.
 pub fn documents(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in &tree.files {
@@ -99,7 +99,7 @@ fn documents_named(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.len() > 3 && word.ends_with(".md") && !word.contains(':'))
 }
 
-/// A path is named where it begins, not where it continues another.
+/// Only the beginning of a path counts, not a part of a longer one.
 fn names(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -1,5 +1,5 @@
-//! Chance in tests: a check of one tree gives one answer, so a test draws from a seed that is
-//! written down or passed to it.
+//! Randomness in tests: two checks of one tree must give the same result, so a test uses a seed
+//! that is fixed or passed to it.
 
 use crate::Violation;
 use crate::exceptions::{Exception, Exceptions};

@@ -1,21 +1,21 @@
-//! Size and form: what a reader can hold in view.
+//! Size and form of files, functions and lines.
 
 use crate::Violation;
 use crate::source::Source;
 use crate::tree::{File, Tree};
 
-/// Lines of a file, its tests not counted.
+/// Maximum lines of a file, without its tests.
 pub const FILE_LINES_MAX: usize = 400;
-/// Lines of a function, from `fn` to its last brace.
+/// Maximum lines of a function, from `fn` to its last brace.
 pub const FUNCTION_LINES_MAX: usize = 70;
-/// Characters of a line.
+/// Maximum characters of a line.
 pub const LINE_CHARS_MAX: usize = 100;
-/// Lines of a `tests` module inside the file that it tests.
+/// Maximum lines of a `tests` module inside the file that it tests.
 pub const INNER_TESTS_LINES_MAX: usize = 80;
 
-/// Names that say nothing of what is inside.
+/// Module names that say nothing about the contents.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "helper", "misc"];
-/// Files written by people, by their endings, whose lines a terminal must show.
+/// Extensions of files written by people, whose lines must fit a terminal.
 const WRITTEN: [&str; 4] = [".rs", ".sh", ".py", ".proto"];
 
 /// Files, functions and inner tests are no longer than they may be.
@@ -69,7 +69,7 @@ fn is_script(file: &File) -> bool {
     file.text.starts_with("#!/")
 }
 
-/// Every file says at its head what it is for; a library of the product also what it must never do.
+/// Every file begins with its purpose; a library of the product also with what it must never do.
 pub fn heads(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.rust() {
@@ -87,7 +87,7 @@ pub fn heads(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// No module is named for being a drawer.
+/// No module has a name without a meaning, such as `utils`.
 pub fn names(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.rust() {

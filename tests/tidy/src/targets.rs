@@ -31,7 +31,7 @@ const COMPILED: [&str; 9] = [
     "standalone_crate",
 ];
 
-/// A member has one binary of tests: each further one is linked with all that the member uses.
+/// A member has one test binary: each further one is linked with all dependencies of the member.
 pub fn test_binaries(tree: &Tree) -> Vec<Violation> {
     test_binaries_except(tree, &FURTHER)
 }
@@ -56,7 +56,7 @@ fn test_binaries_except(tree: &Tree, further: &[Exception]) -> Vec<Violation> {
     violations
 }
 
-/// The names of a member's binaries of tests.
+/// Names of a member's test binaries.
 fn binaries(tree: &Tree, member: &Member) -> Vec<String> {
     let package = member.manifest.get("package");
     let finds = package.and_then(|package| package.get("autotests")).and_then(Value::as_bool);
@@ -77,7 +77,7 @@ fn binaries(tree: &Tree, member: &Member) -> Vec<String> {
     names
 }
 
-/// A library says `doctest = false` exactly when none of its comments has an example to compile.
+/// A library sets `doctest = false` exactly when none of its comments has an example to compile.
 pub fn doc_tests(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for member in manifest::members(tree).0 {

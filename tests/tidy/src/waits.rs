@@ -1,5 +1,5 @@
-//! Time in tests: a test does not fail because the machine was slow. Limits of waits are wide, no
-//! measured time has an upper bound, and an asynchronous test sleeps on virtual time only.
+//! Time in tests: a slow machine must not fail a test. Limits of waits are wide, no measured time
+//! has an upper bound, and an asynchronous test sleeps on virtual time only.
 
 mod bounds;
 mod comparisons;
@@ -16,7 +16,7 @@ use crate::tree::{File, Tree};
 
 /// Folders in which all time is virtual.
 const SIMULATED: [&str; 1] = ["tests/sim/src/fleet"];
-/// Programs that measure: a person runs them on a quiet machine, and no check depends on them.
+/// Programs that measure: people run them on a quiet machine, and no check depends on them.
 const BENCHES: [&str; 6] = [
     "tests/api-bench/",
     "tests/boot-bench/",
@@ -26,7 +26,7 @@ const BENCHES: [&str; 6] = [
     "tests/firmware/src/bin/tinbox-bench-box",
 ];
 
-/// The folders and programs that these laws leave out are in the tree.
+/// The folders and programs that these laws exclude are in the tree.
 pub fn free_folders(tree: &Tree) -> Vec<Violation> {
     let is_gone = |at: &&&str| !tree.rust().any(|file| file.path.starts_with(**at));
     let gone = SIMULATED.iter().chain(&BENCHES).filter(is_gone);

@@ -1,10 +1,10 @@
-//! Unfinished work, tests that are not run, errors passed over.
+//! Unfinished work, skipped tests and ignored errors.
 
 use crate::Violation;
 use crate::source::Source;
 use crate::tree::Tree;
 
-/// Never, anywhere, and why.
+/// Code that is forbidden everywhere, with reasons.
 const NEVER: [(&str, &str); 4] = [
     ("todo!(", "unfinished work is not committed"),
     ("unimplemented!(", "unfinished work is not committed"),
@@ -12,7 +12,7 @@ const NEVER: [(&str, &str); 4] = [
     ("#[ignore", "a test runs or does not exist"),
 ];
 
-/// Nothing unfinished is left standing.
+/// No unfinished work is in the tree.
 pub fn unfinished(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.rust() {
@@ -26,7 +26,7 @@ pub fn unfinished(tree: &Tree) -> Vec<Violation> {
     violations
 }
 
-/// Outside tests, nothing is unwrapped: an error is returned, or `expect` says why there is none.
+/// Outside tests, no error is unwrapped: it is returned, or `expect` explains why it cannot occur.
 pub fn unwraps(tree: &Tree) -> Vec<Violation> {
     let mut violations = Vec::new();
     for file in tree.rust() {

@@ -1,4 +1,4 @@
-//! Each law, held against the tree.
+//! Checks the tree against each law.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -160,7 +160,7 @@ fn cargo_tree(edges: &str, format: &str) -> String {
 fn only_known_crates_are_built_in() {
     let deny = TREE.file("deny.toml").expect("the tree has deny.toml");
     let rules = Rules::read(&deny.text).expect("deny.toml");
-    // The lock file alone would name crates that no feature asks for.
+    // The lock file alone would include crates that no feature enables.
     let answer = cargo_tree("normal,build,dev", Built::FORMAT);
     let built = Built::read(&answer);
     assert!(built.iter().any(|one| one.name == "tokio"), "{} crates", built.len());

@@ -1,11 +1,11 @@
-//! Circles of imports between the first-level modules of a crate.
+//! Circular imports between the first-level modules of a crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::{Source, find_words};
 use crate::tree::File;
 
-/// Modules, each with those it imports.
+/// Modules, each with the modules that it imports.
 type Imports<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 
 /// The modules of the largest circle, or none. `folder` is the crate's source folder with its `/`.
@@ -20,7 +20,7 @@ pub fn largest<'a>(files: &[&'a File], folder: &str) -> Vec<&'a str> {
     imports.keys().map(circle).max_by_key(Vec::len).filter(|c| c.len() > 1).unwrap_or_default()
 }
 
-/// All modules that a module imports, by way of others too.
+/// All modules that a module imports directly or indirectly.
 fn reach<'a>(imports: &Imports<'a>, from: &str) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut open: Vec<&str> = imports.get(from).into_iter().flatten().copied().collect();

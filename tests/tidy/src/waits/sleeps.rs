@@ -21,8 +21,8 @@ const POLLS: [Exception; 2] = [
     ("tests/suites/kube-rs/watching.rs", "compare", "what kube-rs's reflector has of that server"),
 ];
 
-/// Tests look at a condition again and again, with a limit; they do not sleep and hope. In
-/// asynchronous tests time is virtual, except in a poll with the limit of `stdx::testing`.
+/// Tests poll a condition with a limit, instead of a fixed sleep. In asynchronous tests time is
+/// virtual, except in a poll with the limit of `stdx::testing`.
 pub fn sleeps(tree: &Tree) -> Vec<Violation> {
     sleeps_except(tree, &PAUSES, &POLLS)
 }
