@@ -1,9 +1,9 @@
-//! Suites of tests that others wrote for a Kubernetes API server, run against ours.
+//! Test suites of other projects for a Kubernetes API server, run against ours.
 //!
-//! Never: changes a suite, counts a test that did not run as passed, leaves one out without saying
-//! why in the suite's `left-out.md`.
-//! Enter at [`Inert`], our API with the kinds the suites create and nothing behind them, at
-//! [`Suite`], a compiled suite and what it reported, and at [`LeftOut`], what cannot pass.
+//! Never: changes a suite, counts a test that did not run as passed, leaves out a test without a
+//! reason in the suite's `left-out.md`. Enter at [`Inert`], our API with the kinds that the suites
+//! create and no controllers, at [`Suite`], a compiled suite with its run, and at [`LeftOut`], the
+//! tests that cannot pass.
 
 mod inert;
 mod left_out;

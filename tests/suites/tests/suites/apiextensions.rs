@@ -1,4 +1,4 @@
-//! The suite of Kubernetes' own server of custom kinds.
+//! The suite of Kubernetes' own API server for custom resources.
 
 use anyhow::Result;
 use suites::Suite;

@@ -1,4 +1,4 @@
-//! controller-runtime's own suites, those that run against a cluster.
+//! controller-runtime's own suites that need a cluster.
 
 use anyhow::Result;
 use suites::Suite;

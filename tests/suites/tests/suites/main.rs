@@ -1,4 +1,4 @@
-//! Other people's suites against our API.
+//! Test suites of other projects against our API.
 
 mod apiextensions;
 mod controller_runtime;
@@ -9,10 +9,10 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use suites::{LeftOut, Outcome, Suite};
 
-/// Suites measure time: one at a time on this machine.
+/// Name of a machine-wide lock: suites measure time, so only one runs at a time.
 const TURN: &str = "suites";
 
-/// Runs the suite of one package against our server and holds what fails against the folder's
+/// Runs the suite of one package against our server and compares its failures with the folder's
 /// `left-out.md`.
 fn holds(folder: &str, package: &str, run: impl Fn(&Suite) -> Result<Outcome>) -> Result<()> {
     let suite = Suite::build(folder, package)?;
