@@ -31,7 +31,7 @@ impl Ledger {
         self.runs.iter().filter(|run| run.iter().skip(1).any(|one| one == test)).count()
     }
 
-    /// Text to keep for the next run.
+    /// Text to store for the next run.
     pub fn text(&self) -> String {
         self.runs.iter().map(|run| run.join("\t") + "\n").collect()
     }

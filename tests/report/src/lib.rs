@@ -1,5 +1,5 @@
-//! Reads what a test run left behind and says what it means: counts, flaky tests, CPU time of each
-//! suite, tests that vanished.
+//! Reads the files of a test run and summarizes them: counts, flaky tests, CPU time of each suite,
+//! vanished tests.
 //!
 //! Never runs a test and never changes a verdict in favor of a test. Enter at [`Run::read`] for the
 //! results and [`ledger::Ledger`] for the flaky tests of earlier runs. The binary

@@ -1,6 +1,6 @@
-//! Prints the end of a test run: CPU time of each suite, flaky tests, tests that vanished, and one
-//! count as the last line. Ends with 1 when a test failed, was flaky for the third time, or when
-//! fewer tests ran than the tree says.
+//! Prints the end of a test run: CPU time of each suite, flaky tests, vanished tests, and one count
+//! as the last line. Ends with 1 when a test failed, was flaky for the third time, or when fewer
+//! tests ran than the tree requires.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,7 @@ struct Arguments {
     /// File with the smallest number of tests of a whole run; without it the run was a part.
     #[arg(long)]
     count: Option<PathBuf>,
-    /// Folder with what earlier runs on this machine left.
+    /// Folder with files of earlier runs on this machine.
     #[arg(long)]
     history: PathBuf,
     /// The commit of this run.
@@ -61,7 +61,7 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!is_good)))
 }
 
-/// Compares the number of tests with the smallest one that a file names, and says what differs.
+/// Compares the number of tests with the minimum in a file, and prints a difference.
 fn is_too_few(tests: usize, file: &Path) -> Result<bool> {
     let smallest: usize = read(file)?.trim().parse().context("expected a number")?;
     let name = file.display();
@@ -103,7 +103,7 @@ fn doc_tests(text: &str) -> (usize, usize) {
     sums
 }
 
-/// Names the tests of the run before that did not run now, and keeps this run's names.
+/// Prints the tests of the last run that did not run now, and stores this run's names.
 fn print_vanished(run: &Run, file: &Path) -> Result<()> {
     let now: BTreeSet<String> = run.cases.iter().map(report::Case::id).collect();
     let before = fs::read_to_string(file).unwrap_or_default();

@@ -40,8 +40,8 @@ fn main() -> Result<ExitCode> {
 
 /// Runs the program to its end and reaps its descendants on the way.
 fn run(program: &OsString, arguments: impl Iterator<Item = OsString>) -> Result<ExitStatus> {
-    // cargo-nextest ends a test by a signal to the whole group: the test decides what to do with
-    // it, and this process stays until the test has ended.
+    // cargo-nextest ends a test by a signal to the whole group. The test handles the signal, and
+    // this process stays until the test has ended.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let _runtime = runtime.enter();
     let _handlers =
