@@ -1,9 +1,9 @@
-//! `make bench-boot`: the box's boot services beside the servers that others use, in one run on one
-//! machine. Ratios are what to keep: the machine may be busy, and its load is printed.
+//! `make bench-boot`: the box's boot services compared with common servers, in one run on one
+//! machine. Compare ratios only: the machine may be busy, and its load is printed.
 //!
-//! Each protocol is a module that fills a [`Table`]. The box's servers run in a process of their
-//! own (`served`, `served-dhcp`), as the peers do, in a cgroup that counts their CPU time; servers
-//! are held to one core, clients to another. Must run in a network namespace of its own, as root.
+//! Each protocol is a module that fills a [`Table`]. The box's servers run in a separate process
+//! (`served`, `served-dhcp`), as the peers do, in a cgroup that counts their CPU time. Servers are
+//! pinned to one core, clients to another. Must run in a network namespace of its own, as root.
 
 mod cgroup;
 mod dhcp;
@@ -19,9 +19,9 @@ use std::process::{Command, ExitCode};
 use anyhow::{Context as _, Result, ensure};
 use figures::Table;
 
-/// Each figure is the median of so many, taken in turns with the peers'.
+/// Rounds, in which box and peers alternate; each figure is the median.
 const ROUNDS: usize = 3;
-/// Passes of the floor may differ by this factor; else something else ran on the cores.
+/// Maximum ratio of the baseline's results; above it, another program used the cores.
 const QUIET: f64 = 1.25;
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     figures::exit(done)
 }
 
-/// Measures the protocols that are named, or all.
+/// Measures the named protocols, or all.
 fn run(names: &[String]) -> Result<()> {
     prepare_network()?;
     let rounds = std::env::var("ROUNDS").ok().and_then(|text| text.parse().ok());
@@ -66,10 +66,10 @@ fn run(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Loopback up, and a congestion control that does not pace: cubic, or Reno where a namespace may
+/// Sets loopback up, with a congestion control without pacing: cubic, or Reno where a namespace may
 /// not choose.
 fn prepare_network() -> Result<()> {
-    // tftpd-hpa looks up its own address only where the machine has one besides 127.0.0.1.
+    // tftpd-hpa finds its own address only if the machine has one besides 127.0.0.1.
     for line in ["link set lo up", "address replace 192.0.2.1 dev lo"] {
         let done = Command::new("ip").args(line.split(' ')).status().context("cannot run ip")?;
         ensure!(done.success(), "cannot set loopback up: run me as root in `unshare --net`");

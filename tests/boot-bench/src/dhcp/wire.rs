@@ -1,5 +1,5 @@
-//! The wire between the servers and perfdhcp: the servers are in this network namespace, the
-//! clients in another.
+//! The link between the servers and perfdhcp: servers are in this network namespace, clients in
+//! another.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -9,26 +9,27 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::server::CLIENT_CORE;
 
-/// The servers' interface and address.
+/// Interface and address of the servers.
 pub const INTERFACE: &str = "bench0";
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 1);
-/// perfdhcp's: to the servers it is a relay agent.
+/// Address and interface of perfdhcp, which acts as a relay agent.
 pub const RELAY: Ipv4Addr = Ipv4Addr::new(10, 88, 0, 2);
 const RELAY_INTERFACE: &str = "bench1";
-/// Room for reservations and pool.
+/// Prefix length of a network that holds reservations and pool.
 pub const PREFIX_LENGTH: u8 = 13;
 const CARRIER_LIMIT: Duration = Duration::from_secs(10);
 
-/// The clients' namespace; it and the wire go when dropped.
+/// The clients' namespace, removed with the link when dropped.
 pub struct Wire {
     space: String,
 }
 
 impl Wire {
-    /// Lays it.
+    /// Creates the link.
     ///
     /// # Errors
-    /// Not root, or not in a namespace of its own.
+    ///
+    /// This process is not root, or not in a namespace of its own.
     pub fn new() -> Result<Self> {
         let space = format!("tinbox-bench-{}", std::process::id());
         ip(&format!("netns add {space}"))?;
@@ -49,7 +50,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// A command of the clients' side, on the clients' core.
+    /// Returns a command in the clients' namespace, on the clients' core.
     pub fn client(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.space, "taskset", "-c", CLIENT_CORE, program]);
@@ -59,7 +60,7 @@ impl Wire {
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        // The interface goes with the namespace that its other end is in.
+        // The interface is removed together with the namespace of its other end.
         if let Err(error) = ip(&format!("netns delete {}", self.space)) {
             eprintln!("{error:#}");
         }
