@@ -1,5 +1,5 @@
-//! The floor: the same messages over the same TLS from a server that keeps nothing, in a process of
-//! its own: `tinbox-bench-agents bare FOLDER ADDRESS`.
+//! The baseline: a server with the same messages over the same TLS that stores nothing, in a
+//! separate process: `tinbox-bench-agents bare FOLDER ADDRESS`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -24,10 +24,11 @@ use crate::rack::waits;
 const KEY: &str = "key.pem";
 const CERTIFICATE: &str = "certificate.pem";
 
-/// Makes the server's key; what its clients know it by.
+/// Generates the server's key; returns its pin for clients.
 ///
 /// # Errors
-/// It cannot be made or written.
+///
+/// It cannot be generated or written.
 pub fn prepare(folder: &Path) -> Result<Pin> {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()])?;
     fs::write(folder.join(CERTIFICATE), made.cert.pem())?;
@@ -63,7 +64,7 @@ fn tls(folder: &Path) -> Result<rustls::ServerConfig> {
     Ok(config)
 }
 
-/// Counts what each agent has done; a hello begins anew.
+/// Counts the finished actions of each agent; a Hello resets the count.
 #[derive(Default)]
 struct Bare(Mutex<HashMap<String, usize>>);
 
