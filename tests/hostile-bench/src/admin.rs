@@ -1,4 +1,4 @@
-//! The administrator, who has machines installed and looks how far they are while the box is
+//! The administrator, who creates the workflows and checks their progress while the box is
 //! attacked.
 
 use std::collections::BTreeMap;
@@ -16,29 +16,29 @@ use crate::machine::{Machine, TEMPLATE, template};
 
 const WORKFLOWS: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/workflows";
 const TEMPLATES: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/templates";
-/// Objects in the store, and bytes of each: lists of some 19 MB.
+/// Number of objects in the store, and bytes of each: lists have about 19 MB.
 const OBJECTS: usize = 190;
 const OBJECT_BYTES: usize = 100 * 1024;
-/// Longest wait for an answer.
+/// Maximum wait for an answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// Longest wait for the machines.
+/// Maximum wait for the installation of all machines.
 const LIMIT: Duration = Duration::from_secs(240);
-/// Between two looks at the machines.
+/// Interval between two checks of the machines.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Figures of the administrator and the machines.
 #[derive(Default)]
 pub struct Served {
-    /// Answers to the administrator.
+    /// Durations of answers to the administrator.
     pub answers: Vec<Duration>,
-    /// Requests without an answer in time.
+    /// Number of requests without an answer in time.
     pub unanswered: usize,
-    /// From the round's begin to the end of a machine's workflow, by its name.
+    /// Time from the begin of the round to the end of a machine's workflow, by its name.
     pub installed: BTreeMap<String, Duration>,
 }
 
 impl Served {
-    /// Adds what came of another round.
+    /// Adds the figures of another round.
     pub fn add(&mut self, other: Self) {
         self.answers.extend(other.answers);
         self.unanswered += other.unanswered;
@@ -46,10 +46,11 @@ impl Served {
     }
 }
 
-/// Makes what is there before any attack.
+/// Creates the objects that exist before any attack.
 ///
 /// # Errors
-/// The box refuses something.
+///
+/// The box refuses an object.
 pub async fn prepare(admin: &Client, machines: &[Machine]) -> Result<()> {
     let connection = admin.connect().await?;
     for number in 0..OBJECTS {
@@ -70,7 +71,7 @@ pub async fn prepare(admin: &Client, machines: &[Machine]) -> Result<()> {
         admin.send(&connection, (Method::POST, HARDWARE), &hardware).await?;
     }
     admin.send(&connection, (Method::POST, TEMPLATES), &template()).await?;
-    // Only a machine that is to boot the agent is given the unified image.
+    // The box serves the unified image only to a machine that has a workflow.
     let workflow = json!({
         "metadata": { "name": "attacker", "labels": { "round": "attacker" } },
         "spec": {
@@ -81,10 +82,11 @@ pub async fn prepare(admin: &Client, machines: &[Machine]) -> Result<()> {
     pending(admin, &connection, ("attacker", 1)).await
 }
 
-/// Makes a workflow for every machine. They can boot when this returns.
+/// Creates a workflow for every machine, and waits until all of them can boot.
 ///
 /// # Errors
-/// The box refuses one, or prepares one not in time.
+///
+/// The box refuses a workflow, or does not prepare it in time.
 pub async fn workflows(admin: &Client, machines: &[Machine], round: usize) -> Result<()> {
     let connection = admin.connect().await?;
     for machine in machines {
@@ -93,7 +95,7 @@ pub async fn workflows(admin: &Client, machines: &[Machine], round: usize) -> Re
     pending(admin, &connection, (&round.to_string(), machines.len())).await
 }
 
-/// Waits until the machines of so many workflows, labeled with the round, can boot.
+/// Waits until the machines of this many workflows, labeled with the round, can boot.
 async fn pending(
     admin: &Client,
     connection: &Connection,
@@ -125,9 +127,10 @@ async fn states(
         .collect())
 }
 
-/// Looks until all machines are installed, and writes something each time.
+/// Polls until all machines are installed, with one write in each turn.
 ///
 /// # Errors
+///
 /// The box cannot be reached at all.
 pub async fn watch(admin: &Client, machines: &[Machine], round: usize) -> Result<Served> {
     let mut connection = admin.connect().await?;
@@ -140,7 +143,7 @@ pub async fn watch(admin: &Client, machines: &[Machine], round: usize) -> Result
                     served.installed.entry(name).or_insert_with(|| began.elapsed());
                 }
             }
-            // The box may have closed it.
+            // The box may have closed the connection.
             None => connection = admin.connect().await?,
         }
         timed(&mut served, write(admin, &connection, look)).await;
@@ -177,9 +180,10 @@ async fn write(admin: &Client, connection: &Connection, look: u64) -> Result<()>
     admin.send(connection, (Method::PATCH, path), &config).await.map(drop)
 }
 
-/// Takes the workflows of a round away.
+/// Deletes the workflows of a round.
 ///
 /// # Errors
+///
 /// The box refuses.
 pub async fn clear(admin: &Client, round: usize) -> Result<()> {
     let connection = admin.connect().await?;

@@ -1,4 +1,4 @@
-//! The attacks: what each is called, how it begins, and what must have come of it.
+//! The attacks: name, begin, and expected effect of each.
 
 mod api;
 mod bmc;
@@ -14,10 +14,10 @@ use crate::client::Client;
 
 pub const HARDWARE: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardware";
 
-/// Resources of an attack; it ends when this is dropped.
+/// Resources of an attack, which ends when they are dropped.
 pub type Running = Vec<Box<dyn Any + Send>>;
 
-/// An attack. The ids are of the reviews' findings.
+/// An attack. The IDs are those of the reviews' findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Attack {
     Nothing,
@@ -40,7 +40,7 @@ pub enum Attack {
 }
 
 impl Attack {
-    /// All of them, nothing first.
+    /// All attacks, with the run without an attack first.
     pub const ALL: [Self; 13] = [
         Self::Nothing,
         Self::UnreadLists,
@@ -57,7 +57,7 @@ impl Attack {
         Self::Burst,
     ];
 
-    /// As people read it.
+    /// Name for people and for the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
@@ -76,10 +76,11 @@ impl Attack {
         }
     }
 
-    /// Begins it, on the attackers' machine; what it needs to have happened has happened then.
+    /// Begins the attack on the attackers' machine, and returns when it is in progress.
     ///
     /// # Errors
-    /// The box cannot be reached, or refuses what it should take.
+    ///
+    /// The box cannot be reached, or refuses a request that it must accept.
     pub async fn begin(self, admin: &Client) -> Result<Running> {
         match self {
             Self::Nothing => Ok(Vec::new()),
@@ -98,10 +99,11 @@ impl Attack {
         }
     }
 
-    /// Checks what must have come of it, and takes away what it left in the store.
+    /// Checks the expected effect, and deletes the objects that the attack left.
     ///
     /// # Errors
-    /// It did not come.
+    ///
+    /// The effect did not occur.
     pub async fn end(self, admin: &Client) -> Result<()> {
         match self {
             Self::SilentNameServer | Self::DeadBmcs => bmc::clear(admin).await,
@@ -111,7 +113,8 @@ impl Attack {
     }
 }
 
-/// No machine of the burst is Hardware: the network shows one NIC behind all of them.
+/// Checks that no machine of the burst has become Hardware: the network shows one NIC behind all of
+/// them.
 async fn none_enrolled(admin: &Client) -> Result<()> {
     let connection = admin.connect().await?;
     let path = format!("{HARDWARE}?labelSelector=tinkerbell.org/auto-discovered");
