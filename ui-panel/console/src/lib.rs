@@ -16,9 +16,9 @@ use std::pin::Pin;
 use panel::model::PanelOrder;
 pub use status::source::ViewSource;
 
-/// Carries out the orders of people at the box.
+/// Executes the orders of people at the box.
 pub trait Actions: Send + Sync + 'static {
-    /// Carries out an order. `place` is the name of the device in the log, such as `panel`.
+    /// Executes an order. `place` is the name of the device in the log, such as `panel`.
     fn carry_out<'a>(
         &'a self,
         order: PanelOrder,

@@ -1,4 +1,5 @@
-//! The button on the machine's case, as the kernel tells of it: the box goes down in order.
+//! The power button of the machine's case, as an input device of the kernel: the box shuts down in
+//! order.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -11,7 +12,7 @@ pub fn listen(on_press: impl Fn() + Clone + Send + 'static) {
     for name in devices_with(Path::new("/sys/class/input"), &[KEY_POWER]) {
         let path = Path::new("/dev/input").join(name);
         match File::open(&path) {
-            // It ends with the device or with this process.
+            // The thread ends with the device or with this process.
             Ok(device) => {
                 let on_press = on_press.clone();
                 drop(std::thread::spawn(move || follow(device, &on_press)));

@@ -1,4 +1,4 @@
-//! A picture onto hardware, and into a file.
+//! Output of a picture to hardware, and to a file.
 
 pub mod backlight;
 pub mod fbdev;
@@ -7,7 +7,7 @@ pub mod ssd1306;
 
 use std::time::Duration;
 
-/// Shortest time from one picture to the next.
+/// Minimum time from one picture to the next.
 pub const PICTURE_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Keys as the kernel reports them: the panel's buttons (gpio-keys) and a keyboard alike.
+//! Decoding of key events from the kernel: the panel's buttons (gpio-keys) and keyboards.
 //!
 //! Takes bytes of `/dev/input/event*` in pieces of any length, and returns keys. Opens no device:
-//! [`devices_with`] finds the right ones.
+//! [`devices_with`] finds the matching ones.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ const EVENT_BYTES: usize = 24;
 const EV_SYN: u16 = 0;
 const EV_KEY: u16 = 1;
 const SYN_DROPPED: u16 = 3;
-/// Devices that are looked at.
+/// Maximum number of devices that are checked.
 const DEVICES_MAX: usize = 64;
 
 const KEY_ESC: u16 = 1;
@@ -24,7 +24,7 @@ const KEY_F11: u16 = 87;
 const KEY_F12: u16 = 88;
 const KEY_UP: u16 = 103;
 const KEY_DOWN: u16 = 108;
-/// The button on a machine's case, or a keyboard's.
+/// Power button on a machine's case, or a keyboard's power key.
 pub const KEY_POWER: u16 = 116;
 const BTN_0: u16 = 0x100;
 const KEY_SELECT: u16 = 0x161;
@@ -36,7 +36,7 @@ pub enum KeyChange {
     Down(u16),
     /// The key was released.
     Up(u16),
-    /// The kernel threw events away: whatever was down may be up.
+    /// The kernel dropped events: pressed keys may have been released.
     Lost,
 }
 
@@ -47,7 +47,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// The changes that `bytes` complete. A key that repeats itself does not change.
+    /// Returns the changes that `bytes` complete. Repeats of a held key are not changes.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<KeyChange> {
         self.rest.extend_from_slice(bytes);
         let whole = self.rest.len() / EVENT_BYTES * EVENT_BYTES;
@@ -108,7 +108,7 @@ const NAMED: [(&str, u16); 36] = [
     ("BTN_2", 0x102),
 ];
 
-/// The key of that name.
+/// Code of the key with that name.
 pub fn named(name: &str) -> Option<u16> {
     NAMED.into_iter().find(|(known, _)| *known == name).map(|(_, code)| code)
 }
@@ -118,7 +118,8 @@ pub fn names() -> String {
     NAMED.map(|(name, _)| name).join(", ")
 }
 
-/// The key of a keyboard, as far as the console has a use for it: names of machines can be typed.
+/// Console key of a key code; `None` for keys without a use. Letters and digits are included, so
+/// that names of machines can be typed.
 pub fn key(code: u16) -> Option<Key> {
     const ROWS: [(u16, &str); 6] = [
         (2, "1234567890-"),
@@ -145,7 +146,7 @@ pub fn key(code: u16) -> Option<Key> {
     })
 }
 
-/// Keys by which a keyboard for the console is known.
+/// Keys that identify a keyboard for the console.
 pub const KEYBOARD: [u16; 3] = [KEY_UP, KEY_DOWN, KEY_ENTER];
 
 /// Devices below `sys` (`/sys/class/input`) that have one of `codes`, as names below `/dev/input`,

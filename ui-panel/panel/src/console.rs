@@ -1,5 +1,5 @@
-//! The monitor and its keyboard: tabs on function keys, no shell behind any of them. A pure machine
-//! of keys; [`crate::screens::monitor`] draws it.
+//! The monitor and its keyboard: tabs on function keys, without a shell. A pure state machine of
+//! keys; [`crate::screens::monitor`] draws it.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use status::view::{Machine, StatusView};
 
 use crate::model::{Action, CANCEL_AFTER, PanelOrder, SECRET_FOR};
 
-/// Characters of a filter.
+/// Maximum characters of a filter.
 const FILTER_CHARS_MAX: usize = 40;
-/// Characters of a box's name (RFC 1123 section 2.1).
+/// Maximum characters of a box's name (RFC 1123 section 2.1).
 const NAME_CHARS_MAX: usize = 63;
 /// Actions of the F12 menu, by the key that chooses each.
 pub const LEAVING: [(char, Action); 4] = [
@@ -34,14 +34,14 @@ pub enum Key {
     Enter,
     /// The key Escape: goes back.
     Escape,
-    /// Take the last character back.
+    /// The key Backspace: deletes the last character.
     Backspace,
 }
 
 /// A tab of the monitor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tab {
-    /// Is all well? What happens?
+    /// Summary of the box's health and of work in progress.
     #[default]
     Now,
     /// List of all machines.
@@ -63,8 +63,8 @@ pub const TABS: [(u8, Tab, &str); 5] = [
     (5, Tab::Box, "Box"),
 ];
 
-/// The box's name as it is typed by who erases the box: no key of a keyboard can be held by
-/// accident for as long as a name takes.
+/// Prompt before the erasure of the box, which the user confirms by typing the box's name. A key
+/// that is held by accident cannot confirm it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasePrompt {
     /// Text typed so far.
@@ -74,24 +74,24 @@ pub struct ErasePrompt {
 }
 
 impl ErasePrompt {
-    /// Seconds until the question is withdrawn; `None` when it is.
+    /// Seconds until the prompt is withdrawn; `None` after that.
     pub fn seconds(&self, now: Duration) -> Option<u64> {
         let left = CANCEL_AFTER.checked_sub(now.saturating_sub(self.since))?;
         (!left.is_zero()).then(|| left.as_millis().div_ceil(1000) as u64)
     }
 }
 
-/// The question whether an action is meant.
+/// Confirmation prompt of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confirmation {
     /// Action that waits for confirmation.
     pub action: Action,
-    /// Moment of the question on the steady clock.
+    /// Time of the prompt, on the steady clock.
     pub since: Duration,
 }
 
 impl Confirmation {
-    /// The action, unless the question is withdrawn.
+    /// The action, unless the prompt is withdrawn.
     pub fn action(&self, now: Duration) -> Option<Action> {
         (now.saturating_sub(self.since) < CANCEL_AFTER).then_some(self.action)
     }
@@ -102,33 +102,33 @@ impl Confirmation {
 pub struct Console {
     /// Tab that is shown.
     pub tab: Tab,
-    /// The machine under the cursor, by name; empty: the first.
+    /// Name of the machine under the cursor; empty for the first one.
     pub cursor: String,
     /// True while the history of the selected machine is open.
     pub story: bool,
     /// Time at which a person requested the pin of a claimed box, on the steady clock.
     pub secret: Option<Duration>,
-    /// The log's warnings alone.
+    /// True to show only the log's warnings.
     pub warnings: bool,
     /// Text that shown names must contain.
     pub filter: String,
-    /// The filter is being typed.
+    /// True while the filter is being typed.
     pub typing: bool,
     /// Open confirmation prompt, if any.
     pub asking: Option<Confirmation>,
-    /// Is it meant that everything is erased?
+    /// Open prompt before the erasure of the box, if any.
     pub erasing: Option<ErasePrompt>,
     /// Actions that the configuration allows.
     pub actions: Vec<Action>,
 }
 
 impl Console {
-    /// A console that may do `actions`.
+    /// A console that allows `actions`.
     pub fn new(actions: Vec<Action>) -> Self {
         Self { actions, ..Self::default() }
     }
 
-    /// The machines that the filter leaves.
+    /// The machines that match the filter.
     pub fn machines<'a>(&self, view: &'a StatusView) -> Vec<&'a Machine> {
         let fits = |machine: &&Machine| {
             let status = machine.status().to_lowercase();
@@ -144,18 +144,18 @@ impl Console {
         named.or(machines.first()).copied()
     }
 
-    /// The pin is shown although the box has an owner.
+    /// True while the pin of a claimed box is shown.
     pub fn shows_pin(&self, now: Duration) -> bool {
         self.secret.is_some_and(|asked| now.saturating_sub(asked) < SECRET_FOR)
     }
 
-    /// A key went down.
+    /// Handles a pressed key.
     pub fn key(&mut self, key: Key, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         if let Some(erasing) = self.erasing.take() {
             return self.erase(erasing, key, view, now);
         }
         if let Some(asking) = self.asking.take() {
-            // A person who comes later does not answer it.
+            // A key after the timeout of the prompt does not confirm it.
             return asking.action(now).and_then(|action| self.asked(action, key, now));
         }
         if self.typing && self.typed(key) {
@@ -185,7 +185,7 @@ impl Console {
         None
     }
 
-    /// A key after a question: yes, another one, or no.
+    /// Handles a key at an open prompt: yes, another action, or no.
     fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<PanelOrder> {
         if key == Key::Enter {
             return self.actions.contains(&action).then_some(PanelOrder { action, machine: None });
@@ -227,7 +227,7 @@ impl Console {
         None
     }
 
-    /// A key of the filter; `false`: it is not one.
+    /// Handles a key of the filter; `false` if the key is not part of it.
     fn typed(&mut self, key: Key) -> bool {
         match key {
             Key::Char(char) if self.filter.chars().count() < FILTER_CHARS_MAX => {

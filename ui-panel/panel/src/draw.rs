@@ -1,7 +1,7 @@
-//! The plain in-memory target that every screen is drawn into, and what is drawn with.
+//! The in-memory image that every screen is drawn into, and its drawing functions.
 //!
-//! A sheet also keeps what was written on it and where, so that a test can read a screen as text,
-//! and counts what would have been drawn beyond its edges, which is nothing.
+//! A sheet also records each drawn text with its area, so that a test can read a screen as text. It
+//! counts pixels beyond its edges, which must be zero.
 
 pub mod bar;
 pub mod palette;
@@ -28,7 +28,7 @@ pub struct Sheet<C> {
     spilled: usize,
 }
 
-/// A text on a sheet, or what stands for a drawing in the sheet's transcript.
+/// A text on a sheet, or the substitute for a drawing in the sheet's transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnText {
     /// Area of the text.
@@ -38,7 +38,7 @@ pub struct DrawnText {
 }
 
 impl<C: PixelColor> Sheet<C> {
-    /// A sheet of one color.
+    /// A sheet filled with one color.
     pub fn new(size: Size, ground: C) -> Self {
         let count = size.width as usize * size.height as usize;
         Self { size, pixels: vec![ground; count], written: Vec::new(), spilled: 0 }
@@ -59,7 +59,7 @@ impl<C: PixelColor> Sheet<C> {
         self.spilled
     }
 
-    /// Write one line, its upper left corner at `at`; the caller has seen to it that it fits.
+    /// Writes one line with its upper left corner at `at`; the caller ensures that it fits.
     pub fn write(&mut self, at: Point, font: &MonoFont<'_>, color: C, text: &str) {
         let text = text::glyphs(text);
         if text.trim().is_empty() {
@@ -85,7 +85,7 @@ impl<C: PixelColor> Sheet<C> {
         let Ok(_) = primitive.into_styled(style).draw(self);
     }
 
-    /// Say in the transcript what was drawn at `area`.
+    /// Records in the transcript what was drawn at `area`.
     pub fn note(&mut self, area: Rectangle, text: String) {
         self.written.push(DrawnText { area, text });
     }
@@ -130,7 +130,7 @@ impl<C: PixelColor> Sheet<C> {
     }
 }
 
-/// Texts whose middles are nearer than this stand in one line of the transcript.
+/// Minimum distance in pixels between the centers of two transcript lines.
 const LINE_PIXELS_MIN: i32 = 7;
 
 fn transcribe(mut line: Vec<&DrawnText>, column: u32) -> String {

@@ -248,7 +248,7 @@ impl Panel {
         }
         let busy = matches!(self.page, Page::Confirm(..) | Page::Reset | Page::Erase | Page::Boot);
         if busy || view.claim.is_some() {
-            // A new problem is shown at once.
+            // A new problem stays unknown, so that it is shown after the prompt or the claim.
             self.known.retain(|key| there.contains(key));
             return;
         }

@@ -1,4 +1,4 @@
-//! Pages as pictures: the same view, as much of it as each screen can hold.
+//! Pages as pictures: the same view on all screens, as far as each has space.
 
 pub mod monitor;
 pub mod oled;
@@ -21,7 +21,7 @@ pub enum Picture {
     Color(Sheet<Rgb565>),
 }
 
-/// Draw what the panel shows.
+/// Draws the current page of the panel.
 pub fn draw(view: &StatusView, shown: &ScreenInput) -> Picture {
     match shown.kind {
         Kind::Oled => Picture::Mono(oled::draw(view, shown)),
@@ -29,7 +29,7 @@ pub fn draw(view: &StatusView, shown: &ScreenInput) -> Picture {
     }
 }
 
-/// `2/6`; `!/6` for what stops the whole box; nothing beside the round.
+/// Page number such as `2/6`; `!/6` for a problem of the whole box; empty for other pages.
 fn number(view: &StatusView, shown: &ScreenInput) -> String {
     let count = Page::round(shown.kind, view).len();
     let urgency = match &shown.page {
@@ -43,14 +43,14 @@ fn number(view: &StatusView, shown: &ScreenInput) -> String {
     }
 }
 
-/// The pin's two lines: `F3A9 1C20` and `8BQK 77TM`.
+/// The pin in two lines, such as `F3A9 1C20` and `8BQK 77TM`.
 fn pin_lines(pin: &str) -> [String; 2] {
     let groups: Vec<&str> = pin.split('-').collect();
     let (first, second) = groups.split_at(groups.len().min(2));
     [first.join(" "), second.join(" ")]
 }
 
-/// `1 machine`, `12 machines`.
+/// A number with its noun, such as `1 machine` or `12 machines`.
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
@@ -63,7 +63,7 @@ fn update_step(update: &Update) -> String {
     }
 }
 
-/// Interface whose address is awaited, and for how long.
+/// Text about the interface without an address, with the time of its wait.
 fn waiting(view: &StatusView) -> String {
     let person = view.nics.iter().find(|nic| nic.role != Role::Provisioning);
     match person.or_else(|| view.nics.first()) {

@@ -1,5 +1,5 @@
-//! The serial console: what the screens show, as plain lines when it changes, so that a capture of
-//! them is a log. No colors, and only ASCII: a terminal there may be from any decade.
+//! The serial console: the facts of the screens as plain lines, written when they change, so that a
+//! capture of them is a log. No colors, and only ASCII, which every terminal supports.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use status::view::{StatusView, headline, problems};
 
 use crate::draw::text::glyphs;
 
-/// Lines at once; a rack that fails as a whole is not worth more.
+/// Maximum lines of one update; a failure of the whole rack must not flood the console.
 const LINES_MAX: usize = 40;
 
 /// Lines that were printed so far.
@@ -18,7 +18,7 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// The lines to write now: facts that changed, problems that came and went.
+    /// Returns the lines to write now: changed facts, and problems that appeared or ended.
     pub fn lines(&mut self, view: &StatusView) -> Vec<String> {
         let facts = facts(view);
         let mut lines: Vec<String> =

@@ -21,7 +21,7 @@ use super::gpio::Wire;
 use super::leds::{self, Led, Switch};
 use super::{Tries, event, keys_of, wires};
 
-/// A glass that works for `left` frames, what happened to it, and the way to send it more.
+/// A display that works for `left` frames, a record of its events, and the sender for more frames.
 #[derive(Clone)]
 struct Breaking {
     left: usize,
@@ -64,11 +64,12 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
     };
     let wait = |time: Duration| glass.story.borrow_mut().push(format!("{} s", time.as_secs()));
     display::keep(Tries::of("a glass".to_owned()), open, waiting, wait);
-    // The second frame found the wire off, and is on the glass that was opened after that.
+    // The second frame failed on the broken bus, and is shown by the display that was opened after
+    // that.
     assert_eq!(glass.story.borrow().join(", "), "1 s, 2 s, 4 s, Full, 1 s, Dim");
 }
 
-/// A light that tells when it is switched, and fails at first.
+/// An LED that reports each switch, and fails at first.
 struct Told {
     to: SyncSender<bool>,
     fails: Arc<Mutex<usize>>,
@@ -113,7 +114,7 @@ fn a_light_keeps_its_rhythm_whatever_it_is_told_again() {
 fn a_light_that_failed_shines_once_it_can() {
     let (mut lamp, switched) = told(1);
     lamp.be(Pattern::Solid);
-    // It is tried again after a second.
+    // A failed LED is tried again after a second.
     assert!(std::iter::from_fn(|| switched.recv_timeout(PATIENCE).ok()).any(|lit| lit));
 }
 

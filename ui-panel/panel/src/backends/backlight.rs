@@ -1,4 +1,4 @@
-//! The lamp behind a TFT, as `/sys/class/backlight` has it.
+//! Backlight of a TFT, by `/sys/class/backlight`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,11 @@ pub struct Backlight {
 }
 
 impl Backlight {
-    /// The one of this folder: `/sys/class/backlight/NAME`.
+    /// Opens the backlight of this folder: `/sys/class/backlight/NAME`.
     ///
     /// # Errors
-    /// There is none, or it does not say how bright it can be.
+    ///
+    /// There is none, or its maximum brightness is not readable.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("max_brightness");
         let read = fs::read_to_string(&path);
@@ -32,10 +33,11 @@ impl Backlight {
         Ok(Self { brightness: folder.join("brightness"), most, light: None })
     }
 
-    /// Be so bright. Dim is [`TFT_DIM_PERCENT`] of the most, and never nothing.
+    /// Sets the brightness. Dim is [`TFT_DIM_PERCENT`] of the maximum, and never zero.
     ///
     /// # Errors
-    /// It does not take it.
+    ///
+    /// The kernel refuses the value.
     pub fn set(&mut self, light: Light) -> Result<(), Error> {
         if self.light == Some(light) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! A monitor or a TFT that the kernel shows as a framebuffer: its geometry from sysfs, pixels by
-//! writing to the device. Only rows that changed are written.
+//! A monitor or a TFT as a framebuffer of the kernel: its geometry from sysfs, pixels by writing to
+//! the device. Only rows that changed are written.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::draw::Sheet;
 
-/// Pixels of a side that a framebuffer may claim to have.
+/// Maximum width and height in pixels that are accepted from a framebuffer.
 const SIDE_MAX: u32 = 16_384;
 
 /// Errors of a framebuffer.
@@ -23,7 +23,7 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("could not {what} {}", path.display())]
     File {
-        /// `read`, `open`, `write to`.
+        /// Verb: `read`, `open` or `write to`.
         what: &'static str,
         /// Path of the file.
         path: PathBuf,
@@ -48,11 +48,11 @@ pub enum Error {
 /// Layout of the pixels in the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
-    /// Pixels across and down.
+    /// Width and height in pixels.
     pub size: Size,
     /// Bytes from one row to the next.
     pub stride: u32,
-    /// 16 (5-6-5) or 32 (blue first, the last byte unused).
+    /// Bits per pixel: 16 (5-6-5) or 32 (blue first, the last byte unused).
     pub bits_per_pixel: u32,
 }
 
@@ -146,8 +146,8 @@ impl Framebuffer {
     }
 }
 
-/// Rows to write together, at least two: the kernel takes a write of exactly one for one of
-/// nothing, and does not bring it onto the screen (drivers/gpu/drm/drm_fb_helper.c,
+/// Ranges of rows to write together, at least two rows each. The kernel treats a write of exactly
+/// one row as empty, and does not show it (drivers/gpu/drm/drm_fb_helper.c,
 /// `drm_fb_helper_memory_range_to_clip`).
 fn runs(changed: &[bool]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -164,7 +164,7 @@ fn runs(changed: &[bool]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Row `y` of a screen of `size` with the sheet in its middle.
+/// Row `y` of a screen of `size` with the sheet in its center.
 fn row_of(sheet: &Sheet<Rgb565>, size: Size, y: u32) -> Vec<Rgb565> {
     let page = sheet.size();
     let from = |screen: u32, page: u32| (i64::from(screen) - i64::from(page)) / 2;

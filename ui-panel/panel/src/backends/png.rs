@@ -1,4 +1,4 @@
-//! A picture as a PNG file: `/panel.png`, and what the tests look at.
+//! A picture as a PNG file: for `/panel.png` and for tests.
 
 use embedded_graphics::pixelcolor::{BinaryColor, PixelColor, Rgb888};
 use embedded_graphics::prelude::{OriginDimensions, RgbColor};
@@ -7,17 +7,18 @@ use thiserror::Error;
 use crate::draw::Sheet;
 use crate::screens::Picture;
 
-/// Pixels of the file for one of a small screen, so that a person can read it.
+/// Pixels of the file for one pixel of a small screen, so that a person can read it.
 pub const MONO_SCALE: u32 = 4;
 
-/// The encoder would not.
+/// Error of the PNG encoder.
 #[derive(Debug, Error)]
 #[error("could not write the picture of the panel as PNG")]
 pub struct Error(#[from] ::png::EncodingError);
 
-/// The picture as a file.
+/// Encodes a picture as a PNG file.
 ///
 /// # Errors
+///
 /// Only if the encoder cannot write to memory.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     match picture {

@@ -1,4 +1,4 @@
-//! An SSD1306 of 128×64 pixels on an I²C bus. Only what changed is sent.
+//! An SSD1306 display of 128×64 pixels on an I²C bus. Only changed pixels are sent.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub enum Error {
     /// No display answered at the address.
     #[error("could not {what}: no answer from an SSD1306 at address {address:#04x} of the I2C bus")]
     Display {
-        /// `start the display`, `write to the display`.
+        /// Verb: `start the display` or `write to the display`.
         what: &'static str,
         /// Address on the bus.
         address: u8,
@@ -61,10 +61,11 @@ pub fn open(path: &Path, address: u8) -> Result<Oled<I2cdev>, Error> {
 }
 
 impl<I: I2c> Oled<I> {
-    /// Switch the display on.
+    /// Switches the display on.
     ///
     /// # Errors
-    /// It does not answer.
+    ///
+    /// The display does not answer.
     pub fn new(bus: I, address: u8) -> Result<Self, Error> {
         let failed = |what| Error::Display { what, address };
         let interface = I2CDisplayInterface::new_custom_address(bus, address);
@@ -75,10 +76,11 @@ impl<I: I2c> Oled<I> {
         Ok(Self { driver, address, shown: None, light: None })
     }
 
-    /// Show a page so bright.
+    /// Shows a page with this brightness.
     ///
     /// # Errors
-    /// It does not answer; the next call sends everything again.
+    ///
+    /// The display does not answer; the next call sends the whole page again.
     pub fn show(&mut self, sheet: &Sheet<BinaryColor>, light: Light) -> Result<(), Error> {
         let done = self.send(sheet, light);
         if done.is_err() {
@@ -107,7 +109,7 @@ impl<I: I2c> Oled<I> {
         Ok(())
     }
 
-    /// Hand the driver what changed: it sends the rectangle around that.
+    /// Passes the changed pixels to the driver, which sends the rectangle around them.
     fn pixels(&mut self, sheet: &Sheet<BinaryColor>) {
         let width = sheet.size().width.max(1);
         let last = self.shown.as_ref().map(Sheet::pixels);

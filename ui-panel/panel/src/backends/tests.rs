@@ -53,7 +53,7 @@ impl I2c for Bus {
 }
 
 impl Bus {
-    /// Number of pixel bytes since the last call; the first byte of each message tells its kind.
+    /// Number of pixel bytes since the last call; the first byte of each message is its kind.
     fn pixels(&self) -> usize {
         let sent = self.sent.take();
         sent.iter().filter(|it| it[0] == 0x40).map(|it| it.len() - 1).sum()
@@ -121,7 +121,7 @@ fn an_oled_that_comes_back_gets_everything_again() {
     assert_eq!(bus.pixels(), 128 * 64 / 8);
 }
 
-/// A framebuffer of files.
+/// A framebuffer device made of ordinary files.
 fn device(folder: &Path, size: &str, stride: &str, bits: &str) -> Result<Framebuffer, Error> {
     for (name, text) in [("virtual_size", size), ("stride", stride), ("bits_per_pixel", bits)] {
         std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
@@ -169,7 +169,7 @@ fn a_framebuffer_gets_only_rows_that_changed() {
         *sheet.pixel(Point::new(0, y)).unwrap() = Rgb565::GREEN;
         std::fs::write(&file, [0xaa; 24]).unwrap();
         assert_eq!(screen.show(&sheet).unwrap(), 1);
-        // The kernel shows no write of a single row, so that one beside it goes with it.
+        // The kernel does not show a write of a single row, so an adjacent row is written too.
         let bytes = std::fs::read(&file).unwrap();
         let are = |row: usize| bytes[8 * row..8 * row + 8] != [0xaa; 8];
         assert_eq!((0..3).filter(|row| are(*row)).collect::<Vec<_>>(), written.collect::<Vec<_>>());

@@ -83,7 +83,7 @@ fn only_devices_with_our_keys_count() {
     std::fs::create_dir_all(sys.path().join("mouse0")).unwrap();
     let found = devices_with(sys.path(), &KEYBOARD);
     assert_eq!(found, ["event10"].map(std::path::PathBuf::from));
-    // The kernel's word for a power button; the keyboard has the key too.
+    // The kernel's bitmap of a power button; the keyboard has the key too.
     let case = sys.path().join("event4/device/capabilities");
     std::fs::create_dir_all(&case).unwrap();
     std::fs::write(case.join("key"), "10000000000000 0\n").unwrap();

@@ -1,4 +1,4 @@
-//! Colors of the dark tokens, as the panel's screens show them: on black.
+//! Colors of the dark design tokens for the panel's screens, on black.
 
 use embedded_graphics::pixelcolor::Rgb565;
 use embedded_graphics::prelude::RgbColor;
@@ -9,13 +9,13 @@ const fn token(hex: u32) -> Rgb565 {
     Rgb565::new((red >> 3) as u8, (green >> 2) as u8, (blue >> 3) as u8)
 }
 
-/// The ground of every screen.
+/// Background color of every screen.
 pub const GROUND: Rgb565 = Rgb565::BLACK;
-/// The light modules' color of a QR code.
+/// Color of a QR code's light modules.
 pub const PAPER: Rgb565 = Rgb565::WHITE;
 /// Color of ordinary text.
 pub const INK: Rgb565 = token(0x00ee_f1f5);
-/// Text of second rank.
+/// Color of secondary text.
 pub const INK_2: Rgb565 = token(0x00b3_bccb);
 /// Color of work in progress.
 pub const RUN: Rgb565 = token(0x007d_b7f5);
@@ -25,14 +25,14 @@ pub const OK: Rgb565 = token(0x006f_cf8f);
 pub const WAIT: Rgb565 = token(0x00f2_b84b);
 /// Color of a problem.
 pub const BAD: Rgb565 = token(0x00ff_8a80);
-/// Edges of what can be chosen.
+/// Color of the edges of selectable items.
 pub const BORDER: Rgb565 = token(0x007a_869a);
-/// Lines that only divide.
+/// Color of dividing lines.
 pub const HAIRLINE: Rgb565 = token(0x0032_3b49);
-/// A bar across the screen.
+/// Background color of a bar across the screen.
 pub const RAISED: Rgb565 = token(0x0019_1f28);
 
-/// The color of a tone.
+/// Color of a tone.
 pub fn of(tone: Tone) -> Rgb565 {
     match tone {
         Tone::Quiet => INK_2,
@@ -49,7 +49,7 @@ mod tests {
     use embedded_graphics::pixelcolor::{Rgb565, Rgb888};
     use embedded_graphics::prelude::RgbColor;
 
-    /// Relative luminance, as WCAG has it.
+    /// Relative luminance by the definition of WCAG.
     fn luminance(color: Rgb565) -> f64 {
         let color = Rgb888::from(color);
         let linear = |channel: u8| match f64::from(channel) / 255.0 {

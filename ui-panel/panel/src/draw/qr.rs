@@ -1,4 +1,4 @@
-//! QR codes: dark modules on paper, with the quiet zone that the caller left around them.
+//! QR codes: dark modules on a light background; the caller leaves the quiet zone around them.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Point, Size};
@@ -7,11 +7,11 @@ use qrcodegen::{Mask, QrCode, QrCodeEcc, QrSegment, Version};
 
 use super::Sheet;
 
-/// Modules of version 2.
+/// Modules per side of QR version 2.
 pub const MODULES: u32 = 25;
 
-/// A code of `text`: version 2, level M, in alphanumeric mode. `None` when it does not fit, which
-/// [`status::view::Claim::link`] has seen to.
+/// Encodes `text`: version 2, level M, in alphanumeric mode. `None` when it does not fit;
+/// [`status::view::Claim::link`] ensures that it fits.
 pub fn encode(text: &str) -> Option<QrCode> {
     let segments = [QrSegment::make_alphanumeric(text)];
     let version = Version::new(2);
@@ -26,8 +26,8 @@ pub fn encode(text: &str) -> Option<QrCode> {
     code.ok()
 }
 
-/// Draw `code` of `text` in the middle of `area`, which becomes `paper`; a module is `module`
-/// pixels wide.
+/// Draws `code` of `text` in the center of `area`, which is filled with `paper`; a module is
+/// `module` pixels wide.
 pub fn draw<C: PixelColor>(
     sheet: &mut Sheet<C>,
     area: Rectangle,

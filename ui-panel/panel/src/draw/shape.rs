@@ -1,4 +1,4 @@
-//! The shapes of the states, in any size from 9 pixels on.
+//! Shapes of the states, in any size from 9 pixels on.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Angle, Point, Size};
@@ -7,7 +7,7 @@ use status::words::Shape;
 
 use super::Sheet;
 
-/// The shape's sign in a transcript.
+/// Sign of a shape in a transcript.
 pub fn sign(shape: Shape) -> &'static str {
     match shape {
         Shape::DottedRing => "◌",
@@ -25,7 +25,7 @@ pub fn sign(shape: Shape) -> &'static str {
     }
 }
 
-/// Draw it into a square of `side` pixels.
+/// Draws a shape into a square of `side` pixels.
 pub fn draw<C: PixelColor>(sheet: &mut Sheet<C>, at: Point, side: u32, shape: Shape, color: C) {
     let area = Rectangle::new(at, Size::new_equal(side));
     let pen = PrimitiveStyle::with_stroke(color, (side / 7).max(1));
@@ -93,7 +93,7 @@ fn half_dot<C: PixelColor>(sheet: &mut Sheet<C>, circle: Circle, color: C, pen: 
     let radius = circle.diameter as i32;
     for y in 0..radius {
         for x in 0..radius / 2 {
-            // Twice the distance from the middle, so that halves of pixels count.
+            // Twice the distance from the center, so that half pixels count.
             let (dx, dy) = (2 * x + 1 - radius, 2 * y + 1 - radius);
             if dx * dx + dy * dy < radius * radius {
                 sheet.fill(

@@ -1,10 +1,10 @@
-//! Lines that fit: cut, wrapped, and of the characters that the fonts have.
+//! Fitting of text into lines: cut, wrapped, and limited to the characters of the fonts.
 
-/// Stands where a character has no glyph.
+/// Replacement of a character without a glyph.
 const NO_GLYPH: char = '?';
 
-/// `text` in the characters of ISO 8859-1, which the fonts have: punctuation becomes its nearest
-/// neighbour, marks that stand on another character fall away, and everything else is a `?`.
+/// `text` in the characters of ISO 8859-1, which the fonts have. Punctuation becomes the nearest
+/// character, combining marks are removed, and every other character becomes `?`.
 pub fn glyphs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for char in text.chars() {
@@ -26,7 +26,7 @@ pub fn glyphs(text: &str) -> String {
     out
 }
 
-/// At most `columns` of `text`: what is too long ends in two points.
+/// At most `columns` of `text`: a longer text ends in two dots.
 pub fn fit(text: &str, columns: usize) -> String {
     let text = glyphs(text);
     let length = text.chars().count();
@@ -39,7 +39,8 @@ pub fn fit(text: &str, columns: usize) -> String {
     cut
 }
 
-/// At most `columns` of a name: the middle goes, because names of machines differ at their ends.
+/// At most `columns` of a name: a longer name loses its middle, because names of machines differ at
+/// their ends.
 pub fn fit_name(name: &str, columns: usize) -> String {
     let name = glyphs(name);
     let length = name.chars().count();
@@ -54,7 +55,7 @@ pub fn fit_name(name: &str, columns: usize) -> String {
     cut
 }
 
-/// `left` and `right` at the two ends of a line; `left` gives way.
+/// `left` and `right` at the two ends of a line; `left` is cut if necessary.
 pub fn pair(left: &str, right: &str, columns: usize) -> String {
     let right = fit(right, columns);
     let taken = right.chars().count();
@@ -64,8 +65,8 @@ pub fn pair(left: &str, right: &str, columns: usize) -> String {
     format!("{left}{:gap$}{right}", "")
 }
 
-/// `text` in lines of at most `columns`, broken between words where that is possible; what does
-/// not go into `rows` lines ends in two points.
+/// `text` in lines of at most `columns`, broken between words where possible; a text longer than
+/// `rows` lines ends in two dots.
 pub fn wrap(text: &str, columns: usize, rows: usize) -> Vec<String> {
     if columns == 0 || rows == 0 {
         return Vec::new();

@@ -14,7 +14,7 @@ fn front(kind: Kind, buttons: Buttons) -> Front {
     Front::new(Settings { kind, buttons, actions: ACTIONS.to_vec() }, Duration::ZERO)
 }
 
-/// The frames of `time`, looked for every 10 ms, with their moments in milliseconds.
+/// Frames during `time`, checked every 10 ms, with their times in milliseconds.
 fn frames(front: &mut Front, view: &StatusView, time: std::ops::Range<u64>) -> Vec<(u64, Light)> {
     let mut seen = Vec::new();
     for at in time.step_by(10) {
@@ -40,10 +40,10 @@ fn lit(picture: &Picture) -> usize {
 fn what_changed_is_drawn_and_twice_a_second_at_most() {
     let view = example::calm();
     let mut front = front(Kind::Oled, Buttons::Three);
-    // Nothing changes but the dot, which walks once a second.
+    // Only the dot changes; it moves once a second.
     let seen = frames(&mut front, &view, 0..5_000);
     assert_eq!(seen.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 1000, 2000, 3000, 4000]);
-    // Ten presses in one second are not ten pictures.
+    // Ten presses in one second do not cause ten pictures.
     let mut drawn = Vec::new();
     for at in (5_000..6_000).step_by(10) {
         let event = match at % 100 {
@@ -103,7 +103,7 @@ fn a_hold_is_an_order_after_a_second_and_one_that_is_lost_is_none() {
     let hold = |lost: Option<u64>| {
         let mut front = front(Kind::Oled, Buttons::One);
         let mut orders = Vec::new();
-        // To the menu, whose first line is to identify.
+        // Opens the menu, whose first line is the identify action.
         front.event(Event::Down(Button::Select), &view, ms(1_000));
         for at in (1_000..2_500).step_by(100) {
             assert_eq!(front.tick(&view, ms(at)), None);

@@ -1,31 +1,31 @@
 //! Actions that the panel offers.
 
-/// Something the panel can ask the box to do.
+/// An action that the panel can request from the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Blinks the LED of the box.
     Identify,
-    /// Show pin and code for a minute: nothing leaves the panel.
+    /// Shows pin and code for a minute, on the panel only.
     ShowPin,
-    /// Look for other DHCP servers.
+    /// Searches for other DHCP servers.
     Rescan,
-    /// Write a support bundle to the USB stick.
+    /// Writes a support bundle to the USB stick.
     Support,
-    /// Start without settings, and serve nothing.
+    /// Starts without settings, and serves no machine.
     SafeMode,
     /// Restarts the box and its services.
     Restart,
-    /// Switch the box off.
+    /// Switches the box off.
     PowerOff,
-    /// Erase everything but the system.
+    /// Erases everything but the system.
     FactoryReset,
-    /// Start a machine's failed workflow again.
+    /// Retries a machine's failed workflow.
     Retry,
-    /// Switch a machine on or off.
+    /// Switches a machine on or off.
     MachinePower,
 }
 
-/// All of them; those of the menu first, in its order.
+/// All actions; those of the menu first, in its order.
 pub const ACTIONS: [Action; 10] = [
     Action::Identify,
     Action::ShowPin,
@@ -40,7 +40,7 @@ pub const ACTIONS: [Action; 10] = [
 ];
 
 impl Action {
-    /// As in the setting `panel.actions`.
+    /// Word of the action in the setting `panel.actions`.
     pub fn setting(self) -> &'static str {
         match self {
             Action::Identify => "identify",
@@ -56,7 +56,7 @@ impl Action {
         }
     }
 
-    /// The action that the setting's word means.
+    /// Action of a word in that setting.
     pub fn named(setting: &str) -> Option<Action> {
         ACTIONS.into_iter().find(|action| action.setting() == setting)
     }

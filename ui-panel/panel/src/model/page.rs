@@ -1,4 +1,4 @@
-//! The pages, and the order in which they follow each other.
+//! Pages of the panel, and their order.
 
 use status::view::{Problem, StatusView, UpdateState, problems};
 
@@ -7,19 +7,19 @@ use super::Action;
 /// Kind of the panel's screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// 128×64, on or off: an SSD1306.
+    /// An SSD1306 of 128×64 monochrome pixels.
     Oled,
     /// A TFT of 320×240 pixels, in color.
     Tft,
 }
 
-/// A page. Machines and problems are called by name: between a look and a press the list may have
-/// changed, and the wrong machine must not be the one that is tried again.
+/// A page. It refers to machines and problems by name: the list may change before a press, and the
+/// press must not act on another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
     /// Progress of the box's start.
     Boot,
-    /// The box has no owner.
+    /// Claim page of a box without an owner.
     Claim,
     /// Summary of the box's health.
     Home,
@@ -29,7 +29,7 @@ pub enum Page {
     Rack(usize),
     /// A problem, by its key; empty: the most urgent.
     Problem(String),
-    /// The whole of a problem, from so many lines on.
+    /// Whole text of a problem, from this line on.
     Details(String, usize),
     /// A machine, by its name.
     Machine(String),
@@ -43,7 +43,7 @@ pub enum Page {
     Update,
     /// Menu, with the cursor at this entry.
     Menu(usize),
-    /// Is it meant? To the machine of that name; empty: to the box.
+    /// Confirmation prompt of an action, with the name of its machine; empty for the box.
     Confirm(Action, String),
     /// Explanation of the factory reset.
     Reset,
@@ -53,7 +53,7 @@ pub enum Page {
     Secret,
 }
 
-/// The pages of a small screen.
+/// Page order of a small screen.
 static OLED: [Page; 6] = [
     Page::Home,
     Page::Installing(0),
@@ -62,7 +62,7 @@ static OLED: [Page; 6] = [
     Page::System,
     Page::Update,
 ];
-/// The pages of a larger one.
+/// Page order of a larger screen.
 static TFT: [Page; 7] = [
     Page::Home,
     Page::Rack(0),
@@ -85,7 +85,7 @@ impl Page {
         }
     }
 
-    /// The pages that follow each other.
+    /// Pages that follow each other for this screen and view.
     pub fn round(kind: Kind, view: &StatusView) -> &'static [Page] {
         match (kind, &view.claim) {
             (_, Some(_)) => &UNCLAIMED,
@@ -94,13 +94,13 @@ impl Page {
         }
     }
 
-    /// Its place among them, from 0 on.
+    /// Position of the page in that order, from 0 on.
     pub fn place(&self, kind: Kind, view: &StatusView) -> Option<usize> {
         let this = std::mem::discriminant(self);
         Page::round(kind, view).iter().position(|page| std::mem::discriminant(page) == this)
     }
 
-    /// The page `by` places on, round and round.
+    /// The page `by` positions further, in a circle.
     pub fn turned(&self, kind: Kind, view: &StatusView, by: isize) -> Page {
         let round = Page::round(kind, view);
         let Some(place) = self.place(kind, view) else { return Page::rest(view) };
@@ -109,7 +109,7 @@ impl Page {
         round.get(usize::try_from(next).unwrap_or(0)).cloned().unwrap_or_else(|| Page::rest(view))
     }
 
-    /// There is something on it now.
+    /// True if the page has content now.
     pub fn tells(&self, view: &StatusView) -> bool {
         match self {
             Page::Problem(_) => !problems(view).is_empty(),
@@ -143,7 +143,7 @@ impl Page {
     }
 }
 
-/// The problem of that key; of an empty one, the most urgent.
+/// The problem with that key; for an empty key the most urgent one.
 pub fn find(view: &StatusView, key: &str) -> Option<Problem> {
     problems(view).into_iter().find(|problem| key.is_empty() || problem.key == key)
 }

@@ -12,7 +12,7 @@ fn settings(kind: Kind, buttons: Buttons) -> Settings {
     Settings { kind, buttons, actions: ACTIONS.to_vec() }
 }
 
-/// A panel and its time.
+/// A panel with its virtual time.
 struct Rig {
     panel: Panel,
     now: Duration,

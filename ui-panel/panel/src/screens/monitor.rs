@@ -22,9 +22,9 @@ use crate::draw::text::fit;
 use crate::draw::{Sheet, palette, shape};
 use crate::model::Action;
 
-/// The monitor of the goldens.
+/// Monitor size of the golden pictures.
 pub const SIZE: Size = Size::new(1024, 768);
-/// The smallest that all of it fits on.
+/// Minimum size for the whole layout.
 pub const SIZE_MIN: Size = Size::new(800, 600);
 /// Size of a cell in pixels.
 pub const CELL: Size = Size::new(9, 18);
@@ -43,7 +43,7 @@ struct Grid<'a> {
     now: Duration,
 }
 
-/// The console on a monitor of that size, which is [`SIZE_MIN`] at least; `now` is of the steady
+/// Draws the console on a monitor of that size, at least [`SIZE_MIN`]; `now` is of the steady
 /// clock.
 pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> Sheet<Rgb565> {
     let size = Size::new(size.width.max(SIZE_MIN.width), size.height.max(SIZE_MIN.height));
@@ -72,7 +72,7 @@ pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> 
 }
 
 impl Grid<'_> {
-    /// Text at a cell, of at most `width` columns.
+    /// Writes text at a cell, with at most `width` columns.
     fn put(&mut self, column: usize, row: usize, color: Rgb565, text: &str, width: usize) {
         let width = width.min(self.columns.saturating_sub(column));
         self.sheet.write(cell(column, row), &FONT_9X18, color, &fit(text, width));
@@ -84,7 +84,7 @@ impl Grid<'_> {
         self.sheet.write(cell(column, row), &FONT_9X18_BOLD, INK_2, &fit(text, width));
     }
 
-    /// A shape in a cell and a half.
+    /// Draws a shape in a cell and a half.
     fn sign(&mut self, column: usize, row: usize, sign: Shape, tone: Tone) {
         let at = cell(column, row) + Point::new(0, 2);
         shape::draw(&mut self.sheet, at, 13, sign, palette::of(tone));
@@ -102,7 +102,7 @@ impl Grid<'_> {
         self.sheet.size().width
     }
 
-    /// The first row of the bottom, which belongs to diagnostics and keys.
+    /// First row of the bottom area, which contains diagnostics and keys.
     fn bottom(&self) -> usize {
         self.rows - 2
     }
@@ -123,8 +123,8 @@ impl Grid<'_> {
         self.sign(self.columns - 2, 0, sign, word.tone);
     }
 
-    /// The most urgent problem in one line, only when there is one; or more of the question that is
-    /// open.
+    /// Draws the most urgent problem in one line, if there is one, or the explanation of an open
+    /// prompt.
     fn diagnostics(&mut self) {
         let row = self.bottom();
         if let Some(more) = self.question_above() {
@@ -142,7 +142,7 @@ impl Grid<'_> {
         self.put(3, row, INK, &text, self.columns - 4);
     }
 
-    /// The question that erases the box, unless it is withdrawn.
+    /// Open prompt before the erasure of the box, unless it is withdrawn.
     fn erasing(&self) -> Option<(&ErasePrompt, u64)> {
         let erasing = self.console.erasing.as_ref()?;
         Some((erasing, erasing.seconds(self.now)?))
@@ -208,7 +208,7 @@ impl Grid<'_> {
     }
 }
 
-/// The corner of a cell.
+/// Upper left corner of a cell, in pixels.
 fn cell(column: usize, row: usize) -> Point {
     Point::new(column as i32 * CELL.width as i32, row as i32 * CELL.height as i32)
 }

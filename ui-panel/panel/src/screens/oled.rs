@@ -1,5 +1,5 @@
-//! 128×64 pixels, on or off: six rows of 21 columns, the first one inverse; the claim page has a
-//! QR code at its left.
+//! 128×64 monochrome pixels: six rows of 21 columns, the first one inverse; the claim page has a QR
+//! code on the left.
 
 mod claim;
 mod pages;
@@ -18,14 +18,14 @@ use crate::model::{Page, ScreenInput};
 pub const WIDTH: u32 = 128;
 /// Height of the display in pixels.
 pub const HEIGHT: u32 = 64;
-/// Columns of a row.
+/// Number of columns in a row.
 pub const COLUMNS: usize = 21;
 /// Number of text rows.
 pub const ROWS: usize = 6;
-/// A column of FONT_6X10.
+/// Width of a column of FONT_6X10 in pixels.
 pub const COLUMN_PIXELS: u32 = 6;
 
-/// Left of the first column, so that all columns stand in the middle.
+/// Left edge of the first column, which centers the columns.
 const LEFT: i32 = 1;
 /// Height of the inverse row.
 const BAR: u32 = 10;
@@ -36,7 +36,7 @@ const ROW: i32 = 10;
 /// Rows of text, none longer than [`COLUMNS`].
 type Rows = Vec<String>;
 
-/// A page as a picture.
+/// Draws a page as a picture.
 pub fn draw(view: &StatusView, shown: &ScreenInput) -> Sheet<BinaryColor> {
     let mut sheet = Sheet::new(Size::new(WIDTH, HEIGHT), BinaryColor::Off);
     match (&shown.page, &view.claim) {
@@ -48,7 +48,7 @@ pub fn draw(view: &StatusView, shown: &ScreenInput) -> Sheet<BinaryColor> {
     sheet
 }
 
-/// A page as rows of text.
+/// Returns a page as rows of text.
 pub fn rows(view: &StatusView, shown: &ScreenInput) -> Rows {
     let number = super::number(view, shown);
     match &shown.page {
@@ -84,9 +84,9 @@ fn write(sheet: &mut Sheet<BinaryColor>, rows: &Rows) {
     }
 }
 
-/// One pixel that walks along the bottom edge: a frozen screen shows that it is.
+/// Draws one pixel that moves along the bottom edge: a frozen screen becomes visible.
 fn walk(sheet: &mut Sheet<BinaryColor>, shown: &ScreenInput) {
-    // Not through the quiet zone of the code.
+    // The dot must not enter the quiet zone of the code.
     let from = if shown.page == Page::Claim { WIDTH / 2 } else { 0 };
     let x = from + shown.dot % (WIDTH - from);
     let at = Point::new(i32::try_from(x).unwrap_or(0), i32::try_from(HEIGHT).unwrap_or(1) - 1);

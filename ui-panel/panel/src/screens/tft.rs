@@ -1,4 +1,4 @@
-//! 320×240 pixels in color: a header, seven rows, and over the buttons what they do.
+//! 320×240 pixels in color: a header, seven rows, and the labels of the buttons.
 
 mod boot;
 mod claim;
@@ -27,10 +27,10 @@ use crate::model::{Buttons, Page, ScreenInput};
 pub const WIDTH: u32 = 320;
 /// Height of the display in pixels.
 pub const HEIGHT: u32 = 240;
-/// A column of the transcript.
+/// Width of a transcript column in pixels.
 pub const COLUMN_PIXELS: u32 = 9;
 
-/// Left and right of everything.
+/// Left and right margin in pixels.
 const MARGIN: i32 = 8;
 /// Columns of FONT_9X15 between the margins, and of FONT_6X10.
 const COLUMNS: usize = 33;
@@ -50,7 +50,7 @@ struct Frame<'a> {
     shown: &'a ScreenInput,
 }
 
-/// A page as a picture.
+/// Draws a page as a picture.
 pub fn draw(view: &StatusView, shown: &ScreenInput) -> Sheet<Rgb565> {
     let sheet = Sheet::new(Size::new(WIDTH, HEIGHT), GROUND);
     let mut frame = Frame { sheet, view, shown };
@@ -125,7 +125,7 @@ impl Frame<'_> {
         self.dots();
     }
 
-    /// One dot for each page of the round, the present one filled.
+    /// Draws one dot for each page of the order, the current one filled.
     fn dots(&mut self) {
         let round = Page::round(self.shown.kind, self.view).len() as i32;
         let Some(place) = self.shown.page.place(self.shown.kind, self.view) else { return };
@@ -140,17 +140,17 @@ impl Frame<'_> {
         self.sheet.note(area, super::number(self.view, self.shown));
     }
 
-    /// A line of text in a row.
+    /// Writes a line of text into a row.
     fn row(&mut self, row: i32, color: Rgb565, text: &str) {
         self.text(Point::new(MARGIN, row_y(row)), &FONT_9X15, color, text, COLUMNS);
     }
 
-    /// Text of at most so many columns.
+    /// Writes text of at most this many columns.
     fn text(&mut self, at: Point, font: &MonoFont<'_>, color: Rgb565, text: &str, columns: usize) {
         self.sheet.write(at, font, color, &fit(text, columns));
     }
 
-    /// Text that ends at the right margin; returns the columns that it took.
+    /// Writes text that ends at the right margin; returns the columns that it used.
     fn right(&mut self, y: i32, color: Rgb565, text: &str, columns: usize) -> usize {
         let text = fit(text, columns);
         let taken = text.chars().count();
@@ -159,14 +159,14 @@ impl Frame<'_> {
         taken
     }
 
-    /// A line with something at each end; the left gives way.
+    /// Writes a line with text at both ends; the left one is cut if necessary.
     fn ends(&mut self, y: i32, color: Rgb565, left: &str, right: &str) {
         let taken = self.right(y, color, right, COLUMNS);
         let room = COLUMNS.saturating_sub(taken + 1);
         self.text(Point::new(MARGIN, y), &FONT_9X15, color, left, room);
     }
 
-    /// The edge of a box.
+    /// Draws the edge of a rectangle.
     fn edge(&mut self, area: Rectangle, color: Rgb565, width: u32) {
         let style = PrimitiveStyleBuilder::new()
             .stroke_color(color)

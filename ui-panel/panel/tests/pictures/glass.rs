@@ -1,4 +1,4 @@
-//! Pictures as an emulated SSD1306 shows them, from the bytes on its bus.
+//! Pictures of an emulated SSD1306, decoded from the bytes on its bus.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,12 +18,12 @@ use status::view::example;
 use crate::goldens::{golden, pixels};
 use crate::stage;
 
-/// Columns, pages of eight rows.
+/// Columns of the display, and pages of eight rows.
 const COLUMNS: usize = 128;
 const PAGES: usize = 8;
 
-/// An SSD1306 as its data sheet has it (revision 1.1, table 9), as far as 128×64 pixels want
-/// it. What it does not know ends the test.
+/// An SSD1306 by its data sheet (revision 1.1, table 9), limited to the commands for 128×64 pixels.
+/// An unknown command fails the test.
 struct Chip {
     address: u8,
     memory: [[u8; COLUMNS]; PAGES],
@@ -41,11 +41,11 @@ struct Chip {
 }
 
 impl Chip {
-    /// As after a reset.
+    /// State after a reset.
     fn new(address: u8) -> Self {
         Self {
             address,
-            // It wakes with anything in its memory.
+            // Its memory is undefined after power-on.
             memory: [[0xa5; COLUMNS]; PAGES],
             on: false,
             inverse: false,
@@ -129,7 +129,7 @@ impl Chip {
     }
 }
 
-/// The bus with a chip on it, and a wire that can be pulled.
+/// The bus with a chip on it, and a connection that can fail.
 #[derive(Clone)]
 struct Bus {
     chip: Rc<RefCell<Chip>>,
@@ -191,7 +191,7 @@ fn every_page_is_on_the_glass_as_it_should_be_after_whatever_was_there_before() 
     for address in ADDRESSES {
         let bus = Bus::new(address);
         let mut oled = Oled::new(bus.clone(), address).unwrap();
-        // Only what changed is sent, so that each page is tried after another, both ways.
+        // Only changed pixels are sent, so each page is tested after another one, in both orders.
         let pages = stage::pages();
         for (name, view, page) in pages.iter().chain(pages.iter().rev().skip(1)) {
             if matches!(page, Page::Rack(_) | Page::Images | Page::Machine(_)) {
@@ -210,7 +210,8 @@ fn a_display_elsewhere_is_told_by_its_address() {
     assert!(error.contains("0x3d"), "{error}");
 }
 
-/// Moments at which the picture is not moved and the dot is at its beginning, as in the goldens.
+/// Times at which the picture is not shifted and the dot is at its first position, as in the
+/// goldens.
 const MOMENTS: [u64; 3] = [256, 512, 768];
 
 #[test]
@@ -262,7 +263,7 @@ fn a_display_that_lost_its_wire_is_started_anew() {
     *bus.pulled.borrow_mut() = true;
     let error = oled.show(&page(Page::System), Light::Full).unwrap_err().to_string();
     assert!(error.contains("write to the display"), "{error}");
-    // It comes back as one that was never spoken to.
+    // The chip returns in its state after power-on.
     *bus.chip.borrow_mut() = Chip::new(0x3c);
     *bus.pulled.borrow_mut() = false;
     let mut oled = Oled::new(bus.clone(), 0x3c).unwrap();

@@ -10,7 +10,7 @@ pub fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
 
-/// Compare with what is kept under `name`, as text and pixel by pixel.
+/// Compares a picture with the golden files of `name`, as text and pixel by pixel.
 fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
     let text = match picture {
         Picture::Mono(sheet) => sheet.transcript(column),
@@ -34,7 +34,7 @@ fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// Size and bytes of a PNG; nothing of what is none.
+/// Size and bytes of a PNG; `None` for any other file.
 pub fn pixels(file: &[u8]) -> Option<(u32, u32, Vec<u8>)> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().ok()?;
     let mut bytes = vec![0; reader.output_buffer_size()?];

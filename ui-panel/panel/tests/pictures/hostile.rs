@@ -165,7 +165,7 @@ fn pages(view: &StatusView) -> Vec<Page> {
     pages
 }
 
-/// Nothing is drawn beyond the edges, and no text stands on another.
+/// Checks that nothing is drawn beyond the edges, and no text overlaps another.
 fn holds<C: PixelColor>(what: &str, sheet: &Sheet<C>) -> Result<(), TestCaseError> {
     prop_assert_eq!(sheet.spilled(), 0, "{} draws beyond its edges", what);
     let whole = Rectangle::new(Point::zero(), sheet.size());

@@ -1,6 +1,6 @@
-//! Every page of every screen as a picture: goldens to look at and to read, codes that a scanner
-//! reads, and no page that overflows whatever the box has to tell.
-//! `UPDATE=1 cargo test -p panel --test pictures` draws the goldens anew.
+//! Every page of every screen as a picture: goldens for people and as text, codes that a scanner
+//! reads, and no page that overflows for any data. `UPDATE=1 cargo test -p panel --test pictures`
+//! draws the goldens again.
 
 #![allow(clippy::unwrap_used)] // what stands beside the tests is test code too
 

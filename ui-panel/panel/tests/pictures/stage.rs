@@ -5,7 +5,7 @@ use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, ScreenInput};
 use panel::screens::{Picture, monitor};
 use status::view::{StatusView, example};
 
-/// Input of a screen to draw `page`.
+/// Screen input that draws `page`.
 pub fn shown(kind: Kind, page: Page) -> ScreenInput {
     ScreenInput {
         page,
@@ -20,7 +20,7 @@ pub fn shown(kind: Kind, page: Page) -> ScreenInput {
     }
 }
 
-/// Every page that a small screen can come to, by the name of its golden.
+/// Every page of a small screen, by the name of its golden.
 pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
     let urgent = || Page::Problem(String::new());
     let details = |key: &str| Page::Details(key.to_owned(), 0);
@@ -87,7 +87,7 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     ]
 }
 
-/// A tab on a monitor of the usual size.
+/// A tab on a monitor of [`monitor::SIZE`].
 pub fn monitor(view: &StatusView, console: &Console) -> Picture {
     Picture::Color(monitor::draw(view, console, monitor::SIZE, Duration::ZERO))
 }

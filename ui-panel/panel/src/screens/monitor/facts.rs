@@ -1,4 +1,4 @@
-//! The start, F3 and F5: lists of what is so.
+//! Start page, F3 and F5: lists of facts.
 
 use api::network::Mode;
 use embedded_graphics::pixelcolor::Rgb565;
@@ -11,11 +11,11 @@ use crate::draw::palette::{BAD, INK, INK_2, WAIT};
 use crate::draw::text::wrap;
 use crate::screens::update_step;
 
-/// Column of the facts, beside their names.
+/// Column of the values, beside their names.
 const FACT: usize = 25;
 
 impl Grid<'_> {
-    /// A name and what is so; returns the next row.
+    /// Draws a name and a value; returns the next row.
     fn fact(&mut self, row: usize, name: &str, color: Rgb565, text: &str) -> usize {
         if row >= self.bottom() {
             return row;

@@ -1,4 +1,4 @@
-//! F2 and F4: machines, the story of one, and the log.
+//! F2 and F4: machines, the history of one, and the log.
 
 use status::plain;
 use status::view::Machine;
@@ -10,7 +10,7 @@ use crate::draw::text::{fit_name, wrap};
 /// First row under the heading.
 const TOP: usize = 4;
 
-/// The columns of the table: heading, width, and what stands there.
+/// Columns of the table: heading, width, and contents.
 type Column = (&'static str, usize, fn(&Machine, &Grid<'_>) -> String);
 
 const TABLE: [Column; 7] = [

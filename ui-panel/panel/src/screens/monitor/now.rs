@@ -1,4 +1,4 @@
-//! F1: is all well, and what happens?
+//! F1: health of the box and work in progress.
 
 use api::network::Mode;
 use embedded_graphics::mono_font::iso_8859_1::FONT_10X20;
@@ -14,9 +14,9 @@ use crate::draw::text::{fit, fit_name, wrap};
 use crate::draw::{bar, qr};
 use crate::screens::{pin_lines, waiting};
 
-/// Columns at the right.
+/// Columns of the right part.
 const RIGHT: usize = 40;
-/// Rows of events, their heading not counted.
+/// Rows of events, without their heading.
 const EVENTS: usize = 8;
 /// Limit of machines in progress.
 const IN_PROGRESS: usize = 8;
@@ -24,7 +24,7 @@ const IN_PROGRESS: usize = 8;
 const RACK_COLUMNS: usize = 12;
 /// Columns of a cell of the rack.
 const RACK_CELL: usize = 6;
-/// A module of the code, and the light modules around it.
+/// Width of a module of the QR code, in pixels, and of its quiet zone, in modules.
 const MODULE: u32 = 6;
 const QUIET: u32 = 4;
 
@@ -98,7 +98,7 @@ fn in_progress(grid: &mut Grid<'_>, row: usize, width: usize) -> usize {
     row
 }
 
-/// Name, action, bar, percent, rate, time left; as many of them as there is room for.
+/// Draws name, action, bar, percent, rate and time left, as far as there is space.
 fn progress(grid: &mut Grid<'_>, row: usize, machine: &Machine, width: usize) {
     let wide = width > 60;
     let bar_columns = if wide { 24 } else { 12 };

@@ -1,4 +1,4 @@
-//! The page of a box without an owner: the code at the left, what to type at the right.
+//! Claim page: the QR code on the left, the text to type on the right.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_5X8, FONT_9X15};
 use embedded_graphics::pixelcolor::BinaryColor;
@@ -11,9 +11,9 @@ use crate::draw::text::{fit, wrap};
 use crate::draw::{Sheet, plug, qr};
 use crate::screens::{pin_lines, waiting};
 
-/// A module of the code.
+/// Width of a module of the code, in pixels.
 const MODULE: u32 = 2;
-/// Columns and rows of FONT_5X8 beside the code, and how high a row is.
+/// Columns and rows of FONT_5X8 beside the code, and the row height in pixels.
 const COLUMNS: usize = 12;
 const ROWS: usize = 8;
 const ROW: i32 = 8;

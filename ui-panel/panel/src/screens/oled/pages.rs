@@ -1,4 +1,4 @@
-//! The pages as rows of text, after the examples of the manual.
+//! Pages as rows of text, with the examples of the manual as their model.
 
 use api::network::Mode;
 use status::view::problem::{Problem, Remedy, Urgency};
@@ -10,10 +10,10 @@ use crate::draw::text::{fit, fit_name, pair, wrap};
 use crate::model::{Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, ScreenInput, find};
 use crate::screens::{counted, pin_lines};
 
-/// Columns of a machine's name beside its bar, and of the bar.
+/// Columns of a machine's name beside its bar, and columns of the bar.
 const NAME: usize = 6;
 const BAR: usize = 10;
-/// Interfaces on the network's page.
+/// Maximum number of interfaces on the network's page.
 const NICS: usize = 2;
 
 pub fn boot(view: &StatusView) -> Rows {
@@ -107,7 +107,7 @@ pub fn installing(view: &StatusView, shown: &ScreenInput, from: usize, number: &
     rows
 }
 
-/// `nuc-04 [######..] 68%`, or what it waits for.
+/// Progress such as `nuc-04 [######..] 68%`, or the reason of a wait.
 fn progress(machine: &Machine) -> String {
     let name = fit_name(&machine.name, NAME);
     match machine.percent {
@@ -146,13 +146,14 @@ fn headed(problem: &Problem, number: &str) -> String {
         }
         None => problem.title.to_string(),
     };
-    // The mark gives way to a title that needs its room.
+    // The mark is left out when the title needs its space.
     let room = COLUMNS.saturating_sub(number.len() + 1);
     let marked = format!("! {title}");
     pair(if marked.chars().count() <= room { &marked } else { &title }, number, COLUMNS)
 }
 
-/// `14:01  try 2 of 3`, of a machine. Problems of the box have a page of their own.
+/// Time and attempt such as `14:01  try 2 of 3`, for a machine. Problems of the box have a page of
+/// their own.
 fn when(view: &StatusView, problem: &Problem) -> String {
     let Some(at) = problem.since.filter(|_| problem.urgency == Urgency::Machine) else {
         return String::new();
@@ -170,7 +171,7 @@ fn problem_keys(shown: &ScreenInput, problem: &Problem) -> String {
         Remedy::Rescan => "what to do",
         Remedy::Read => "details",
     };
-    // A cable that is to be plugged in has no more to tell.
+    // An unplugged cable has no further details.
     let told = problem.trouble.code.as_str() == "NoCarrier";
     match (shown.buttons, problem.remedy) {
         (Buttons::None, _) => String::new(),
@@ -229,7 +230,7 @@ pub fn network(view: &StatusView, number: &str) -> Rows {
     rows
 }
 
-/// `eth0 10.20.30.40/24`; the length of the prefix goes first when it does not fit.
+/// Interface and address such as `eth0 10.20.30.40/24`; the prefix length is cut first.
 fn interface(nic: &Nic) -> String {
     let name = fit(&nic.name, 6);
     let whole = format!("{name} {}", nic.address);

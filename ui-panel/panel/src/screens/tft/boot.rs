@@ -1,4 +1,4 @@
-//! From power to service: the steps, and what each takes.
+//! Start of the box: its steps, and the duration of each.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15};
 use embedded_graphics::prelude::Point;
@@ -9,7 +9,7 @@ use super::{COLUMNS, Frame, MARGIN, SMALL_COLUMNS};
 use crate::draw::palette::{BORDER, INK, INK_2, OK, RUN, WAIT};
 use crate::draw::shape;
 
-/// Steps that are shown.
+/// Maximum number of steps on the page.
 const STEPS: usize = 7;
 const TOP: i32 = 36;
 const HEIGHT: i32 = 24;

@@ -12,10 +12,10 @@ use crate::draw::text::wrap;
 use crate::draw::{Sheet, plug, qr};
 use crate::screens::{pin_lines, waiting};
 
-/// A module of the code, and the paper around it.
+/// Width of a module of the code, and side of the light square around it, in pixels.
 const MODULE: u32 = 5;
 const PAPER_SIDE: u32 = 185;
-/// The column beside it, and how much FONT_7X13 it takes.
+/// Left edge of the text beside the code, in pixels, and its columns of FONT_7X13.
 const RIGHT: i32 = 203;
 const COLUMNS: usize = 16;
 

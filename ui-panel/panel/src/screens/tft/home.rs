@@ -16,9 +16,9 @@ use crate::draw::{bar, shape};
 const TILE: Size = Size::new(72, 48);
 const TILE_STEP: i32 = 77;
 const TILES_TOP: i32 = 74;
-/// Traffic of the last minutes.
+/// Area of the traffic chart of the last minutes.
 const CHART: Rectangle = Rectangle::new(Point::new(10, 152), Size::new(300, 30));
-/// Pixels of one sample.
+/// Width of a sample in pixels.
 const SAMPLE: u32 = 5;
 
 pub fn draw(frame: &mut Frame<'_>) {
@@ -73,7 +73,7 @@ fn tile(
     frame.text(corner + Point::new(7, 32), &FONT_6X10, INK_2, word, 10);
 }
 
-/// Bytes that went to booting machines, one stroke a sample, the newest at the right.
+/// Draws bytes sent to booting machines: one bar for each sample, the newest on the right.
 fn chart(frame: &mut Frame<'_>) {
     let samples = &frame.view.boot_traffic;
     let room = (CHART.size.width / SAMPLE) as usize;

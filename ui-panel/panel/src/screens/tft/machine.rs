@@ -10,7 +10,7 @@ use crate::draw::palette::{self, BAD, BORDER, INK, INK_2};
 use crate::draw::text::{fit_name, wrap};
 use crate::draw::{bar, shape};
 
-/// Sentences of the story.
+/// Maximum number of events on the page.
 const SENTENCES: usize = 3;
 
 pub fn draw(frame: &mut Frame<'_>, name: &str) {

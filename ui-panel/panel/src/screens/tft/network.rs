@@ -10,7 +10,7 @@ use super::{COLUMNS, Frame, MARGIN, SMALL_COLUMNS};
 use crate::draw::palette::{BAD, INK, INK_2, OK};
 use crate::draw::shape;
 
-/// Interfaces that there is room for, and the way from one to the next.
+/// Maximum number of interfaces, and the distance between two in pixels.
 const NICS: usize = 3;
 const STEP: i32 = 38;
 const TOP: i32 = 38;

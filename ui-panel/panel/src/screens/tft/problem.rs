@@ -1,4 +1,4 @@
-//! A problem: what failed, on what, why, and what to do now.
+//! A problem: what failed, where, the reason, and the remedy.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::Point;
@@ -12,9 +12,9 @@ use crate::draw::shape;
 use crate::draw::text::wrap;
 use crate::model::{DETAIL_LINES_MAX, find};
 
-/// Rows of the sentence.
+/// Maximum rows of the message.
 const ROWS: usize = 5;
-/// From row to row.
+/// Row distance in pixels.
 const STEP: i32 = 22;
 
 pub fn draw(frame: &mut Frame<'_>, key: &str) {

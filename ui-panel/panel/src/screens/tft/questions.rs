@@ -11,7 +11,7 @@ use crate::draw::text::{fit_name, wrap};
 use crate::model::{Action, ERASE_HOLD};
 use crate::screens::counted;
 
-/// Lines of the menu and their height.
+/// Maximum number of menu lines, and their height in pixels.
 const LINES: usize = 8;
 const LINE: i32 = 22;
 

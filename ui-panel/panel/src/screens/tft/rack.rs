@@ -10,11 +10,11 @@ use crate::draw::palette::{self, HAIRLINE, INK, INK_2};
 use crate::draw::text::fit_name;
 use crate::draw::{bar, shape};
 
-/// A cell, and the way from one to the next.
+/// Size of a cell, and distance between two cells, in pixels.
 const CELL: Size = Size::new(72, 33);
 const STEP: Point = Point::new(77, 36);
 const TOP: i32 = 34;
-/// Cells of a row, and rows of a page.
+/// Cells in a row, and cells on a page.
 const ACROSS: usize = 4;
 const PAGE: usize = 20;
 

@@ -12,9 +12,9 @@ use crate::draw::palette::{BAD, BORDER, INK, INK_2, RUN, WAIT};
 use crate::draw::text::wrap;
 use crate::screens::update_step;
 
-/// Share from which a bar warns.
+/// Percentage from which a bar has the warning color.
 const MUCH: u8 = 85;
-/// Files on one page.
+/// Maximum number of files on one page.
 const FILES: usize = 4;
 
 pub fn draw(frame: &mut Frame<'_>) {
