@@ -39,7 +39,6 @@ impl Access {
     /// Reads a kubeconfig, whose authority is embedded or in another file.
     ///
     /// # Errors
-    ///
     /// It cannot be read, or has no token.
     pub fn read(kubeconfig: &Path) -> Result<Self> {
         let text = fs::read_to_string(kubeconfig)
@@ -70,7 +69,6 @@ impl Client {
     /// Creates a client without connecting.
     ///
     /// # Errors
-    ///
     /// The authority is not a valid certificate.
     pub fn new(access: Access) -> Result<Self> {
         let mut roots = RootCertStore::empty();
@@ -101,7 +99,6 @@ impl Client {
     /// Sends a request and returns the answer without its body.
     ///
     /// # Errors
-    ///
     /// The server cannot be reached, or refuses; with its message.
     pub async fn open(
         &self,
@@ -129,7 +126,6 @@ impl Client {
     /// Sends a request and returns the body of the answer.
     ///
     /// # Errors
-    ///
     /// As [`Client::open`].
     pub async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Bytes> {
         let response = self.open(method, path, body).await?;

@@ -24,7 +24,6 @@ const COLLECTION: &str = "/apis/tinkerbell.org/v1alpha1/namespaces/default/hardw
 /// Fills a box, restarts it, and prints the figures of both.
 ///
 /// # Errors
-///
 /// The box refuses, or does not start.
 pub async fn run() -> Result<()> {
     let mut tinboxd = tokio::task::spawn_blocking(Tinboxd::start).await??;

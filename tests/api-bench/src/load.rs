@@ -37,7 +37,6 @@ fn object(name: &str, label: &str) -> Bytes {
 /// Objects created per second by `clients` that each wait for the answer before the next request.
 ///
 /// # Errors
-///
 /// A create was refused.
 pub async fn creates(client: &Client, prefix: &str, clients: usize, each: usize) -> Result<f64> {
     let one = |number: usize| {
@@ -60,7 +59,6 @@ pub async fn creates(client: &Client, prefix: &str, clients: usize, each: usize)
 /// Seconds for a list of all objects, whose number is checked.
 ///
 /// # Errors
-///
 /// A list was refused or incomplete.
 pub async fn list(client: &Client, expected: usize) -> Result<f64> {
     let path = format!("{COLLECTION}?labelSelector=bench%3Dload");
@@ -81,7 +79,6 @@ pub async fn list(client: &Client, expected: usize) -> Result<f64> {
 /// `watchers`, each on a connection of its own.
 ///
 /// # Errors
-///
 /// A watch ended, or an event did not come.
 pub async fn watch_latency(client: &Client, watchers: usize) -> Result<f64> {
     let (ready, mut readies) = mpsc::channel(watchers.max(1));

@@ -19,7 +19,6 @@ impl Cgroup {
     /// Creates an empty group.
     ///
     /// # Errors
-    ///
     /// The machine has no cgroups, or this process is not root.
     pub fn new() -> Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -42,7 +41,6 @@ impl Cgroup {
     /// CPU time spent in the group so far.
     ///
     /// # Errors
-    ///
     /// The kernel's file cannot be read.
     pub fn used(&self) -> Result<Duration> {
         let file = if self.old { "cpuacct.usage" } else { "cpu.stat" };

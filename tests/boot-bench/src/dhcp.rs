@@ -81,7 +81,6 @@ impl Runs {
 /// Adds the figures for DHCP to the table.
 ///
 /// # Errors
-///
 /// A server or perfdhcp is missing or fails.
 pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let wire = Wire::new()?;

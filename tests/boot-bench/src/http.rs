@@ -31,7 +31,6 @@ struct Run {
 /// Adds the figures for HTTP to the table.
 ///
 /// # Errors
-///
 /// A server or wrk is missing or fails.
 pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -103,7 +102,6 @@ fn prepare(folder: &Path) -> Result<()> {
 /// Creates a key and a self-signed certificate for the servers of a folder.
 ///
 /// # Errors
-///
 /// They cannot be generated or written.
 pub fn certificate(folder: &Path) -> Result<()> {
     // rcgen's keys are P-256 by default.

@@ -30,7 +30,6 @@ impl Server {
     /// Starts a program of a Debian package; its output goes to a file beside `folder`'s others.
     ///
     /// # Errors
-    ///
     /// It is missing, or cannot be started.
     pub fn start(
         name: &'static str,
@@ -56,7 +55,6 @@ impl Server {
     /// Waits until a process listens on a TCP or UDP port of loopback.
     ///
     /// # Errors
-    ///
     /// No process listens in time.
     pub fn wait_for(&mut self, protocol: &str, port: u16) -> Result<()> {
         let what = format!("{} on {protocol} port {port}", self.name);
@@ -74,7 +72,6 @@ impl Server {
     /// Resident memory in bytes, with shared pages.
     ///
     /// # Errors
-    ///
     /// The process has ended.
     pub fn resident(&self) -> Result<u64> {
         let text = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
@@ -96,7 +93,6 @@ impl Server {
 /// A client's socket: each client has an address of its own, as real machines have.
 ///
 /// # Errors
-///
 /// The address cannot be bound.
 pub fn client_socket(number: usize) -> Result<UdpSocket> {
     let [_, second, third, last] = u32::try_from(number)?.to_be_bytes();

@@ -105,7 +105,6 @@ const CASES: [Case; 8] = [
 /// Adds the figures for TFTP to the table.
 ///
 /// # Errors
-///
 /// A server is missing or fails, or a transfer does not end.
 pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let folder = tempfile::tempdir()?;

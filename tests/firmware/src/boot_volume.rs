@@ -16,7 +16,6 @@ pub fn of(disk: &Path) -> String {
 /// Writes a file to the volume, and replaces an existing one.
 ///
 /// # Errors
-///
 /// The disk has no such volume, or the volume is full.
 pub fn put(disk: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new()?;
@@ -29,7 +28,6 @@ pub fn put(disk: &Path, name: &str, content: &[u8]) -> io::Result<()> {
 /// Returns the text of a file on the volume.
 ///
 /// # Errors
-///
 /// The file does not exist.
 pub fn read(disk: &Path, name: &str) -> io::Result<String> {
     run(Command::new("mtype").args(["-i", &of(disk), &format!("::{name}")]))

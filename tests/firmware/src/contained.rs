@@ -90,7 +90,6 @@ impl Place {
     /// has the hardware address `mac`, and no address yet. `work` is a folder for its files.
     ///
     /// # Errors
-    ///
     /// The rack has a place of that name.
     pub fn new(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
         Self::made(rack, (name, &[(Segment::Near, mac)]), work, false)
@@ -99,7 +98,6 @@ impl Place {
     /// Creates a place with several network interfaces: their segments and hardware addresses.
     ///
     /// # Errors
-    ///
     /// As [`Place::new`].
     pub fn with_cards(
         rack: &Rack,
@@ -113,7 +111,6 @@ impl Place {
     /// Creates a place whose box has a small screen at `/dev/fb0`.
     ///
     /// # Errors
-    ///
     /// As [`Place::new`].
     pub fn with_screen(rack: &Rack, name: &str, mac: MacAddr, work: &Path) -> Result<Self, Error> {
         Self::made(rack, (name, &[(Segment::Near, mac)]), work, true)
@@ -150,7 +147,6 @@ impl Place {
     /// rack's folder.
     ///
     /// # Errors
-    ///
     /// The program of the machine does not start.
     pub fn start(&self, disk: &Path) -> Result<Contained, Error> {
         self.start_by_menu(disk, None)
@@ -189,7 +185,6 @@ impl Contained {
     /// [`Contained::root`].
     ///
     /// # Errors
-    ///
     /// Process 1 does not run.
     pub fn command(&self, program: &str) -> Result<Command, Error> {
         self.inside("--mount", program)
@@ -198,7 +193,6 @@ impl Contained {
     /// A command of the host that runs `program` with the box's network interfaces.
     ///
     /// # Errors
-    ///
     /// Process 1 does not run.
     pub fn network_command(&self, program: &str) -> Result<Command, Error> {
         self.inside("--net", program)
@@ -213,7 +207,6 @@ impl Contained {
     /// Process ID of the box's process 1 on the host.
     ///
     /// # Errors
-    ///
     /// It does not run.
     pub fn process_1(&self) -> Result<u32, Error> {
         let of = |parent: u32| {
@@ -236,7 +229,6 @@ impl Contained {
     /// moment; data that they still held in memory is lost.
     ///
     /// # Errors
-    ///
     /// The box is off, or its disk cannot be copied.
     pub fn cut_power(mut self) -> Result<(), Error> {
         self.order(Order::Cut)?;
@@ -246,7 +238,6 @@ impl Contained {
     /// Waits until the box has switched itself off and its disk is written.
     ///
     /// # Errors
-    ///
     /// The box is still on after [`PATIENCE`], or the machine failed.
     pub fn wait_off(&mut self) -> Result<(), Error> {
         let status = self.process.wait(PATIENCE)?;

@@ -43,7 +43,6 @@ impl Image {
     /// Builds the image (`image/dev.sh`) in `folder`.
     ///
     /// # Errors
-    ///
     /// The script fails; its messages are on standard error already.
     pub fn made(folder: &Path) -> io::Result<Self> {
         Self::variant(folder, &Variant::default())
@@ -52,7 +51,6 @@ impl Image {
     /// Builds a variant in `folder`, signed with the same key as the other images there.
     ///
     /// # Errors
-    ///
     /// As [`Image::made`].
     pub fn variant(folder: &Path, variant: &Variant<'_>) -> io::Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../image/dev.sh");
@@ -74,7 +72,6 @@ impl Image {
     /// Copies the image, with its holes, for a machine to write to.
     ///
     /// # Errors
-    ///
     /// The disk is full.
     pub fn copy(&self, to: &Path) -> io::Result<()> {
         run(Command::new("cp").arg("--sparse=always").args([&self.path, to])).map(|_| ())
@@ -97,7 +94,6 @@ pub const PATIENCE: Duration = Duration::from_secs(300);
 /// Boots a copy of `image`; returns the first line of its first process.
 ///
 /// # Errors
-///
 /// The image does not come up in [`PATIENCE`]; with the console output.
 pub fn boots(image: &Image) -> Result<String, Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
@@ -112,7 +108,6 @@ pub fn boots(image: &Image) -> Result<String, Box<dyn Error>> {
 /// Runs `command` to its end; returns its output.
 ///
 /// # Errors
-///
 /// It does not start, or fails; with its output.
 pub fn run(command: &mut Command) -> io::Result<String> {
     let output = command.stdin(Stdio::null()).output()?;
@@ -123,7 +118,6 @@ pub fn run(command: &mut Command) -> io::Result<String> {
 /// Flips one bit of the byte at `offset`.
 ///
 /// # Errors
-///
 /// The disk cannot be read or written.
 pub fn flip(disk: &Path, offset: u64) -> io::Result<()> {
     let file = fs::File::options().read(true).write(true).open(disk)?;

@@ -15,7 +15,6 @@ pub trait RunningBox {
     /// Cuts the power.
     ///
     /// # Errors
-    ///
     /// The machine fails.
     fn cut(self) -> Result<(), Error>;
 }
@@ -28,7 +27,6 @@ pub trait Machine {
     /// Switches on a box with this disk.
     ///
     /// # Errors
-    ///
     /// The machine does not start.
     fn switch_on(&self, disk: &Path) -> Result<Self::Running, Error>;
 }

@@ -21,7 +21,6 @@ const SECOND_GROUP: u64 = 128 << 20;
 /// Overwrites only the superblock.
 ///
 /// # Errors
-///
 /// The disk cannot be written.
 pub fn lose_superblock(disk: &Path) -> io::Result<()> {
     overwrite(disk, SUPERBLOCK.1, SUPERBLOCK.0)
@@ -30,7 +29,6 @@ pub fn lose_superblock(disk: &Path) -> io::Result<()> {
 /// Overwrites the first part, and the same length of its copies.
 ///
 /// # Errors
-///
 /// The disk cannot be written.
 pub fn lose(disk: &Path) -> io::Result<()> {
     overwrite(disk, 0, HEAD)?;
@@ -46,7 +44,6 @@ fn overwrite(disk: &Path, at: u64, count: usize) -> io::Result<()> {
 /// Checks that the volume is a complete file system, without data that [`lose`] wrote.
 ///
 /// # Errors
-///
 /// The output of `e2fsck`.
 pub fn check(disk: &Path, work: &Path) -> io::Result<()> {
     let (bytes, file) = (content(disk)?, work.join("state"));

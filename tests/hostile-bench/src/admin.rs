@@ -49,7 +49,6 @@ impl Served {
 /// Creates the objects that exist before any attack.
 ///
 /// # Errors
-///
 /// The box refuses an object.
 pub async fn prepare(admin: &Client, machines: &[Machine]) -> Result<()> {
     let connection = admin.connect().await?;
@@ -85,7 +84,6 @@ pub async fn prepare(admin: &Client, machines: &[Machine]) -> Result<()> {
 /// Creates a workflow for every machine, and waits until all of them can boot.
 ///
 /// # Errors
-///
 /// The box refuses a workflow, or does not prepare it in time.
 pub async fn workflows(admin: &Client, machines: &[Machine], round: usize) -> Result<()> {
     let connection = admin.connect().await?;
@@ -130,7 +128,6 @@ async fn states(
 /// Polls until all machines are installed, with one write in each turn.
 ///
 /// # Errors
-///
 /// The box cannot be reached at all.
 pub async fn watch(admin: &Client, machines: &[Machine], round: usize) -> Result<Served> {
     let mut connection = admin.connect().await?;
@@ -183,7 +180,6 @@ async fn write(admin: &Client, connection: &Connection, look: u64) -> Result<()>
 /// Deletes the workflows of a round.
 ///
 /// # Errors
-///
 /// The box refuses.
 pub async fn clear(admin: &Client, round: usize) -> Result<()> {
     let connection = admin.connect().await?;

@@ -79,7 +79,6 @@ impl Attack {
     /// Begins the attack on the attackers' machine, and returns when it is in progress.
     ///
     /// # Errors
-    ///
     /// The box cannot be reached, or refuses a request that it must accept.
     pub async fn begin(self, admin: &Client) -> Result<Running> {
         match self {
@@ -102,7 +101,6 @@ impl Attack {
     /// Checks the expected effect, and deletes the objects that the attack left.
     ///
     /// # Errors
-    ///
     /// The effect did not occur.
     pub async fn end(self, admin: &Client) -> Result<()> {
         match self {

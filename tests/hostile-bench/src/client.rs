@@ -44,7 +44,6 @@ impl Client {
     /// Creates a client for the user of a kubeconfig, at the box's address.
     ///
     /// # Errors
-    ///
     /// The kubeconfig cannot be read.
     pub fn new(path: &Path, address: Ipv4Addr) -> Result<Self> {
         let text =
@@ -78,7 +77,6 @@ impl Client {
     /// Opens a connection to the API.
     ///
     /// # Errors
-    ///
     /// The box cannot be reached.
     pub async fn connect(&self) -> Result<Connection> {
         let socket = TcpStream::connect((self.address, 6443)).await.context("cannot connect")?;
@@ -93,7 +91,6 @@ impl Client {
     /// Sends a request and returns the head of the answer.
     ///
     /// # Errors
-    ///
     /// There is no answer in time.
     pub async fn open(
         &self,
@@ -120,7 +117,6 @@ impl Client {
     /// Sends a request and returns the whole answer, which must report success.
     ///
     /// # Errors
-    ///
     /// The request failed.
     pub async fn send(
         &self,

@@ -72,7 +72,6 @@ impl Lab {
     /// Starts the box, claims it and waits until it serves the rack.
     ///
     /// # Errors
-    ///
     /// A part of the rack cannot be built, or the box does not start.
     pub fn start() -> Result<Self> {
         let folder = tempfile::tempdir_in("/var/tmp")?;
@@ -127,7 +126,6 @@ impl Lab {
     /// Stops all parts.
     ///
     /// # Errors
-    ///
     /// The box has ended before.
     pub fn end(self) -> Result<()> {
         ensure!(self.machine.process_1().is_ok(), "the box ended");

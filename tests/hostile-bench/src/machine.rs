@@ -49,7 +49,6 @@ impl Machine {
     /// Adds the machine to the rack, with its files below `folder`.
     ///
     /// # Errors
-    ///
     /// The rack cannot add it.
     pub fn new(rack: &Rack, number: u8, folder: &Path) -> Result<Self> {
         let unused = [192, 0, 2, 1].into();
@@ -126,7 +125,6 @@ impl Machine {
     /// Boots it: address, loader, script, kernel and initramfs, agent.
     ///
     /// # Errors
-    ///
     /// A step failed; with its program's output.
     pub fn boot(&self) -> Result<Agent> {
         self.host.ip("address flush dev eth0\n")?;

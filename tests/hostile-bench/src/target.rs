@@ -18,7 +18,6 @@ impl Target {
     /// Moves process 1 of a box, and all its descendants, into a group with the limit.
     ///
     /// # Errors
-    ///
     /// This process lacks the required rights.
     pub fn new(process_1: u32) -> Result<Self> {
         let (old, new) = (Path::new("/sys/fs/cgroup/memory"), Path::new("/sys/fs/cgroup"));
@@ -66,7 +65,6 @@ impl Target {
     /// Resident memory of all processes together, in MiB.
     ///
     /// # Errors
-    ///
     /// The group does not exist.
     pub fn resident(&self) -> Result<f64> {
         self.memory("VmRSS:")
@@ -75,7 +73,6 @@ impl Target {
     /// Sum of each process' peak memory since [`Target::forget`], in MiB.
     ///
     /// # Errors
-    ///
     /// The group does not exist.
     pub fn peak(&self) -> Result<f64> {
         self.memory("VmHWM:")
@@ -84,7 +81,6 @@ impl Target {
     /// Resets the kernel's peak memory of each process.
     ///
     /// # Errors
-    ///
     /// The kernel refuses for a process.
     pub fn forget(&self) -> Result<()> {
         for process in self.processes()? {
@@ -97,7 +93,6 @@ impl Target {
     /// Bytes that all processes have written to disks so far.
     ///
     /// # Errors
-    ///
     /// The group does not exist.
     pub fn written(&self) -> Result<u64> {
         let of = |process: u32| {

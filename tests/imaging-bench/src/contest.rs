@@ -40,7 +40,6 @@ impl Ring<'_> {
     /// Measures writing zeros with direct I/O: the maximum speed of the device.
     ///
     /// # Errors
-    ///
     /// The command fails.
     pub fn device_alone(&self) -> Result<Took> {
         self.time(&self.device_line())
@@ -49,7 +48,6 @@ impl Ring<'_> {
     /// Measures decoding of the compressed image without writing.
     ///
     /// # Errors
-    ///
     /// The command fails.
     pub fn decoder_alone(&self) -> Result<Took> {
         self.time(&self.decoder_line())
@@ -105,7 +103,6 @@ impl Ring<'_> {
     /// Measures all contestants alternately, and adds their lines to the table.
     ///
     /// # Errors
-    ///
     /// A contestant fails, or wrote wrong data.
     pub fn measure(&self, job: Job, rounds: usize, table: &mut Table) -> Result<()> {
         let sum = sum_of(&self.images.join(job.packing.file()))?;
@@ -154,7 +151,6 @@ fn what_it_does(one: &Contestant) -> &'static str {
 /// SHA-256 of a file as it is served, in hexadecimal.
 ///
 /// # Errors
-///
 /// It cannot be read, or openssl is missing.
 pub fn sum_of(file: &Path) -> Result<String> {
     let mut command = Command::new(find("openssl", "openssl")?);

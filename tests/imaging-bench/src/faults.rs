@@ -32,7 +32,6 @@ const AGAIN: f64 = 1.05;
 /// Runs every fault in both packings.
 ///
 /// # Errors
-///
 /// A fault was not noticed, or a download was not resumed.
 pub fn show(images: &Path, target: &Target, scratch: &Path) -> Result<()> {
     println!("downloads that go wrong:");

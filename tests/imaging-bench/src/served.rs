@@ -43,7 +43,6 @@ impl Server {
 /// Runs the server process: serves until killed.
 ///
 /// # Errors
-///
 /// The port is taken.
 pub fn run(folder: &Path) -> Result<()> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();

@@ -29,7 +29,6 @@ impl Target {
     /// Creates a device of `bytes` in `folder`.
     ///
     /// # Errors
-    ///
     /// There is no space or no loop device, or this process is not root.
     pub fn new(folder: &Path, bytes: u64) -> Result<Self> {
         let file = folder.join("disk");
@@ -56,7 +55,6 @@ impl Target {
     /// Overwrites the whole disk with old data, so that all its blocks are allocated.
     ///
     /// # Errors
-    ///
     /// It cannot be written.
     pub fn spoil(&self) -> Result<()> {
         let backing = File::options().write(true).open(&self.file)?;
@@ -77,7 +75,6 @@ impl Target {
     /// Compares it, with direct I/O, with the expected image.
     ///
     /// # Errors
-    ///
     /// The contents differ; with the first different piece.
     pub fn compare(&self, image: &Path) -> Result<()> {
         let mut expected = File::open(image)?;
@@ -99,7 +96,6 @@ impl Target {
     /// True when a machine would find no boot code: the place of the partition table is zero.
     ///
     /// # Errors
-    ///
     /// It cannot be read.
     pub fn is_blank_at_the_beginning(&self) -> Result<bool> {
         let mut buffer = Aligned::new();

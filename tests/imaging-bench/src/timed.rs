@@ -23,7 +23,6 @@ pub struct Took {
 /// Runs a line of bash that fails when any part of a pipe fails.
 ///
 /// # Errors
-///
 /// The line fails; with the end of its output.
 pub fn timed(line: &str, scratch: &Path) -> Result<Took> {
     let (counts, words) = (scratch.join("counts"), scratch.join("words"));

@@ -11,7 +11,6 @@ use anyhow::{Context, Result, ensure};
 /// program.
 ///
 /// # Errors
-///
 /// A dependency is missing, or a program does not build; the script has printed the reason.
 pub fn built(module: &str, names: &[&str]) -> Result<Vec<PathBuf>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(module).join("build.sh");
@@ -23,7 +22,6 @@ pub fn built(module: &str, names: &[&str]) -> Result<Vec<PathBuf>> {
 /// Returns the paths that a script prints, one per line.
 ///
 /// # Errors
-///
 /// The script cannot be run, or fails; it has printed the reason.
 pub fn printed(script: &Path, arguments: &[&str]) -> Result<Vec<PathBuf>> {
     let output = Command::new(script)

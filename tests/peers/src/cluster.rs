@@ -55,7 +55,6 @@ impl Cluster {
     /// Starts a cluster and waits until it is ready.
     ///
     /// # Errors
-    ///
     /// A program cannot be built or does not start; with the end of its log.
     pub fn start(config: &ClusterConfig) -> Result<Self> {
         let programs = built("kubernetes", &["etcd", "kube-apiserver"])?;
@@ -95,7 +94,6 @@ impl Cluster {
     /// after a delay: define them first.
     ///
     /// # Errors
-    ///
     /// It cannot be built or does not start; with the end of its log.
     pub fn start_controllers(&mut self) -> Result<()> {
         if self.controllers.is_some() {
@@ -146,7 +144,6 @@ impl Cluster {
     /// Returns a kubectl of the same version for the administrator.
     ///
     /// # Errors
-    ///
     /// It cannot be built.
     pub fn kubectl(&self) -> Result<Kubectl> {
         let program = built("kubectl", &["1.35"])?.remove(0);

@@ -35,7 +35,6 @@ impl Docker {
     /// Starts both and waits until they answer. Needs root.
     ///
     /// # Errors
-    ///
     /// A program is missing, or does not start; with the end of its log.
     pub fn start() -> Result<Self> {
         let programs = built("docker", &[])?.remove(0);
@@ -103,7 +102,6 @@ impl Docker {
     /// Runs the Docker client and returns its output.
     ///
     /// # Errors
-    ///
     /// The client fails; with its error output.
     pub fn run(&self, arguments: &[&str]) -> Result<String> {
         let output = command(&self.client, &self.host())
@@ -120,7 +118,6 @@ impl Docker {
     /// copy, so that it must be pulled. Returns its reference.
     ///
     /// # Errors
-    ///
     /// There is no static busybox, or the image cannot be built or pushed.
     pub fn publish(&self, name: &str, script: &str) -> Result<String> {
         let root = self.folder.path().join(name);
@@ -149,7 +146,6 @@ impl Docker {
     /// Names of all containers, with those that have ended.
     ///
     /// # Errors
-    ///
     /// The engine does not answer.
     pub fn containers(&self) -> Result<Vec<String>> {
         let names = self.run(&["ps", "--all", "--format", "{{.Names}}"])?;
@@ -159,7 +155,6 @@ impl Docker {
     /// Kills every container at once, as a power cut would.
     ///
     /// # Errors
-    ///
     /// The engine cannot remove a container.
     pub fn clear(&self) -> Result<()> {
         for name in self.containers()? {

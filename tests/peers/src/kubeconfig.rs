@@ -22,7 +22,6 @@ pub enum Identity<'a> {
 /// Writes a kubeconfig with one cluster, whose certificate authority is the file `ca`.
 ///
 /// # Errors
-///
 /// The file cannot be written.
 pub fn write(path: &Path, server: &str, ca: &Path, identity: &Identity) -> Result<()> {
     let user = match identity {

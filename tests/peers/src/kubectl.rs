@@ -50,7 +50,6 @@ impl Kubectl {
     /// Runs kubectl to its end, with `input` on standard input.
     ///
     /// # Errors
-    ///
     /// It cannot be started, or its output is not valid UTF-8.
     pub fn run(&self, arguments: &[&str], input: &str) -> Result<Printed> {
         let mut command = Command::new(&self.program);
@@ -69,7 +68,6 @@ impl Kubectl {
 /// Runs a command to its end with `input` on standard input.
 ///
 /// # Errors
-///
 /// It cannot be started, or its output is not valid UTF-8.
 pub fn run(mut command: Command, input: &str) -> Result<Printed> {
     let words = command.get_program().to_string_lossy().into_owned();

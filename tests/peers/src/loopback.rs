@@ -7,7 +7,6 @@ use anyhow::{Context, Result};
 /// Random address of the loopback network; the chance of a collision is one in millions.
 ///
 /// # Errors
-///
 /// The machine provides no random numbers.
 pub fn loopback_address() -> Result<Ipv4Addr> {
     let mut random = [0; 3];

@@ -53,7 +53,6 @@ impl Process {
     /// Polls a condition until it holds.
     ///
     /// # Errors
-    ///
     /// The program ends first, with the end of its log, or the condition does not hold in time.
     pub fn wait_until(
         &mut self,

@@ -25,7 +25,6 @@ impl Tinboxd {
     /// Starts the program that `TINBOXD` names, or else the built one, and waits until it is ready.
     ///
     /// # Errors
-    ///
     /// It is not built, or does not start; with the end of its log.
     pub fn start() -> Result<Self> {
         Self::start_with("")
@@ -34,7 +33,6 @@ impl Tinboxd {
     /// Starts it with more sections of `box.toml`; `ADDRESS` in them is replaced by its address.
     ///
     /// # Errors
-    ///
     /// As [`Tinboxd::start`].
     pub fn start_with(sections: &str) -> Result<Self> {
         let program = match std::env::var_os("TINBOXD") {
@@ -61,7 +59,6 @@ impl Tinboxd {
     /// Kills it, as a power cut would, and starts it again with its former state.
     ///
     /// # Errors
-    ///
     /// It does not start; with the end of its log.
     pub fn restart(&mut self) -> Result<()> {
         self.process.kill();

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 /// its process ends.
 ///
 /// # Errors
-///
 /// The cache's folder cannot be written.
 pub fn turn(name: &str) -> Result<File> {
     let folder = cache()?.join("turns");

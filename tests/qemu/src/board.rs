@@ -119,7 +119,6 @@ impl Board {
     /// to `folder`; `serial.log` is its console output.
     ///
     /// # Errors
-    ///
     /// The error of a file or of QEMU.
     pub fn start(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
         Self::launch(folder, drive, Vec::new(), GuestClock::Real)
@@ -129,7 +128,6 @@ impl Board {
     /// moment. Only for a guest that waits for no external event: no network, no key press.
     ///
     /// # Errors
-    ///
     /// As [`Board::start`].
     pub fn start_skipping_idle(folder: &Path, drive: &Drive<'_>) -> Result<Self, Error> {
         Self::launch(folder, drive, Vec::new(), GuestClock::Counted)
@@ -183,7 +181,6 @@ impl Board {
     /// Presses the power button briefly, which only sends a request to the system.
     ///
     /// # Errors
-    ///
     /// The error of QEMU.
     pub fn press_power(&mut self) -> Result<(), Error> {
         self.monitor()?.ask("system_powerdown", json!({})).map(drop)
@@ -193,7 +190,6 @@ impl Board {
     /// the cut. So the log contains no flush that a real power cut would have prevented.
     ///
     /// # Errors
-    ///
     /// The error of QEMU, or QEMU does not end.
     pub fn cut_power(mut self) -> Result<u64, Error> {
         self.monitor()?;
@@ -209,7 +205,6 @@ impl Board {
     /// Writes the contents of its screen to a PNG file.
     ///
     /// # Errors
-    ///
     /// QEMU cannot write there.
     pub fn screenshot(&mut self, path: &Path) -> Result<(), Error> {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;
@@ -220,7 +215,6 @@ impl Board {
     /// Presses or releases a key of its keyboard, by QEMU's name of the key.
     ///
     /// # Errors
-    ///
     /// The error of QEMU.
     pub fn key(&mut self, key: &str, down: bool) -> Result<(), Error> {
         let key = json!({ "down": down, "key": { "type": "qcode", "data": key } });
@@ -231,7 +225,6 @@ impl Board {
     /// Plugs or unplugs the cable of the NIC with this number, from 0 on.
     ///
     /// # Errors
-    ///
     /// The error of QEMU.
     pub fn plug(&mut self, card: usize, is_in: bool) -> Result<(), Error> {
         let link = json!({ "name": format!("n{card}"), "up": is_in });
@@ -268,7 +261,6 @@ impl Board {
     /// Waits until the board has switched itself off.
     ///
     /// # Errors
-    ///
     /// It is still on after `within`.
     pub fn wait_off(&mut self, within: Duration) -> Result<(), Error> {
         let off = || matches!(self.child.try_wait(), Ok(Some(_))).then_some(());

@@ -103,7 +103,6 @@ impl BoxProcess {
     /// Ends it with SIGTERM and returns its exit status.
     ///
     /// # Errors
-    ///
     /// It did not end `within` the time.
     pub fn terminate(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         if let Some(pid) = i32::try_from(self.pid()).ok().and_then(Pid::from_raw)
@@ -118,7 +117,6 @@ impl BoxProcess {
     /// Waits for its end and returns its exit status.
     ///
     /// # Errors
-    ///
     /// It did not end `within` the time.
     pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         let what = format!("{} to end", self.program.program.to_string_lossy());
@@ -128,7 +126,6 @@ impl BoxProcess {
     /// Kills the process if it runs, and starts it again with the same arguments.
     ///
     /// # Errors
-    ///
     /// It does not start.
     pub fn restart(&mut self) -> Result<(), Error> {
         self.kill9();

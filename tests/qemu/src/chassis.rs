@@ -20,7 +20,6 @@ const MAX_MESSAGE: u64 = 4096;
 /// Sends a request to the rack behind `socket`; returns the output for ipmi_sim.
 ///
 /// # Errors
-///
 /// The message for ipmi_sim's log; the caller ends with a failure status.
 pub fn ask(socket: &Path, words: &[String]) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("ask the rack at {}: {error}", socket.display());

@@ -20,7 +20,6 @@ impl ConsoleProcess {
     /// output is also written to `log`. The program ends with the harness.
     ///
     /// # Errors
-    ///
     /// The log cannot be created, or the program does not start.
     pub fn start(mut command: Command, log: &Path) -> Result<Self, Error> {
         let file = File::create(log).map_err(Error::path("create", log))?;
@@ -51,7 +50,6 @@ impl ConsoleProcess {
     /// Waits for its end and returns its exit status.
     ///
     /// # Errors
-    ///
     /// The program did not end `within` the time.
     pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
         poll("the program to end", within, || self.child.try_wait().ok().flatten())

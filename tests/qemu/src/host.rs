@@ -86,7 +86,6 @@ impl Host {
     /// Runs iproute2 commands, one per line, on this host.
     ///
     /// # Errors
-    ///
     /// The error of `ip`.
     pub fn ip(&self, batch: &str) -> Result<(), Error> {
         self.namespace.ip(batch)
@@ -95,7 +94,6 @@ impl Host {
     /// Sets the hardware address of its NIC on `port`.
     ///
     /// # Errors
-    ///
     /// The error of `ip`.
     pub fn set_mac(&self, port: &str, mac: MacAddr) -> Result<(), Error> {
         let set = |words: &str| format!("link set {port} {words}\n");
@@ -105,7 +103,6 @@ impl Host {
     /// Unplugs its network cables: its programs keep running without a network.
     ///
     /// # Errors
-    ///
     /// The error of `ip`.
     pub fn unplug(&self) -> Result<(), Error> {
         self.cables("down")
@@ -114,7 +111,6 @@ impl Host {
     /// Plugs its network cables in again.
     ///
     /// # Errors
-    ///
     /// The error of `ip`.
     pub fn plug(&self) -> Result<(), Error> {
         self.cables("up")

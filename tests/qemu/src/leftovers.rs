@@ -67,7 +67,6 @@ pub fn claim() -> Result<String, Error> {
 /// Removes every rack whose harness has ended; returns their names.
 ///
 /// # Errors
-///
 /// The first rack that could not be removed.
 pub fn sweep() -> Result<Vec<String>, Error> {
     let mut names = BTreeSet::new();
@@ -87,7 +86,6 @@ pub fn sweep() -> Result<Vec<String>, Error> {
 /// second call, or a call for an incomplete rack, also succeeds.
 ///
 /// # Errors
-///
 /// A process that survives, a namespace or folder that cannot be deleted.
 pub fn remove(name: &str) -> Result<(), Error> {
     if owner_pid(name).is_none() {

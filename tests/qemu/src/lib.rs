@@ -84,7 +84,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// for.
 ///
 /// # Errors
-///
 /// [`Error::Deadline`] when `probe` returned no value in time.
 pub fn poll<T>(
     what: &str,

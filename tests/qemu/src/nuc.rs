@@ -232,7 +232,6 @@ impl Nuc {
     /// Unplugs the network cable; it stays unplugged over power cycles.
     ///
     /// # Errors
-    ///
     /// QEMU does not answer.
     pub fn unplug(&self) -> Result<(), Error> {
         self.cable(false)
@@ -241,7 +240,6 @@ impl Nuc {
     /// Plugs the network cable in again.
     ///
     /// # Errors
-    ///
     /// QEMU does not answer.
     pub fn plug(&self) -> Result<(), Error> {
         self.cable(true)
@@ -250,7 +248,6 @@ impl Nuc {
     /// Writes the contents of its screen to a PNG file.
     ///
     /// # Errors
-    ///
     /// The NUC is off, or QEMU cannot write there.
     pub fn screenshot(&self, path: &Path) -> Result<(), Error> {
         let path = std::path::absolute(path).map_err(Error::path("find", path))?;

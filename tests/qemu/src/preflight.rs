@@ -32,7 +32,6 @@ const OWN: [&str; 2] = ["rack-chassis", "rack-warden"];
 /// Checks all requirements of a rack.
 ///
 /// # Errors
-///
 /// [`Error::Preflight`] with the complete list of missing items, their purpose and their source.
 pub fn preflight() -> Result<(), Error> {
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -47,7 +47,6 @@ impl Rack {
     /// Racks of harnesses that died are removed first.
     ///
     /// # Errors
-    ///
     /// [`Error::Preflight`] when the machine lacks a requirement; otherwise the part that could not
     /// be built. All parts built before are removed again.
     pub fn build(config: RackConfig) -> Result<Self, Error> {
@@ -95,7 +94,6 @@ impl Rack {
     /// NUC `number`, from 1.
     ///
     /// # Panics
-    ///
     /// The rack has no such NUC: the test is wrong.
     pub fn nuc(&self, number: usize) -> &Nuc {
         let found = number.checked_sub(1).and_then(|index| self.nucs.get(index));
@@ -115,7 +113,6 @@ impl Rack {
     /// Starts another capture into `dir/file`.
     ///
     /// # Errors
-    ///
     /// tcpdump rejects `filter`.
     pub fn start_capture(&self, filter: &str, file: &str) -> Result<Capture, Error> {
         self.start_capture_on(Segment::Near, filter, file)
@@ -124,7 +121,6 @@ impl Rack {
     /// Starts another capture on any segment.
     ///
     /// # Errors
-    ///
     /// As [`Rack::start_capture`].
     pub fn start_capture_on(
         &self,
@@ -161,7 +157,6 @@ impl Rack {
     /// returns its output.
     ///
     /// # Errors
-    ///
     /// [`Error::Command`] with ipmitool's error output.
     pub fn ipmitool(&self, number: usize, arguments: &[&str]) -> Result<String, Error> {
         let BmcAccess { address, user, password } = self.nuc(number).bmc();
@@ -179,7 +174,6 @@ impl Rack {
     /// there, a /24. `name`: at most ten small letters and digits.
     ///
     /// # Errors
-    ///
     /// The name is in use.
     pub fn add_host(&self, name: &str, legs: &[(Segment, Ipv4Addr)]) -> Result<Host, Error> {
         Host::build(&self.name, name, legs)
@@ -189,7 +183,6 @@ impl Rack {
     /// hardware address `mac`. Its files go to the output folder.
     ///
     /// # Errors
-    ///
     /// The rack has a board already, or QEMU does not start.
     pub fn add_board(
         &self,
@@ -202,7 +195,6 @@ impl Rack {
     /// Adds a board with several NICs.
     ///
     /// # Errors
-    ///
     /// As [`Rack::add_board`].
     pub fn add_board_with(
         &self,
@@ -217,7 +209,6 @@ impl Rack {
     /// Adds a USB NIC to a running board, and its cable to the rack.
     ///
     /// # Errors
-    ///
     /// The error of `ip` or QEMU; a board whose disk is not on USB accepts no USB NIC.
     pub fn put_in(
         &self,
@@ -235,7 +226,6 @@ impl Rack {
     /// Unplugs the box's network cable.
     ///
     /// # Errors
-    ///
     /// The error of `ip`.
     pub fn unplug_box(&self) -> Result<(), Error> {
         leftovers::rack_namespace(&self.name).ip("link set vbox down\n")
@@ -244,7 +234,6 @@ impl Rack {
     /// Plugs the box's network cable in again.
     ///
     /// # Errors
-    ///
     /// The error of `ip`.
     pub fn plug_box(&self) -> Result<(), Error> {
         leftovers::rack_namespace(&self.name).ip("link set vbox up\n")
@@ -253,7 +242,6 @@ impl Rack {
     /// Drops `per_mille` of a thousand packets on a NUC's cable; 0 ends the loss.
     ///
     /// # Errors
-    ///
     /// More than 1000, or nftables refuses.
     pub fn drop_packets(
         &self,

@@ -193,7 +193,6 @@ impl Serial {
     /// Waits for a line that matches `pattern`, in the whole log since the rack was built.
     ///
     /// # Errors
-    ///
     /// [`Error::Deadline`] with the last lines of the console; [`Error::Config`] for a pattern that
     /// is not a valid regular expression.
     pub fn wait_for(&self, pattern: &str, within: Duration) -> Result<Line, Error> {
@@ -206,7 +205,6 @@ impl Serial {
     /// A line still being printed (a prompt) matches too.
     ///
     /// # Errors
-    ///
     /// As [`Serial::wait_for`].
     pub fn wait_for_after(
         &self,
@@ -221,7 +219,6 @@ impl Serial {
     /// printed does not match.
     ///
     /// # Errors
-    ///
     /// As [`Serial::wait_for`].
     pub fn wait_for_whole(
         &self,

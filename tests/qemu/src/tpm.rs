@@ -22,7 +22,6 @@ impl Tpm {
     /// go to `folder`.
     ///
     /// # Errors
-    ///
     /// The error of a file or of swtpm.
     pub(crate) fn start(state: &Path, folder: &Path) -> Result<Self, Error> {
         std::fs::create_dir_all(state).map_err(Error::path("create", state))?;

@@ -46,7 +46,6 @@ pub struct Lost {
 /// began. All writes up to the last flush are replayed; `reaches_it` decides on each later one.
 ///
 /// # Errors
-///
 /// A file cannot be read or written, or `log` is not a valid log.
 pub fn write_again(
     log: &Path,

@@ -14,7 +14,6 @@ impl Artifacts {
     /// Opens the folder as the build left it.
     ///
     /// # Errors
-    ///
     /// A file is missing; the error names the command that builds it.
     pub fn open() -> anyhow::Result<Self> {
         let root = qemu::out_dir().join("artifacts");
@@ -43,7 +42,6 @@ impl Artifacts {
     /// The SHA-256 of an image, from the file beside it.
     ///
     /// # Errors
-    ///
     /// There is no such image.
     pub fn sha256(&self, image: &str) -> anyhow::Result<String> {
         let path = self.root.join("images").join(format!("{image}.sha256"));

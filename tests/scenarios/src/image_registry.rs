@@ -22,7 +22,6 @@ const BUSYBOX: [&str; 2] = ["/usr/bin/busybox", "/bin/busybox"];
 /// machines have none.
 ///
 /// # Errors
-///
 /// It cannot be added.
 pub fn image_server(lab: &Lab) -> anyhow::Result<Host> {
     let mut address = lab.rack.box_command("ip");
@@ -45,7 +44,6 @@ impl ImageRegistry {
     /// Starts a registry and pushes an artifact of the lab, `images/<file>`, as `<HOST>/<name>`.
     ///
     /// # Errors
-    ///
     /// The part that could not be built, started or pushed.
     pub fn start(lab: &Lab, file: &str, name: &str) -> anyhow::Result<Self> {
         let registry = Self::empty(lab)?;
@@ -57,7 +55,6 @@ impl ImageRegistry {
     /// Starts a registry with a container image of busybox, as `<HOST>/<name>`.
     ///
     /// # Errors
-    ///
     /// As [`ImageRegistry::start`].
     pub fn with_container(lab: &Lab, name: &str) -> anyhow::Result<Self> {
         let registry = Self::empty(lab)?;
@@ -94,7 +91,6 @@ impl ImageRegistry {
     /// The requests that it received, one per line.
     ///
     /// # Errors
-    ///
     /// Its log cannot be read.
     pub fn log(&self) -> anyhow::Result<String> {
         fs::read_to_string(self.process.log()).context("cannot read the registry's log")

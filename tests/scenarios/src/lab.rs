@@ -69,7 +69,6 @@ impl Lab {
     /// Builds the rack, starts `tinboxd` in it and waits until its API answers.
     ///
     /// # Errors
-    ///
     /// The missing requirement, or the program that did not start.
     pub fn start(config: LabConfig) -> anyhow::Result<Self> {
         let artifacts = Artifacts::open()?;
@@ -133,7 +132,6 @@ impl Lab {
     /// Waits until the API answers the administrator.
     ///
     /// # Errors
-    ///
     /// The API does not answer in time; with the end of the log.
     pub fn wait_until_ready(&self) -> anyhow::Result<()> {
         let up = || {
@@ -157,7 +155,6 @@ impl Lab {
     /// on the box.
     ///
     /// # Errors
-    ///
     /// The command's own message.
     pub fn provider_kubeconfig(&self) -> anyhow::Result<PathBuf> {
         let server = "https://10.77.0.1:6443";
@@ -171,7 +168,6 @@ impl Lab {
     /// Returns a `tinbox` command that runs inside the box's namespace.
     ///
     /// # Errors
-    ///
     /// The program is not built.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let mut command = self.rack.box_command(programs::find("tinbox")?);
@@ -182,7 +178,6 @@ impl Lab {
     /// Runs `tinbox` to its end.
     ///
     /// # Errors
-    ///
     /// It cannot be started.
     pub fn cli(&self, arguments: &[&str]) -> anyhow::Result<Output> {
         self.command(arguments)?.output().context("cannot run tinbox")
@@ -191,7 +186,6 @@ impl Lab {
     /// Runs `tinbox` and returns its output.
     ///
     /// # Errors
-    ///
     /// It fails; with its own message.
     pub fn tinbox(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let output = self.cli(arguments)?;
@@ -203,7 +197,6 @@ impl Lab {
     /// Writes a file of the owner, and returns its path.
     ///
     /// # Errors
-    ///
     /// It cannot be written.
     pub fn file(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
         let path = self.files.join(name);
@@ -214,7 +207,6 @@ impl Lab {
     /// An image that the box itself serves.
     ///
     /// # Errors
-    ///
     /// There is no such image.
     pub fn image(&self, name: &str) -> anyhow::Result<Image> {
         let url = format!("http://10.77.0.1:7080/images/{name}");
@@ -229,7 +221,6 @@ impl Lab {
     /// Pushes the manifest of one NUC.
     ///
     /// # Errors
-    ///
     /// The command's own message.
     pub fn push_nuc(&self, number: usize, ssh_key: &str, user_data: &str) -> anyhow::Result<()> {
         let nuc = self.rack.nuc(number);
@@ -243,7 +234,6 @@ impl Lab {
     /// Creates a template that installs `image` and writes `files` into it.
     ///
     /// # Errors
-    ///
     /// The command's own message.
     pub fn push_template(
         &self,
@@ -261,7 +251,6 @@ impl Lab {
     /// the command, for people to read.
     ///
     /// # Errors
-    ///
     /// The command's own message.
     pub fn push_debian(&self) -> anyhow::Result<String> {
         let Image { url, .. } = self.image("debian.raw.zst")?;
@@ -275,7 +264,6 @@ impl Lab {
     /// Creates a workflow of the template for NUC `number`, named `<template>-nuc<number>`.
     ///
     /// # Errors
-    ///
     /// The command's own message.
     pub fn create_workflow(&self, template: &str, number: usize) -> anyhow::Result<String> {
         let (name, hardware) = (format!("{template}-nuc{number}"), format!("nuc{number}"));
@@ -295,7 +283,6 @@ impl Lab {
     /// Current state of a workflow.
     ///
     /// # Errors
-    ///
     /// The command's own message, or output that is not valid JSON.
     pub fn workflow(&self, name: &str) -> anyhow::Result<WorkflowView> {
         let text = self.tinbox(&["-o", "json", "workflow", "get", name])?;
@@ -306,7 +293,6 @@ impl Lab {
     /// Waits until `test` is true of a workflow; a box that is down for a while is tolerated.
     ///
     /// # Errors
-    ///
     /// It does not become true in time.
     pub fn wait_workflow(
         &self,
@@ -334,7 +320,6 @@ impl Lab {
     /// Waits until a workflow has succeeded.
     ///
     /// # Errors
-    ///
     /// It fails, with the message of the failed action, or takes too long.
     pub fn wait_success(&self, name: &str, within: Duration) -> anyhow::Result<WorkflowView> {
         let view = self.wait_workflow(name, "to end", within, WorkflowView::ended)?;
@@ -360,7 +345,6 @@ impl Lab {
     /// History of a machine, as the CLI prints it.
     ///
     /// # Errors
-    ///
     /// The command's own message.
     pub fn story(&self, machine: &str) -> anyhow::Result<String> {
         self.tinbox(&["machine", "history", machine])

@@ -54,7 +54,6 @@ impl Management {
     /// managers.
     ///
     /// # Errors
-    ///
     /// The part that could not be built, or the program that did not start.
     pub fn start(lab: Lab) -> anyhow::Result<Self> {
         let programs = Programs::build()?;
@@ -106,7 +105,6 @@ impl Management {
     /// Starts stock CAPT with the box as its external Tinkerbell.
     ///
     /// # Errors
-    ///
     /// It does not start; with the end of its log.
     pub fn start_provider(&mut self, kubeconfig: &Path) -> anyhow::Result<()> {
         let log = self.lab.rack.dir().join("capt.log");
@@ -127,7 +125,6 @@ impl Management {
     /// Kills the provider with SIGKILL and starts it again.
     ///
     /// # Errors
-    ///
     /// It does not become healthy again.
     pub fn restart_provider(&mut self) -> anyhow::Result<()> {
         let mut provider = self.provider.take().context("the provider was never started")?;
@@ -158,7 +155,6 @@ impl Management {
     /// Applies a manifest to the management cluster.
     ///
     /// # Errors
-    ///
     /// kubectl's own message.
     pub fn apply(&self, manifest: &str) -> anyhow::Result<String> {
         let mut command = self.kubectl(self.kubeconfig());
@@ -170,7 +166,6 @@ impl Management {
     /// does not exist.
     ///
     /// # Errors
-    ///
     /// kubectl's own message.
     pub fn object(
         &self,
@@ -190,7 +185,6 @@ impl Management {
     /// The only `TinkerbellMachine` of a cluster, whose name the control plane chooses.
     ///
     /// # Errors
-    ///
     /// There is none in time.
     pub fn machine_of(&self, cluster: &str, within: Duration) -> anyhow::Result<String> {
         let label = format!("cluster.x-k8s.io/cluster-name={cluster}");
@@ -206,7 +200,6 @@ impl Management {
     /// Waits until `test` is true of an object; servers that are down for a while are tolerated.
     ///
     /// # Errors
-    ///
     /// It does not become true in time; with the last state of the object.
     pub fn wait_object(
         &self,

@@ -34,7 +34,6 @@ impl Screen {
     /// Runs a command and shows its output as lines of `name`; a percentage moves its bar.
     ///
     /// # Errors
-    ///
     /// It cannot be run, or fails.
     pub fn relay(&self, mut command: Command, name: &str, mark: char) -> anyhow::Result<()> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

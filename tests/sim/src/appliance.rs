@@ -258,7 +258,6 @@ impl Appliance {
     /// Ends the commit: the answers are sent.
     ///
     /// # Errors
-    ///
     /// When an answer breaks a rule.
     pub fn committed(
         &mut self,

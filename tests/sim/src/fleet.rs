@@ -113,7 +113,6 @@ pub struct Failure {
 /// Runs the workflows of a fleet.
 ///
 /// # Errors
-///
 /// When a rule is broken, or a workflow does not end as planned.
 pub fn run(settings: Settings) -> Result<Summary, Failure> {
     on_virtual_time(settings.seed, async {

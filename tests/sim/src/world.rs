@@ -69,7 +69,6 @@ struct World {
 /// Boots a rack.
 ///
 /// # Errors
-///
 /// The first broken rule, or the machines that do not come up.
 pub fn run(settings: Settings) -> Result<Summary, Failure> {
     let mut world = World::new(settings, Clock::start());

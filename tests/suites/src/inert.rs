@@ -27,7 +27,6 @@ impl Inert {
     /// Starts a server on a free port.
     ///
     /// # Errors
-    ///
     /// It does not start.
     pub fn start() -> Result<Self> {
         let folder = TempDir::with_prefix("suites-").context("cannot make a folder")?;

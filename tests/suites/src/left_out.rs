@@ -32,7 +32,6 @@ impl LeftOut {
     /// Reads the file of the suite in `folder` below `tests/suites`: columns package, test, why.
     ///
     /// # Errors
-    ///
     /// It cannot be read, or a row has no reason.
     pub fn read(folder: &str) -> Result<Self> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("left-out.md");

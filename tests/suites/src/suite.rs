@@ -28,7 +28,6 @@ impl Suite {
     /// in the cache.
     ///
     /// # Errors
-    ///
     /// It cannot be built.
     pub fn build(folder: &str, package: &str) -> Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder).join("build.sh");
@@ -40,7 +39,6 @@ impl Suite {
     /// Runs the suite's Ginkgo tests.
     ///
     /// # Errors
-    ///
     /// It ended without a report; with its last output.
     pub fn ginkgo(&self) -> Result<Outcome> {
         let server = Inert::start()?;
@@ -56,7 +54,6 @@ impl Suite {
     /// Runs those tests of a crate that are ignored without a cluster.
     ///
     /// # Errors
-    ///
     /// No test ran; with the last output.
     pub fn ignored(&self) -> Result<Outcome> {
         let words = self.run(&Inert::start()?, &["--ignored"])?;
@@ -66,7 +63,6 @@ impl Suite {
     /// Runs a Go suite whose tests each need a server of their own.
     ///
     /// # Errors
-    ///
     /// It has no test, or a test ended without a result; with its last output.
     pub fn each(&self) -> Result<Outcome> {
         let names = self.command().args(["-test.list", "."]).output();

@@ -101,7 +101,6 @@ pub struct Locked {
 /// The packages of a lock file.
 ///
 /// # Errors
-///
 /// The reason why the text is not a valid lock file.
 pub fn locked(text: &str) -> Result<Vec<Locked>, String> {
     let lock: Table = toml::from_str(text).map_err(|error| error.to_string())?;

@@ -31,7 +31,6 @@ impl Rules {
     /// Reads `deny.toml`.
     ///
     /// # Errors
-    ///
     /// The part that is missing or malformed.
     pub fn read(text: &str) -> Result<Self, String> {
         let deny: Table = toml::from_str(text).map_err(|error| error.to_string())?;

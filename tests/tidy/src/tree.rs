@@ -59,7 +59,6 @@ impl Tree {
     /// Reads the repository without ignored files (`.gitignore`) and files that are not text.
     ///
     /// # Panics
-    ///
     /// The root cannot be read: there is no law without a tree.
     pub fn read() -> Self {
         let root = Self::root();

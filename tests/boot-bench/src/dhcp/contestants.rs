@@ -48,7 +48,6 @@ impl Contestant {
     /// its first ACK.
     ///
     /// # Errors
-    ///
     /// It is missing, or does not answer.
     pub fn start(self, wire: &Wire, folder: &Path, reservations: u32) -> Result<Started> {
         machines::write(folder, reservations)?;

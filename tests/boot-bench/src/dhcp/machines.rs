@@ -35,7 +35,6 @@ pub fn reserved(number: u32) -> (MacAddr, Ipv4Addr) {
 /// Writes the files for this number of reservations.
 ///
 /// # Errors
-///
 /// They cannot be written.
 pub fn write(folder: &Path, count: u32) -> Result<()> {
     let (mut both, mut alone) = (String::new(), String::new());
@@ -55,7 +54,6 @@ pub fn hardware(folder: &Path) -> std::path::PathBuf {
 /// Reads the reservations again.
 ///
 /// # Errors
-///
 /// The file is missing or malformed.
 pub fn read(folder: &Path) -> Result<Vec<(MacAddr, Ipv4Addr)>> {
     let text = fs::read_to_string(folder.join(RESERVATIONS)).context("cannot read reservations")?;

@@ -37,7 +37,6 @@ impl Load<'_> {
     /// Runs perfdhcp.
     ///
     /// # Errors
-    ///
     /// perfdhcp is missing, or its report is malformed.
     pub fn run(&self, wire: &Wire) -> Result<Said> {
         let program = find("perfdhcp", "kea-admin")?;

@@ -66,7 +66,6 @@ impl Observer for Nobody {
 /// Serves the reservations of a folder, and a pool with its leases in that folder, until killed.
 ///
 /// # Errors
-///
 /// The service ends.
 pub fn run(folder: &Path) -> Result<()> {
     let machines: HashMap<_, _> = machines::read(folder)?.into_iter().collect();
@@ -102,7 +101,6 @@ pub fn run(folder: &Path) -> Result<()> {
 /// Answers every message at once without state: the address is computed from the MAC address.
 ///
 /// # Errors
-///
 /// The socket fails.
 pub fn reflect() -> Result<()> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT))?;
@@ -140,7 +138,6 @@ fn kind(message: &[u8]) -> Option<MessageType> {
 /// Repeats the exchange of the first machine until it has its address; runs on the clients' side.
 ///
 /// # Errors
-///
 /// The socket fails, or no server answers in time.
 pub fn first_ack() -> Result<()> {
     let begun = Instant::now();

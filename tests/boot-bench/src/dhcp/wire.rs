@@ -28,7 +28,6 @@ impl Wire {
     /// Creates the link.
     ///
     /// # Errors
-    ///
     /// This process is not root, or not in a namespace of its own.
     pub fn new() -> Result<Self> {
         let space = format!("tinbox-bench-{}", std::process::id());

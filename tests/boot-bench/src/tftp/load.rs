@@ -38,7 +38,6 @@ impl Load {
     /// Runs all clients at once, until each has its file.
     ///
     /// # Errors
-    ///
     /// A transfer fails.
     pub fn run(&self, server: &Server, port: u16) -> Result<Took> {
         hold_to_core()?;
@@ -187,7 +186,6 @@ fn hold_to_core() -> Result<()> {
 /// socket that no program reads.
 ///
 /// # Errors
-///
 /// The sockets cannot be created.
 pub fn floor() -> Result<f64> {
     const MEGABYTES: usize = 256;

@@ -26,7 +26,6 @@ pub fn take_out(disk: &Path, folder: &Path) -> io::Result<()> {
 /// Makes the volume on `disk` equal to `folder`. `work` is an empty folder.
 ///
 /// # Errors
-///
 /// The volume is full.
 pub fn put_back(folder: &Path, disk: &Path, work: &Path) -> io::Result<()> {
     take_out(disk, work)?;
@@ -52,7 +51,6 @@ pub fn put_back(folder: &Path, disk: &Path, work: &Path) -> io::Result<()> {
 /// All files and folders below `folder`.
 ///
 /// # Errors
-///
 /// The volume cannot be read.
 pub fn tree(folder: &Path) -> io::Result<Tree> {
     let mut found = Tree::new();

@@ -40,7 +40,6 @@ impl Devices {
     /// Creates the files of the devices in `folder`.
     ///
     /// # Errors
-    ///
     /// The folder cannot be written.
     pub fn new(folder: &Path, has_screen: bool) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
@@ -59,7 +58,6 @@ impl Devices {
     /// Presses and releases the power button.
     ///
     /// # Errors
-    ///
     /// The pipe is full: no process reads it.
     pub fn press_power(&self) -> io::Result<()> {
         [true, false].into_iter().try_for_each(|down| send(&self.pipes[0], KEY_POWER, down))
@@ -68,7 +66,6 @@ impl Devices {
     /// Presses or releases a key of the panel.
     ///
     /// # Errors
-    ///
     /// The pipe is full: no process reads it.
     pub fn key(&self, code: u16, down: bool) -> io::Result<()> {
         send(&self.pipes[1], code, down)
@@ -77,7 +74,6 @@ impl Devices {
     /// The rows of the screen, with red, green and blue of each pixel.
     ///
     /// # Errors
-    ///
     /// There is no screen.
     pub fn screen(&self) -> io::Result<Vec<Vec<[u8; 3]>>> {
         let bytes = fs::read(self.folder.join(SCREEN))?;
@@ -103,7 +99,6 @@ fn send(mut pipe: &File, code: u16, down: bool) -> io::Result<()> {
 /// them are in memory.
 ///
 /// # Errors
-///
 /// The kernel refuses.
 pub fn lay_out(folder: &Path, root: &Path) -> io::Result<()> {
     let (dev, class) = (root.join("dev"), root.join("sys/class"));

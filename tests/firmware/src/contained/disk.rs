@@ -57,7 +57,6 @@ impl Attached {
     /// Waits until the disk is detached, so that all data is written to the image.
     ///
     /// # Errors
-    ///
     /// Some process uses the disk.
     pub fn wait_released(&self) -> io::Result<()> {
         let backing = format!("/sys/block/{}/loop/backing_file", self.name);
@@ -68,7 +67,6 @@ impl Attached {
     /// Creates the device nodes of the disk and its partitions in `folder`.
     ///
     /// # Errors
-    ///
     /// The folder's file system does not support device nodes.
     pub fn make_nodes(&self, folder: &Path) -> io::Result<()> {
         for part in [None].into_iter().chain(Part::ALL.map(Some)) {
@@ -113,7 +111,6 @@ pub fn number(part: Part) -> usize {
 /// to the device, without data that they hold in memory.
 ///
 /// # Errors
-///
 /// The disk changes all the time.
 pub fn copy_at_one_moment(disk: &Path, copy: &Path) -> io::Result<()> {
     for _ in 0..COPIES_MAX {

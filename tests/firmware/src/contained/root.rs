@@ -55,7 +55,6 @@ impl Staging {
     /// do not propagate (`unshare --mount --propagation private`).
     ///
     /// # Errors
-    ///
     /// The caller is in the host's own mount namespace, or may not mount.
     pub fn new(folder: &Path) -> io::Result<Self> {
         let namespace = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt"));
@@ -105,7 +104,6 @@ impl Staging {
     /// Mounts an empty boot volume, in memory.
     ///
     /// # Errors
-    ///
     /// The kernel refuses.
     pub fn mount_boot(&self) -> io::Result<()> {
         mount_memory(&self.boot())
@@ -115,7 +113,6 @@ impl Staging {
     /// kernel's.
     ///
     /// # Errors
-    ///
     /// The partition has no root, or the kernel refuses.
     pub fn mount_root(&self, disk: &Attached, part: Part, command_line: &str) -> io::Result<()> {
         for (name, major, minor) in DEVICES {
@@ -158,7 +155,6 @@ impl Staging {
     /// Unmounts the root and all mounts in it.
     ///
     /// # Errors
-    ///
     /// The kernel refuses.
     pub fn unmount_root(&self) -> io::Result<()> {
         let root = self.root();
@@ -178,7 +174,6 @@ impl Staging {
     /// Unmounts the boot volume.
     ///
     /// # Errors
-    ///
     /// The kernel refuses.
     pub fn unmount_boot(&self) -> io::Result<()> {
         unmount(self.boot(), UnmountFlags::empty()).map_err(Into::into)
@@ -187,7 +182,6 @@ impl Staging {
     /// Becomes process 1 of the box by exec, in the process and mount namespaces of this process.
     ///
     /// # Errors
-    ///
     /// The program is not process 1, or there is no box in the folder.
     pub fn become_box(&self) -> io::Result<()> {
         if std::process::id() != 1 {

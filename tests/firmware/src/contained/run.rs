@@ -69,7 +69,6 @@ const ORDERS: usize = 4;
 /// standard output is the serial console.
 ///
 /// # Errors
-///
 /// A part of the machine fails, or the harness has ended.
 pub fn run_box(mut options: Options) -> Result<()> {
     rustix::stdio::dup2_stderr(io::stdout()).context("join standard error to standard output")?;

@@ -46,7 +46,6 @@ pub enum Pace {
 /// Runs all agents to their end.
 ///
 /// # Errors
-///
 /// A call failed, or an agent got an unexpected action.
 pub async fn run(members: &[Member], authority: &str, pin: Pin, pace: Pace) -> Result<Calls> {
     let mut working = JoinSet::new();

@@ -120,7 +120,6 @@ impl<'a> Rack<'a> {
     /// Registers this many machines at the box.
     ///
     /// # Errors
-    ///
     /// The box refuses.
     pub fn new(tinboxd: &'a Tinboxd, machines: u8) -> Result<Self> {
         let rack = Self { tinboxd, kubectl: tinboxd.kubectl()?, machines, waiting: Vec::new() };
@@ -145,7 +144,6 @@ impl<'a> Rack<'a> {
     /// the box's pin.
     ///
     /// # Errors
-    ///
     /// The box refuses, or a machine may not boot in time.
     pub async fn work(&mut self, round: usize) -> Result<(Vec<Member>, Pin)> {
         let is_new = |machine: &Machine| round == 0 || !machine.waits();

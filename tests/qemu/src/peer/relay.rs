@@ -23,7 +23,6 @@ impl Relay {
     /// Connects the two segments of `rack` and gives the box a route to the far segment.
     ///
     /// # Errors
-    ///
     /// dhcrelay is not installed, or does not start.
     pub fn start(rack: &Rack) -> Result<Self, Error> {
         let legs = [(Segment::Near, Self::NEAR), (Segment::Far, Self::FAR)];

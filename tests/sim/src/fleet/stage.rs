@@ -22,7 +22,6 @@ pub struct Stage(Arc<World>);
 /// has ended.
 ///
 /// # Errors
-///
 /// A rule is broken, or a workflow does not end as planned.
 pub fn direct(
     kind: Kind,
@@ -52,7 +51,6 @@ impl Stage {
     /// Waits until `test` is true of a machine's workflow.
     ///
     /// # Panics
-    ///
     /// It does not become true in time.
     pub async fn until(
         &self,
@@ -66,7 +64,6 @@ impl Stage {
     /// Waits until `test` is true of a workflow.
     ///
     /// # Panics
-    ///
     /// It does not become true in time.
     pub async fn until_of(
         &self,
@@ -99,7 +96,6 @@ impl Stage {
     /// Waits until `test` is true of the fleet.
     ///
     /// # Panics
-    ///
     /// It does not become true in time.
     pub async fn until_that(&self, what: &str, test: impl Fn(&Self) -> bool) {
         let bound = Instant::now() + BOUND;
@@ -112,7 +108,6 @@ impl Stage {
     /// Lets virtual time pass.
     ///
     /// # Panics
-    ///
     /// A rule was broken.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;

@@ -32,7 +32,6 @@ pub struct Trial {
 /// Runs one workflow of a kind without other faults, and injects `injection`.
 ///
 /// # Errors
-///
 /// A rule is broken, or the workflow does not end as planned.
 pub fn trial(kind: Kind, seed: u64, injection: Option<Injection>) -> Result<Trial, Failure> {
     let settings = Settings { machines: 1, seed, faults: Faults::CALM };

@@ -268,7 +268,6 @@ impl World {
     /// Returns the summary, when every workflow ended as planned.
     ///
     /// # Errors
-    ///
     /// The first broken rule, or the first workflow that did not end as planned.
     pub fn summary(&self) -> Result<Summary, String> {
         if let Some(violation) = self.ledger().violation() {

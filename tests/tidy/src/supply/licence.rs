@@ -5,7 +5,6 @@
 /// because an exception only adds permissions.
 ///
 /// # Errors
-///
 /// The syntax error of the expression.
 pub fn check(expression: &str, allowed: &[String]) -> Result<(), String> {
     // Crates from before SPDX expressions write a slash for OR.

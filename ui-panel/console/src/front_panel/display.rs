@@ -23,7 +23,6 @@ pub trait Display {
     /// Shows a frame.
     ///
     /// # Errors
-    ///
     /// The device is gone or fails.
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()>;
 }

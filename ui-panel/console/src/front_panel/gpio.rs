@@ -87,7 +87,6 @@ impl Output {
     /// Requests a line of this chip as an output, switched off.
     ///
     /// # Errors
-    ///
     /// The line does not exist, or another process uses it.
     pub fn open(chip: &Path, line: u32, active_low: bool) -> Result<Self, gpiocdev::Error> {
         let mut builder = Request::builder();
@@ -101,7 +100,6 @@ impl Output {
     /// Switches the line on or off.
     ///
     /// # Errors
-    ///
     /// The chip is gone.
     pub fn set(&mut self, on: bool) -> Result<(), gpiocdev::Error> {
         self.0.set_lone_value(Value::from(on)).map(drop)

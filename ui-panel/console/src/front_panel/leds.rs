@@ -20,7 +20,6 @@ pub trait Switch {
     /// Switches the LED on or off.
     ///
     /// # Errors
-    ///
     /// The device is gone.
     fn set(&mut self, lit: bool) -> anyhow::Result<()>;
 }
@@ -42,7 +41,6 @@ impl Led {
     /// Opens the LED of this folder, and removes its kernel trigger.
     ///
     /// # Errors
-    ///
     /// There is no such LED.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let (most, trigger) = (folder.join("max_brightness"), folder.join("trigger"));

@@ -18,7 +18,6 @@ impl Backlight {
     /// Opens the backlight of this folder: `/sys/class/backlight/NAME`.
     ///
     /// # Errors
-    ///
     /// There is none, or its maximum brightness is not readable.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("max_brightness");
@@ -36,7 +35,6 @@ impl Backlight {
     /// Sets the brightness. Dim is [`TFT_DIM_PERCENT`] of the maximum, and never zero.
     ///
     /// # Errors
-    ///
     /// The kernel refuses the value.
     pub fn set(&mut self, light: Light) -> Result<(), Error> {
         if self.light == Some(light) {

@@ -18,7 +18,6 @@ pub struct Error(#[from] ::png::EncodingError);
 /// Encodes a picture as a PNG file.
 ///
 /// # Errors
-///
 /// Only if the encoder cannot write to memory.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     match picture {

@@ -64,7 +64,6 @@ impl<I: I2c> Oled<I> {
     /// Switches the display on.
     ///
     /// # Errors
-    ///
     /// The display does not answer.
     pub fn new(bus: I, address: u8) -> Result<Self, Error> {
         let failed = |what| Error::Display { what, address };
@@ -79,7 +78,6 @@ impl<I: I2c> Oled<I> {
     /// Shows a page with this brightness.
     ///
     /// # Errors
-    ///
     /// The display does not answer; the next call sends the whole page again.
     pub fn show(&mut self, sheet: &Sheet<BinaryColor>, light: Light) -> Result<(), Error> {
         let done = self.send(sheet, light);
