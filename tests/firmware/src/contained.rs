@@ -1,6 +1,6 @@
 //! A box in a container: the root file system, the kernel command line and the partitions of a
 //! flashed disk, with `tinboxd` as process 1 of its own process, mount, UTS, IPC and network
-//! namespaces. It starts in a second or two, at the computer's own speed.
+//! namespaces. It starts in a second or two, at the host's own speed.
 //!
 //! Real parts: `tinboxd` as process 1 and as supervisor, both file systems that it writes to, on
 //! the partitions of a loop device, with their journals and flushes; the network interface (a veth
@@ -11,16 +11,15 @@
 //! - the box's kernel, and dm-verity: the root is the squashfs alone, read-only, so that a changed
 //!   byte is not noticed;
 //! - FAT: the boot volume is in memory while the box runs. [`boot_volume`] copies its files from
-//!   the disk before a start and back after the end, so nothing is shown of FAT after a cut;
+//!   the disk before a start and back after the end, so FAT is not tested after a power cut;
 //! - hardware: there is no watchdog, no LEDs, no crash record; power button, keys and screen are
-//!   files ([`devices`]). The clock is the computer's, and the box may not set it. Where the
-//!   computer's root lacks `CAP_SYS_RESOURCE`, the box cannot grow its cache's file system, and
-//!   says so;
+//!   files ([`devices`]). The clock is the host's, and the box may not set it. Where the host's
+//!   root lacks `CAP_SYS_RESOURCE`, the box cannot grow its cache's file system, and reports that;
 //! - a power cut in the middle of a write. [`Contained::cut_power`] gives the next start the disk
-//!   as the file systems had written it at one moment: what they held in memory is lost, as in a
-//!   real cut. Writes that a device loses or reorders are `qemu::write_again`'s.
+//!   as the file systems had written it at one moment. Data that they held in memory is lost, as in
+//!   a real cut. `qemu::write_again` simulates writes that a device loses or reorders.
 //!
-//! The computer's kernel needs loop devices, squashfs with zstd, ext4 and overlay; it needs neither
+//! The host's kernel needs loop devices, squashfs with zstd, ext4 and overlay; it needs neither
 //! FAT nor GPT.
 //!
 //! Enter at [`Place::new`] and [`Place::start`].

@@ -60,7 +60,7 @@ impl Run {
         self.cases.iter().filter(|case| case.verdict == Verdict::Failed).count()
     }
 
-    /// The tests that passed at a retry only, with what their failure said.
+    /// The tests that passed only at a retry, with the message of their failure.
     pub fn flaky(&self) -> Vec<(&Case, &str)> {
         let flaky = self.cases.iter().filter_map(|case| match &case.verdict {
             Verdict::Flaky(text) => Some((case, text.as_str())),

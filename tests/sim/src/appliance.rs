@@ -300,7 +300,7 @@ impl Appliance {
         Ok(())
     }
 
-    /// True after so many failed commits that the service would end.
+    /// True after `MAX_FAILED_COMMITS` failed commits in a row, which end the service.
     pub fn gives_up(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.failed_commits >= MAX_FAILED_COMMITS)
     }

@@ -15,7 +15,7 @@
 //! survive power cuts. `owners` has the acts of people, `objects` the store, `link` the network,
 //! `ledger` the rules that must never be broken.
 //!
-//! Not modelled: the boot protocols (a machine that boots from the network queries the box's own
+//! Not modeled: the boot protocols (a machine that boots from the network queries the box's own
 //! index), the bytes of images, TLS, and the API's admission. A watch may be late without limit,
 //! but is in order.
 

@@ -11,7 +11,7 @@
 //! them. `ledger` has the rules that must never be broken, checked with every message, and `world`
 //! connects all of them.
 //!
-//! Not modelled: the ARP caches of machines (a unicast reaches the current user of the address),
+//! Not modeled: the ARP caches of machines (a unicast reaches the current user of the address),
 //! switches that learn, and TCP (an HTTP request is late by its lost segments, and ends with the
 //! box). Nor are the content of files, and CPU time beyond a constant per datagram.
 

@@ -219,7 +219,7 @@ impl Rack {
         }
     }
 
-    /// The machines as the DHCP engine asks for them.
+    /// The machines for queries of the DHCP engine.
     pub fn directory(&self) -> &impl Directory {
         &self.views
     }

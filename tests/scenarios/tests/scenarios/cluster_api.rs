@@ -23,7 +23,7 @@ const OWNER: &str = "v1alpha1.tinkerbell.org/ownerName";
 const JOBS: &str = "jobs.bmc.tinkerbell.org";
 const LABEL: &str = "rack: \"one\"";
 
-/// A lab with one labelled machine and a management cluster that reaches the box.
+/// A lab with one labeled machine and a management cluster that controls the box.
 fn managed(config: LabConfig) -> Management {
     let lab = Lab::start(config).unwrap();
     lab.push_nuc(1, "ssh-ed25519 AAAA scenario", "#cloud-config\n").unwrap();

@@ -10,7 +10,7 @@ use crate::seeds::Seeds;
 
 /// Seeds of each scenario.
 const RUNS: u64 = 8;
-/// The longest beat of an agent at work, and what an answer takes.
+/// Maximum interval of a working agent's messages, plus the time of an answer.
 const HEARD: Duration = Duration::from_secs(7);
 /// Longer than a box is away, and than any wait of its agents.
 const BACK: Duration = Duration::from_secs(20);

@@ -55,7 +55,7 @@ pub fn add(
     }
 }
 
-/// Everything a step said as lines.
+/// Output of a step as lines.
 fn lines(said: &Said) -> Vec<String> {
     let out = said.out.lines().map(str::to_owned);
     let err = said.err.lines().map(|line| format!("err: {line}"));
@@ -94,8 +94,8 @@ pub struct List<'a> {
 }
 
 impl List<'_> {
-    /// Holds what was found by some versions against the rows for these versions, and rewrites the
-    /// list where `UPDATE` asks for it.
+    /// Compares the differences of some versions with the rows for these versions; with `UPDATE`
+    /// it rewrites the list.
     ///
     /// # Panics
     /// When a difference is not listed, is listed without a reason, or is listed and gone.
@@ -129,14 +129,14 @@ impl List<'_> {
 }
 
 impl Difference {
-    /// The part of a row that speaks of `versions`.
+    /// The part of a row that applies to `versions`.
     fn of(mut self, versions: &[&str]) -> Option<Self> {
         self.versions.retain(|one| versions.contains(&one.as_str()));
         (!self.versions.is_empty()).then_some(self)
     }
 }
 
-/// Mistakes of the rows, given what was found by the same versions.
+/// Errors of the rows, compared with the differences of the same versions.
 fn problems(
     found: &[Difference],
     rows: impl Iterator<Item = Difference>,
