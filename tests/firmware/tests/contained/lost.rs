@@ -43,7 +43,7 @@ fn a_damaged_state_is_mended_or_waits_for_a_factory_reset() {
     let (_, mark) = serial.wait_for_after(Mark::START, LOST, PATIENCE).unwrap();
     // The order of the two lines is not defined.
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-    serial.wait_for_after(mark, "problem: This box cannot read what it knows", PATIENCE).unwrap();
+    serial.wait_for_after(mark, "problem: This box cannot read its data", PATIENCE).unwrap();
     let page = format!("https://{}/S", address(&line));
     let shown = || run(lab.owner.command("curl").args(["-ksS", &page])).ok();
     let shown = poll("the box to show its page", PATIENCE, shown).unwrap();

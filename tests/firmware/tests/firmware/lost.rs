@@ -24,7 +24,7 @@ fn a_box_whose_state_does_not_mount_says_so_and_begins_anew_when_the_menu_asks()
     let (_, mark) = serial.wait_for_after(Mark::START, lost, PATIENCE).unwrap();
     // The order of the two lines is not defined.
     serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-    serial.wait_for_after(mark, "problem: This box cannot read what it knows", PATIENCE).unwrap();
+    serial.wait_for_after(mark, "problem: This box cannot read its data", PATIENCE).unwrap();
     board.cut_power().unwrap();
     assert!(state_volume::content(&disk).unwrap() == before, "something was written to it");
 
