@@ -1,64 +1,66 @@
-//! `bond = { … }` of an interface: which cards it is made of.
+//! `bond = { … }` of an interface: NICs that form the interface.
 
 use platform::net::{self, BondMode, NAME_MAX};
 use serde::Deserialize;
 
 use super::{Management, Network};
 
-/// Ports that a bond may have.
+/// Maximum number of ports of a bond.
 const PORTS_MAX: usize = 8;
 
-/// Cards that are one interface. The interface's own name is beside it.
+/// NICs that form one interface. The table around it has the name of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bond {
-    /// The cards. It has the hardware address of the first that is there.
+    /// Names of the NICs, 1 to 8. The bond gets the MAC address of the first NIC that exists.
     pub ports: Vec<String>,
-    /// How they are used.
+    /// Mode of the bond. `active-backup`: one NIC at a time. `802.3ad`: all NICs, by LACP with the
+    /// switch. `balance-alb`: all NICs, on any switch.
     pub mode: Mode,
-    /// The card that is used whenever its cable is in; not with 802.3ad.
+    /// Preferred NIC, used whenever it has a link; not with `802.3ad`. Default: none.
     pub primary: Option<String>,
-    /// How often the switch is asked to speak; only with 802.3ad.
+    /// Rate of LACP messages from the switch: `slow` (every 30 seconds, the default) or `fast`
+    /// (every second). Only with `802.3ad`.
     pub lacp_rate: Option<LacpRate>,
 }
 
-/// How a bond uses its cards.
+/// Bonding mode, by the kernel's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub enum Mode {
-    /// One at a time, on any switch.
+    /// One NIC at a time; works with any switch.
     #[serde(rename = "active-backup")]
     ActiveBackup,
-    /// All at once, by agreement with the switch.
+    /// All NICs at once, by LACP with the switch.
     #[serde(rename = "802.3ad")]
     Lacp,
-    /// All at once, on any switch.
+    /// All NICs at once; works with any switch.
     #[serde(rename = "balance-alb")]
     BalanceAlb,
 }
 
-/// How often the switch is asked to speak.
+/// Rate at which the switch sends LACP messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LacpRate {
-    /// Every 30 seconds.
+    /// One message every 30 seconds.
     Slow,
-    /// Every second.
+    /// One message every second.
     Fast,
 }
 
-/// An interface of the file, and the cards that it is made of.
+/// Interface of the file, with its bond.
 #[derive(Debug, Clone)]
 pub struct Named<'a> {
-    /// Where it stands: `management[0]`.
+    /// Path of the table in the file: `management[0]`.
     pub path: String,
-    /// What it is called.
+    /// Name of the interface.
     pub interface: &'a str,
-    /// The cards; `None`: it is one itself.
+    /// Bond that forms the interface; `None` for a NIC.
     pub bond: Option<&'a Bond>,
 }
 
 impl Bond {
-    /// As the network takes it, called `name`.
+    /// Returns the bond configuration for the platform; `name` is the name of the interface.
     pub fn named(&self, name: &str) -> net::Bond {
         net::Bond {
             name: name.to_owned(),
@@ -101,7 +103,7 @@ impl Bond {
     }
 }
 
-/// Every interface of a file, in its order.
+/// Returns every interface of the file: first `management`, then `network`.
 pub fn interfaces<'a>(owners: &'a [Management], racks: &'a [Network]) -> Vec<Named<'a>> {
     let owners = owners.iter().enumerate().map(|(at, one)| Named {
         path: format!("management[{at}]"),
@@ -116,7 +118,7 @@ pub fn interfaces<'a>(owners: &'a [Management], racks: &'a [Network]) -> Vec<Nam
     owners.chain(racks).collect()
 }
 
-/// Every bond of a file, once.
+/// Returns every bond of the file once, although several tables may name it.
 pub fn bonds(all: &[Named<'_>]) -> Vec<net::Bond> {
     let mut bonds: Vec<net::Bond> = Vec::new();
     for one in all {
@@ -126,7 +128,7 @@ pub fn bonds(all: &[Named<'_>]) -> Vec<net::Bond> {
     bonds
 }
 
-/// Every mistake of the bonds of a file whose interfaces these are, by key.
+/// Returns every mistake of the file's bonds, by key. `all` has every interface of the file.
 pub fn problems(all: &[Named<'_>]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, one) in all.iter().enumerate() {

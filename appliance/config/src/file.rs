@@ -1,4 +1,4 @@
-//! The file of a configuration.
+//! Reading of the configuration file.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{Config, Home};
 
-/// What is wrong with a configuration.
+/// Mistakes of a configuration file.
 #[derive(Debug)]
 pub struct Problems {
     file: PathBuf,
@@ -20,10 +20,10 @@ impl fmt::Display for Problems {
     }
 }
 
-/// Read and check a configuration.
+/// Reads and checks a configuration file. A flashed box without a file gets the defaults.
 ///
 /// # Errors
-/// Everything that is wrong with the file.
+/// The file cannot be read, or has mistakes; all of them are reported.
 pub fn load(file: &Path, home: Home) -> Result<Config, Problems> {
     let fail = |list| Problems { file: file.to_owned(), list };
     let text = match std::fs::read_to_string(file) {

@@ -1,4 +1,4 @@
-//! `[images]`: where files of other servers are kept, and how much of them.
+//! `[images]`: cache for files of other servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,40 +10,46 @@ use serde::Deserialize;
 
 use super::Disk;
 
-/// What the cache may be told to take of its partition, in percent: below the line from which on
-/// the owner is warned.
+/// Permitted budgets of the cache, in percent of its partition. The maximum is the use at which the
+/// owner is notified.
 const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=artifact_cache::room::NOTICE_PERCENT;
 
-/// The most networks that may be named.
+/// Maximum number of entries in `networks`.
 const MAX_NETWORKS: usize = 64;
 
-/// Files of other servers that workflows mention are fetched by the box, and by machines from it.
+/// Cache for files of other servers that workflows mention: the box downloads each file once, and
+/// machines fetch it from the box.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Images {
-    /// The folder, made when it is absent; best on a partition of its own. Whatever is in it may be
-    /// lost at any time. On a box of its own it may be left out.
+    /// Absolute path of the cache folder, created if it is absent. Use a separate partition; every
+    /// file in it may be lost at any time. Default on a flashed box: `/cache/images`. On Linux the
+    /// key is required.
     #[serde(default)]
     pub cache: PathBuf,
-    /// What the partition may be filled to, in percent, before files go for new ones.
+    /// Use of the partition in percent from which files are evicted for new ones. 10 to 85.
+    /// Default: 80.
     #[serde(default = "budget")]
     pub budget_percent: u64,
-    /// Certificates (PEM) of the authorities whose word is taken for `https` servers; else those of
-    /// the operating system.
+    /// PEM file with the certificate authorities that are trusted for `https` servers. Default: the
+    /// authorities of the operating system.
     #[serde(default)]
     pub authorities: Option<PathBuf>,
-    /// Networks that files are fetched from, beside those that the default route leads to. The
-    /// box's own, loopback and link-local addresses are refused even if they are in one of these.
+    /// Networks that files may be fetched from, beside those behind the default route. At most 64.
+    /// The box's own, loopback and link-local addresses are refused even inside these networks.
+    /// Default: none.
     #[serde(default)]
     pub networks: Vec<IpNet>,
-    /// Registries, `host` or `host:port`, that are asked over `http`.
+    /// Registries, as `host` or `host:port`, that are contacted over `http`. Default: none.
     #[serde(default)]
     pub plain_registries: Vec<String>,
-    /// Registries of which anybody on the box's networks gets any image, not only machines those
-    /// that a workflow names.
+    /// Registries, as `host` or `host:port`, whose images any client on the box's networks may
+    /// fetch. Images of other registries go only to machines whose workflow names the image.
+    /// Default: none.
     #[serde(default)]
     pub mirror: Vec<String>,
-    /// Who the box is to registries that want a user, by `host` or `host:port`.
+    /// User and password for registries, by `host` or `host:port`. Registries without an entry are
+    /// read anonymously.
     #[serde(default)]
     pub credentials: BTreeMap<String, Credentials>,
 }
@@ -53,12 +59,12 @@ fn budget() -> u64 {
 }
 
 impl Images {
-    /// The cache's place in a folder of the box.
+    /// Returns the path of the cache below `folder`.
     pub fn folder(folder: &Path) -> PathBuf {
         folder.join("images")
     }
 
-    /// A cache with every default, in `images/` of this folder.
+    /// Returns a cache in `images/` below `folder`, with every default.
     pub fn in_folder(folder: &Path) -> Self {
         Self {
             cache: Self::folder(folder),
@@ -71,7 +77,7 @@ impl Images {
         }
     }
 
-    /// Every mistake, by key and unit.
+    /// Returns every mistake, by key.
     pub(crate) fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let (folder, budget) = (&self.cache, self.budget_percent);

@@ -1,7 +1,7 @@
-//! The configuration file `box.toml`: one struct a service, unknown keys refused, all mistakes
-//! reported at once.
+//! Configuration file `box.toml`: one struct for each service. Unknown keys are refused, and all
+//! mistakes are reported at once.
 //!
-//! Never: a change of the file or of the box. Enter at [`Config::read`], or at
+//! This crate never changes the file or the box. Entry points: [`Config::read`], and
 //! [`mistakes::checked`] for mistakes with their lines.
 
 pub mod bond;
@@ -34,60 +34,63 @@ pub use upgrade::{Hours, Restart, Upgrade};
 pub use web::Web;
 pub use zone::{names as zones, zone};
 
-/// Where machines get boot files, scripts, images and metadata.
+/// TCP port of the HTTP server for boot files, scripts, images and metadata: 7080.
 pub const HTTP_PORT: u16 = dhcp::DEFAULT_HTTP_PORT;
 
-/// Everything `tinboxd` can be told.
+/// All settings of `tinboxd`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What the box is called: in `NAME.local`, on its panel, for DHCP servers. Without one it has
-    /// a name by its first network card.
+    /// Name of the box: in `NAME.local`, on its panel and for DHCP servers. A label of 1 to 63
+    /// letters, digits and hyphens. Default: `box-` and the end of the MAC address of the first
+    /// NIC, such as `box-7f3a`. Flashed box only.
     pub name: Option<String>,
-    /// Who tells it the time.
+    /// Clock and time zone of the box. Flashed box only.
     #[serde(default)]
     pub time: Time,
-    /// Updates of its system.
+    /// Updates of the box's system. Flashed box only.
     #[serde(default)]
     pub upgrade: Upgrade,
-    /// The racks' networks, one for each interface, as they are written: `[network]`, or
-    /// `[[network]]` for several.
+    /// Networks with machines, one for each interface: `[network]`, or `[[network]]` for several.
     #[serde(default, deserialize_with = "network::one_or_more")]
     pub network: Vec<Network>,
-    /// The same, read. The first one's address is the box's own, for the API and in kubeconfigs.
+    /// Checked form of `network`. The first network's address is the box's own address, used for
+    /// the API and in kubeconfigs.
     #[serde(skip)]
     pub networks: Vec<NetworkPlan>,
-    /// How the box's owner reaches it: an interface each. Those that are named nowhere get an
-    /// address by DHCP. Only for the box itself, whose network nobody else configures.
+    /// Interfaces on which the owner reaches the box, one table for each. Interfaces without a
+    /// table get an address by DHCP. Flashed box only.
     #[serde(default, deserialize_with = "network::one_or_more")]
     pub management: Vec<Management>,
-    /// What machines boot.
+    /// Boot files of the agent OS.
     #[serde(default)]
     pub boot: Boot,
-    /// The API.
+    /// Kubernetes-compatible API of the box.
     #[serde(default)]
     pub api: Api,
-    /// The agents.
+    /// Agents on the machines.
     #[serde(default)]
     pub agents: Agents,
-    /// What templates may read.
+    /// Data that workflow templates may read.
     #[serde(default)]
     pub templates: Templates,
-    /// The management controllers.
+    /// Management controllers (BMCs) of the machines.
     #[serde(default)]
     pub bmc: Bmc,
-    /// Files of other servers; without it, machines fetch them themselves.
+    /// Cache for files of other servers. Default on a flashed box: a cache in `/cache/images`.
+    /// Default on Linux: no cache, and machines fetch the files themselves.
     pub images: Option<Images>,
-    /// The pages for people, beside somebody's own system; a box of its own always has them.
+    /// Web pages of `tinboxd` on Linux. Default: no pages. A flashed box refuses this table and
+    /// always serves its pages on port 443.
     pub web: Option<Web>,
-    /// The box's own small screen, buttons and lights. Only for the box itself.
+    /// Small screen, buttons and LEDs at the front of the box. Flashed box only.
     pub panel: Option<Panel>,
-    /// What machines are told about themselves.
+    /// Metadata service for machines.
     #[serde(default)]
     pub metadata: metadata::Config,
 }
 
-/// Whether this can be one part of a host's name (RFC 1123 section 2.1).
+/// Returns true for a valid label of a host name (RFC 1123 section 2.1).
 fn is_label(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-';
     (1..=63).contains(&name.len())
@@ -96,70 +99,74 @@ fn is_label(name: &str) -> bool {
         && !name.ends_with('-')
 }
 
-/// The box's own clock. Only for the box itself.
+/// Clock of the box. Flashed box only.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Time {
-    /// Names or addresses of NTP servers. Left out, the box asks those that its DHCP server names,
-    /// and public ones when it names none; with an empty list it asks nobody outside.
+    /// Names or addresses of NTP servers. Default: the servers that the DHCP server names, or
+    /// public servers if it names none. An empty list means no NTP server.
     pub servers: Option<Vec<String>>,
-    /// The zone that people read times in, as the world's database names it: `Europe/Berlin`. Left
-    /// out, it is UTC.
+    /// Time zone in which the box shows times, as a name of the tz database: `Europe/Berlin`.
+    /// Default: UTC.
     pub zone: Option<String>,
 }
 
-/// What machines boot.
+/// Boot files of the agent OS.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Boot {
-    /// Folder with `ipxe/`, `agent/` and `images/`; on the box itself what came with it.
+    /// Folder with `ipxe/`, `agent/` and `images/`. Default: `/run/tinbox/artifacts`, the files of
+    /// the box's own system.
     #[serde(default = "artifacts")]
     pub artifacts: PathBuf,
-    /// Kernel of the agent OS, in `agent/`.
+    /// File name of the agent OS's kernel in `agent/`.
     #[serde(default = "kernel")]
     pub kernel: String,
-    /// Initramfs of the agent OS, in `agent/`.
+    /// File name of the agent OS's initramfs in `agent/`.
     #[serde(default = "initramfs")]
     pub initramfs: String,
-    /// Consoles of the agent OS; the last one gets its words.
+    /// Consoles of the agent OS, as values of the kernel argument `console`. The last one shows the
+    /// messages of the system. Default: `tty0` and `ttyS0,115200`.
     #[serde(default = "consoles")]
     pub consoles: Vec<String>,
-    /// More arguments for the kernel of the agent OS.
+    /// More kernel arguments of the agent OS. Default: none.
     #[serde(default)]
     pub kernel_args: Vec<String>,
 }
 
-/// The Kubernetes-compatible API.
+/// Kubernetes-compatible API of the box.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Api {
-    /// Where it listens.
+    /// Address and TCP port on which the API listens. Default: `0.0.0.0:6443`.
     pub listen: SocketAddr,
-    /// More names for its certificate, beside the network address and localhost.
+    /// More names or addresses for the API's certificate. The network addresses, `localhost`,
+    /// `tinbox` and `tinbox.local` are always in it. Default: none.
     pub names: Vec<String>,
 }
 
-/// The agents.
+/// Agents on the machines.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Agents {
-    /// Serve agents that have no boot token, as stock Tinkerbell agents do not. Whoever reaches the
-    /// port then reads every action's environment.
+    /// Serve agents without a boot token, such as stock Tinkerbell agents. Any program that reaches
+    /// the port can then read the environment of every action.
     pub permissive: bool,
-    /// Make workflows by WorkflowRuleSets for machines whose agents report and have none: those
-    /// that nobody registered, and those whose Hardware allows it.
+    /// Create workflows from WorkflowRuleSets for machines whose agent reports and that have no
+    /// workflow. This applies to unknown machines, and to machines whose Hardware allows it.
     pub enrollment: bool,
-    /// Seconds an agent that runs an action may be silent before its machine is booted again.
+    /// Seconds without a message after which an agent that runs an action counts as lost; its
+    /// machine is then booted again. 20 to 3600.
     pub silence_secs: u32,
-    /// Seconds a machine may take from power-on to its first question.
+    /// Seconds that a machine may take from power-on to the first request of its agent. 30 to 7200.
     pub boot_secs: u32,
 }
 
-/// The management controllers.
+/// Management controllers (BMCs) of the machines.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Bmc {
-    /// Seconds between two readings of a machine's power state.
+    /// Seconds between two readings of a machine's power state. 1 to 86400.
     pub poll_secs: u32,
 }
 
@@ -194,7 +201,7 @@ impl Default for Bmc {
 }
 
 impl Bmc {
-    /// Between two readings of a machine's power state.
+    /// Returns `poll_secs` as a duration.
     pub fn poll(&self) -> Duration {
         Duration::from_secs(self.poll_secs.into())
     }
@@ -216,36 +223,36 @@ fn consoles() -> Vec<String> {
     vec!["tty0".to_owned(), "ttyS0,115200".to_owned()]
 }
 
-/// Where this program runs.
+/// Kind of system that this program runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Home {
-    /// On somebody's Linux, whose network is not ours.
+    /// Ordinary process on a Linux host; the host's network is configured elsewhere.
     Guest,
-    /// On a box of its own, which has every default and may have no file yet.
+    /// Flashed box: every setting has a default, and the file may be absent.
     Firmware,
 }
 
-/// The computer that reads a configuration.
+/// Computer that reads a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Disk {
-    /// The computer that the configuration is for: its folders and files must exist.
+    /// Computer that the configuration is for: its folders and files must exist.
     Own,
-    /// Another computer: paths are not looked up.
+    /// Another computer: paths are not checked.
     Foreign,
 }
 
 impl Config {
-    /// Reads a text, and checks all of it.
+    /// Parses a text and checks all of it.
     ///
     /// # Errors
-    /// Every mistake: what the format itself does not allow stops at the first, which has a line;
-    /// everything else has the key that it is about in front.
+    /// Every mistake. A mistake of the TOML format ends the check at once, and its text has the
+    /// line. All other mistakes begin with their key.
     pub fn read(text: &str, home: Home) -> Result<Self, Vec<String>> {
         Self::read_with(text, home, Disk::Own)
     }
 
     fn read_with(text: &str, home: Home, disk: Disk) -> Result<Self, Vec<String>> {
-        // Editors that write a byte order mark are those on the laptops that write the card.
+        // Some editors on the laptops that write the card begin a file with a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
         let networks = network::plans(&config.network);
@@ -264,13 +271,13 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     }
 
-    /// The box's before anybody has said a word: it serves nobody.
+    /// Configuration of a flashed box without a file: no network, so the box serves no machine.
     pub fn untold() -> Self {
         let images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
         Self { images, ..Self::default() }
     }
 
-    /// What is wrong for where this program runs.
+    /// Mistakes that depend on the kind of system.
     fn problems_at(&self, home: Home) -> Vec<String> {
         match home {
             Home::Guest => {
@@ -315,12 +322,12 @@ impl Config {
         }
     }
 
-    /// The interfaces that are made of several cards.
+    /// Returns the interfaces that combine several NICs.
     pub fn bonds(&self) -> Vec<platform::net::Bond> {
         bond::bonds(&bond::interfaces(&self.management, &self.network))
     }
 
-    /// What is wrong beside the networks.
+    /// Mistakes that do not depend on the kind of system, without those of the networks.
     fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let mut check = |good: bool, problem: String| {
@@ -345,13 +352,13 @@ impl Config {
         problems
     }
 
-    /// The box's own address: that on the first network.
+    /// Returns the box's own address: its address on the first network.
     pub fn address(&self) -> Ipv4Addr {
         self.networks.first().map_or(Ipv4Addr::LOCALHOST, |network| network.address)
     }
 
-    /// The box's own address on the network of `near`; that on the first one for an address behind
-    /// a relay.
+    /// Returns the box's own address on the network of `near`. For an address behind a relay,
+    /// returns the address on the first network.
     pub fn address_near(&self, near: Option<Ipv4Addr>) -> Ipv4Addr {
         let on_link = |network: &&NetworkPlan| {
             near.is_some_and(|near| network.subnets.first().is_some_and(|own| own.contains(near)))
@@ -360,7 +367,7 @@ impl Config {
         network.map_or_else(|| self.address(), |network| network.address)
     }
 
-    /// Names and addresses of the API's certificate.
+    /// Names and addresses for the API's certificate.
     pub fn api_names(&self) -> Vec<String> {
         let mut names = vec![
             "127.0.0.1".to_owned(),
@@ -374,7 +381,7 @@ impl Config {
         names
     }
 
-    /// The API's URL in the administrator's kubeconfig.
+    /// URL of the API for the administrator's kubeconfig.
     pub fn api_url(&self) -> String {
         let host = match self.api.listen.ip() {
             ip if ip.is_unspecified() => IpAddr::V4(self.address()),

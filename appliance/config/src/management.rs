@@ -1,4 +1,4 @@
-//! `[management]`: how a box that is firmware is reached by its owner.
+//! `[management]`: interfaces on which the owner reaches a flashed box.
 
 use std::net::Ipv4Addr;
 
@@ -8,33 +8,33 @@ use serde::Deserialize;
 
 use super::{Bond, Network};
 
-/// What DHCP servers are told this is.
+/// Vendor class of the box's DHCP client (option 60).
 const VENDOR_CLASS: &str = "tinbox";
 
-/// An interface with an address of the owner's network.
+/// Interface on the owner's network.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Management {
-    /// The interface.
+    /// Linux name of the interface, such as `eth0`.
     pub interface: String,
-    /// Its address, `192.168.1.5/24`; a DHCP server's when it is left out.
+    /// Static address with prefix length: `192.168.1.5/24`. Default: an address from a DHCP server.
     pub address: Option<String>,
-    /// The default route's gateway, beside an address.
+    /// Gateway of the default route; only with `address`. Default: none.
     pub gateway: Option<Ipv4Addr>,
-    /// Resolvers, beside an address.
+    /// Addresses of DNS servers; only with `address`. The box uses the first three. Default: none.
     #[serde(default)]
     pub name_servers: Vec<Ipv4Addr>,
-    /// The VLAN whose frames are the owner's.
+    /// VLAN of the owner's network on the interface, 1 to 4094. Default: untagged.
     pub vlan: Option<u16>,
-    /// The cards that the interface is made of.
+    /// NICs that form the interface as a bond. Default: the interface is a NIC.
     pub bond: Option<Bond>,
-    /// Nobody's: the box gives it no address and asks for none.
+    /// Leave the interface without an address: no static address and no DHCP request.
     #[serde(default)]
     pub unused: bool,
 }
 
 impl Management {
-    /// By DHCP, for an interface that nobody named.
+    /// Settings of an interface without a table: an address by DHCP.
     pub fn by_dhcp(interface: String) -> Self {
         Self {
             interface,
@@ -47,9 +47,8 @@ impl Management {
         }
     }
 
-    /// As the network takes it.
-    ///
-    /// `name`: the box's, for DHCP servers.
+    /// Returns the interface configuration for the platform. `name` is the host name that the DHCP
+    /// client sends.
     pub fn wanted(&self, name: &str) -> Wanted {
         let net = self.address.as_ref().and_then(|text| text.parse::<Ipv4Net>().ok());
         let fixed = net.map(|net| Address {
@@ -67,7 +66,7 @@ impl Management {
     }
 }
 
-/// Every mistake, by key.
+/// Returns every mistake, by key.
 pub fn problems(all: &[Management], racks: &[Network]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, one) in all.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What is wrong with a text: all of it, with lines. The decision is the configuration's own; here
-//! it gets its places.
+//! Mistakes of a configuration text, with their lines. The checks are those of [`Config`]; this
+//! module adds the line of each mistake.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use toml_edit::{Document, Item, Table};
 
 use crate::{Config, Disk, Home};
 
-/// Mistakes of the format itself that are looked for one after the other.
+/// Maximum number of mistakes of the TOML format that one check reports.
 const FORMAT_MISTAKES_MAX: usize = 20;
 
-/// A mistake.
+/// Mistake of a configuration text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// The line, counted from 1, where it has one.
+    /// Line, counted from 1; `None` if the mistake has no line.
     pub line: Option<usize>,
-    /// What is wrong, with the key in front where there is one.
+    /// Description of the mistake; begins with the key if there is one.
     pub what: String,
 }
 
@@ -28,19 +28,19 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// What a text means.
+/// Parses and checks a text for this computer.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Every mistake, sorted by line.
 pub fn checked(text: &str, home: Home) -> Result<Config, Vec<Mistake>> {
     checked_with(text, home, Disk::Own)
 }
 
-/// Checks a text for a flashed box on another computer: folders and files that it names are not
-/// looked up.
+/// Checks a text for a flashed box on another computer. Folders and files that the text names are
+/// not checked.
 ///
 /// # Errors
-/// Everything that is wrong with it.
+/// Every mistake, sorted by line.
 pub fn checked_elsewhere(text: &str) -> Result<(), Vec<Mistake>> {
     checked_with(text, Home::Firmware, Disk::Foreign).map(drop)
 }
@@ -49,7 +49,7 @@ fn checked_with(text: &str, home: Home, disk: Disk) -> Result<Config, Vec<Mistak
     let (rest, mut mistakes) = of_format(text);
     let config = match Config::read_with(&rest, home, disk) {
         Ok(config) => Some(config),
-        // The format's own, beyond those that were looked for one by one.
+        // Mistakes of the format beyond the limit.
         Err(_) if toml::from_str::<Config>(bare(&rest)).is_err() => None,
         Err(problems) => {
             let placed = |what: String| Mistake { line: line_of(&rest, &what), what };
@@ -61,12 +61,12 @@ fn checked_with(text: &str, home: Home, disk: Disk) -> Result<Config, Vec<Mistak
     config.filter(|_| mistakes.is_empty()).ok_or(mistakes)
 }
 
-/// Without what editors on some laptops put in front.
+/// Returns the text without the byte order mark that some editors write.
 pub fn bare(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// The mistakes of the format, and the text without the lines that have them: one mistake must not
+/// Returns the mistakes of the format, and the text with these lines empty: one mistake must not
 /// hide the next.
 fn of_format(text: &str) -> (String, Vec<Mistake>) {
     let (mut rest, mut mistakes) = (text.to_owned(), Vec::new());
@@ -76,7 +76,7 @@ fn of_format(text: &str) -> (String, Vec<Mistake>) {
         let what = error.message().replace('\n', " ");
         let missing = what.contains("missing field");
         let line = at.map(|at| rest.as_bytes()[..at].iter().filter(|it| **it == b'\n').count());
-        // A key that is missing may be the one that was taken out.
+        // A missing key may be the one on a removed line.
         if !missing || mistakes.is_empty() {
             mistakes.push(Mistake { line: line.map(|line| line + 1), what });
         }
@@ -91,7 +91,8 @@ fn of_format(text: &str) -> (String, Vec<Mistake>) {
     (rest, mistakes)
 }
 
-/// The text with an empty line in place of this one, if that is a key and its value, whole.
+/// Returns the text with this line empty. Returns `None` unless the line is one complete key with
+/// its value.
 fn without(text: &str, line: usize) -> Option<String> {
     let mut lines: Vec<&str> = text.split('\n').collect();
     let there = lines.get_mut(line)?;
@@ -103,7 +104,7 @@ fn without(text: &str, line: usize) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// The line of the key that a problem begins with: `network[1].mode: …`.
+/// Returns the line of the key that a problem begins with: `network[1].mode: …`.
 fn line_of(text: &str, problem: &str) -> Option<usize> {
     let (path, _) = problem.split_once(": ")?;
     let text = bare(text);
@@ -112,7 +113,7 @@ fn line_of(text: &str, problem: &str) -> Option<usize> {
     Some(text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count() + 1)
 }
 
-/// Where the deepest part of the path stands that there is.
+/// Returns the byte offset of the deepest part of the path that exists in the text.
 fn place(table: &Table, path: &str) -> Option<usize> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (key, index) = match first.split_once('[') {

@@ -1,4 +1,4 @@
-//! `[network]`: an interface and what is served there, as a Network object has it.
+//! `[network]`: settings of one interface with machines, in the fields of a Network object.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,91 +10,95 @@ use serde::{Deserialize, Deserializer};
 
 use super::Bond;
 
-/// The length of a network's prefix when the address says none.
+/// Prefix length of an address without one.
 const PREFIX: u8 = 24;
 
-/// An interface and what is served there. What is said here is what the box begins with; a Network
-/// object that somebody changed later rules until this changes too.
+/// Settings of one interface with machines. The box copies them to its Network object at the start.
+/// A later change of that object applies until the settings here change too.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Network {
-    /// Interface of the rack.
+    /// Linux name of the interface with the machines, such as `eth1`.
     pub interface: String,
-    /// The box's address there, `10.77.0.1/24`; without a prefix it is /24. Left out, the interface
-    /// is for people too: its address is the one that it has for them, and the box serves beside
-    /// whoever gives it.
+    /// Address of the box on the interface with prefix length: `10.77.0.1/24`. The default length
+    /// is 24. Without `address`, the interface keeps its address on the owner's network; `mode` is
+    /// then `proxy` or `off`. Flashed box only: leave `address` out.
     #[serde(default)]
     pub address: String,
-    /// The address is the one that the interface has for people.
+    /// True if the address comes from the owner's network, because `address` was left out.
     #[serde(skip)]
     pub joined: bool,
-    /// Whom DHCP answers. Off until somebody says so: never a rogue server.
+    /// DHCP clients that the box answers. `off`: none, so the box never disturbs another DHCP
+    /// server. `proxy`: boot files only. `reserved`: known machines get the address of their
+    /// Hardware. `pool`: unknown machines also get an address.
     #[serde(default)]
     pub mode: Mode,
-    /// Answer machines nobody registered too.
+    /// Also boot unknown machines: they start the agent.
     #[serde(default)]
     pub enroll: bool,
-    /// The interface's last four hexadecimal digits, to give away addresses where the default
-    /// route is.
+    /// Confirmation: last four hexadecimal digits of the interface's MAC address. It is required to
+    /// assign addresses on the interface with the default route.
     #[serde(default)]
     pub confirm: String,
-    /// Send router advertisements, so that iPXE does not wait for an IPv6 router.
+    /// Answer IPv6 router solicitations, so that iPXE does not wait for an IPv6 router.
     #[serde(default = "yes")]
     pub router_advertisements: bool,
     /// Serve DHCPv6 to known machines.
     #[serde(default)]
     pub ipv6: bool,
-    /// Loader file by client architecture.
+    /// Boot loader file by client architecture (DHCP option 93). Default: the built-in table.
     #[serde(default)]
     pub loaders: BTreeMap<String, String>,
-    /// Addresses to give away, `first-last` each.
+    /// Ranges of addresses for the pool, each `first-last` or one address. At most 64. Default:
+    /// none.
     #[serde(default, deserialize_with = "one_or_more")]
     pub pool: Vec<String>,
-    /// The router that clients of the pool are told.
+    /// Address of the router for clients of the pool. Default: none, as on an isolated rack.
     #[serde(default)]
     pub gateway: String,
-    /// Resolvers.
+    /// Addresses of DNS servers for the clients. Default: none.
     #[serde(default)]
     pub name_servers: Vec<String>,
-    /// NTP servers.
+    /// Addresses of NTP servers for the clients. Default: none.
     #[serde(default)]
     pub time_servers: Vec<String>,
-    /// Domain name.
+    /// Domain name for the clients. Default: none.
     #[serde(default)]
     pub domain: String,
-    /// How long an address of the pool is given.
+    /// Lease time of a pool address in seconds, 60 to 2592000. Default: 3600.
     #[serde(default)]
     pub lease_secs: u32,
-    /// Networks behind relay agents.
+    /// Networks behind DHCP relay agents, at most 64. Default: none.
     #[serde(default)]
     pub relayed: Vec<Relayed>,
-    /// The cards that the interface is made of. Only for the box itself.
+    /// NICs that form the interface as a bond. Flashed box only.
     pub bond: Option<Bond>,
 }
 
-/// `[[network.relayed]]`: a network behind a relay agent. Its fields stand above once more, for
-/// serde refuses no unknown key of a struct that is made of others.
+/// `[[network.relayed]]`: a network behind a DHCP relay agent. The fields repeat those of
+/// [`Network`], because serde cannot refuse unknown keys of a flattened struct.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Relayed {
-    /// The network.
+    /// Network with prefix length, such as `10.78.0.0/24`.
     pub subnet: String,
-    /// Addresses to give away.
+    /// Ranges of addresses for the pool, each `first-last` or one address. At most 64. Default:
+    /// none.
     #[serde(default, deserialize_with = "one_or_more")]
     pub pool: Vec<String>,
-    /// The router.
+    /// Address of the router for the clients. Default: none.
     #[serde(default)]
     pub gateway: String,
-    /// Resolvers.
+    /// Addresses of DNS servers for the clients. Default: none.
     #[serde(default)]
     pub name_servers: Vec<String>,
-    /// NTP servers.
+    /// Addresses of NTP servers for the clients. Default: none.
     #[serde(default)]
     pub time_servers: Vec<String>,
-    /// Domain name.
+    /// Domain name for the clients. Default: none.
     #[serde(default)]
     pub domain: String,
-    /// How long an address of the pool is given.
+    /// Lease time of a pool address in seconds, 60 to 2592000. Default: 3600.
     #[serde(default)]
     pub lease_secs: u32,
 }
@@ -103,16 +107,16 @@ fn yes() -> bool {
     true
 }
 
-/// An address for what is checked before there is one (RFC 5737).
+/// Placeholder address to check a network that has no address yet (RFC 5737).
 const EXAMPLE: &str = "192.0.2.1";
 
 impl Network {
-    /// The interface is for people too, and has its address from them.
+    /// Returns true if `address` was left out: the address comes from the owner's network.
     pub fn is_shared(&self) -> bool {
         self.address.is_empty()
     }
 
-    /// As a Network object's spec.
+    /// Returns the spec of the Network object.
     pub fn spec(&self) -> NetworkSpec {
         let address = if self.address.contains('/') {
             self.address.clone()
@@ -158,10 +162,10 @@ impl Relayed {
     }
 }
 
-/// The networks as they can be served.
+/// Returns the checked networks. A shared interface has no plan before the box knows its address.
 ///
 /// # Errors
-/// Everything that is wrong with them.
+/// Every mistake of the networks, by key.
 pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
     let (mut plans, mut problems) = (Vec::new(), Vec::new());
     for (at, network) in networks.iter().enumerate() {
@@ -176,7 +180,7 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
         let address = if network.is_shared() { EXAMPLE } else { &network.address };
         let read = Network { address: address.to_owned(), ..network.clone() };
         match read.spec().plan() {
-            // Of a shared one there is none before the box has its address.
+            // A shared interface has no plan before the box has its address there.
             Ok(plan) => plans.extend(Some(plan).filter(|_| !network.is_shared())),
             Err(found) => {
                 problems.extend(found.iter().map(|problem| format!("{path}.{problem}")));
@@ -189,7 +193,7 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
     if problems.is_empty() { Ok(plans) } else { Err(problems) }
 }
 
-/// What is wrong with those that lack an address, where the box does not bring up the interface.
+/// Mistake for a network without `address` on a system where the box does not set up the interface.
 pub fn without_address(networks: &[Network]) -> Option<String> {
     let lacking = networks.iter().find(|network| network.is_shared())?;
     Some(format!(
@@ -198,7 +202,7 @@ pub fn without_address(networks: &[Network]) -> Option<String> {
     ))
 }
 
-/// One value, or a list of them.
+/// Deserializes one value or a list of values.
 pub fn one_or_more<'de, T, D>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     T: Deserialize<'de>,

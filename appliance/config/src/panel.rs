@@ -1,4 +1,4 @@
-//! `[panel]`: the box's own small screen, its buttons and its lights.
+//! `[panel]`: small screen, buttons and LEDs of the box.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// Actions that the box implements, in the menu's order.
+/// Actions that the box implements, in the order of the menu.
 pub const DOES: [Action; 9] = [
     Action::Identify,
     Action::ShowPin,
@@ -23,88 +23,90 @@ pub const DOES: [Action; 9] = [
     Action::MachinePower,
 ];
 
-/// Lines that a chip can have (`linux/gpio.h` knows no limit; no chip comes near this one).
+/// Maximum line number of a GPIO chip. `linux/gpio.h` has no limit; existing chips have far fewer
+/// lines.
 const LINE_MAX: u32 = 1023;
-/// Bytes of the name of a light or a device.
+/// Maximum length of the name of an LED or a device, in bytes.
 const NAME_MAX: usize = 64;
 
-/// What is at the front of the box.
+/// Devices at the front of the box. Default: none.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Panel {
-    /// 128×64 pixels, on or off.
+    /// Monochrome screen of 128×64 pixels; not together with `tft`.
     pub oled: Option<Oled>,
-    /// 320×240 pixels in colour, as a framebuffer: `/dev/fb1`.
+    /// Color screen of 320×240 pixels, as a framebuffer device: `/dev/fb1`.
     pub tft: Option<Framebuffer>,
-    /// The lamp behind the TFT, by its name in `/sys/class/backlight`.
+    /// Name of the TFT's backlight in `/sys/class/backlight`.
     pub backlight: Option<Name>,
-    /// How its pages are turned; without any they turn by themselves.
+    /// Buttons of the screen. Default: none, and the pages change by themselves.
     pub buttons: Option<Buttons>,
-    /// How the box is.
+    /// LED that shows the state of the box.
     pub led: Option<Led>,
-    /// Bytes to machines that boot.
+    /// LED that shows traffic to booting machines.
     pub traffic_led: Option<Led>,
-    /// What can be asked for here; all that the box can do when it is left out.
+    /// Actions that the panel offers. Default: all actions that the box implements.
     pub actions: Option<Vec<Allowed>>,
 }
 
-/// An SSD1306.
+/// Screen with an SSD1306 controller.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Oled {
-    /// Its bus: `/dev/i2c-1`.
+    /// I2C bus of the screen: `/dev/i2c-1`.
     pub i2c: Bus,
-    /// Its address there.
+    /// I2C address of the screen: 0x3c (default) or 0x3d.
     #[serde(default)]
     pub address: Address,
 }
 
-/// Three buttons, or one.
+/// Buttons of the panel: three, or `select` alone.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Buttons {
-    /// Back, or up.
+    /// Button for back, or up in a list; only together with `down`.
     pub up: Option<Input>,
-    /// On, or down.
+    /// Button for forward, or down in a list; only together with `up`.
     pub down: Option<Input>,
-    /// Do it; where it is alone, it is all three.
+    /// Button that confirms. Without `up` and `down`, it has the functions of all three.
     pub select: Input,
-    /// The input device that has the keys, by what the kernel calls it: `gpio-keys`. Any that has
-    /// them when it is left out.
+    /// Kernel name of the input device with the keys: `gpio-keys`. Default: any device that has the
+    /// keys.
     pub device: Option<Name>,
 }
 
-/// Where a button is.
+/// Input of a button.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// A key of an input device, by its number.
+    /// Key of an input device, as a Linux key code.
     Key(u16),
-    /// A line of a GPIO chip.
+    /// Line of a GPIO chip.
     Line(Line),
 }
 
-/// A light.
+/// Output of an LED.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Led {
-    /// By its name in `/sys/class/leds`.
+    /// Name of the LED in `/sys/class/leds`.
     Named(Name),
-    /// A line of a GPIO chip.
+    /// Line of a GPIO chip.
     Line(Line),
 }
 
-/// A line of a GPIO chip.
+/// Line of a GPIO chip.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The chip: `/dev/gpiochip0`.
+    /// Device file of the chip: `/dev/gpiochip0`.
     pub chip: Chip,
-    /// Its number there.
+    /// Line number on the chip, 0 to 1023.
     pub line: Offset,
-    /// Whether 0 V means pressed or lit. Buttons are so unless it is said; lights are not.
+    /// True if 0 V means pressed or lit. Default: true for buttons, false for LEDs.
     pub active_low: Option<bool>,
 }
 
-/// Declares a value that is checked as it is read, so that a mistake is told with its line.
+/// Declares a type whose values are checked during parsing, so that a mistake is reported with its
+/// line.
 macro_rules! checked {
     ($(#[$doc:meta])* $name:ident($inner:ty) from $raw:ty, $check:expr) => {
         $(#[$doc])*
@@ -122,19 +124,19 @@ macro_rules! checked {
 }
 
 checked!(
-    /// `/dev/i2c-1`.
+    /// Device file of an I2C bus, such as `/dev/i2c-1`.
     Bus(PathBuf) from String, |text| numbered(text, "/dev/i2c-", "an I2C bus")
 );
 checked!(
-    /// `/dev/gpiochip0`.
+    /// Device file of a GPIO chip, such as `/dev/gpiochip0`.
     Chip(PathBuf) from String, |text| numbered(text, "/dev/gpiochip", "a GPIO chip")
 );
 checked!(
-    /// `/dev/fb1`.
+    /// Device file of a framebuffer, such as `/dev/fb1`.
     Framebuffer(PathBuf) from String, |text| numbered(text, "/dev/fb", "a framebuffer")
 );
 checked!(
-    /// Of a device.
+    /// Name of a device in sysfs: 1 to 64 printable ASCII characters without `/`.
     Name(String) from String, |text| {
         let good = (1..=NAME_MAX).contains(&text.len())
             && !text.starts_with('.')
@@ -144,7 +146,7 @@ checked!(
     }
 );
 checked!(
-    /// Of an SSD1306.
+    /// I2C address of an SSD1306: one of [`ADDRESSES`].
     Address(u8) from u16, |address| {
         let known = ADDRESSES.into_iter().find(|known| u16::from(*known) == address);
         known.ok_or_else(|| {
@@ -154,13 +156,13 @@ checked!(
     }
 );
 checked!(
-    /// Of a chip's line.
+    /// Line number on a GPIO chip, 0 to 1023.
     Offset(u32) from u32, |line| {
         if line <= LINE_MAX { Ok(line) } else { Err(format!("{line} is no line of a GPIO chip")) }
     }
 );
 checked!(
-    /// Something that the panel may do.
+    /// Action that the panel may offer: one of [`DOES`].
     Allowed(Action) from String, |text| {
         let known = Action::named(&text).filter(|action| DOES.contains(action));
         known.ok_or_else(|| {
@@ -171,7 +173,7 @@ checked!(
     }
 );
 
-/// The device file `PREFIX`NUMBER.
+/// Checks that `text` is `prefix` followed by a number of one to four digits.
 fn numbered(text: String, prefix: &str, what: &str) -> Result<PathBuf, String> {
     let number = text.strip_prefix(prefix).unwrap_or_default();
     let good = (1..=4).contains(&number.len()) && number.bytes().all(|it| it.is_ascii_digit());
@@ -205,7 +207,7 @@ impl<'de> Deserialize<'de> for Led {
     }
 }
 
-/// Reads a line, or (as the error) a text.
+/// Deserializes a GPIO line as `Ok`, or a text as `Err`.
 struct TextOrLine(&'static str);
 
 impl<'de> Visitor<'de> for TextOrLine {
@@ -225,7 +227,7 @@ impl<'de> Visitor<'de> for TextOrLine {
 }
 
 impl Buttons {
-    /// Which each of them is.
+    /// Returns the buttons that are set, with their inputs.
     pub fn all(&self) -> Vec<(Button, &Input)> {
         let named = [
             (Button::Up, self.up.as_ref()),
@@ -237,7 +239,7 @@ impl Buttons {
 }
 
 impl Panel {
-    /// Every mistake, by key.
+    /// Returns every mistake, by key.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut say = |wrong: bool, what: &str| {
@@ -262,7 +264,7 @@ impl Panel {
         problems
     }
 
-    /// Which screen there is.
+    /// Returns the kind of the screen; `None` without a screen.
     pub fn kind(&self) -> Option<Kind> {
         match (&self.oled, &self.tft) {
             (Some(_), _) => Some(Kind::Oled),
@@ -271,7 +273,7 @@ impl Panel {
         }
     }
 
-    /// As the panel takes it.
+    /// Returns the settings for the panel; `None` without a screen.
     pub fn settings(&self) -> Option<model::Settings> {
         let buttons = match &self.buttons {
             None => model::Buttons::None,
@@ -284,14 +286,15 @@ impl Panel {
         self.kind().map(|kind| model::Settings { kind, buttons, actions })
     }
 
-    /// Whether the framebuffer of this file is the panel's own.
+    /// Returns true if the panel uses this framebuffer device, which the console must then leave
+    /// alone.
     pub fn has(&self, framebuffer: &Path) -> bool {
         self.tft.as_ref().is_some_and(|tft| tft.0 == framebuffer)
     }
 }
 
 impl Input {
-    /// What two buttons cannot share.
+    /// Returns the key or line, which two buttons cannot share.
     fn place(&self) -> (Option<u16>, Option<(&Path, u32)>) {
         match self {
             Input::Key(code) => (Some(*code), None),

@@ -1,25 +1,25 @@
-//! `[templates]`: what the templates of workflows may read.
+//! `[templates]`: data that workflow templates may read.
 
 use event_pattern::Pattern;
 use serde::Deserialize;
 
-/// What templates may read beside the Hardware they are rendered for.
+/// Data that workflow templates may read beside their Hardware.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Templates {
-    /// Patterns (Quamina's language) of the references of Hardware that are followed, as
-    /// `{"reference": {"resource": ["configmaps"]}}`; one that fits is enough. Without any, none
-    /// is: who may write Hardware and Templates could read every object of the box by them.
+    /// Patterns (Quamina's language) of the Hardware references that templates may read, such as
+    /// `{"reference": {"resource": ["configmaps"]}}`. One match is enough. Default: none, because a
+    /// user who can write Hardware and Templates could otherwise read every object of the box.
     pub references: Vec<String>,
 }
 
 impl Templates {
-    /// The patterns, as they are used.
+    /// Returns the compiled patterns; patterns that are not valid are left out.
     pub fn rules(&self) -> Vec<Pattern> {
         self.references.iter().filter_map(|rule| Pattern::parse(rule).ok()).collect()
     }
 
-    /// What is wrong with them.
+    /// Returns every mistake, by key.
     pub fn problems(&self) -> Vec<String> {
         let read = self.references.iter().enumerate().map(|(at, rule)| {
             let why = Pattern::parse(rule).err()?;

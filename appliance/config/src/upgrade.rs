@@ -1,4 +1,4 @@
-//! `[upgrade]`: when the box may restart for an update, and which it never takes.
+//! `[upgrade]`: hours in which the box may restart for an update, and releases that it refuses.
 
 use std::fmt;
 
@@ -9,36 +9,38 @@ use serde::Deserialize;
 
 use super::network::one_or_more;
 
-/// Releases that can be held at one time.
+/// Maximum number of releases in `hold`.
 const HOLD_MAX: usize = 16;
 
 /// Updates of the box's own system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Upgrade {
-    /// When the box may restart for an update, in its own zone: `02:00-05:00`. Left out, whenever
-    /// no machine is being worked on.
+    /// Daily hours in which the box may restart for an update, in the time zone of the box:
+    /// `02:00-05:00`. Hours may span midnight. Default: any time at which no machine is being
+    /// worked on.
     pub hours: Option<String>,
-    /// Whether it does so by itself.
+    /// Start of the restart for an update. `auto`: in `hours`, when no machine is being worked on.
+    /// `ask`: only by request, such as `tinbox update restart`.
     pub restart: Restart,
-    /// Releases that are refused.
+    /// Versions that the box refuses, at most 16. Default: none.
     #[serde(deserialize_with = "one_or_more")]
     pub hold: Vec<String>,
 }
 
-/// Whether a box with an update in its slot restarts by itself.
+/// Start of the restart into an installed update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restart {
-    /// Yes, in its hours and when no machine is being worked on.
+    /// In the configured hours, when no machine is being worked on.
     #[default]
     Auto,
-    /// No: somebody says so.
+    /// Only by request of a person.
     Ask,
 }
 
 impl Restart {
-    /// As it is written.
+    /// Returns the value in `box.toml`.
     pub fn word(self) -> &'static str {
         match self {
             Restart::Auto => "auto",
@@ -48,12 +50,12 @@ impl Restart {
 }
 
 impl Upgrade {
-    /// The hours, if any are said.
+    /// Returns the parsed `hours`; `None` if they are not set or not valid.
     pub fn hours(&self) -> Option<Hours> {
         self.hours.as_deref().and_then(Hours::parse)
     }
 
-    /// Every mistake, by key.
+    /// Returns every mistake, by key.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let wrong = self.hours.as_deref().filter(|text| Hours::parse(text).is_none());
@@ -73,7 +75,7 @@ impl Upgrade {
     }
 }
 
-/// Hours of every day, from the first minute to before the last; they may go over midnight.
+/// Daily hours; the first minute is included, the last is not. They may span midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hours {
     from: Time,
@@ -81,14 +83,14 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Reads `02:00-05:00`.
+    /// Parses a text such as `02:00-05:00`; `None` if it is not valid or both ends are equal.
     pub fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
         let (from, to) = (time(from.trim())?, time(to.trim())?);
         (from != to).then_some(Self { from, to })
     }
 
-    /// Whether this moment is in them.
+    /// Returns true if `now` is in the hours. The time zone of `now` applies.
     pub fn contain(&self, now: &Zoned) -> bool {
         let now = now.time();
         if self.from < self.to {
@@ -98,12 +100,12 @@ impl Hours {
         }
     }
 
-    /// When they begin: `02:00`.
+    /// Returns the first minute: `02:00`.
     pub fn begin(&self) -> String {
         short(self.from)
     }
 
-    /// Both ends, as a form has them.
+    /// Returns the first minute and the end, as a form shows them.
     pub fn ends(&self) -> (String, String) {
         (short(self.from), short(self.to))
     }
@@ -119,7 +121,7 @@ fn short(time: Time) -> String {
     format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
-/// Reads `02:00`.
+/// Parses a text such as `02:00`.
 fn time(text: &str) -> Option<Time> {
     let (hour, minute) = text.split_once(':')?;
     let number = |text: &str| {
@@ -139,7 +141,7 @@ mod tests {
     #[test]
     fn hours_go_over_midnight_and_are_those_of_the_zone() {
         let berlin = super::super::zone("Europe/Berlin").unwrap();
-        // The hour that a night in March lacks: 02:00 there is 03:00.
+        // Berlin has no 02:00 on this night in March: the clock goes from 02:00 to 03:00.
         let cases = [
             ("02:00-05:00", "2026-01-10T01:00:00Z", true),
             ("02:00-05:00", "2026-01-10T00:59:59Z", false),

@@ -1,23 +1,23 @@
-//! `[web]`: the pages of a box that is a guest on somebody's system.
+//! `[web]`: web pages of `tinboxd` on a Linux host.
 
 use std::net::SocketAddr;
 
 use serde::Deserialize;
 
-/// Why a flashed box takes none of this.
+/// Error text for a flashed box, which refuses the table.
 pub const NOT_HERE: &str = "web: a box that was flashed serves its pages on port 443 of every \
                             address; leave this section out";
 
-/// The pages for people.
+/// Web pages of the box.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Web {
-    /// Where they are served, over HTTPS.
+    /// Address and TCP port on which the pages are served over HTTPS.
     pub listen: SocketAddr,
 }
 
 impl Web {
-    /// What the box's certificate has to say for it.
+    /// Returns the address for the box's certificate; `None` if the pages listen on every address.
     pub fn name(&self) -> Option<String> {
         let ip = self.listen.ip();
         (!ip.is_unspecified()).then(|| ip.to_string())

