@@ -24,22 +24,22 @@ use crate::find::find;
 use crate::kubeconfig::{self, Kubeconfig};
 use crate::output::{Format, Printer};
 
-/// What every command works with.
+/// Connection and settings that every command uses.
 pub struct Context {
-    /// The box.
+    /// Client of the box's API.
     pub client: Client,
-    /// The certificates that may sign the box's own.
+    /// CA certificates that may sign the box's certificate.
     pub authorities: Vec<CertificateDer<'static>>,
-    /// The namespace.
+    /// Namespace from `--namespace`, else from the kubeconfig; default `default`.
     pub namespace: String,
-    /// The terminal.
+    /// Output in the format that `--output` names.
     pub printer: Printer,
 }
 
-/// Do what was typed.
+/// Runs the command of the parsed arguments.
 ///
 /// # Errors
-/// What failed, for the one place that prints it.
+/// The failure; only `main` prints it.
 pub async fn run(args: Args) -> Result<(), Error> {
     let (format, out) = match (args.output, &args.command) {
         (Output::File(file), Command::Backup(backup::Command::Create(_))) => {
@@ -92,13 +92,13 @@ pub async fn run(args: Args) -> Result<(), Error> {
         Command::Appliance(appliance::Command::WithKubeconfig(command)) => {
             appliance::run_on(&context, command).await
         }
-        // Asked before there is a kubeconfig.
+        // Handled above, without a kubeconfig.
         Command::Appliance(appliance::Command::WithoutKubeconfig(_)) => Ok(()),
     }
 }
 
 impl Context {
-    /// Every object of a kind in the namespace, sorted by name.
+    /// Returns every object of a kind in the namespace, sorted by name.
     async fn list(&self, resource: Resource) -> Result<Vec<Value>, Error> {
         let path = Path::collection(resource, &self.namespace);
         let (mut items, _) = self.client.list(&path, "").await?;
@@ -106,17 +106,18 @@ impl Context {
         Ok(items)
     }
 
-    /// The object that `text` names.
+    /// Returns the object that `text` names.
     async fn find(&self, resource: Resource, text: &str) -> Result<Value, Error> {
         find(&self.client, resource, &self.namespace, text).await
     }
 
-    /// The path of an object of the namespace.
+    /// Returns the API path of an object in the namespace.
     fn path(&self, resource: Resource, name: &str) -> Path {
         Path::object(resource, &self.namespace, name)
     }
 
-    /// Delete the objects that `texts` name; all are looked up before any is deleted.
+    /// Deletes the objects that `texts` name. All objects are looked up before the first is
+    /// deleted.
     async fn delete(&self, resource: Resource, texts: &[String]) -> Result<(), Error> {
         let mut objects = Vec::new();
         for text in texts {
@@ -134,12 +135,11 @@ impl Context {
     }
 }
 
-/// An object's name.
 fn name_of(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
-/// `created, id …`: with the id that other commands take.
+/// Returns `created, id …`; other commands accept the id.
 fn with_id(object: &Value, word: &str) -> String {
     format!("{word}, id {}", object["metadata"]["uid"].as_str().unwrap_or_default())
 }

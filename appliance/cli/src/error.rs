@@ -50,9 +50,9 @@ pub enum Error {
     /// The box answered with a failure.
     #[error("cannot {what}: {message}")]
     Refused {
-        /// Attempt: `create workflow`.
+        /// Failed attempt: `create workflow`.
         what: String,
-        /// HTTP status code.
+        /// HTTP status code of the response.
         code: u16,
         /// The machine-readable reason of the answer, such as `AlreadyExists`.
         reason: String,
@@ -62,7 +62,7 @@ pub enum Error {
     /// The box answered with something that is not its API.
     #[error("cannot {what}: unexpected response: {why}")]
     Answer {
-        /// Attempt: `create workflow`.
+        /// Failed attempt: `create workflow`.
         what: String,
         /// Cause, as a phrase.
         why: String,
@@ -159,7 +159,7 @@ pub enum ReachFailure {
     Expired,
     /// No TLS, or a broken one.
     Tls,
-    /// The connection broke.
+    /// The connection ended before the response did.
     Broken,
 }
 

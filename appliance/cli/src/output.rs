@@ -20,7 +20,7 @@ pub use table::{Cell, Table, line};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// Columns for people.
+    /// Aligned columns for a terminal.
     Table,
     /// The objects as JSON.
     Json,

@@ -103,7 +103,7 @@ impl Watcher {
                     away = true;
                 }
                 Err(error) => {
-                    // Nobody left to tell is as good an end.
+                    // A failed send means that the receiver is gone: the watch ends in both cases.
                     let _ = self.sender.send(Err(error)).await;
                     return;
                 }

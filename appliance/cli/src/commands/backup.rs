@@ -192,7 +192,7 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
     let path = Path::backup("");
     let bytes = tokio::select! {
         bytes = context.client.download(&path, &order, take) => bytes?,
-        // What was written of it is removed.
+        // Dropping `file` removes the partial backup.
         _ = tokio::signal::ctrl_c() => return Err(Error::Interrupted),
     };
     bar.clear();

@@ -56,7 +56,8 @@ pub async fn push(
                 if wanted == live {
                     return Ok((live, PushEffect::Unchanged));
                 }
-                // What the box fills in is not in the manifest: a write of the same is none.
+                // The manifest lacks fields that the box fills in. A write that leaves the revision
+                // unchanged therefore counts as no change.
                 let revision = live["metadata"]["resourceVersion"].clone();
                 client.replace(&path, &wanted).await.map(|object| {
                     let same = object["metadata"]["resourceVersion"] == revision;

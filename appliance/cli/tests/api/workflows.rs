@@ -108,7 +108,7 @@ async fn following_a_failure_ends_with_its_reason() {
          hint: `tinbox workflow get a` shows more\n"
     );
     assert!(ended.err.ends_with(&want), "{ended:?}");
-    // An ended workflow is told at once and in the same way.
+    // The command reports a workflow that has already ended at once, in the same form.
     let again = place.run(&["workflow", "events", "a", "-f", "-o", "json"]).await;
     assert_eq!(again.code, 1);
     let row: Value = serde_json::from_str(again.out.trim()).unwrap();

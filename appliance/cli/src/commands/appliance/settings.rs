@@ -77,7 +77,7 @@ pub enum Command {
     },
 }
 
-/// Parses `time.zone=Europe/Berlin`.
+/// Parses a setting such as `time.zone=Europe/Berlin`; an empty value means removal.
 fn pair(text: &str) -> Result<(String, Option<String>), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     let value = (!value.is_empty()).then(|| value.to_owned());

@@ -38,7 +38,7 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), part, file })
     }
 
-    /// Appends a piece.
+    /// Appends bytes to the partial file.
     pub fn write(&mut self, piece: &[u8]) -> Result<(), Error> {
         let written = self.file.as_mut().map_or(Ok(()), |file| file.write_all(piece));
         written.map_err(|source| self.failed(source))
@@ -63,7 +63,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // Half a backup is none.
+            // An incomplete backup is useless.
             let _ = fs::remove_file(&self.part);
         }
     }

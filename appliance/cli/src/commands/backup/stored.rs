@@ -21,7 +21,7 @@ pub async fn keep(context: &Context) -> Result<(), Error> {
     context.printer.line(&format!("{} is kept: {}", plain(&made.name), made.contents()))
 }
 
-/// Lists the backups.
+/// Lists the backups that the box keeps.
 pub async fn list(context: &Context) -> Result<(), Error> {
     let kept: Vec<StoredBackup> = read(context.client.get(&Path::backup("/kept")).await?)?;
     if let Some(printed) = context.printer.values(&kept) {

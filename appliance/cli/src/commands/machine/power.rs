@@ -67,7 +67,7 @@ impl Action {
 
 /// Machine whose power is switched.
 struct Target {
-    /// Name for people.
+    /// Name of the machine in messages.
     name: String,
     /// Name of its BMC Machine.
     machine: String,

@@ -18,7 +18,7 @@ const LIBRARY: [(&str, &str); 6] = [
 /// Name of the setting for the box's address.
 pub const BOX: &str = "box";
 
-/// A built-in template.
+/// Built-in template with its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry {
     pub name: &'static str,

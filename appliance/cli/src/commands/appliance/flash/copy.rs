@@ -101,7 +101,7 @@ impl Writer<'_> {
             }
             parts.push(Part { bytes: begin..at.max(begin), sum: Some(found) });
         }
-        // What follows the last part has to be whole as well: the file's sum is over it.
+        // Reads the rest of the file too: its checksum covers the whole file.
         while image.read(&mut piece).map_err(Failure::Image)? > 0 {}
         self.disk.sync_all().map_err(|error| Failure::Disk(at, error))?;
         Ok((Map { size: Some(at), parts }, head))

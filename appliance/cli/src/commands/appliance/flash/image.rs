@@ -96,9 +96,9 @@ impl Image {
 }
 
 pub enum Stream {
-    /// Compressed by xz.
+    /// File compressed with xz.
     Packed(Box<XzReader<BufReader<HashingFile>>>),
-    /// Not compressed.
+    /// File that is not compressed.
     Bare(BufReader<HashingFile>),
 }
 

@@ -11,7 +11,7 @@ pub const MAP_BYTES_MAX: u64 = 16 << 20;
 pub struct Map {
     /// Bytes of the whole image, if known.
     pub size: Option<u64>,
-    /// Sorted, without overlap.
+    /// Ranges with data, sorted and without overlap.
     pub parts: Vec<Part>,
 }
 

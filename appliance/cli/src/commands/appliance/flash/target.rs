@@ -13,7 +13,7 @@ const TYPED: usize = 4;
 /// A disk, as the kernel describes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
-    /// Kernel name: `sdb`.
+    /// Kernel name of the disk: `sdb`.
     pub name: String,
     /// Model; empty if unknown.
     pub model: String,
