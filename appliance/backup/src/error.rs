@@ -9,13 +9,13 @@ use crate::{ARCHIVE_BYTES_MAX, ENTRIES_MAX, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHA
 /// An error of a backup or of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file does not begin as a backup.
+    /// The file does not begin as a backup does.
     #[error("not a valid backup of a Tinbox")]
     NotOne,
-    /// A later release made it.
+    /// The backup was made by a later release.
     #[error("this backup needs Tinbox {needs} or newer, and this is {own}")]
     Newer {
-        /// The oldest release that reads it.
+        /// Oldest release that reads the backup.
         needs: String,
         /// Version of this box.
         own: String,
@@ -26,19 +26,19 @@ pub enum Error {
     /// The key does not open the backup.
     #[error("that key does not open this backup: it was made for {recipients}")]
     WrongIdentity {
-        /// Public keys of those who can.
+        /// Public keys that the backup is encrypted for.
         recipients: String,
     },
-    /// A passphrase was given where a secret key is needed, or nothing at all.
+    /// The given secret has the wrong kind, or is missing.
     #[error("this backup opens only with {with}")]
     KeyNeeded {
         /// Secret that the backup needs.
         with: &'static str,
     },
-    /// The file is shorter than its header says.
+    /// The file is shorter than its header says: it was cut short.
     #[error("this backup ends too early: it was cut short")]
     Truncated,
-    /// Bytes of it were changed.
+    /// The content of the file was changed.
     #[error("this backup is damaged: {what}")]
     Damaged {
         /// Description of the damage.
@@ -57,10 +57,10 @@ pub enum Error {
     TooCostly {
         /// Base-2 logarithm of scrypt's N, from the file.
         found: u8,
-        /// The largest that is taken.
+        /// Largest value that the reader accepts.
         known: u8,
     },
-    /// The passphrase cannot be one.
+    /// The passphrase is too short or too long.
     #[error(
         "a passphrase has at least {PASSPHRASE_CHARS_MIN} characters and at most \
          {PASSPHRASE_BYTES_MAX} bytes"
@@ -80,7 +80,7 @@ pub enum Error {
         /// Reason, as a phrase.
         why: String,
     },
-    /// The stream under it.
+    /// The file or stream of the backup failed.
     #[error("cannot {attempt} the backup")]
     Io {
         /// Operation that failed, as a verb.
@@ -133,7 +133,7 @@ impl Error {
             io::ErrorKind::UnexpectedEof => Error::Truncated,
             _ => match error.downcast::<Error>() {
                 Ok(own) => own,
-                // What unpacks says so of bytes that it did not expect.
+                // The decompressor reports damaged input with these kinds.
                 Err(error) if is_about_bytes(&error) => Error::damaged(error.to_string()),
                 Err(source) => Error::Io { attempt: "read", source },
             },

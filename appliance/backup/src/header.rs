@@ -9,19 +9,19 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// The number of the format that this release writes, and the highest that it reads.
+/// Format number that this release writes, and the highest that it reads.
 pub const FORMAT: u32 = 1;
-/// The oldest release that reads what this one writes.
+/// Oldest release that reads the format that this release writes.
 pub const NEEDS: &str = "0.1.0";
-/// Bytes of both lines together.
+/// Maximum length of both lines together, in bytes.
 pub const HEADER_BYTES_MAX: usize = 64 << 10;
 
 /// First words of every format version.
 const WORDS: &str = "TINBOX BACKUP ";
-/// Bytes of the longest first line.
+/// Maximum length of the first line, in bytes.
 const FIRST_LINE_MAX: usize = 32;
 
-/// Digits that a payload's size is written with, so that it can be written last.
+/// Number of digits of the payload size; the width is fixed because the size is written last.
 const SIZE_DIGITS: usize = 12;
 
 /// Description of a backup.
@@ -34,17 +34,17 @@ pub struct Header {
     pub size: u64,
     /// Name of the box.
     pub name: String,
-    /// The release that made it.
+    /// Release that made the backup.
     pub version: String,
-    /// The oldest release that reads it.
+    /// Oldest release that reads the backup.
     pub needs: String,
     /// Time of the backup.
     pub made: Timestamp,
-    /// The pin of the box, which a restore brings along.
+    /// Certificate pin of the box, which a restore also restores.
     pub pin: String,
     /// `passphrase`, `recipients` or `none`.
     pub encryption: String,
-    /// Public keys of those who can open it; empty for a passphrase.
+    /// Public keys that the backup is encrypted for; empty with a passphrase.
     pub key_ids: Vec<String>,
     /// Revision of the store.
     pub revision: u64,
@@ -95,7 +95,7 @@ impl Header {
         (before.len() as u64, digits(size))
     }
 
-    /// Both lines as the archive has them: without the size.
+    /// Returns both lines as the archive stores them: without the size.
     pub(crate) fn unsized_lines(lines: &[u8]) -> Vec<u8> {
         let mut lines = lines.to_vec();
         let (at, digits) = Self::size_at(0);
@@ -120,7 +120,7 @@ impl Header {
         }
         let format: u32 = number.trim_end().parse().map_err(|_| Error::NotOne)?;
         let second = line(input, HEADER_BYTES_MAX - bytes.len())?;
-        // What a later format says beside may be anything, and may be too long for us.
+        // The second line of a later format may have any content, and may exceed the limit.
         let newer = |needs: String| Error::Newer { needs, own: own.to_owned() };
         if format > FORMAT {
             let header: Value = serde_json::from_slice(&second).unwrap_or_default();
@@ -159,11 +159,11 @@ fn size_from<'a, D: Deserializer<'a>>(from: D) -> Result<u64, D::Error> {
 fn is_above(needs: &str, own: &str) -> Result<bool, Error> {
     let wanted = Version::parse(needs)
         .map_err(|error| Error::damaged(format!("it needs the version {needs:?}: {error}")))?;
-    // A version of ours that is none would be a slip in the build, and no reason to lose a backup.
+    // An `own` version that is not valid is a mistake of the build. The backup is still accepted.
     Ok(Version::parse(own).is_ok_and(|own| wanted > own))
 }
 
-/// A line with its end; without, where the stream or the limit comes first.
+/// Reads a line with its end, or without it if the stream or the limit ends first.
 fn line(input: &mut impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut part = std::io::Read::take(input, limit as u64);

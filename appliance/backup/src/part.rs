@@ -2,13 +2,13 @@
 
 use crate::Error;
 
-/// Bytes of the longest name of a part.
+/// Maximum length of a part's name, in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 2048;
-/// Folders of a file in the state folder at most.
+/// Maximum number of folders in the path of a state file.
 const DEPTH_MAX: usize = 4;
-/// Group of the objects that have none.
+/// Group in the path for objects of the core group.
 const CORE: &str = "core";
-/// Namespace of the objects that have none.
+/// Namespace in the path for objects without a namespace.
 const NOWHERE: &str = "_";
 
 /// A part of a backup.
@@ -30,12 +30,12 @@ pub enum Part {
     },
     /// A file of the state folder.
     File {
-        /// Its path there, `pki/ca.key`.
+        /// Path of the file in the state folder, such as `pki/ca.key`.
         path: String,
     },
     /// The settings file `box.toml`.
     Settings,
-    /// The files that the cache has, as JSON.
+    /// List of the files in the cache, as JSON.
     Images,
 }
 
@@ -77,7 +77,7 @@ impl Part {
         Ok(path)
     }
 
-    /// The part of that name; `None` when it is none.
+    /// Returns the part with that path; `None` for a path that is not valid.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         let part = match parts.as_slice() {
@@ -99,7 +99,7 @@ impl Part {
             }
             _ => return None,
         };
-        // One name for one part: another spelling of it would be a second one.
+        // Each part has exactly one path: another spelling would allow the same part twice.
         (part.path().ok()? == path).then_some(part)
     }
 
@@ -130,7 +130,7 @@ fn escaped(text: &str) -> String {
             out.push_str(&format!("%{byte:02X}"));
         }
     }
-    // These two mean something else.
+    // These names stand for the core group and for no namespace.
     match out.as_str() {
         CORE => "%63ore".to_owned(),
         NOWHERE => "%5F".to_owned(),
@@ -138,7 +138,7 @@ fn escaped(text: &str) -> String {
     }
 }
 
-/// The text again; `None` for what [`escaped`] never writes.
+/// Reverses [`escaped`]; `None` for a text that [`escaped`] never returns.
 fn plain(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

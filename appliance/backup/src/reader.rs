@@ -1,4 +1,4 @@
-//! From a file to parts.
+//! Reading of a backup: from a file to parts.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ const READ_BYTES: usize = 64 << 10;
 pub enum Key {
     /// Passphrase that was chosen for the backup.
     Passphrase(Secret),
-    /// The secret key of one it was made for.
+    /// Secret key of one of the public keys that the backup is encrypted for.
     Identity(Identity),
 }
 
@@ -69,7 +69,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// No more than an archive may have.
+/// Reader that fails beyond the maximum size of an archive.
 struct Bounded<R> {
     input: R,
     left: u64,
@@ -89,7 +89,7 @@ type Unpacked<R> = Bounded<GzDecoder<BufReader<Payload<Counted<R>>>>>;
 /// `None`: a truncation shows at the end.
 pub struct Reader<R: Read> {
     header: Header,
-    /// Bytes that came, and that should come.
+    /// Bytes that were read, and the size that the header states.
     came: Rc<Cell<u64>>,
     whole: u64,
     tar: Option<TarReader<Unpacked<R>>>,
@@ -168,7 +168,7 @@ fn judged(error: Error, came: &Cell<u64>, whole: u64) -> Error {
     }
 }
 
-/// Up to behind the archive's first entry.
+/// Reads up to the end of the archive's first entry.
 fn begin<R: Read>(
     input: BufReader<Counted<R>>,
     header: &Header,
@@ -210,7 +210,8 @@ fn begin<R: Read>(
     Ok(tar)
 }
 
-/// Reads to where nothing may follow: gzip's sum and age's last piece are there.
+/// Reads to the end of the stream, which checks gzip's checksum and age's last piece. No byte may
+/// follow.
 fn end<R: Read>(mut unpacked: Unpacked<R>) -> Result<(), Error> {
     let mut rest = [0; 512];
     loop {

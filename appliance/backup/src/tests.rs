@@ -1,4 +1,4 @@
-//! Files as a whole: what comes back, and what is refused, each with its own sentence.
+//! Whole backup files: contents that return, and refusals, each with its own sentence.
 
 use std::io::Cursor;
 
@@ -92,7 +92,7 @@ fn everything_comes_back_whoever_may_open_it() {
     assert_eq!(read(&file, Some(&identity)).unwrap(), parts());
 }
 
-/// Format 1, made of GNU's tar, gzip and age 1.3.2: whatever this code becomes, it reads it.
+/// Format 1, made with GNU tar, gzip and age 1.3.2. Every later version of this crate must read it.
 const STOCK: &[u8] = include_bytes!("tests/stock.boxbak");
 
 #[test]
@@ -157,7 +157,7 @@ fn each_refusal_has_its_own_sentence() {
         changed[at] ^= 1;
         let told = said(&changed, key);
         let wrong = told.starts_with("this backup is damaged: ");
-        // A change in the sealed file key cannot be told from another passphrase.
+        // A change in the sealed file key has the same effect as a wrong passphrase.
         assert!(wrong || told.starts_with("that is not the passphrase"), "byte {at}: {told}");
     }
     let followed = [&file[..], b"more"].concat();

@@ -1,4 +1,4 @@
-//! From parts to a file.
+//! Writing of a backup: from parts to a file.
 
 use std::io::{self, Seek, SeekFrom, Write};
 
@@ -89,7 +89,7 @@ impl<W: Write + Seek> Writer<W> {
         Self::begin_with(out, header, lock, age::LOG_N)
     }
 
-    /// With another work factor than usual: tests hash often.
+    /// Begins a backup with another work factor, for tests that hash often.
     pub(crate) fn begin_with(
         mut out: W,
         header: &Header,
@@ -152,7 +152,7 @@ impl<W: Write + Seek> Writer<W> {
 }
 
 impl Contents {
-    /// One more of these.
+    /// Counts one more part of this kind.
     pub fn count(&mut self, part: &Part) {
         match part {
             Part::Object { resource, .. } => {
