@@ -1,4 +1,4 @@
-//! From nothing to an open session: which suite, the handshake, the privilege.
+//! Opening of a session: cipher suite, handshake, privilege level.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) struct Live {
     is_closed: bool,
 }
 
-/// Open a session. `known` is the suite that worked the last time.
+/// Opens a session. `known` is the cipher suite that worked the last time.
 pub(super) async fn open(
     address: &Address,
     login: &Login,
@@ -57,7 +57,7 @@ pub(super) async fn open(
                 })?;
                 return Ok(live);
             }
-            // A BMC may also drop a proposal that it does not know.
+            // A BMC may also drop a proposal whose suite is unknown to it.
             Err(
                 error @ (Error::SuiteRefused { .. }
                 | Error::NoAnswer { .. }
@@ -69,7 +69,8 @@ pub(super) async fn open(
             Err(Error::SuiteRefused { said, .. }) => {
                 return Err(suite_refused(address, &candidates, said));
             }
-            // The suites before were refused in so many words: it is there, and knows none.
+            // The BMC refused the earlier suites explicitly: it is reachable, and supports none of
+            // them.
             Err(Error::NoAnswer { .. }) if matches!(refused, Some(Error::SuiteRefused { .. })) => {
                 return Err(suite_refused(address, &candidates, "no answer to the last".into()));
             }
@@ -79,7 +80,7 @@ pub(super) async fn open(
     Err(suite_refused(address, &candidates, "none was tried".into()))
 }
 
-/// The suites worth trying, best first.
+/// Returns the suites to try, best first.
 async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
     let Ok(Some(offered)) = timeout(DISCOVERY_LIMIT, discover(link)).await else {
         return Ok(CipherSuite::PREFERRED.to_vec());
@@ -160,7 +161,7 @@ async fn attempt_once(
     }
 }
 
-/// Say goodbye where that is due, and put the refusal into words.
+/// Closes the session if necessary, and converts the refusal to an error.
 async fn refused(
     link: &Link,
     handshake: &Handshake,
@@ -180,7 +181,8 @@ async fn refused(
         SessionRefusal::Status(status) if status.refuses_suite() => {
             suite_refused(&address, &[suite], status.to_string())
         }
-        // Once the BMC's proof has checked out the password is right: the exchange broke.
+        // After the BMC's proof was verified, the password is right: the key exchange was
+        // interrupted.
         SessionRefusal::Status(status) if status.refuses_user() && !handshake.is_proved() => {
             Error::WrongPassword { address, username }
         }
@@ -199,12 +201,12 @@ fn suite_refused(address: &Address, allowed: &[CipherSuite], said: String) -> Er
 }
 
 impl Live {
-    /// The suite that protects it.
+    /// Cipher suite of the session.
     pub(super) fn suite(&self) -> CipherSuite {
         self.session.suite()
     }
 
-    /// Ask for one thing.
+    /// Sends one request and returns its answer.
     pub(super) async fn call<C: Command>(
         &mut self,
         command: &C,
@@ -227,7 +229,7 @@ impl Live {
         })
     }
 
-    /// End the session. Nothing depends on the answer: the BMC drops an idle one by itself.
+    /// Closes the session without waiting for the answer: the BMC also drops an idle session.
     pub(super) async fn close(mut self) {
         let close = self.session.close();
         if let Err(error) = self.call(&close, SHORT).await {

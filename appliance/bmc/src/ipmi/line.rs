@@ -1,4 +1,4 @@
-//! The one line to a BMC, shared by all its drivers: its lock, its session, what was learnt of it.
+//! Line to one BMC, shared by all its drivers: lock, session and the cipher suite that worked last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,13 +13,14 @@ use super::link::{QUICK, SHORT};
 use super::message::Command;
 use crate::{CipherSuite, Endpoint, Error};
 
-/// Longest wait for one's turn; the one before has [`TURN_LIMIT`].
+/// Maximum wait for the line; the turn before may last [`TURN_LIMIT`].
 const QUEUE_LIMIT: Duration = Duration::from_secs(90);
 
-/// Longest one turn may take: finding a suite, opening a session and the commands.
+/// Maximum duration of one turn: finding a cipher suite, opening a session and the commands.
 const TURN_LIMIT: Duration = Duration::from_secs(45);
 
-/// An idle session is closed after so long: BMCs have four or so, and drop one after 60 s.
+/// Time after which an idle session is closed. A BMC has about four sessions, and drops an idle one
+/// after 60 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(3);
 
 /// A line to one BMC.
@@ -42,7 +43,7 @@ struct Warm {
 }
 
 impl Line {
-    /// Have the line to oneself for as long as `commands` takes.
+    /// Takes exclusive use of the line while `commands` runs.
     pub(super) async fn turn<T>(
         self: &Arc<Self>,
         endpoint: &Endpoint,
@@ -154,7 +155,7 @@ impl Turn<'_> {
         let known = self.state.suite.take();
         let username = &credentials.username;
         let opened = match open(address, &self.login, username, *cipher_suite, known).await {
-            // What worked before works no more: look again.
+            // The BMC no longer accepts the suite that worked last: tries all suites again.
             Err(Error::SuiteRefused { .. }) if known.is_some() && cipher_suite.is_none() => {
                 open(address, &self.login, username, None, None).await
             }

@@ -1,4 +1,4 @@
-//! The thin edge: one UDP socket towards one BMC, and patience.
+//! UDP socket towards one BMC, with retransmission.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -39,12 +39,12 @@ pub(super) const SHORT: Waits = &[Duration::from_millis(400), Duration::from_mil
 pub(super) struct Link {
     socket: UdpSocket,
     address: Address,
-    /// A datagram that made sense has come from it.
+    /// True once the BMC has sent a valid datagram.
     heard: bool,
 }
 
 impl Link {
-    /// Find the BMC's IP address and open a socket towards it.
+    /// Resolves the BMC's address and opens a socket towards it.
     pub(super) async fn connect(address: &Address) -> Result<Self, Error> {
         let resolve = |source| Error::Resolve { address: address.clone(), source };
         let found = resolver::system().lookup(&address.host, address.port).await;
@@ -56,7 +56,7 @@ impl Link {
         Ok(Self { socket, address: address.clone(), heard: false })
     }
 
-    /// The BMC it leads to.
+    /// Address of the BMC.
     pub(super) fn address(&self) -> &Address {
         &self.address
     }
@@ -101,17 +101,17 @@ impl Link {
         Err(self.silence(step, start.elapsed(), complaint))
     }
 
-    /// Send once and expect nothing.
+    /// Sends a datagram once, without waiting for an answer.
     pub(super) async fn send(&self, datagram: &[u8]) -> Result<(), Error> {
         match self.socket.send(datagram).await {
             Ok(_) => Ok(()),
-            // The answer to an earlier datagram, reported late; or a network that may come back.
+            // Late error for an earlier datagram (ICMP), or a network that may come back.
             Err(error) if is_unreachable(&error) => Ok(()),
             Err(source) => Err(self.socket_error(source)),
         }
     }
 
-    /// Send once if it can be done at once.
+    /// Sends a datagram once, if that is possible without waiting.
     pub(super) fn try_send(&self, datagram: &[u8]) {
         if let Err(error) = self.socket.try_send(datagram) {
             tracing::debug!(bmc = %self.address, %error, "datagram not sent");
@@ -121,7 +121,7 @@ impl Link {
     fn silence(&self, step: &'static str, after: Duration, said: Option<Malformed>) -> Error {
         let address = self.address.clone();
         match said {
-            // A late duplicate is no sign of malice, and no answer either.
+            // A late duplicate is neither an attack nor an answer.
             Some(Malformed::Stray(_) | Malformed::Replayed) | None if self.heard => {
                 Error::Timeout { address, step, after }
             }
