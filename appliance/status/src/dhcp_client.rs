@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use stdx::MacAddr;
 
-/// A DHCP client, as `/apis/tinbox.dev/v1alpha1/heard` lists them, latest first.
+/// A DHCP client in the list that the API serves, latest first. Path of the API:
+/// `/apis/tinbox.dev/v1alpha1/heard`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DhcpClient {

@@ -42,9 +42,9 @@ pub enum Shape {
     Triangle,
     /// Part of the way is done.
     Arc,
-    /// Work that succeeded.
+    /// Tick: work that succeeded.
     Tick,
-    /// Work that failed.
+    /// Cross: work that failed.
     Cross,
     /// Work that exceeded its time limit.
     CrossClock,
