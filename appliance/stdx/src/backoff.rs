@@ -23,14 +23,14 @@ impl Backoff {
         Self { first, max, next: first.min(max) }
     }
 
-    /// How long to wait before the coming attempt.
+    /// Returns the wait before the next attempt, and doubles the wait after it.
     pub fn next_wait(&mut self) -> Duration {
         let wait = self.next;
         self.next = wait.saturating_mul(2).min(self.max);
         wait
     }
 
-    /// Start again from the first wait.
+    /// Resets the next wait to the first wait.
     pub fn reset(&mut self) {
         self.next = self.first.min(self.max);
     }

@@ -1,8 +1,9 @@
-//! One line for a whole chain of errors, printed once at the top.
+//! One line of text for an error and all its causes.
 
 use std::error::Error;
 
-/// `error: its cause: its cause`, leaving out a cause whose text the line already ends with.
+/// Formats `error: its cause: its cause`. A cause is left out if the line already ends with its
+/// text.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut line = error.to_string();
     let mut source = error.source();

@@ -1,23 +1,23 @@
-//! The one door to the wall clock, so that every decision can be given a time by its test.
+//! Access to the clocks through a trait, so that a test can set the time.
 
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Tells the time. Decisions take a [`Timestamp`]; only edges hold a clock.
+/// Source of the time. Decision functions take a [`Timestamp`]; only their callers hold a clock.
 pub trait Clock: Send + Sync + 'static {
-    /// Now, in UTC.
+    /// Returns the wall-clock time in UTC.
     fn now(&self) -> Timestamp;
-    /// Time that only goes forward, and not by leaps when somebody sets the clock; it counts from
-    /// some moment of this process and means nothing to another.
+    /// Returns a monotonic time, which a change of the wall clock does not affect. It counts from a
+    /// moment in this process, so another process cannot use the value.
     fn steady(&self) -> Duration;
 }
 
-/// The moment [`SystemClock`] counts from.
+/// Instant from which [`SystemClock`] counts its monotonic time.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The machine's own clock.
+/// Clock of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -31,24 +31,24 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until a test moves it; clones share the time.
+/// Clock that only a test moves; clones share the time.
 #[derive(Debug, Clone)]
 pub struct TestClock(Arc<Mutex<(Timestamp, Duration)>>);
 
 impl TestClock {
-    /// A clock that reads `now`.
+    /// Creates a clock that shows `now`.
     pub fn at(now: Timestamp) -> Self {
         Self(Arc::new(Mutex::new((now, Duration::ZERO))))
     }
 
-    /// Let time go by.
+    /// Advances the wall clock and the monotonic time.
     pub fn advance(&self, by: SignedDuration) {
         self.set(by);
         let mut times = self.0.lock().expect("no holder of this lock panics");
         times.1 += Duration::try_from(by).unwrap_or_default();
     }
 
-    /// Set the wall clock forward or back: no time goes by.
+    /// Sets the wall clock forward or back; the monotonic time does not change.
     pub fn set(&self, by: SignedDuration) {
         let mut times = self.0.lock().expect("no holder of this lock panics");
         times.0 = times.0.saturating_add(by).unwrap_or(Timestamp::MAX);

@@ -1,8 +1,8 @@
-//! Errors of a disk without room.
+//! Errors of a full disk.
 
 use std::io::{Error, ErrorKind};
 
-/// True if an error says that there is no room: the disk, or a quota, is used up.
+/// Returns true if an error means that the disk or a quota is full.
 pub fn is_full(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }

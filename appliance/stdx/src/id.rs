@@ -10,7 +10,7 @@ pub fn random_hex(bytes: usize) -> String {
     hex(&buffer)
 }
 
-/// Lower-case hexadecimal, two digits a byte.
+/// Encodes bytes as lower-case hexadecimal, two digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -19,7 +19,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// The bytes of a hexadecimal text of even length; `None` for any other text.
+/// Decodes hexadecimal text of even length; `None` for any other text.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

@@ -1,8 +1,8 @@
-//! What is asked of JSON values everywhere.
+//! Limits and clean-up of JSON values, for every crate.
 
 use serde_json::Value;
 
-/// Whether a value is nested at most `levels` deep; looks no deeper than that.
+/// Returns true if a value is nested at most `levels` deep. Stops at that depth.
 pub fn is_within(value: &Value, levels: usize) -> bool {
     let inner = levels.checked_sub(1);
     match value {
@@ -16,7 +16,7 @@ pub fn is_within(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Whether the names on the way to each value have at most `bytes` together.
+/// Returns true if, for each value, the names on its path have at most `bytes` bytes in total.
 pub fn has_paths_within(value: &Value, bytes: usize) -> bool {
     match value {
         Value::Array(items) => items.iter().all(|item| has_paths_within(item, bytes)),
@@ -27,7 +27,7 @@ pub fn has_paths_within(value: &Value, bytes: usize) -> bool {
     }
 }
 
-/// Takes out fields that are null, at any depth. Items of arrays stay.
+/// Removes fields that are null, at any depth. Items of arrays stay.
 pub fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! Ethernet hardware addresses.
+//! Ethernet hardware addresses (MAC addresses).
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ impl fmt::Display for InvalidMac {
 impl std::error::Error for InvalidMac {}
 
 impl MacAddr {
-    /// `52-54-00-77-00-01`, the spelling of file names and kernel arguments.
+    /// Returns the form `52-54-00-77-00-01` for file names and kernel arguments.
     pub fn dashed(self) -> String {
         self.to_string().replace(':', "-")
     }

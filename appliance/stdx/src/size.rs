@@ -1,6 +1,6 @@
-//! Sizes and times as a person reads them.
+//! Sizes and durations as text for people.
 
-/// `1.4 GiB`, `300 MiB`, `512 B`: binary units, one decimal below ten.
+/// Formats a size: `1.4 GiB`, `300 MiB`, `512 B`. Units are binary, with one decimal below ten.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = count as f64;
@@ -16,12 +16,12 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// Bytes a second.
+/// Formats a rate in bytes per second: `5.0 MiB/s`.
 pub fn rate(count: u64, millis: u64) -> String {
     format!("{}/s", bytes(count.saturating_mul(1000) / millis.max(1)))
 }
 
-/// `0.4 s`, `12 s`, `3 min 5 s`.
+/// Formats a duration in milliseconds: `0.4 s`, `12 s`, `3 min 5 s`.
 pub fn seconds(millis: u64) -> String {
     match millis {
         0..10_000 => format!("{:.1} s", millis as f64 / 1000.0),
