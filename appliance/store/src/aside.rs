@@ -17,11 +17,11 @@ use crate::Error;
 use crate::open::{file_error, sync_folder};
 use crate::tables::FORMAT;
 
-/// Between the store's name and the format of a copy.
+/// Text between the store's name and the format number in the name of a copy.
 const COPY: &str = ".format-";
-/// Between the store's name, and format and revision of what was set aside.
+/// Text between the store's name and the format and revision, in the name of a store set aside.
 const NEWER: &str = ".newer-";
-/// Stores that are kept aside; the oldest go.
+/// Maximum number of stores that are kept aside; the oldest are removed.
 pub(crate) const ASIDE_MAX: usize = 3;
 
 /// A store of a newer format that was set aside.
@@ -31,8 +31,8 @@ pub struct Returned {
     pub file: PathBuf,
     /// Format version of the file.
     pub format: u64,
-    /// Its last revision: whatever came after the copy's is in it alone. `None` when that could not
-    /// be read.
+    /// Last revision of the file; revisions after that of the copy exist only here. `None` if it
+    /// cannot be read.
     pub revision: Option<u64>,
 }
 
@@ -119,7 +119,7 @@ pub fn returned(path: &Path) -> Result<Vec<Returned>, Error> {
         let rest = name.strip_prefix(&own).and_then(|rest| rest.strip_prefix(NEWER));
         let Some((format, revision)) = rest.and_then(|rest| rest.split_once('-')) else { continue };
         let Ok(format) = format.parse::<u64>() else { continue };
-        // What this release can read is no news to it.
+        // A store that this release can read is not of a newer format.
         if format > FORMAT {
             let revision = revision.parse().ok();
             found.push(Returned { file: entry.path(), format, revision });

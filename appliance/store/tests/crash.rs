@@ -259,7 +259,7 @@ impl Rack {
             let expected = expected.value.clone().map(|value| (expected.revision, value));
             assert_eq!(found, expected, "round {round}: {name}");
         }
-        // What was written without an answer is as good as acknowledged from now on.
+        // Unacknowledged writes that survived count as acknowledged from now on.
         for (revision, logged) in log {
             self.last.insert(logged.name.clone(), logged.clone());
             self.by_revision.insert(revision, logged);

@@ -1,5 +1,4 @@
-//! The objects beyond the newest: the same as of the whole list, sorted, where each is about
-//! something else.
+//! `Txn::beyond` must equal the result from a complete, sorted list.
 
 use super::disk::Disk;
 use super::{RESOURCE, block_on, key, options, start, write};
@@ -17,7 +16,7 @@ fn by_the_list(txn: &Txn<'_>, keep: usize) -> Vec<Key> {
 fn the_oldest_lie_beyond_also_within_a_write() {
     let store = start(&Disk::default(), options()).unwrap();
     block_on(write(&store, |txn| {
-        // Not in the order of their names; others are nobody's business.
+        // Names are not in order; `b` and `another` must not affect the result.
         for name in ["m", "c", "x", "a", "q", "é"] {
             txn.put(key("a", name), Vec::new());
             txn.put(key("b", name), Vec::new());

@@ -182,7 +182,7 @@ fn a_wall_clock_that_is_set_trims_no_log() {
         }
     });
     drop(store);
-    // What was written before counts from the start of the process.
+    // The age of rows from an earlier process counts from the start of this process.
     let store = start(&disk, options()).unwrap();
     block_on(async {
         clock.set((hour * 8760).try_into().unwrap());
