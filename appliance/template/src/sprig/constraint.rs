@@ -135,7 +135,7 @@ impl Constraint {
     }
 
     fn holds(&self, version: &Version) -> bool {
-        // What came before a release is only looked for where a constraint names such a one.
+        // A prerelease matches only if the constraint itself names a prerelease.
         let is_hidden = !version.pre.is_empty() && self.version.pre.is_empty();
         let order = version.order(&self.version);
         match self.operator {

@@ -31,7 +31,7 @@ pub static METHODS: &[Function] = &[
     exact("Metadata", &[Pointer], |args| args.made(own(args)?.metadata.as_str())),
     exact("IncPatch", &[Pointer], |args| {
         raised(args, |next, before| {
-            // What came before a release is followed by the release.
+            // The next version after a prerelease is its release, so the patch number stays.
             let step = u64::from(before.pre.is_empty());
             next.patch = before.patch.wrapping_add(step);
         })
