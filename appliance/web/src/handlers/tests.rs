@@ -36,7 +36,7 @@ impl PrivateFiles for Memory {
     }
 }
 
-/// Requests that arrived.
+/// Source that records the box actions and page requests it receives.
 #[derive(Default)]
 struct Example(Arc<Mutex<Vec<BoxAction>>>, Arc<Mutex<Vec<PageRequest>>>);
 

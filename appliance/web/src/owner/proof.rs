@@ -44,7 +44,7 @@ impl Owner {
     ) -> Result<(), AccessError> {
         passphrase::check(new).map_err(AccessError::Passphrase)?;
         let hash = Hash::of(new, chance()).ok_or(AccessError::Busy)?;
-        // Held to the end: no session begins with the old passphrase after it was changed.
+        // Held to the end, so that no session begins with the old passphrase after the change.
         let mut inner = self.verify(old, from)?;
         let bytes = serde_json::to_vec(&hash).map_err(io::Error::from);
         let kept = bytes.and_then(|bytes| self.keep.replace(OWNER, &bytes));
@@ -56,7 +56,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Checks the passphrase, and holds the state in which it is right.
+    /// Verifies the passphrase and returns the locked state, in which it is still valid.
     pub(super) fn verify(
         &self,
         passphrase: &str,
@@ -69,13 +69,14 @@ impl Owner {
                 return Err(AccessError::Wait(seconds));
             }
             let hash = inner.hash.clone().ok_or(AccessError::Unclaimed)?;
-            // Counted before it is checked, so that many at once are no way around the limit.
+            // The try is counted before the check, so that parallel requests cannot exceed the
+            // limit.
             inner.passphrases.wrong(from, now);
             hash
         };
         let is_right = hash.is_of(passphrase);
         let mut inner = self.inner();
-        // It may have been changed meanwhile.
+        // The passphrase may have changed during the check.
         if !is_right || inner.hash.as_ref() != Some(&hash) {
             return Err(AccessError::WrongPassphrase);
         }

@@ -49,14 +49,14 @@ fn the_first_who_knows_the_code_owns_the_box() {
     let wrong = if code == "000000" { "000001" } else { "000000" };
     assert!(matches!(owner.claim(&code, "short", FROM), Err(AccessError::Passphrase(_))));
     assert!(matches!(owner.claim(wrong, "long enough", FROM), Err(AccessError::WrongCode(_))));
-    // The power fails: neither the code nor the count is another one.
+    // A power cut changes neither the code nor the count.
     let owner = open(&keep);
     assert_eq!(owner.code(), Some((code.clone(), TRIES_MAX - 1)));
     let token = owner.claim(&code, "long enough", FROM).unwrap().token;
     assert!(owner.session(&token).is_some());
     assert!(matches!(owner.claim(&code, "me too, me too", FROM), Err(AccessError::Claimed)));
     assert!(owner.code().is_none());
-    // And again.
+    // Another power cut: the owner stays, the sessions end.
     let owner = open(&keep);
     assert!(owner.claimed() && owner.session(&token).is_none());
     assert!(matches!(owner.enter("long enoubh", FROM), Err(AccessError::WrongPassphrase)));
