@@ -28,10 +28,10 @@ use crate::Error;
 pub use keys::{IDENTITY_PREFIX, Identity, Recipient};
 use stream::{Opener, Sealer};
 
-/// Base-2 logarithm of scrypt's N that a passphrase is hashed with: 64 MiB for as long as that
-/// takes, which a box with 512 MiB bears, and a guess costs as much.
+/// Base-2 logarithm of scrypt's N for new passphrases. Hashing needs 64 MiB for its duration, which
+/// a box with 512 MiB can afford; a guess costs the same.
 pub const LOG_N: u8 = 16;
-/// The largest that is read, what the stock tool writes: 256 MiB.
+/// Maximum logarithm that is accepted: 256 MiB, as the stock tool writes.
 pub const LOG_N_MAX: u8 = 18;
 
 const FILE_KEY_BYTES: usize = 16;
@@ -47,7 +47,7 @@ pub enum Unlock<'a> {
     Identity(&'a Identity),
 }
 
-/// An age file that is being written.
+/// Encrypts to an age file.
 pub struct Encryptor<W: Write> {
     out: W,
     sealer: Sealer,
@@ -61,7 +61,7 @@ impl<W: Write> Encryptor<W> {
         Self::begin(out, &file_key, &[stanza])
     }
 
-    /// For who has one of the keys.
+    /// Encrypts for the owners of these public keys.
     pub fn with_recipients(out: W, recipients: &[Recipient]) -> Result<Self, Error> {
         let file_key = Zeroizing::new(random()?);
         let sealed =
@@ -81,7 +81,7 @@ impl<W: Write> Encryptor<W> {
         Ok(Self { out, sealer: Sealer::new(&payload_key(key, &nonce)) })
     }
 
-    /// Ends it, and answers the stream.
+    /// Encrypts the last piece and returns the stream.
     pub fn finish(mut self) -> Result<W, Error> {
         self.out.write_all(self.sealer.last()?).map_err(Error::write)?;
         self.out.flush().map_err(Error::write)?;
@@ -102,7 +102,7 @@ impl<W: Write> Write for Encryptor<W> {
     }
 }
 
-/// An age file that is being read.
+/// Decrypts an age file.
 pub struct Decryptor<R: BufRead> {
     input: R,
     opener: Opener,

@@ -15,16 +15,16 @@ use std::io::{Read, Write};
 use crate::Error;
 use crate::part::PATH_BYTES_MAX;
 
-/// Bytes of the largest entry: an object has at most three MiB.
+/// Maximum size of an entry in bytes: an object has at most three MiB.
 pub const ENTRY_BYTES_MAX: usize = 8 << 20;
-/// Entries of one archive.
+/// Maximum number of entries of an archive.
 pub const ENTRIES_MAX: u64 = 500_000;
 
 const BLOCK: usize = 512;
 const NAME: usize = 100;
 const LONG_LINK: &str = "././@LongLink";
 const MAGIC: &[u8; 8] = b"ustar\x0000";
-/// GNU's own spelling of it, as archives have it that were made by that tool.
+/// GNU's form of the magic, in archives that GNU tar made.
 const GNU_MAGIC: &[u8; 8] = b"ustar  \0";
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 const FILE_MODE: u64 = 0o600;
@@ -37,7 +37,7 @@ impl<W: Write> TarWriter<W> {
         Self(out)
     }
 
-    /// One file. `seconds` since 1970.
+    /// Writes one file. `seconds` is the Unix time.
     pub fn add(&mut self, name: &str, seconds: u64, content: &[u8]) -> Result<(), Error> {
         if name.len() > NAME {
             let mut long = name.as_bytes().to_vec();
@@ -75,7 +75,7 @@ impl<W: Write> TarWriter<W> {
     }
 }
 
-/// Right-aligned digits and a NUL.
+/// Writes right-aligned octal digits and a NUL.
 fn octal(field: &mut [u8], value: u64) {
     let digits = field.len() - 1;
     let text = format!("{value:0digits$o}");
@@ -84,7 +84,7 @@ fn octal(field: &mut [u8], value: u64) {
     field[digits] = 0;
 }
 
-/// The sum of all bytes, those of the sum itself taken for spaces.
+/// Returns the sum of all bytes; the bytes of the checksum itself count as spaces.
 fn checksum(block: &[u8; BLOCK]) -> u64 {
     let own = |at: &usize| CHECKSUM.contains(at);
     let byte = |(at, byte): (usize, &u8)| if own(&at) { u64::from(b' ') } else { u64::from(*byte) };
@@ -102,7 +102,7 @@ impl<R: Read> TarReader<R> {
         Self { input, entries: 0 }
     }
 
-    /// The next file; `None` at the archive's end.
+    /// Returns the next file; `None` at the end of the archive.
     pub fn next(&mut self) -> Result<Option<(String, Vec<u8>)>, Error> {
         let mut long = None;
         loop {
@@ -161,7 +161,8 @@ impl<R: Read> TarReader<R> {
         Ok(Some(Entry { name, kind: block[156], size }))
     }
 
-    /// Grows as bytes come: a size that is a lie costs nothing.
+    /// Reads the content. The buffer grows with the received bytes, so a false size costs no
+    /// memory.
     fn content(&mut self, size: usize) -> Result<Vec<u8>, Error> {
         let padded = size.next_multiple_of(BLOCK);
         let mut content = Vec::new();

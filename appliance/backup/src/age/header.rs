@@ -1,4 +1,4 @@
-//! The text in front: who may open the file, and a sum that their file key makes.
+//! Header of an age file: one stanza for each key, and a MAC made with the file key.
 
 use std::io::{BufRead, Read as _};
 
@@ -10,15 +10,15 @@ use super::{FileKey, derive};
 use crate::Error;
 
 const VERSION: &str = "age-encryption.org/v1";
-/// Bytes of the longest line.
+/// Maximum length of a line, in bytes.
 const LINE_BYTES_MAX: usize = 1024;
-/// Bytes of the longest header.
+/// Maximum length of a header, in bytes.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// Columns of a body's line; a shorter one ends it.
+/// Columns of a body line; a shorter line ends the body.
 const COLUMNS: usize = 64;
 const END: &str = "---";
 
-/// The file key, sealed for one who may open the file.
+/// File key, encrypted for one passphrase or public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza {
     pub kind: String,
@@ -26,7 +26,7 @@ pub struct Stanza {
     pub body: Vec<u8>,
 }
 
-/// A header as it was read.
+/// Parsed header, before [`Header::check`].
 #[derive(Debug)]
 pub struct Header {
     pub stanzas: Vec<Stanza>,
@@ -68,7 +68,7 @@ impl Header {
     }
 }
 
-/// Reads up to where the nonce begins.
+/// Reads the header, up to the beginning of the nonce.
 pub fn decode(input: &mut impl BufRead) -> Result<Header, Error> {
     let wrong = || Error::damaged("its encryption does not begin as it should");
     let mut signed = Vec::new();
@@ -103,7 +103,7 @@ pub fn decode(input: &mut impl BufRead) -> Result<Header, Error> {
     }
 }
 
-/// A line without its end, which joins what the sum is over.
+/// Reads a line without its end, and adds the line to the bytes that the MAC covers.
 fn line(input: &mut impl BufRead, signed: &mut Vec<u8>) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let mut part = input.by_ref().take(LINE_BYTES_MAX as u64);

@@ -1,5 +1,5 @@
-//! The payload: pieces of 64 KiB, each sealed with its number, the last one marked as such. So none
-//! can be moved, left out or cut off.
+//! Payload of an age file: pieces of 64 KiB, each encrypted with its number; the last one is
+//! marked. A moved, missing or truncated piece is therefore detected.
 
 use std::io::{BufRead, Read as _};
 
@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 
 use crate::Error;
 
-/// Bytes of a piece.
+/// Length of a piece in bytes, before encryption.
 pub const PIECE: usize = 64 << 10;
 const TAG: usize = 16;
 
@@ -24,7 +24,8 @@ impl Cipher {
         Self { key, number: 0 }
     }
 
-    /// Nonce of the next piece: eleven bytes of its number, and one that marks the last piece.
+    /// Returns the nonce of the next piece: eleven bytes with its number, and one byte that marks
+    /// the last piece.
     fn nonce(&mut self, last: bool) -> Nonce {
         let mut nonce = [0; NONCE_LEN];
         nonce[3..11].copy_from_slice(&self.number.to_be_bytes());
@@ -94,12 +95,12 @@ impl Opener {
         Self { cipher: Cipher::new(key), piece, given: 0, over: false }
     }
 
-    /// Nothing is left of the piece.
+    /// True if every byte of the piece was returned.
     pub fn is_empty(&self) -> bool {
         self.given == self.piece.len()
     }
 
-    /// As much as there is.
+    /// Copies as many bytes as are available, and returns their number.
     pub fn give(&mut self, bytes: &mut [u8]) -> usize {
         let rest = &self.piece[self.given..];
         let count = bytes.len().min(rest.len());
@@ -108,7 +109,7 @@ impl Opener {
         count
     }
 
-    /// Reads and opens the next piece; leaves nothing when the last one was read.
+    /// Reads and decrypts the next piece. After the last one, the piece is empty.
     pub fn next(&mut self, input: &mut impl BufRead) -> Result<(), Error> {
         self.piece.clear();
         self.given = 0;
@@ -121,7 +122,7 @@ impl Opener {
         let last =
             self.piece.len() < PIECE + TAG || input.fill_buf().map_err(Error::read)?.is_empty();
         let first = self.cipher.number == 0;
-        // A tag alone is the whole of an empty payload, and nothing else.
+        // Only an empty payload is a single tag without content.
         if self.piece.len() < TAG || (self.piece.len() == TAG && !first) {
             self.piece.clear();
             return Err(Error::Truncated);
@@ -139,7 +140,7 @@ impl Opener {
         Ok(())
     }
 
-    /// A last piece that does not open may be one in the middle of a file that was cut.
+    /// If the last piece cannot be decrypted, it may be a middle piece of a truncated file.
     fn wrong(&self, number: u64, last: bool) -> Error {
         match last {
             true => Error::Truncated,
