@@ -43,7 +43,8 @@ fn named(path: &Path, mark: &str, rest: &str) -> PathBuf {
     name.into()
 }
 
-/// Keeps the store at `path`, which has `format` and is not open, beside itself.
+/// Keeps a copy of the store at `path` beside it. The store has the format `format` and is not
+/// open.
 pub(crate) fn keep(path: &Path, format: u64) -> Result<(), Error> {
     let copy = named(path, COPY, &format.to_string());
     match std::fs::remove_file(&copy) {
@@ -52,14 +53,14 @@ pub(crate) fn keep(path: &Path, format: u64) -> Result<(), Error> {
         }
         _ => {}
     }
-    // A second name for the same bytes: what is put in the store's place is another file.
+    // A hard link is enough: the migration puts another file in the store's place.
     if std::fs::hard_link(path, &copy).is_err() {
         copied(path, &copy).map_err(file_error("copy the store to", &copy))?;
     }
     sync_folder(path)
 }
 
-/// On file systems without second names. What is cut short has another name.
+/// Copies on file systems without hard links. An incomplete copy keeps the name `.part`.
 fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     let part = named(copy, ".part", "");
     std::fs::copy(path, &part)?;
@@ -79,8 +80,8 @@ pub(crate) fn go_back(path: &Path, newer: (u64, Option<u64>)) -> Result<(), Erro
     };
     let revision = revision.map_or("unknown".to_owned(), |revision| revision.to_string());
     let aside = named(path, NEWER, &format!("{found}-{revision}"));
-    // By a second name first: a cut between the two leaves the newer store in its place, and the
-    // next start begins anew.
+    // A hard link first: after a power cut between the two steps, the newer store is still in its
+    // place. The next start then begins again.
     match std::fs::remove_file(&aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(file_error("replace", &aside)(error));

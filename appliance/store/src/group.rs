@@ -1,4 +1,4 @@
-//! The writer: one thread, one transaction and one wait for the disk for all who came meanwhile.
+//! Writer thread: combines all waiting writes into one transaction with one disk sync.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,16 +22,16 @@ use crate::txn::CommitSet;
 use crate::vault::Vault;
 use crate::{Change, Error, Txn};
 
-/// The most writes in one commit.
+/// Maximum number of writes in one commit.
 pub(crate) const GROUP_WRITES: usize = 64;
 /// Longest wait for as many writers as the last group had. A lone writer never waits.
 const GROUP_WAIT: Duration = Duration::from_millis(2);
-/// The most bytes of changes in one commit; the write that goes over it is still taken.
+/// Maximum bytes of changes in one commit; the write that exceeds the limit is still included.
 const GROUP_BYTES: usize = 32 * 1024 * 1024;
 /// Interval at which an idle writer removes changes that exceed their age.
 const TRIM_EVERY: Duration = Duration::from_secs(600);
 
-/// The numbers of the meta table.
+/// Numbers of the meta table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Totals {
     pub revision: u64,
@@ -39,7 +39,8 @@ pub(crate) struct Totals {
     pub log_bytes: u64,
 }
 
-/// A durable write transaction in two phases: see the module `tables` for what it must keep.
+/// Begins a durable write transaction with two-phase commit. The module `tables` describes its
+/// invariants.
 pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
     let mut txn = db.begin_write().map_err(storage("write to"))?;
     txn.set_durability(Durability::Immediate).map_err(storage("write to"))?;
@@ -47,20 +48,20 @@ pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
     Ok(txn)
 }
 
-/// The write of one caller.
+/// Write of one caller.
 pub(crate) trait Job: Send {
-    /// Run the closure; the changes to keep, if it succeeded.
+    /// Runs the closure. Returns the changes to commit, or `None` if the closure failed.
     fn run(&mut self, txn: Txn<'_>) -> Option<CommitSet>;
-    /// Tell the caller, now that the fate of the group is known.
+    /// Sends the result to the caller after the commit of the group.
     fn answer(self: Box<Self>, committed: Result<(), Error>);
 }
 
-/// A write closure on its way to the writer and its result on the way back.
+/// Write closure on its way to the writer, and its result on the way back.
 pub(crate) struct Write<T, E, F> {
     closure: Option<F>,
     outcome: Result<Result<T, E>, Error>,
     reply: oneshot::Sender<Result<Result<T, E>, Error>>,
-    /// A place in the queue, given back when the caller is answered.
+    /// Place in the queue, released when the caller gets its result.
     place: OwnedSemaphorePermit,
 }
 
@@ -82,7 +83,8 @@ where
 {
     fn run(&mut self, mut txn: Txn<'_>) -> Option<CommitSet> {
         let closure = self.closure.take()?;
-        // Sound to go on after a panic: the buffered changes are dropped, nothing else is shared.
+        // Continuing after a panic is sound: the buffered changes are dropped, and nothing else is
+        // shared.
         let outcome = catch_unwind(AssertUnwindSafe(|| closure(&mut txn)));
         let (outcome, kept) = match outcome {
             Ok(Ok(value)) => match txn.finish() {
@@ -98,7 +100,7 @@ where
 
     fn answer(self: Box<Self>, committed: Result<(), Error>) {
         drop(self.place);
-        // The caller may have gone; what was committed stays committed.
+        // The caller may have gone; committed changes stay.
         let _ = self.reply.send(committed.and(self.outcome));
     }
 }
@@ -110,7 +112,7 @@ fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
         .to_owned()
 }
 
-/// The writer thread's state.
+/// State of the writer thread.
 pub(crate) struct Writer {
     pub shared: Arc<Shared>,
     pub jobs: Receiver<Box<dyn Job>>,
@@ -130,7 +132,7 @@ impl Drop for CloseOnDrop {
 }
 
 impl Writer {
-    /// Serve until every sender is gone.
+    /// Runs until every sender is dropped.
     pub fn run(mut self) {
         let _close = CloseOnDrop(self.shared.clone());
         let mut last = 1;
@@ -187,8 +189,8 @@ impl Writer {
         }
     }
 
-    /// One transaction with what the closures of `group` want kept, on disk when this returns; how
-    /// many of them it took.
+    /// Commits the changes of `group` in one transaction, durably on return. Returns the number of
+    /// jobs that ran; the rest did not fit.
     fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<usize, Error> {
         let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
         let txn = begin(&self.shared.db)?;
@@ -244,7 +246,7 @@ impl Writer {
     }
 }
 
-/// The tables of one write transaction.
+/// Tables of one write transaction.
 struct Tables<'txn> {
     objects: Table<'txn, &'static [u8], &'static [u8]>,
     log: Table<'txn, u64, &'static [u8]>,
@@ -262,7 +264,7 @@ impl<'txn> Tables<'txn> {
         })
     }
 
-    /// Put the changes of one write into objects and log.
+    /// Writes the changes of one job to the objects and the log.
     fn apply(&mut self, changes: &[Change], now: u64, vault: &Vault) -> Result<(), Error> {
         for change in changes {
             let key = change.key.encode();
@@ -282,15 +284,16 @@ impl<'txn> Tables<'txn> {
         Ok(())
     }
 
-    /// Go on after `revision`, which lies ahead: the log, which has no gaps, begins anew there.
+    /// Continues after `revision`, which is higher than the current one. The log starts again
+    /// there, because it must not have gaps.
     fn leap(&mut self, revision: u64) -> Result<(), Error> {
         self.log.retain(|_, _| false).map_err(storage("trim"))?;
         self.totals = Totals { revision, floor: revision, log_bytes: 0 };
         Ok(())
     }
 
-    /// Drop the oldest changes while the log is over a limit, and those up to the revision `old`;
-    /// the last revision dropped for age, or zero.
+    /// Removes the oldest changes while the log exceeds a limit, and those up to the revision
+    /// `old`. Returns the last revision removed for its age, or zero.
     fn trim(&mut self, options: &Options, log_bytes: u64, old: u64) -> Result<u64, Error> {
         let mut aged = 0;
         loop {

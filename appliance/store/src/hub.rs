@@ -1,8 +1,8 @@
-//! The latest changes in memory, and the notification of watches.
+//! Latest changes in memory, and notification of watches.
 //!
-//! The writer only appends and notifies; each watch reads at its own pace and falls back to the log
-//! on disk when it is late. So the memory is bounded by the ring, however many watches there are,
-//! and no watch can delay a commit.
+//! The writer only appends and notifies. Each watch reads at its own pace, and reads from the log
+//! on disk when it is late. The ring therefore limits the memory for any number of watches, and no
+//! watch delays a commit.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,17 +11,17 @@ use tokio::sync::watch;
 
 use crate::Change;
 
-/// Changes kept in memory.
+/// Maximum number of changes in memory.
 const RING_ENTRIES: usize = 1024;
-/// Bytes of names and values kept in memory; at least the last change is kept.
+/// Maximum bytes of names and values in memory; the last change is always kept.
 const RING_BYTES: usize = 8 * 1024 * 1024;
 
 /// Progress of the store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    /// The last revision that is on disk and in the ring.
+    /// Last revision that is on disk and in the ring.
     pub revision: u64,
-    /// False once the writer has stopped for good.
+    /// False after the writer has stopped permanently.
     pub open: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Hub {
     progress: watch::Sender<Progress>,
 }
 
-/// Every change above `floor`, without gaps.
+/// Every change after revision `floor`, without gaps.
 struct Recent {
     floor: u64,
     ring: VecDeque<Arc<Change>>,
@@ -38,14 +38,14 @@ struct Recent {
 }
 
 impl Hub {
-    /// An empty ring of a store that stands at `revision`.
+    /// Creates an empty ring for a store at `revision`.
     pub fn new(revision: u64) -> Self {
         let recent = Recent { floor: revision, ring: VecDeque::new(), bytes: 0 };
         let progress = watch::Sender::new(Progress { revision, open: true });
         Self { recent: Mutex::new(recent), progress }
     }
 
-    /// Append committed changes, in order of revision, and wake the watches.
+    /// Appends committed changes, in order of revision, and wakes the watches.
     pub fn publish(&self, changes: Vec<Change>) {
         let Some(revision) = changes.last().map(|change| change.revision) else { return };
         let mut recent = self.recent();
@@ -62,12 +62,12 @@ impl Hub {
         self.progress.send_modify(|progress| progress.revision = revision);
     }
 
-    /// Revisions go on after `revision`; no watch from before it can be served from here on.
+    /// Continues after `revision`. Watches from before it can no longer be served.
     pub fn leap(&self, revision: u64) {
         *self.recent() = Recent { floor: revision, ring: VecDeque::new(), bytes: 0 };
     }
 
-    /// Drop every change up to `floor` from memory: it has outlived the log's age limit.
+    /// Removes every change up to `floor` from memory, because it exceeds the log's age limit.
     pub fn forget(&self, floor: u64) {
         let mut recent = self.recent();
         while recent.ring.front().is_some_and(|change| change.revision <= floor) {
@@ -75,7 +75,7 @@ impl Hub {
         }
     }
 
-    /// The writer has stopped: watches end once they have seen everything.
+    /// Ends the watches after their last change, because the writer has stopped.
     pub fn close(&self) {
         self.progress.send_modify(|progress| progress.open = false);
     }
@@ -95,14 +95,14 @@ impl Hub {
         self.progress.receiver_count()
     }
 
-    /// True if the ring reaches back to just after `after`.
+    /// True if the ring has every change after `after`.
     pub fn reaches(&self, after: u64) -> bool {
         after >= self.recent().floor
     }
 
-    /// Up to `limit` changes above `after` that `wanted` takes, and of `bytes` but for the last of
-    /// them, and the revision they bring the reader to; `None` when the ring no longer reaches back
-    /// that far.
+    /// Returns up to `limit` changes after `after` that `wanted` accepts, and the revision up to
+    /// which the reader has read. Stops once the changes have `bytes` bytes. Returns `None` if the
+    /// ring no longer has that revision.
     pub fn after(
         &self,
         after: u64,

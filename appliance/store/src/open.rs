@@ -1,4 +1,5 @@
-//! Opening the file: made whole or not at all, readable by its owner only, of a format we know.
+//! Opening of the store file. Creation is atomic; the file is readable only by its owner, and its
+//! format is checked.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io;
@@ -23,7 +24,8 @@ use crate::tables::{
 use crate::vault::{SealingKey, Vault};
 use crate::{Error, aside, migrate};
 
-/// redb's page cache: the whole working set of a rack, and a bound on the memory of a repair.
+/// Size of redb's page cache in bytes: the whole working set of a rack. It also limits the memory
+/// of a repair.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Files up to this size are checked page by page whenever they are opened (about 0.3 ms a
@@ -35,29 +37,29 @@ const CHECKED_BYTES: u64 = 256 * 1024 * 1024;
 const FLAGS_AT: u64 = 9;
 const RECOVERY_REQUIRED: u8 = 2;
 
-/// Mode of the file: it holds secrets.
+/// Mode of the store file, which holds secrets.
 const FILE_MODE: u32 = 0o600;
 
 /// Options of a store: limits of the history, the volume and the vault.
 #[derive(Clone)]
 pub struct Options {
-    /// Changes kept in the log.
+    /// Maximum number of changes in the log.
     pub log_entries: u64,
-    /// Bytes of log kept.
+    /// Maximum size of the log in bytes.
     pub log_bytes: u64,
     /// Age after which a change leaves the log, so that deleted secrets do not linger in it.
     pub log_age: Duration,
-    /// The box's clock; dates the log, nothing else.
+    /// Clock of the box; only dates log entries.
     pub clock: Arc<dyn stdx::Clock>,
-    /// Seals the values of `sealed` resources. A store that holds sealed values opens with the same
-    /// key only.
+    /// Key that encrypts the values of `sealed` resources. A store with encrypted values opens only
+    /// with the same key.
     pub sealing_key: Option<SealingKey>,
-    /// Bytes of the file `PATH.reserve`, which is given up when the disk is full, so that objects
-    /// can still be deleted. Zero: no such file.
+    /// Size in bytes of the file `PATH.reserve`, which is removed when the disk is full, so that
+    /// objects can still be deleted. Zero: no such file.
     pub reserve: u64,
     /// Measures free space of the disk.
     pub volume: Arc<dyn Volume>,
-    /// Resources whose values lie sealed on disk from their next write on, as in
+    /// Resources whose values are encrypted on disk from their next write on, as in
     /// [`crate::Key::resource`].
     pub sealed: Vec<String>,
 }
@@ -83,7 +85,7 @@ impl Default for Options {
     }
 }
 
-/// The database in the file at `path`, made when there is none, and its totals.
+/// Opens the database at `path`, or creates it, and reads its totals.
 pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, Totals), Error> {
     let vault = &options.vault();
     let exists = path.try_exists().map_err(file_error("look for", path))?;
@@ -100,7 +102,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, Totals),
     forward(path, db, vault, Before::Kept(&*options.volume))
 }
 
-/// As [`open`], of a file that must be there, and a store.
+/// Opens a store as [`open`] does, but the file must exist.
 pub(crate) fn existing(path: &Path, vault: &Vault) -> Result<(Database, Totals), Error> {
     let db = database_in(path)?;
     forward(path, db, vault, Before::Dropped)
@@ -147,14 +149,14 @@ fn database_in(path: &Path) -> Result<Database, Error> {
     let file =
         OpenOptions::new().read(true).write(true).open(path).map_err(file_error("open", path))?;
     file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(file_error("protect", path))?;
-    // A database would be made of it.
+    // redb would create a database in an empty file.
     if file.metadata().map_err(file_error("measure", path))?.len() == 0 {
         return Err(damaged("its file is empty"));
     }
     database(path, backend(path, file)?)
 }
 
-/// Number in the `meta` table before this release writes to it.
+/// Reads a number of the `meta` table before this release writes to the table.
 fn meta_of(db: &Database, name: &str) -> Result<Option<u64>, Error> {
     let txn = db.begin_read().map_err(storage("open"))?;
     match txn.open_table(META) {
@@ -164,7 +166,7 @@ fn meta_of(db: &Database, name: &str) -> Result<Option<u64>, Error> {
     }
 }
 
-/// The store of an earlier release as one of this, in a new file.
+/// Converts the store of an earlier release to this format, in a new file.
 fn bring_forward(old: &Database, fresh: &Path, vault: &Vault) -> Result<(), Error> {
     let from = old.begin_read().map_err(storage("migrate"))?;
     let db = fresh_database(fresh)?;
@@ -173,8 +175,8 @@ fn bring_forward(old: &Database, fresh: &Path, vault: &Vault) -> Result<(), Erro
     to.commit().map_err(storage("migrate"))
 }
 
-/// A new store beside `path`, moved there when it is whole: a power cut meanwhile leaves no file
-/// that could be taken for a store.
+/// Creates a new store beside `path` and renames it when complete. A power cut before that leaves
+/// no file that looks like a store.
 fn create(path: &Path, vault: &Vault) -> Result<(), Error> {
     let fresh = unfinished(path)?;
     let db = fresh_database(&fresh)?;
@@ -183,7 +185,7 @@ fn create(path: &Path, vault: &Vault) -> Result<(), Error> {
     settle(&fresh, path)
 }
 
-/// A database in a new file at `path`, which only its owner reads.
+/// Creates a database in a new file at `path`, readable only by its owner.
 pub(crate) fn fresh_database(path: &Path) -> Result<Database, Error> {
     let file = OpenOptions::new()
         .read(true)
@@ -195,7 +197,8 @@ pub(crate) fn fresh_database(path: &Path) -> Result<Database, Error> {
     database(path, backend(path, file)?)
 }
 
-/// The name a new file for `path` has until it is whole; a leftover of that name is removed.
+/// Returns the name of a file for `path` until the file is complete. Removes an older file with
+/// this name.
 pub(crate) fn unfinished(path: &Path) -> Result<PathBuf, Error> {
     let fresh = PathBuf::from(format!("{}.new", path.display()));
     match std::fs::remove_file(&fresh) {
@@ -206,13 +209,13 @@ pub(crate) fn unfinished(path: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// Puts a whole file in its place, durably.
+/// Renames a complete file to its final path, durably.
 pub(crate) fn settle(fresh: &Path, path: &Path) -> Result<(), Error> {
     std::fs::rename(fresh, path).map_err(file_error("put in place", path))?;
     sync_folder(path)
 }
 
-/// Makes durable which files lie beside `path`.
+/// Syncs the folder of `path`, so that created and renamed files survive a power cut.
 pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -221,7 +224,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
         .map_err(file_error("sync the folder", folder))
 }
 
-/// A database over `backend`; `path` is for messages.
+/// Opens a database over `backend`; `path` is for error messages.
 pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Database, Error> {
     let length = backend.len().map_err(file_error("measure", path))?;
     let mut builder = Builder::new();
@@ -229,7 +232,7 @@ pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Data
     if was_left_open(&backend, length).map_err(file_error("read", path))? {
         tracing::info!(path = %path.display(), "repairing the store after a crash");
     }
-    // Called for every check too.
+    // redb calls this for every check, not only for a repair.
     builder.set_repair_callback(|check| {
         tracing::debug!(progress = check.progress(), "checking the store");
     });
@@ -239,7 +242,7 @@ pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Data
     })
 }
 
-/// True if a file of this length was never closed: a crash or a power cut came first.
+/// True if the file was not closed, because of a crash or a power cut. `length` is its length.
 pub(crate) fn was_left_open(backend: &impl StorageBackend, length: u64) -> io::Result<bool> {
     let mut flags = [0];
     if length > FLAGS_AT {
@@ -255,7 +258,7 @@ fn backend(path: &Path, file: File) -> Result<FileBackend, Error> {
     })
 }
 
-/// Checks the format, notes it in a new file, and reads the totals.
+/// Checks the format, writes the format to a new file, and reads the totals.
 pub(crate) fn prepare(path: &Path, db: &Database, vault: &Vault) -> Result<Totals, Error> {
     let txn = begin(db)?;
     let (totals, written) = {
@@ -306,7 +309,7 @@ fn check_key(path: &Path, meta: &mut Meta<'_>, vault: &Vault) -> Result<bool, Er
     }
 }
 
-/// The totals, if the log bears them out.
+/// Reads the totals and checks them against the log.
 fn totals(meta: &Meta<'_>, log: &Table<'_, u64, &'static [u8]>) -> Result<Totals, Error> {
     let totals = Totals {
         revision: number(meta, META_REVISION)?.unwrap_or(0),

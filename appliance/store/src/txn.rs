@@ -9,20 +9,21 @@ use crate::error::damaged;
 use crate::tables::Objects;
 use crate::{Change, ChangeKind, Error, Key, Room, Stored};
 
-/// The largest value: the most a Kubernetes API server takes in one request, and 64 KiB for what it
-/// adds.
+/// Maximum size of a value in bytes: the request limit of a Kubernetes API server, and 64 KiB for
+/// the fields that the server adds.
 pub const MAX_VALUE_BYTES: usize = 3 * 1024 * 1024 + 64 * 1024;
 
-/// The most one closure may change, names and replaced values counted.
+/// Maximum size of the changes of one closure in bytes, including names and replaced values.
 pub const MAX_TXN_BYTES: usize = 32 * 1024 * 1024;
 
-/// The longest name, its three parts together: far above the 253 + 63 + 253 that Kubernetes allows.
+/// Maximum length of a key's three parts in bytes, far above the 253 + 63 + 253 that Kubernetes
+/// allows.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// The view of one write closure. Buffered: nothing of a closure that fails is kept.
+/// View of one write closure. Changes are buffered: a closure that fails changes nothing.
 ///
-/// Revisions given out here become real when [`crate::Store::write`] answers; those of a closure
-/// that fails are given out again.
+/// The returned revisions become valid when [`crate::Store::write`] returns. Revisions of a failed
+/// closure are used again.
 pub struct Txn<'a> {
     base: &'a dyn Objects,
     overlay: BTreeMap<Key, Option<Stored>>,
@@ -33,22 +34,23 @@ pub struct Txn<'a> {
     bytes: usize,
     limit: usize,
     touched: bool,
-    /// The first failure, which spoils the whole closure even if the closure passes over it.
+    /// First failure. It fails the whole closure, even if the closure ignores it.
     failed: RefCell<Option<Error>>,
 }
 
 /// Changes of a closure to be committed.
 pub(crate) struct CommitSet {
-    /// In order of revision.
+    /// Changes in the order of their revisions.
     pub changes: Vec<Change>,
-    /// The revision to leap to before them.
+    /// Revision to continue after, before these changes.
     pub leap: Option<u64>,
-    /// Commit also where nothing changed.
+    /// True to commit even without changes.
     pub touched: bool,
 }
 
 impl<'a> Txn<'a> {
-    /// A view on `base` whose first change is revision `next`, on a disk with this much `room`.
+    /// Creates a view on `base`. Its first change gets revision `next`; the disk has this much
+    /// `room`.
     pub(crate) fn new(base: &'a dyn Objects, next: u64, room: Room) -> Self {
         Self {
             base,
@@ -64,12 +66,12 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// The room on the disk, less what others write in the same commit.
+    /// Free space of the disk, less the bytes of other writes in the same commit.
     pub fn room(&self) -> Room {
         self.room
     }
 
-    /// The object, with this closure's own changes.
+    /// Returns the object, with this closure's own changes.
     pub fn get(&self, key: &Key) -> Result<Option<Stored>, Error> {
         if let Some(own) = self.overlay.get(key) {
             return Ok(own.clone());
@@ -77,8 +79,8 @@ impl<'a> Txn<'a> {
         self.note(self.base.object(key))
     }
 
-    /// Every object of `resource`, or of one `namespace` of it, in key order, with this closure's
-    /// own changes.
+    /// Returns every object of `resource`, or of one `namespace` of it, in key order, with this
+    /// closure's own changes.
     pub fn list(
         &self,
         resource: &str,
@@ -142,8 +144,8 @@ impl<'a> Txn<'a> {
         Ok(fairest(rows, excess, subject))
     }
 
-    /// Create or replace the object; its new revision. A value or a name over its limit fails the
-    /// whole write.
+    /// Creates or replaces the object, and returns its new revision. A value or a name over its
+    /// limit fails the whole write.
     pub fn put(&mut self, key: Key, value: Vec<u8>) -> u64 {
         let name = key.resource.len() + key.namespace.len() + key.name.len();
         if value.len() > MAX_VALUE_BYTES || name > MAX_KEY_BYTES {
@@ -154,14 +156,15 @@ impl<'a> Txn<'a> {
             self.fail(Error::ValueTooLarge { key: key.clone(), bytes, limit });
             return self.next;
         }
-        // A failed read is noted by `get` and fails the write; what is made here is then dropped.
+        // `get` records a failed read, which fails the write; the change made here is then dropped.
         let previous = self.get(&key).unwrap_or(None);
         let value: Arc<[u8]> = value.into();
         let stored = Stored { revision: self.next, value: value.clone() };
         self.record(key, Some(stored), ChangeKind::Put { value, previous })
     }
 
-    /// Delete the object; the revision of its deletion, or `None` when there was none.
+    /// Deletes the object. Returns the revision of the deletion, or `None` if the object does not
+    /// exist.
     pub fn delete(&mut self, key: &Key) -> Result<Option<u64>, Error> {
         match self.get(key)? {
             Some(previous) => {
@@ -176,23 +179,23 @@ impl<'a> Txn<'a> {
         self.overlay.keys().any(|key| key.resource == resource)
     }
 
-    /// Every object there is, with this closure's own changes not yet made.
+    /// Returns every object, without this closure's own changes.
     pub(crate) fn everything(&self) -> Result<Vec<(Key, Stored)>, Error> {
         self.note(self.base.everything())
     }
 
-    /// Has the disk written though nothing changes.
+    /// Forces a commit even without changes.
     pub(crate) fn touch(&mut self) {
         self.touched = true;
     }
 
-    /// Lets this closure change up to `limit` bytes.
+    /// Sets the maximum size of this closure's changes, in bytes.
     pub(crate) fn allow(&mut self, limit: usize) {
         self.limit = limit;
     }
 
-    /// The first change of this closure is `revision` + 1, if that lies ahead. To be called before
-    /// any change.
+    /// Continues after `revision` if it is higher than the current one. Call it before the first
+    /// change.
     pub(crate) fn leap(&mut self, revision: u64) {
         if revision >= self.next {
             self.next = revision + 1;
@@ -200,7 +203,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Changes to commit, or the error that forbids it.
+    /// Returns the changes to commit, or the first failure.
     pub(crate) fn finish(self) -> Result<CommitSet, Error> {
         match self.failed.into_inner() {
             Some(error) => Err(error),
@@ -234,14 +237,14 @@ impl<'a> Txn<'a> {
     }
 }
 
-/// So many of `rows` as are too many: the oldest of the subject that has most, one after another.
+/// Selects `excess` rows: repeatedly the oldest row of the subject with the most rows.
 fn fairest(mut rows: Vec<(u64, Key)>, excess: usize, subject: impl Fn(&str) -> &str) -> Vec<Key> {
     rows.sort_unstable_by_key(|(revision, _)| Reverse(*revision));
     let mut subjects: HashMap<String, Vec<(u64, Key)>> = HashMap::new();
     for row in rows {
         subjects.entry(subject(&row.1.name).to_owned()).or_default().push(row);
     }
-    // Of subjects with as many, the one with the oldest.
+    // Among subjects with equally many rows, the one with the oldest row comes first.
     let rank = |rows: &Vec<(u64, Key)>| (rows.len(), rows.last().map(|(at, _)| Reverse(*at)));
     let mut subjects: BinaryHeap<_> =
         subjects.into_values().map(|rows| (rank(&rows), rows)).collect();
