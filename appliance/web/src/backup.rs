@@ -1,4 +1,4 @@
-//! A backup to take away, and one to begin with (FB-5).
+//! Download of a backup, and restore from one (FB-5).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::response::{content, html, see, text};
 /// Longest time for the rest of a form that is refused. A browser shows the answer only once it has
 /// sent all of it.
 const REST: Duration = Duration::from_secs(120);
-/// Pieces of a file that may wait for the disk.
+/// Maximum number of pieces of a file that wait for the disk.
 const PIECES: usize = 4;
 
 #[derive(Deserialize)]
@@ -33,7 +33,7 @@ pub struct BackupForm {
     owner: Secret,
 }
 
-/// The backup, as a file.
+/// Sends a new backup as a file.
 pub async fn download(
     State(site): SiteState,
     peer: Peer,
@@ -66,7 +66,7 @@ pub async fn download(
     answer
 }
 
-/// A sentence on a page, or alone for programs.
+/// Sends a sentence: as a page, or as plain text for programs.
 async fn sentence_response(
     site: &Arc<Site>,
     headers: &HeaderMap,
@@ -88,7 +88,7 @@ pub struct StoredBackupForm {
     agreed: Option<String>,
 }
 
-/// Makes this box again what it was when it made a backup of itself.
+/// Restores a backup that the box made itself.
 pub async fn restore_stored(
     State(site): SiteState,
     headers: HeaderMap,

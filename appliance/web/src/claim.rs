@@ -1,18 +1,18 @@
-//! The code with which a box gets its owner: shown on the panel, with a limit of wrong tries
-//! (FB-3). Pure: the caller brings the random bytes.
+//! One-time code with which a person claims the box: shown on the panel, with a limit of wrong
+//! tries (FB-3). Pure: the caller passes the random bytes.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
 use crate::guess_limiter::Limits;
 
-/// Characters of a code: 30 bits.
+/// Length of a code in characters: 30 bits.
 pub const CODE_CHARS: usize = 6;
-/// Wrong codes of all addresses after which it changes. Of a million codes that are guessed so
-/// often one is found.
+/// Number of wrong codes, from all addresses, after which the code changes. At this limit, guessing
+/// finds about one code in a million.
 pub const TRIES_MAX: u32 = 1000;
-/// Limits of wrong codes. One address gets no further than FB-3 allows; many addresses together
-/// keep no other one out.
+/// Limits of wrong codes. One address gets no further than FB-3 allows, and many addresses together
+/// cannot lock out another one.
 pub const LIMITS: Limits = Limits { each: 5, ever: 20, all: 60 };
 /// Crockford's base32: no I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Code {
 }
 
 impl Code {
-    /// The code of so much chance; each byte gives five bits.
+    /// Creates a code from random bytes; each byte gives five bits.
     pub fn of(chance: [u8; CODE_CHARS]) -> Self {
         Self(chance.map(|byte| ALPHABET[usize::from(byte % 32)]))
     }
@@ -50,12 +50,12 @@ impl Code {
         chars.next().is_none().then_some(Self(code))
     }
 
-    /// As it is shown.
+    /// Returns the code as the panel shows it.
     pub fn text(&self) -> String {
         self.0.iter().map(|byte| char::from(*byte)).collect()
     }
 
-    /// Takes as long whatever is wrong.
+    /// Compares in constant time.
     fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -75,12 +75,12 @@ impl From<Code> for String {
     }
 }
 
-/// The code of now, and how often it was guessed wrong: what `STATE/claim.json` holds.
+/// Current code and its wrong tries, as stored in `STATE/claim.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClaimCode {
     /// The code that the panel shows.
     pub code: Code,
-    /// Wrong ones so far, of all addresses.
+    /// Number of wrong codes so far, from all addresses.
     pub wrong: u32,
 }
 
@@ -91,17 +91,17 @@ pub enum CodeResult {
     Right,
     /// The code is wrong.
     Wrong,
-    /// The code is wrong, and it was the last try: there is a new code now.
+    /// The code is wrong, and this was the last try: the code has changed.
     Changed,
 }
 
 impl ClaimCode {
-    /// Starts with a code without tries.
+    /// Starts a code without tries.
     pub fn new(code: Code) -> Self {
         Self { code, wrong: 0 }
     }
 
-    /// Tries `typed`; `fresh` becomes the code when this was the last try for the old one.
+    /// Checks `typed`. After the last allowed try, `fresh` becomes the code.
     pub fn attempt(&mut self, typed: &Code, fresh: Code) -> CodeResult {
         if self.code.is(typed) {
             return CodeResult::Right;

@@ -1,45 +1,45 @@
-//! Limits of wrong guesses, by address (AU-4, FB-3). Pure: the caller brings the time.
+//! Limits of wrong guesses, by address (AU-4, FB-3). Pure: the caller passes the time.
 //!
-//! One who guesses keeps no other out: the limits of one address come first, and the limit over all
-//! addresses holds only for those that have guessed wrong lately.
+//! A guessing address cannot lock out others. The limits of one address apply first. The limit over
+//! all addresses applies only to those with a recent wrong guess.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// All limits of a minute count in it.
+/// Period of the limits `each` and `all`.
 pub const MINUTE: Duration = Duration::from_secs(60);
-/// Addresses that are remembered; the one that erred least lately is forgotten.
+/// Maximum number of remembered addresses; the one with the oldest wrong guess is forgotten.
 pub const ADDRESSES_MAX: usize = 1024;
 
-/// Numbers of wrong guesses that are allowed.
+/// Maximum numbers of wrong guesses.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Of one address in a minute.
+    /// Limit for one address in a minute.
     pub each: usize,
-    /// Of one address until all is forgotten.
+    /// Limit for one address until [`GuessLimiter::clear`].
     pub ever: usize,
-    /// Of all addresses in a minute.
+    /// Limit for all addresses in a minute.
     pub all: usize,
 }
 
-/// An answer to who wants to guess.
+/// Decision about a guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GuessPermission {
     /// The address may guess.
     Allowed,
-    /// Not before so many seconds.
+    /// The address must wait this many seconds.
     Wait(u64),
     /// The address may not guess again.
     Never,
 }
 
-/// The past of an address.
+/// Classification of an address by its last guesses; a lower value is served first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// The last guess was correct.
     Proven,
-    /// Nothing is known of it.
+    /// The address has not guessed yet.
     New,
     /// The last guess was wrong, less than a minute ago.
     Guesser,
@@ -49,25 +49,25 @@ pub enum Standing {
 pub struct GuessLimiter {
     limits: Limits,
     addresses: HashMap<IpAddr, AddressHistory>,
-    /// Times of the last wrong ones of all addresses, the oldest first.
+    /// Times of the last wrong guesses of all addresses, oldest first.
     recent: VecDeque<Duration>,
 }
 
 #[derive(Default)]
 struct AddressHistory {
-    /// Times of the last wrong ones, the oldest first.
+    /// Times of the last wrong guesses, oldest first.
     recent: VecDeque<Duration>,
     wrong: usize,
     was_right: bool,
 }
 
 impl GuessLimiter {
-    /// Without any guess so far.
+    /// Creates a limiter without any guess.
     pub fn new(limits: Limits) -> Self {
         Self { limits, addresses: HashMap::new(), recent: VecDeque::new() }
     }
 
-    /// The answer to this address at `now`, of a steady clock.
+    /// Decides about a guess of the address at `now`, a time of the steady clock.
     pub fn leave(&mut self, from: IpAddr, now: Duration) -> GuessPermission {
         forget(&mut self.recent, now);
         let are_many = self.recent.len() >= self.limits.all;
@@ -83,7 +83,7 @@ impl GuessLimiter {
         }
     }
 
-    /// The past of this address.
+    /// Returns the classification of the address.
     pub fn standing(&mut self, from: IpAddr, now: Duration) -> Standing {
         match self.past(from, now) {
             Some(past) if !past.recent.is_empty() => Standing::Guesser,
@@ -107,13 +107,14 @@ impl GuessLimiter {
         keep(&mut self.recent, now, limits.all);
     }
 
-    /// Wrong guesses that this address has left.
+    /// Number of wrong guesses that the address may still make.
     pub fn left(&self, from: IpAddr) -> usize {
         let wrong = self.addresses.get(&network(from)).map_or(0, |past| past.wrong);
         self.limits.ever.saturating_sub(wrong)
     }
 
-    /// Records a correct guess. `counted`: it was counted as wrong before it was checked.
+    /// Records a correct guess. `counted` is true if the guess was recorded as wrong before its
+    /// check.
     pub fn right(&mut self, from: IpAddr, counted: bool) {
         let past = self.remembered(from);
         past.was_right = true;
@@ -135,7 +136,7 @@ impl GuessLimiter {
         self.addresses.entry(from).or_default()
     }
 
-    /// Begins anew: there is something else to guess.
+    /// Forgets all guesses, because the secret has changed.
     pub fn clear(&mut self) {
         *self = Self::new(self.limits);
     }
@@ -147,7 +148,7 @@ fn forget(recent: &mut VecDeque<Duration>, now: Duration) {
     }
 }
 
-/// Adds `now`; no more than the last `most` matter.
+/// Adds `now`. Only the last `most` times are kept.
 fn keep(recent: &mut VecDeque<Duration>, now: Duration, most: usize) {
     if recent.len() >= most {
         recent.pop_front();
@@ -155,12 +156,12 @@ fn keep(recent: &mut VecDeque<Duration>, now: Duration, most: usize) {
     recent.push_back(now);
 }
 
-/// Seconds until what happened at `first` is a minute ago, at least one.
+/// Seconds until `first` is a minute ago; at least one.
 fn wait(first: Duration, now: Duration) -> u64 {
     (first + MINUTE).saturating_sub(now).as_secs().max(1)
 }
 
-/// The network that one person has: of IPv6 a /64.
+/// Returns the network of one subscriber: for IPv6, the /64.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),

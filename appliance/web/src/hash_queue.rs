@@ -11,7 +11,7 @@ use crate::guess_limiter::Standing;
 /// Limit of waiting requests per standing.
 pub const WAITING_MAX: usize = 64;
 
-/// The turns, of which one is taken at a time.
+/// Queue for hashing passphrases; one request hashes at a time.
 #[derive(Default)]
 pub struct HashQueue(Mutex<State>);
 
@@ -22,7 +22,7 @@ struct State {
     waiting: [VecDeque<oneshot::Sender<HashTurn>>; 3],
 }
 
-/// A turn; the next one begins when it is dropped.
+/// Permission to hash. The next request begins when this value is dropped.
 pub struct HashTurn(Option<Arc<HashQueue>>);
 
 impl HashQueue {
@@ -30,7 +30,8 @@ impl HashQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn; `None` when too many of that standing wait already.
+    /// Waits for the permission to hash. Returns `None` if [`WAITING_MAX`] requests of that
+    /// standing already wait.
     pub async fn take(self: &Arc<Self>, standing: Standing) -> Option<HashTurn> {
         let waiting = {
             let mut state = self.state();
@@ -38,7 +39,7 @@ impl HashQueue {
                 return Some(HashTurn(Some(Arc::clone(self))));
             }
             let line = &mut state.waiting[standing as usize];
-            // Of those some went away.
+            // Removes requests whose client is gone.
             line.retain(|waiting| !waiting.is_closed());
             if line.len() >= WAITING_MAX {
                 return None;
@@ -63,7 +64,7 @@ impl Drop for HashTurn {
             drop(state);
             match next.send(HashTurn(Some(Arc::clone(&turns)))) {
                 Ok(()) => return,
-                // That one went away: the turn is not over by that.
+                // The client of that request is gone: takes the next request.
                 Err(mut turn) => drop(turn.0.take()),
             }
         }

@@ -1,5 +1,5 @@
-//! Forms with a file in them (RFC 7578), as they come: fields are short and come first, the file is
-//! passed on piece by piece and never held.
+//! Multipart forms with a file (RFC 7578), parsed as a stream. Fields are short and come first; the
+//! file is passed on in pieces and never held.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,15 +10,15 @@ use axum::http::header::CONTENT_TYPE;
 use futures_util::{Stream, StreamExt as _};
 use tokio::sync::mpsc;
 
-/// Bytes of the longest boundary (RFC 2046, section 5.1.1).
+/// Maximum length of a boundary in bytes (RFC 2046, section 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
-/// Bytes of a part's header.
+/// Maximum length of a part's header, in bytes.
 const HEADER_BYTES_MAX: usize = 4 << 10;
 /// Limit of a field that is not a file, in bytes.
 const FIELD_BYTES_MAX: usize = 4 << 10;
-/// Longest wait for the next piece: a browser that is gone holds no restore.
+/// Maximum wait for the next piece, so that a lost browser does not block a restore.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Bytes of the whole form.
+/// Maximum size of the whole form, in bytes.
 pub const FORM_BYTES_MAX: u64 = 513 << 20;
 
 /// Error in a multipart form.
@@ -28,7 +28,7 @@ pub enum FormError {
     Shape,
     /// The form ends too early.
     Cut,
-    /// Something in it is longer than it may be.
+    /// A field, a header or the form exceeds its limit.
     Long,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for FormError {
     }
 }
 
-/// A form that is being read.
+/// Form during its upload.
 pub struct Form<S> {
     stream: S,
     held: Vec<u8>,
@@ -69,7 +69,7 @@ where
             return Err(FormError::Shape);
         }
         let delimiter = format!("\r\n--{boundary}").into_bytes();
-        // The first delimiter has no line before it.
+        // The first delimiter has no preceding line break.
         Ok(Self { stream, held: b"\r\n".to_vec(), delimiter, left: FORM_BYTES_MAX })
     }
 
@@ -105,7 +105,7 @@ where
         Ok(())
     }
 
-    /// Reads up to the content of the part of this name.
+    /// Reads up to the content of the part with this name.
     async fn begin(&mut self, name: &str) -> Result<(), FormError> {
         while self.held.len() < self.delimiter.len() + 2 {
             self.more().await?;
@@ -133,7 +133,7 @@ where
         if named { Ok(()) } else { Err(FormError::Shape) }
     }
 
-    /// A piece of the part's content; `None` at its end.
+    /// Returns a piece of the part's content; `None` at its end.
     async fn piece(&mut self) -> Result<Option<Vec<u8>>, FormError> {
         loop {
             if let Some(at) = find(&self.held, &self.delimiter) {
@@ -141,7 +141,7 @@ where
                 let piece = std::mem::replace(&mut self.held, rest);
                 return Ok((!piece.is_empty()).then_some(piece));
             }
-            // The end of what there is may be the beginning of a delimiter.
+            // The last bytes may be the beginning of a delimiter.
             let sure = self.held.len().saturating_sub(self.delimiter.len() - 1);
             if sure > 0 {
                 let rest = self.held.split_off(sure);

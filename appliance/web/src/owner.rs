@@ -1,5 +1,5 @@
-//! The one who owns the box: how it gets one, and how they come in again. Holds the state that
-//! [`crate::claim`] and [`crate::session`] decide over, and has it kept before it answers.
+//! Owner of the box: claim, login and sessions. Holds the state of [`crate::claim`] and
+//! [`crate::session`], and writes changes to disk before it answers.
 
 mod proof;
 
@@ -14,11 +14,12 @@ use crate::guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
 use crate::passphrase::{self, Hash};
 use crate::session::Sessions;
 
-/// The code and its tries.
+/// File with the claim code and its tries.
 const CLAIM: &str = "claim.json";
 /// File with the hash of the owner's passphrase. It exists if the box has an owner.
 const OWNER: &str = "owner.json";
-/// Wrong passphrases. Those of all addresses take a processor for six seconds of a minute.
+/// Limits of wrong passphrases. At the limit for all addresses, hashing takes six seconds of
+/// processor time a minute.
 const PASSPHRASES: Limits = Limits { each: 10, ever: usize::MAX, all: 120 };
 
 /// Small private files that survive a power cut.
@@ -38,19 +39,19 @@ pub trait PrivateFiles: Send + Sync {
 /// Reason why a claim, a login or a proof is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
-    /// The box has an owner, who came first.
+    /// The box already has an owner.
     #[error("This box has an owner already. Log in with their passphrase.")]
     Claimed,
     /// The box has no owner.
     #[error("This box has no owner yet.")]
     Unclaimed,
-    /// The box does not know whose it is.
+    /// The box cannot read the record of its owner.
     #[error(
         "This box cannot read its state volume, and does not know its owner. It can be claimed \
          again after a factory reset."
     )]
     Unknown,
-    /// The passphrase cannot be one.
+    /// The passphrase is not allowed: too short or too long.
     #[error("{0}")]
     Passphrase(&'static str),
     /// The text is not a valid code.
@@ -59,7 +60,7 @@ pub enum AccessError {
     /// The code is wrong. Holds the tries that the address has left.
     #[error("That is not the code. This address has {0} more tries.")]
     WrongCode(usize),
-    /// Too many wrong codes came from there.
+    /// Too many wrong codes came from the address.
     #[error(
         "Too many wrong codes came from this address. Take another computer, or restart the box."
     )]
@@ -73,7 +74,7 @@ pub enum AccessError {
     /// The session's passphrase was given too long ago.
     #[error("You gave your passphrase more than 5 minutes ago. Give it again to do this.")]
     Unproved,
-    /// The address has to wait so many seconds.
+    /// The address must wait this many seconds.
     #[error("Too many wrong tries. Wait {0} s.")]
     Wait(u64),
     /// Other passphrases take too long to check.
@@ -84,16 +85,16 @@ pub enum AccessError {
     Disk(#[source] io::Error),
 }
 
-/// A session that began.
+/// Session that a claim or a login created.
 pub struct NewSession {
     /// Value of the session's cookie.
     pub token: String,
 }
 
-/// Act on a passphrase that was right, or is new.
+/// Callback for a passphrase that is correct or new.
 type OnPassphrase = Box<dyn Fn(&str) + Send + Sync>;
 
-/// The owner of the box, or the code with which a box without one is claimed.
+/// Owner of the box; before the claim, the code to claim the box.
 pub struct Owner {
     keep: Arc<dyn PrivateFiles>,
     clock: Arc<dyn Clock>,
@@ -114,7 +115,7 @@ struct Inner {
 }
 
 impl Owner {
-    /// Reads what is kept; a new box gets a code.
+    /// Reads the stored state; a new box gets a code.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -159,7 +160,7 @@ impl Owner {
         }
     }
 
-    /// True if the box cannot read whose it is.
+    /// True if the box cannot read the record of its owner.
     pub fn is_unknown(&self) -> bool {
         self.unknown
     }
@@ -168,8 +169,8 @@ impl Owner {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The code and how many wrong ones are left; `None` when the box has an owner, or cannot have
-    /// one.
+    /// Returns the code and the number of wrong codes still allowed. Returns `None` if the box has
+    /// an owner, or cannot be claimed.
     pub fn code(&self) -> Option<(String, u32)> {
         let inner = self.inner();
         (inner.hash.is_none() && !self.unknown).then(|| (inner.lock.code.text(), inner.lock.left()))
@@ -180,7 +181,7 @@ impl Owner {
         self.inner().hash.is_some()
     }
 
-    /// The past of an address that wants to come in, or to claim.
+    /// Classification of an address before a login or a claim.
     pub fn standing(&self, from: IpAddr) -> Standing {
         let (now, mut inner) = (self.clock.steady(), self.inner());
         match inner.hash {
@@ -202,7 +203,7 @@ impl Owner {
     ) -> Result<NewSession, AccessError> {
         passphrase::check(passphrase).map_err(AccessError::Passphrase)?;
         let code = Code::typed(code).ok_or(AccessError::NoCode)?;
-        // Held to the end: of two who know the code, one is the first.
+        // Held to the end, so that only one of two parallel claims succeeds.
         let mut inner = self.inner();
         self.attempt(&mut inner, &code, from)?;
         let hash = Hash::of(passphrase, chance()).ok_or(AccessError::Busy)?;
@@ -252,10 +253,10 @@ impl Owner {
         Err(AccessError::WrongCode(inner.codes.left(from)))
     }
 
-    /// Begins a session of the owner. Blocks as [`Owner::claim`] does.
+    /// Starts a session of the owner. Blocks as [`Owner::claim`] does.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason of the refusal; a wrong passphrase counts as a try.
     pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<NewSession, AccessError> {
         let mut inner = self.verify(passphrase, from)?;
         self.passphrase_given(passphrase);
@@ -268,7 +269,7 @@ impl Owner {
         NewSession { token }
     }
 
-    /// The secret of the forms of the session with this token; `None` without such a session.
+    /// CSRF token of the session with this token; `None` without such a session.
     pub fn session(&self, token: &str) -> Option<String> {
         let now = self.clock.steady();
         self.inner().sessions.find(token, now)

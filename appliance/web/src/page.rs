@@ -1,5 +1,4 @@
-//! The pages: which there are, and the parts each is made of. A part is what the live stream
-//! replaces.
+//! Pages and their parts. The live stream replaces single parts.
 
 mod parts;
 
@@ -14,11 +13,11 @@ pub use parts::link;
 /// A page of the box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
-    /// Is all well, and what is happening?
+    /// Overview: health of the box and work in progress.
     Now,
     /// List of machines with their state.
     Machines,
-    /// One machine's story, by its name.
+    /// History of one machine, by its name.
     Machine(String),
     /// List of workflows with their state.
     Workflows,
@@ -28,13 +27,13 @@ pub enum Page {
     Images,
     /// Health, versions and log of the box.
     Box,
-    /// The manual in short.
+    /// Start page of the manual.
     Help,
     /// A page of the manual.
     Manual(&'static help::Page),
 }
 
-/// The rail, in its order; what has no room on a phone's stands at the foot there.
+/// Navigation entries in their order. On a phone, entries with `true` are at the foot of the page.
 const RAIL: [(&str, &str, bool); 7] = [
     ("/", "Now", false),
     ("/machines", "Machines", false),
@@ -94,7 +93,7 @@ struct Backup<'a> {
     kept: Vec<StoredBackup<'a>>,
 }
 
-/// One that the box made itself.
+/// Backup that the box made itself.
 struct StoredBackup<'a> {
     name: &'a str,
     age: String,
@@ -119,7 +118,7 @@ struct Login<'a> {
 }
 
 impl Page {
-    /// The page at a path; `None` when there is none.
+    /// Returns the page at a path; `None` for an unknown path.
     pub fn at(path: &str) -> Option<Self> {
         Some(match path {
             "/" => Page::Now,
@@ -164,7 +163,7 @@ impl Page {
         all
     }
 
-    /// All of it, for the owner of a session whose forms carry `csrf`.
+    /// Returns the whole page, for the owner of a session whose forms carry `csrf`.
     pub fn html(&self, view: &StatusView, csrf: &str) -> String {
         let here = RAIL.iter().find(|(_, word, _)| *word == self.title()).map_or("/", |it| it.0);
         let mut body = match self {
@@ -178,7 +177,8 @@ impl Page {
             if !heading.is_empty() {
                 body.push_str(&format!("<h2>{heading}</h2>\n"));
             }
-            // The one place that is read out when it changes: all others would never be silent.
+            // Only this part is announced by screen readers when it changes; announcements of all
+            // parts would never end.
             let polite = if *id == "headline" { " aria-live=\"polite\"" } else { "" };
             body.push_str(&format!("<div id=\"{id}\"{polite}>{html}</div>\n"));
         }
@@ -218,14 +218,14 @@ pub fn login(view: &StatusView, error: &str) -> String {
     alone("Log in", view, &rendered(&Login { pin: &view.pin, error }))
 }
 
-/// A sentence, and nothing to do.
+/// Page with a sentence and a link to the overview.
 pub fn sentence(view: &StatusView, title: &str, text: &str) -> String {
     let text = parts::escaped(text);
     let body = format!("<h1>{title}</h1><p>{text}</p><p><a href=\"/\">Now</a></p>");
     alone(title, view, &body)
 }
 
-/// A page of its own, without a way to others.
+/// Page without the navigation.
 pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     rendered(&Shell {
         title,
@@ -243,7 +243,7 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     })
 }
 
-/// Safe mode stays for as long as the box runs, so this is true of a page that is never reloaded.
+/// Safe mode lasts until the box restarts, so a page that is never reloaded stays correct.
 fn notice(view: &StatusView) -> String {
     if view.safe_mode.is_empty() { String::new() } else { safe_mode_trouble(view).sentence() }
 }
@@ -257,7 +257,7 @@ fn part(id: &'static str, heading: &'static str, html: String) -> Part {
     Part { id, heading, html }
 }
 
-/// A template of ours as text: writing to a text does not fail.
+/// Renders a template. Writing to a `String` cannot fail.
 pub(crate) fn rendered(template: &impl Template) -> String {
     template.render().unwrap_or_default()
 }

@@ -1,22 +1,22 @@
-//! The owner's passphrase, as its hash: `STATE/owner.json`.
+//! Hash of the owner's passphrase: file `STATE/owner.json`.
 
 use argon2::{Algorithm, Argon2, Params, Version};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
 
-/// Characters of the shortest passphrase.
+/// Minimum length of a passphrase, in characters.
 pub const CHARS_MIN: usize = 8;
-/// Bytes of the longest one.
+/// Maximum length of a passphrase, in bytes.
 pub const BYTES_MAX: usize = 1024;
-/// KiB that one hash needs: OWASP's first choice for argon2id, which a box of 1 GB bears because
-/// one is computed at a time.
+/// Memory of one hash in KiB: OWASP's first choice for argon2id. A box with 1 GB can afford it,
+/// because it computes one hash at a time.
 const MEMORY_KIB: u32 = 19 * 1024;
-/// Passes over that memory.
+/// Number of argon2id passes over the memory.
 const PASSES: u32 = 2;
-/// Memory that a file of ours may ask for at most.
+/// Maximum memory in KiB that a stored hash may request.
 const MEMORY_KIB_MAX: u32 = 64 * 1024;
 
-/// A hash with what it was made by, so that later ones may be made otherwise.
+/// Hash with its parameters, so that later hashes may use other parameters.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash {
     memory_kib: u32,
@@ -40,14 +40,15 @@ pub fn check(text: &str) -> Result<(), &'static str> {
 }
 
 impl Hash {
-    /// Takes about 50 ms of a processor and 19 MiB. `None` if memory is short.
+    /// Hashes a passphrase. Takes about 50 ms of processor time and 19 MiB. Returns `None` if
+    /// memory is short.
     pub fn of(text: &str, salt: [u8; 16]) -> Option<Self> {
         let hash = compute(text, &salt, MEMORY_KIB, PASSES)?;
         let (salt, hash) = (stdx::hex(&salt), stdx::hex(&hash));
         Some(Self { memory_kib: MEMORY_KIB, passes: PASSES, salt, hash })
     }
 
-    /// One that is of no passphrase.
+    /// Returns a hash that no passphrase matches.
     pub fn of_nothing() -> Self {
         Self { memory_kib: MEMORY_KIB, passes: PASSES, salt: String::new(), hash: String::new() }
     }

@@ -1,17 +1,18 @@
-//! Answers, and the headers that every one of them has.
+//! Responses, and the headers that every response has.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-/// The session's cookie: only for this very host, over TLS, for no script.
+/// Name of the session cookie. `__Host-` limits the cookie to this host and to TLS; scripts cannot
+/// read it.
 pub const COOKIE: &str = "__Host-tinbox";
 /// Content security policy: pages load from, and forms go to, this box only.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                    connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
                    base-uri 'none'";
 
-/// The headers that every answer has.
+/// Sets the headers of every response.
 pub fn harden(headers: &mut HeaderMap) {
     for (name, value) in [
         ("content-security-policy", CSP),
@@ -24,7 +25,7 @@ pub fn harden(headers: &mut HeaderMap) {
     headers.entry("cache-control").or_insert(HeaderValue::from_static("no-store"));
 }
 
-/// So much of `kind`.
+/// Creates a response with a body of the content type `kind`.
 pub fn content(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut answer = Response::new(body.into());
     *answer.status_mut() = status;
@@ -36,12 +37,12 @@ pub fn html(status: StatusCode, page: String) -> Response<Body> {
     content(status, "text/html; charset=utf-8", page)
 }
 
-/// A sentence for programs.
+/// Creates a plain-text response for programs.
 pub fn text(status: StatusCode, sentence: &str) -> Response<Body> {
     content(status, "text/plain; charset=utf-8", format!("{sentence}\n"))
 }
 
-/// Go there, by GET.
+/// Creates a redirect (303) to `path`, which the browser requests by GET.
 pub fn see(path: &str) -> Response<Body> {
     let mut answer = content(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
     if let Ok(path) = HeaderValue::from_str(path) {
@@ -50,7 +51,7 @@ pub fn see(path: &str) -> Response<Body> {
     answer
 }
 
-/// `answer`, and the cookie of a session; an empty token takes it away.
+/// Adds the session cookie to `answer`; an empty token deletes the cookie.
 pub fn with_cookie(mut answer: Response<Body>, token: &str) -> Response<Body> {
     let end = if token.is_empty() { "; Max-Age=0" } else { "" };
     let cookie = format!("{COOKIE}={token}; Path=/; Secure; HttpOnly; SameSite=Strict{end}");

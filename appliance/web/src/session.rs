@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-/// Sessions at once; the one that was used least lately goes.
+/// Maximum number of sessions; the least recently used one is ended for a new one.
 pub const SESSIONS_MAX: usize = 64;
 /// Time after which an unused session ends.
 pub const IDLE: Duration = Duration::from_secs(12 * 3600);
@@ -24,7 +24,7 @@ struct Session {
 }
 
 impl Sessions {
-    /// Begin one. `token` and `csrf` are chance in hexadecimal.
+    /// Starts a session. `token` and `csrf` are random bytes in hexadecimal.
     pub fn begin(&mut self, token: &str, csrf: String, now: Duration) {
         self.0.retain(|_, session| now.saturating_sub(session.used) < IDLE);
         if self.0.len() >= SESSIONS_MAX {
@@ -58,14 +58,14 @@ impl Sessions {
         session.is_some_and(|session| now.saturating_sub(session.proved) < PROVED_FOR)
     }
 
-    /// The session's passphrase was given again.
+    /// Records that the session's passphrase was given again.
     pub fn prove(&mut self, token: &str, now: Duration) {
         if let Some(session) = self.0.get_mut(&<[u8; 32]>::from(Sha256::digest(token))) {
             session.proved = now;
         }
     }
 
-    /// End all but one.
+    /// Ends all sessions but one.
     pub fn end_others(&mut self, token: &str) {
         let stays: [u8; 32] = Sha256::digest(token).into();
         self.0.retain(|key, _| *key == stays);

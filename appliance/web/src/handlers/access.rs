@@ -16,7 +16,7 @@ use crate::owner::AccessError;
 use crate::page;
 use crate::response::{content, html, text};
 
-/// The paths of this file.
+/// Paths that this module handles.
 pub(super) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/kubeconfig", get(kubeconfig).post(proved_kubeconfig))
@@ -68,7 +68,8 @@ fn foreign() -> PageResponse {
     text(StatusCode::FORBIDDEN, "This form is not of your session.")
 }
 
-/// The kubeconfig, for a session that gave its passphrase a moment ago.
+/// Sends the kubeconfig, if the session gave its passphrase within
+/// [`PROVED_FOR`](crate::session::PROVED_FOR).
 async fn kubeconfig(
     State(site): SiteState,
     uri: Uri,
@@ -88,7 +89,7 @@ struct ProofForm {
     owner: Secret,
 }
 
-/// Checks that the form is of the session, and that the session's owner is there.
+/// Checks the CSRF token of the form, and the owner's passphrase as [`prove`] does.
 async fn check(
     site: &Arc<Site>,
     (headers, peer): (&HeaderMap, Peer),
@@ -114,7 +115,7 @@ async fn proved_kubeconfig(
     }
 }
 
-/// A new administrator's token, as a kubeconfig; the old one is revoked.
+/// Replaces the administrator's token and sends the new kubeconfig; the old token is revoked.
 async fn rotate(
     State(site): SiteState,
     uri: Uri,
@@ -155,7 +156,7 @@ struct PassphraseForm {
     again: Secret,
 }
 
-/// Another passphrase; every other session ends.
+/// Changes the passphrase and ends every other session.
 async fn change_passphrase(
     State(site): SiteState,
     peer: Peer,

@@ -13,10 +13,10 @@ use tokio::sync::mpsc::Receiver;
 use crate::audit::PageRequest;
 use crate::setup::Setup;
 
-/// An answer that takes a while, or a sentence why there is none.
+/// Future of a result, or a sentence about the failure.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
-/// A file to take away.
+/// File that the browser downloads.
 pub struct Download {
     /// File name proposed to the browser.
     pub name: String,
@@ -28,18 +28,18 @@ pub struct Download {
 
 /// Data and actions that the rest of the box provides for the pages.
 pub trait Source: Send + Sync + 'static {
-    /// The box at this moment.
+    /// Returns the current status of the box.
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
     /// Picture of the panel as PNG; `None` if the box has none.
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>>;
-    /// The administrator's kubeconfig with `host` (no port) as the box's address.
+    /// Returns the administrator's kubeconfig, with `host` (without a port) as the box's address.
     fn kubeconfig(&self, host: &str) -> Option<String>;
     /// Replaces the administrator's token; the old one stops working. Blocks: it writes to disk.
     ///
     /// # Errors
     /// A sentence for people; the old token stays.
     fn rotate(&self) -> Result<(), String>;
-    /// The certificate of the box's authority.
+    /// Certificate of the box's CA, as PEM.
     fn ca_pem(&self) -> String;
     /// Settings of the first setup; `None` if the box is a process on another system.
     fn setup(&self) -> Option<&dyn Setup> {
@@ -47,13 +47,13 @@ pub trait Source: Send + Sync + 'static {
     }
     /// Makes a backup, encrypted with the passphrase.
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download>;
-    /// Makes this box the one of the backup that comes in pieces.
+    /// Restores a backup that arrives in pieces.
     fn restore(
         &self,
         pieces: Receiver<Bytes>,
         passphrase: Secret,
     ) -> SourceFuture<'_, BackupSummary>;
-    /// Makes this box the one of a backup that it made itself.
+    /// Restores a backup that the box made itself, by its name.
     fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary>;
     /// Writes a request to the pages into the audit log. Never waits.
     fn record(&self, request: PageRequest);

@@ -28,7 +28,7 @@ pub use workflows::workflows;
 
 /// Characters that are escaped in a path segment.
 const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// The folder of machines.
+/// Path of the machines' pages.
 const MACHINES: &str = "/machines/";
 
 #[derive(Template)]
@@ -37,7 +37,7 @@ struct Help {
     words: Vec<Row>,
 }
 
-/// A machine, wherever it is shown.
+/// Machine as every page shows it.
 #[derive(Default)]
 struct Row {
     name: String,
@@ -94,12 +94,12 @@ struct Escaped<'a> {
     text: &'a str,
 }
 
-/// Text in a page.
+/// Escaped text in a page.
 pub fn escaped(text: &str) -> String {
     rendered(&Escaped { text })
 }
 
-/// A word with its shape on its tint.
+/// Word with its shape, in the color of its tone.
 pub fn badge(text: &str, tone: Tone, shape: Shape) -> String {
     rendered(&Badge { text, tone: design::tone(tone), shape: design::shape(shape) })
 }
@@ -143,7 +143,7 @@ fn row(view: &StatusView, machine: &Machine) -> Row {
     }
 }
 
-/// Happenings, in the order in which they come.
+/// Events, in their given order.
 fn happenings<'a>(view: &StatusView, events: impl Iterator<Item = &'a Event>) -> Vec<Line<'a>> {
     let line = |it: &'a Event| Line {
         at: it.at,

@@ -1,4 +1,4 @@
-//! Backups that are taken away, and those that come back.
+//! Download and restore of backups.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};

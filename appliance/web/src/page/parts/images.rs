@@ -1,4 +1,4 @@
-//! The images' cache: what is in it, and will it fit.
+//! Image cache: files, and the space that is left.
 
 use askama::Template;
 use status::image::{Image, ImageState};
@@ -28,7 +28,7 @@ struct Row {
     used: String,
 }
 
-/// The room, and each file.
+/// Space of the cache, and each file.
 pub fn images(view: &StatusView) -> String {
     let images = &view.images;
     if images.capacity == 0 {

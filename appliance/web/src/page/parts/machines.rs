@@ -1,4 +1,4 @@
-//! The machines, and one of them.
+//! List of machines, and the page of one machine.
 
 use askama::Template;
 use status::view::StatusView;
@@ -18,7 +18,7 @@ struct Bar<'a> {
     label: &'a str,
 }
 
-/// A bar with its value in words.
+/// Progress bar with its value as text.
 pub fn bar(percent: u8, label: &str) -> String {
     rendered(&Bar { percent: percent.min(100), label })
 }

@@ -1,4 +1,4 @@
-//! Is all well, and what is happening?
+//! Overview: health of the box and work in progress.
 
 use askama::Template;
 use status::view::moment::uptime;
@@ -9,9 +9,9 @@ use super::{
     Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, share,
 };
 
-/// Machines "in progress" that a page shows.
+/// Maximum number of machines under "in progress".
 const TASKS_MAX: usize = 50;
-/// Events that a page shows.
+/// Maximum number of events on the page.
 const EVENTS_MAX: usize = 10;
 
 #[derive(Template)]

@@ -1,4 +1,4 @@
-//! The workflows: which step, and why stuck.
+//! Workflows with their current step, and the reason if one does not proceed.
 
 use askama::Template;
 use status::view::{StatusView, Work};
