@@ -1,24 +1,24 @@
-//! A stored value, and the change that one revision made.
+//! Stored value, and the change of one revision.
 
 use std::sync::Arc;
 
 use crate::Key;
 
-/// A value and the revision of the write that stored it.
+/// Value with the revision of the write that stored it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stored {
     /// Revision of the last write.
     pub revision: u64,
-    /// The bytes as they were written; the store never looks inside.
+    /// Bytes as they were written; the store never parses them.
     pub value: Arc<[u8]>,
 }
 
-/// The change of one revision. Every revision from 1 on changed exactly one object.
+/// Change of one revision. Every revision from 1 on changed exactly one object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Change {
-    /// The revision of this change.
+    /// Revision of this change.
     pub revision: u64,
-    /// The object it changed.
+    /// Key of the changed object.
     pub key: Key,
     /// Kind of the change.
     pub kind: ChangeKind,
@@ -29,7 +29,7 @@ pub struct Change {
 pub enum ChangeKind {
     /// The object was created (`previous` is `None`) or replaced.
     Put {
-        /// The value from this revision on.
+        /// Value from this revision on.
         value: Arc<[u8]>,
         /// State that the change replaced.
         previous: Option<Stored>,
@@ -42,7 +42,7 @@ pub enum ChangeKind {
 }
 
 impl Change {
-    /// The object after this change; `None` once deleted.
+    /// Returns the object after this change; `None` after a deletion.
     pub fn current(&self) -> Option<Stored> {
         match &self.kind {
             ChangeKind::Put { value, .. } => {
@@ -52,7 +52,7 @@ impl Change {
         }
     }
 
-    /// The object before this change; `None` when this created it.
+    /// Returns the object before this change; `None` if this change created it.
     pub fn previous(&self) -> Option<&Stored> {
         match &self.kind {
             ChangeKind::Put { previous, .. } => previous.as_ref(),
@@ -60,7 +60,7 @@ impl Change {
         }
     }
 
-    /// Bytes of values and names this change keeps in memory.
+    /// Bytes of names and values that this change keeps in memory.
     pub(crate) fn weight(&self) -> usize {
         let value = match &self.kind {
             ChangeKind::Put { value, .. } => value.len(),

@@ -1,4 +1,4 @@
-//! Does the store agree with itself? Replays the log and compares where it ends with the objects.
+//! Consistency check of the store: replays the log and compares its result with the objects.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,13 +18,13 @@ use crate::{Error, Key, Store, Stored};
 pub struct Checked {
     /// Last revision of the store.
     pub revision: u64,
-    /// The log holds every revision above this one.
+    /// Revision above which the log has every revision.
     pub floor: u64,
-    /// Objects in the store.
+    /// Number of objects in the store.
     pub objects: u64,
 }
 
-/// An object's revision and a hash of its value: enough to compare, small enough to keep.
+/// Revision of an object and a hash of its value: enough for a comparison, with little memory.
 type Mark = (u64, u64);
 
 struct Check<'a> {
@@ -33,7 +33,7 @@ struct Check<'a> {
     hasher: RandomState,
     revision: u64,
     floor: u64,
-    /// Last state of each object that the log names; `None`: deleted.
+    /// Last state of each object in the log; `None` after a deletion.
     ends: HashMap<Key, Option<Mark>>,
 }
 
@@ -47,7 +47,7 @@ impl Store {
     }
 }
 
-/// As [`Store::check`], for a database that is not an open store yet.
+/// Checks a database that is not an open store yet, as [`Store::check`] does.
 pub(crate) fn check(db: &Database, vault: &Vault) -> Result<Checked, Error> {
     let txn = db.begin_read().map_err(storage("check"))?;
     let mut check = Check {
@@ -68,7 +68,7 @@ impl Check<'_> {
         (stored.revision, self.hasher.hash_one(&stored.value))
     }
 
-    /// Walk the log: no gaps, each change starts where the last one of its object ended.
+    /// Checks the log: no gaps, and each change starts from the last state of its object.
     fn replay(&mut self) -> Result<(), Error> {
         let log = self.txn.open_table(CHANGELOG).map_err(storage("check"))?;
         let mut at = self.floor;
@@ -97,7 +97,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compare the objects with where the log left them; how many there are.
+    /// Compares the objects with the result of the log, and returns their number.
     fn compare(&self) -> Result<u64, Error> {
         let table = self.txn.open_table(OBJECTS).map_err(storage("check"))?;
         let (mut objects, mut logged) = (0, 0);

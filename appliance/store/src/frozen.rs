@@ -10,8 +10,8 @@ use crate::snapshot::RESTORE_LEAP;
 use crate::tables::{META_REVISION, OBJECTS, decode_object, meta};
 use crate::{Error, Key, Store, Stored};
 
-/// Every object of one moment. Pages of the file that were changed since are not used again before
-/// it is dropped: not to be kept for long.
+/// Every object at one moment. Changed pages of the file are not reused before this value is
+/// dropped, so do not keep it for long.
 pub struct Frozen {
     store: Store,
     txn: ReadTransaction,
@@ -48,7 +48,7 @@ impl Store {
 }
 
 impl Frozen {
-    /// The last revision at that moment.
+    /// Last revision of the frozen state.
     pub fn revision(&self) -> u64 {
         self.revision
     }

@@ -9,19 +9,20 @@
 
 use std::fmt;
 
-/// The name of one object.
+/// Name of one object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
     /// Group and plural, `tinkerbell.org/hardware`; the core group is empty: `/secrets`.
     pub resource: String,
-    /// Empty for an object of the whole box.
+    /// Namespace; empty for an object of the whole box.
     pub namespace: String,
-    /// Unique within its resource and namespace.
+    /// Name, unique within resource and namespace.
     pub name: String,
 }
 
 impl Key {
-    /// The key of `name` in `namespace` (empty: the whole box) of `resource`.
+    /// Creates the key of `name` in `namespace` of `resource`. An empty namespace means the whole
+    /// box.
     pub fn new(
         resource: impl Into<String>,
         namespace: impl Into<String>,
@@ -30,7 +31,7 @@ impl Key {
         Self { resource: resource.into(), namespace: namespace.into(), name: name.into() }
     }
 
-    /// The key as the tables hold it.
+    /// Encodes the key as the tables store it.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = prefix(&self.resource, Some(&self.namespace));
         escape(&mut bytes, &self.name);
@@ -55,7 +56,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// The bounds `from..to` of every key of `resource`, or of one `namespace` of it.
+/// Returns the bounds `from..to` of every key of `resource`, or of one `namespace` of it.
 pub(crate) fn bounds(resource: &str, namespace: Option<&str>) -> (Vec<u8>, Vec<u8>) {
     let from = prefix(resource, namespace);
     let mut to = from.clone();
@@ -81,7 +82,8 @@ fn escape(bytes: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// The first part of `bytes`, and what follows its separator if there is one.
+/// Splits off the first part of `bytes`. Also returns the bytes after the separator, if there is
+/// one.
 fn part(bytes: &[u8]) -> Option<(String, Option<&[u8]>)> {
     let mut text = Vec::with_capacity(bytes.len());
     let mut at = 0;

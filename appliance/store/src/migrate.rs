@@ -1,5 +1,5 @@
-//! Files of earlier releases, brought to the layout of `tables` in a file of their own: what lay
-//! unsealed in the old one must not linger in pages that are free.
+//! Migration of files from earlier releases to the layout of `tables`, in a new file: plain values
+//! of the old file must not remain in its free pages.
 
 use redb::{ReadTransaction, ReadableTable as _, WriteTransaction};
 
@@ -10,7 +10,7 @@ use crate::tables::{
 use crate::vault::Vault;
 use crate::{Error, Key};
 
-/// Version 1 → 2: values become blobs, sealed where the vault says so.
+/// Migrates version 1 to 2: values become blobs, which the vault encrypts for its resources.
 pub(crate) fn to_blobs(
     from: &ReadTransaction,
     to: &WriteTransaction,

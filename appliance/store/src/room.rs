@@ -24,30 +24,31 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use crate::error::storage;
 use crate::{Error, Options};
 
-/// Bytes that stay free beside a copy of the store: for keys, leases, settings and logs.
+/// Bytes that must stay free beside a copy of the store: for keys, leases, settings and logs.
 const MARGIN: u64 = 16 << 20;
-/// With less than this on the disk the reserve is given up.
+/// Free bytes of the disk below which the reserve is released.
 const RESERVE_UNTIL: u64 = 4 << 20;
-/// Bytes of history that a store keeps while it is short of room.
+/// Maximum bytes of history while the disk is short of space.
 const SHORT_LOG_BYTES: u64 = 1 << 20;
-/// Interval of counting the pages in use while the disk is short: a count walks the whole store.
+/// Interval of counting the used pages while the disk is short of space; a count reads the whole
+/// store.
 const COUNTED_EVERY: Duration = Duration::from_secs(5);
-/// Bytes of the file for each byte of a change: the object, its history, and pages that are not
-/// used again before the next commit.
+/// Bytes of the file for each byte of a change: the object, its history, and pages that are reused
+/// only after the next commit.
 const WRITTEN: u64 = 3;
-/// Bytes of a block, as stat(2) counts.
+/// Size in bytes of a block in stat(2).
 const BLOCK: u64 = 512;
 
-/// The disk that a store lies on.
+/// Disk with the store's file.
 pub trait Volume: Send + Sync {
-    /// Bytes that this user may still write beside the file at `path`.
+    /// Returns the bytes that this user may still write beside the file at `path`.
     ///
     /// # Errors
-    /// The system's.
+    /// The error of the system.
     fn free(&self, path: &Path) -> io::Result<u64>;
 }
 
-/// The disk as the system measures it.
+/// Disk as the operating system measures it.
 pub struct SystemVolume;
 
 impl Volume for SystemVolume {
@@ -58,38 +59,38 @@ impl Volume for SystemVolume {
     }
 }
 
-/// The room for a store, in bytes.
+/// Space for a store, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Room {
-    /// Free: on the disk, and within the store's file where that was counted.
+    /// Free bytes: on the disk, and within the store's file if its pages were counted.
     pub free: u64,
     /// Bytes that should be free.
     pub needed: u64,
 }
 
 impl Room {
-    /// True if nothing that makes the store grow should be taken.
+    /// True if changes that make the store grow should be refused.
     pub fn is_short(&self) -> bool {
         self.free < self.needed
     }
 
-    /// After changes of so many bytes.
+    /// Returns the space after changes of this many bytes.
     pub(crate) fn after(self, bytes: u64) -> Self {
         Self { free: self.free.saturating_sub(bytes.saturating_mul(WRITTEN)), ..self }
     }
 
-    /// The history to keep, where `limit` may be kept.
+    /// Returns the maximum bytes of history; `limit` unless the disk is short of space.
     pub(crate) fn log_bytes(self, limit: u64) -> u64 {
         if self.is_short() { limit.min(SHORT_LOG_BYTES) } else { limit }
     }
 }
 
-/// Reads the room at each commit, and keeps the reserve.
+/// Measures the space at each commit, and manages the reserve file.
 pub(crate) struct Gauge {
     path: PathBuf,
     volume: Arc<dyn Volume>,
     reserve: Option<Reserve>,
-    /// Bytes of the pages in use, and when they were counted.
+    /// Bytes of the used pages, and the time of that count.
     used: Option<(u64, Instant)>,
 }
 
@@ -109,13 +110,13 @@ impl Gauge {
         Self { path: path.to_owned(), volume: Arc::clone(&options.volume), reserve, used: None }
     }
 
-    /// The room as far as it is known without looking into the store.
+    /// Space as far as it is known without reading the store.
     pub fn without_pages(&self) -> Room {
         let free = self.volume.free(&self.path).unwrap_or(u64::MAX);
         Room { free, needed: taken(&self.path).saturating_add(MARGIN) }
     }
 
-    /// The room now; `txn` counts the pages where the disk has not enough.
+    /// Measures the space. `txn` counts the used pages if the disk is short of space.
     pub fn read(&mut self, txn: &WriteTransaction) -> Room {
         let mut room = self.without_pages();
         if room.free < RESERVE_UNTIL && self.give_up() {
@@ -146,7 +147,7 @@ impl Gauge {
         Some(used)
     }
 
-    /// True if there was a reserve to give up.
+    /// Releases the reserve; true if there was one.
     fn give_up(&mut self) -> bool {
         let Some(reserve) = self.reserve.as_mut().filter(|reserve| reserve.is_there) else {
             return false;
@@ -164,7 +165,7 @@ impl Gauge {
         }
     }
 
-    /// Sets the reserve aside again when there is room for it.
+    /// Creates the reserve again when there is enough space.
     fn keep_reserve(&mut self, room: Room) {
         let Some(reserve) = self.reserve.as_mut().filter(|reserve| !reserve.is_there) else {
             return;
@@ -190,7 +191,7 @@ impl Reserve {
     }
 }
 
-/// Bytes that the file at `path` takes on its disk.
+/// Bytes that the file at `path` occupies on its disk.
 fn taken(path: &Path) -> u64 {
     path.metadata().map_or(0, |found| found.blocks() * BLOCK)
 }

@@ -1,8 +1,8 @@
-//! Snapshot of the store while it serves, and the restore.
+//! Snapshots of the running store, and the restore.
 //!
-//! A snapshot is a store file of the same format, sealed values still sealed. A restore writes the
-//! differences in one transaction, so that a power cut leaves either all of them or none, after a
-//! leap of the revisions, so that every watch has to list again.
+//! A snapshot is a store file of the same format; encrypted values stay encrypted. A restore writes
+//! the differences in one transaction: after a power cut, either all of them or none are present.
+//! The revisions leap before these changes, so that every watch must list again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use crate::store::Shared;
 use crate::tables::{CHANGELOG, META, META_REVISION, OBJECTS, Objects as _, Opened, meta};
 use crate::{Error, Key, Store, Stored};
 
-/// Distance between the snapshot's revisions and those after a restore: changes acknowledged after
-/// the snapshot had revisions too, which may not be reused. A thousand writes a second take 49 days
-/// for as many.
+/// Distance between the snapshot's revisions and those after a restore. Changes acknowledged after
+/// the snapshot also had revisions, which may not be reused. A thousand writes a second use as many
+/// revisions in 49 days.
 pub const RESTORE_LEAP: u64 = 1 << 32;
 
-/// The most a restore may change, names and replaced values counted.
+/// Maximum size of the changes of a restore in bytes, including names and replaced values.
 const MAX_RESTORE_BYTES: usize = 256 * 1024 * 1024;
 
 impl Store {
@@ -81,14 +81,14 @@ impl Store {
         Ok(self.revision())
     }
 
-    /// Revision and objects of a snapshot. It is opened in a copy, as a store would be: checked,
-    /// and brought forward where an earlier release made it.
+    /// Returns revision and objects of a snapshot. A copy of it is opened as a store: checked, and
+    /// migrated if an earlier release made it.
     fn read_snapshot(&self, path: &Path) -> Result<(u64, Vec<(Key, Stored)>), Error> {
         let Shared { path: own, vault, copying, .. } = self.shared();
         let _alone = copying.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = Scratch(own.with_extension("restoring"));
         std::fs::copy(path, &scratch.0).map_err(file_error("copy the snapshot", path))?;
-        // Messages are to name the file that the caller knows.
+        // Errors must name the file that the caller passed.
         let told = |error| match error {
             Error::WrongKey { .. } => Error::WrongKey { path: path.to_owned() },
             Error::FutureFormat { found, known, .. } => {
@@ -104,8 +104,7 @@ impl Store {
     }
 }
 
-/// A file that goes when it is no longer needed; what a power cut leaves of it is written over by
-/// the next one.
+/// Temporary file, removed on drop. After a power cut, the next restore overwrites the leftover.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -117,7 +116,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Copies a table row by row, sealed values as they are.
+/// Copies a table row by row; encrypted values stay encrypted.
 fn copy<K: redb::Key + 'static, V: redb::Value + 'static>(
     from: &ReadTransaction,
     to: &WriteTransaction,

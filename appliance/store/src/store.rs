@@ -1,4 +1,5 @@
-//! The handle: cheap to clone, reads here, writes on the writer thread.
+//! Handle of the store: cheap to clone. Reads run on the caller's thread, writes on the writer
+//! thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,7 +20,7 @@ use crate::tables::{META_FLOOR, META_REVISION, OBJECTS, Objects as _, Opened, me
 use crate::vault::Vault;
 use crate::{Error, Key, Room, Stored, Txn, Watch};
 
-/// Writes waiting or being committed; the next caller waits for a place.
+/// Maximum number of writes that wait or are being committed; further callers wait for a place.
 const WRITE_QUEUE: usize = 1024;
 
 /// The store. Clones share it; when the last one is dropped the writer finishes and stops, and the
@@ -33,16 +34,16 @@ pub struct Store {
 pub(crate) struct Shared {
     /// Path of the store's file.
     pub path: PathBuf,
-    /// Held while a file is copied: two copies to one place would tear each other.
+    /// Lock held while a file is copied, because two copies to one path would damage each other.
     pub copying: Mutex<()>,
     pub db: Database,
     pub vault: Vault,
     pub hub: Hub,
     pub commits: AtomicU64,
     pub writes: AtomicU64,
-    /// The first failed commit: what redb holds in memory is then not known to be on disk.
+    /// First failed commit. After it, data in redb's memory may be missing on disk.
     pub stopped: watch::Sender<Option<Arc<Error>>>,
-    /// As the last commit found it.
+    /// Free space as of the last commit.
     pub room: Mutex<Room>,
 }
 
@@ -56,13 +57,13 @@ struct Handle {
 /// Figures for metrics and tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
-    /// The last revision on disk.
+    /// Last revision on disk.
     pub revision: u64,
-    /// Commits since the store was opened: each is one wait for the disk.
+    /// Number of commits since the store was opened; each is one disk sync.
     pub commits: u64,
-    /// Writes those commits carried.
+    /// Number of writes in these commits.
     pub writes: u64,
-    /// Writes waiting for the disk now.
+    /// Number of writes that wait for the disk now.
     pub waiting: usize,
     /// Number of open watches.
     pub watches: usize,
@@ -129,21 +130,21 @@ impl Store {
         let place = handle.places.clone().acquire_owned().await.map_err(|_| Error::Closed)?;
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Write::new(f, reply, place));
-        // Never full: there are as many places as the channel holds.
+        // The channel is never full: it holds as many jobs as there are places.
         let sender = handle.jobs.as_ref().ok_or(Error::Closed)?;
         sender.try_send(job).map_err(|_| Error::Closed)?;
         answer.await.map_err(|_| Error::Closed)?
     }
 
-    /// The object as last committed.
+    /// Returns the object as last committed.
     pub fn get(&self, key: &Key) -> Result<Option<Stored>, Error> {
         let txn = self.handle.shared.db.begin_read().map_err(storage("read"))?;
         let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
         Opened { table: &table, vault: &self.handle.shared.vault }.object(key)
     }
 
-    /// Every object of `resource`, or of one `namespace` of it, in key order, and the revision at
-    /// which the list is true: watching after it misses nothing.
+    /// Returns every object of `resource`, or of one `namespace` of it, in key order, and the
+    /// revision of the list. A watch after that revision misses no change.
     pub fn list(
         &self,
         resource: &str,
@@ -159,7 +160,7 @@ impl Store {
         &self.handle.shared
     }
 
-    /// The last revision on disk.
+    /// Last revision on disk.
     pub fn revision(&self) -> u64 {
         self.handle.shared.revision()
     }
@@ -228,12 +229,12 @@ impl Store {
         }
     }
 
-    /// The room on the store's disk, as the last write found it.
+    /// Free space on the store's disk, as of the last write.
     pub fn room(&self) -> Room {
         *self.handle.shared.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Figures about the store for metrics.
+    /// Figures of the store for metrics.
     pub fn stats(&self) -> Stats {
         let shared = &self.handle.shared;
         Stats {
@@ -263,8 +264,8 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.jobs = None;
         let Some(writer) = self.writer.take() else { return };
-        // The last clone may have travelled inside a write closure: the writer cannot wait for
-        // itself, and ends on its own.
+        // The last clone may be dropped inside a write closure. The writer cannot wait for itself
+        // there, and ends on its own.
         if writer.thread().id() != std::thread::current().id() && writer.join().is_err() {
             tracing::error!("the store's writer had panicked");
         }

@@ -23,13 +23,13 @@ use aws_lc_rs::digest::{SHA256, digest};
 use crate::error::damaged;
 use crate::{Error, Key};
 
-/// Bytes of a sealing key.
+/// Length of a sealing key in bytes.
 pub const SEALING_KEY_BYTES: usize = 32;
 
 const PLAIN: u8 = 0;
 const SEALED: u8 = 1;
 
-/// Key that seals values, and a number that identifies it without revealing it.
+/// Key that encrypts values, and a number that identifies the key without revealing it.
 #[derive(Clone)]
 pub struct SealingKey {
     key: Arc<RandomizedNonceKey>,
@@ -37,7 +37,7 @@ pub struct SealingKey {
 }
 
 impl SealingKey {
-    /// A key from its bytes.
+    /// Creates a key from its bytes.
     pub fn new(bytes: &[u8; SEALING_KEY_BYTES]) -> Self {
         let key = RandomizedNonceKey::new(&AES_256_GCM, bytes);
         let hash = digest(&SHA256, &[b"tinbox sealing key\0", bytes.as_slice()].concat());
@@ -48,8 +48,8 @@ impl SealingKey {
         }
     }
 
-    /// The key in the file at `path`, made (random, mode 0600, on disk before it is used) when
-    /// there is none.
+    /// Reads the key from the file at `path`. If there is no file, creates a random key (mode
+    /// 0600), which is on disk before its first use.
     ///
     /// # Errors
     /// [`Error::File`], also for a file of another length.
@@ -100,7 +100,7 @@ fn create(path: &Path) -> io::Result<SealingKey> {
     Ok(SealingKey::new(&bytes))
 }
 
-/// Resources whose values are sealed, and the key.
+/// Key, and the resources whose values are encrypted.
 #[derive(Clone, Default)]
 pub(crate) struct Vault {
     pub key: Option<SealingKey>,
@@ -108,7 +108,7 @@ pub(crate) struct Vault {
 }
 
 impl Vault {
-    /// `value` of the object `key` at `revision`, as the tables hold it.
+    /// Encodes `value` of the object `key` at `revision` as the tables store it.
     pub fn close(&self, key: &Key, revision: u64, value: &[u8]) -> Result<Vec<u8>, Error> {
         let sealing = self.key.as_ref().filter(|_| self.resources.contains(&key.resource));
         let Some(sealing) = sealing else {
@@ -129,7 +129,7 @@ impl Vault {
         Ok(blob)
     }
 
-    /// The value in `blob`.
+    /// Returns the value in `blob`.
     pub fn open(&self, key: &Key, revision: u64, blob: &[u8]) -> Result<Arc<[u8]>, Error> {
         match blob.split_first() {
             Some((&PLAIN, value)) => Ok(Arc::from(value)),

@@ -15,7 +15,7 @@ use crate::tables::{CHANGELOG, META_FLOOR, META_REVISION, OBJECTS, decode_change
 use crate::tables::{Objects as _, Opened, change_key, meta};
 use crate::{Error, Key, Stored};
 
-/// The most bytes of earlier values one walk holds to undo changes; further back is as good as
+/// Maximum bytes of earlier values that one walk holds to undo changes. An older revision counts as
 /// compacted.
 pub const MAX_UNDONE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -26,33 +26,34 @@ pub struct Walk<'a> {
     pub resource: &'a str,
     /// Namespace; all if `None`.
     pub namespace: Option<&'a str>,
-    /// Only keys after this one, which need not exist.
+    /// Key after which the walk begins; it need not exist.
     pub after: Option<&'a Key>,
-    /// The state as of this revision; `None` is the newest.
+    /// Revision of the state; `None` is the newest.
     pub at: Option<u64>,
-    /// Does not count the objects behind the one at which the visitor stops.
+    /// True to skip counting the objects after the one at which the visitor stops.
     pub uncounted: bool,
 }
 
 /// Result of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Walked {
-    /// The revision whose state was read.
+    /// Revision whose state was read.
     pub revision: u64,
-    /// The newest revision there was meanwhile.
+    /// Newest revision at the time of the walk.
     pub newest: u64,
-    /// Objects behind the one at which the visitor stopped, where they are counted.
+    /// Number of objects after the one at which the visitor stopped, if they are counted.
     pub left: usize,
 }
 
-/// Objects that were different at the requested revision; `None` did not exist.
+/// Objects with another state at the requested revision; `None` means that the object did not
+/// exist.
 type Undone = BTreeMap<Vec<u8>, Option<Stored>>;
 
 impl Store {
-    /// The object as last committed, and the revision at which that is true.
+    /// Returns the object as last committed, and the revision of that state.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// The disk fails.
     pub fn look(&self, key: &Key) -> Result<(u64, Option<Stored>), Error> {
         let txn = self.shared().db.begin_read().map_err(storage("read"))?;
         let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
@@ -81,7 +82,7 @@ impl Store {
         let (first, end) = crate::key::bounds(walk.resource, walk.namespace);
         let mut from = first;
         if let Some(after) = walk.after {
-            // The least key that is greater than this one.
+            // The smallest key that is greater than this one.
             let mut next = after.encode();
             next.push(0);
             from = from.max(next);

@@ -1,4 +1,4 @@
-//! Following the changes of one resource, or of all.
+//! Watches of the changes of one resource, or of all.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,22 +13,23 @@ use crate::store::Shared;
 use crate::tables::{CHANGELOG, META_FLOOR, decode_change, meta};
 use crate::{Change, Error};
 
-/// Changes taken from memory in one look, with the ring locked.
+/// Maximum number of changes read from memory at once, while the ring is locked.
 const RING_BATCH: usize = 64;
-/// Rows of the log read in one look, wanted or not, before other tasks get a turn.
+/// Maximum number of log rows read at once before other tasks run.
 const LOG_BATCH: usize = 128;
-/// Bytes of changes that a watch looks at ahead; the last one may go beyond.
+/// Maximum bytes of changes that a watch reads ahead; the last change may exceed the limit.
 const AHEAD_BYTES: usize = 1024 * 1024;
-/// Limit of bytes held while the reader takes none.
+/// Maximum bytes that a watch holds while its reader is stalled.
 const RESTING_BYTES: usize = 64 * 1024;
 
-/// The changes of one resource (or of one namespace of it, or of everything), in order of revision,
-/// none left out.
+/// Watch of a resource, of one namespace of it, or of everything. Returns every change in order of
+/// revision.
 pub struct Watch {
     shared: Arc<Shared>,
     resource: Option<String>,
     namespace: Option<String>,
-    /// Every change up to here has been looked at: given out, in `pending`, or not wanted.
+    /// Last examined revision. Every change up to it was returned, is in `pending`, or is not
+    /// wanted.
     at: u64,
     pending: VecDeque<Change>,
     progress: watch::Receiver<Progress>,
@@ -71,7 +72,7 @@ impl Watch {
             if let Some(change) = self.pending.pop_front() {
                 return Ok(change);
             }
-            // Seen before looking, so that a change published meanwhile rings again.
+            // Marked as seen before the read, so that a change published meanwhile notifies again.
             let open = self.progress.borrow_and_update().open;
             let before = self.at;
             self.fill()?;
@@ -87,14 +88,14 @@ impl Watch {
         }
     }
 
-    /// Every wanted change up to this revision has been given out: what a bookmark may say. It
-    /// moves when [`Watch::next`] is polled.
+    /// Revision up to which every wanted change was returned, for a bookmark. It advances when
+    /// [`Watch::next`] is polled.
     pub fn revision(&self) -> u64 {
         self.pending.front().map_or(self.at, |change| change.revision - 1)
     }
 
-    /// Drops changes that were read ahead and will not be needed soon: they are read again. A watch
-    /// whose reader has stalled holds only a revision.
+    /// Drops changes that were read ahead; they are read again later. A watch with a stalled reader
+    /// then holds only a revision.
     pub fn rest(&mut self) {
         let mut bytes = 0;
         let mut fits = |change: &Change| {
@@ -109,7 +110,7 @@ impl Watch {
         }
     }
 
-    /// Bytes of changes that were read ahead.
+    /// Bytes of the changes that were read ahead.
     pub fn held(&self) -> usize {
         self.pending.iter().map(Change::weight).sum()
     }
@@ -130,7 +131,7 @@ impl Watch {
             && self.namespace.as_ref().is_none_or(|namespace| change.key.namespace == *namespace)
     }
 
-    /// Look at what follows `at`, in memory or else in the log.
+    /// Reads the changes after `at`, from memory or else from the log.
     fn fill(&mut self) -> Result<(), Error> {
         let limits = (RING_BATCH, AHEAD_BYTES);
         match self.shared.hub.after(self.at, limits, |change| self.wants(change)) {
