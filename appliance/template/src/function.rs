@@ -34,7 +34,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Its name in Go.
+    /// Returns the name of the type in Go.
     pub fn name(self) -> &'static str {
         match self {
             Type::Any => "interface {}",
@@ -53,15 +53,15 @@ impl Type {
 pub struct Function {
     /// Name of the function in templates.
     pub name: &'static str,
-    /// Types of the parameters that must be there.
+    /// Types of the required parameters.
     pub fixed: &'static [Type],
-    /// Type of those that may follow.
+    /// Type of any further arguments; `None` if no more are allowed.
     pub rest: Option<Type>,
     /// Code of the function; its arguments fit the parameters.
     pub run: fn(&Args) -> Answer,
 }
 
-/// A function of exactly these parameters.
+/// Creates a function with exactly these parameters.
 pub const fn exact(
     name: &'static str,
     fixed: &'static [Type],
@@ -70,7 +70,7 @@ pub const fn exact(
     Function { name, fixed, rest: None, run }
 }
 
-/// A function of these parameters and any number of a last one.
+/// Creates a function with these parameters and any number of further arguments.
 pub const fn variadic(
     name: &'static str,
     fixed: &'static [Type],
@@ -80,7 +80,7 @@ pub const fn variadic(
     Function { name, fixed, rest: Some(rest), run }
 }
 
-/// Names that upstream has and that are refused here, and why.
+/// Names of upstream functions that are refused here, with the reason.
 const REFUSED: [(&[&str], &str); 3] = [
     (
         &[
@@ -107,9 +107,9 @@ const REFUSED: [(&[&str], &str); 3] = [
     (&["derivePassword"], "takes 32 MiB of memory at each call, which a box has not to spare"),
 ];
 
-/// Every function; of two with one name the first counts.
+/// Every function; of two functions with one name, the first counts.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    // Sprig's come first: its `slice` hides Go's.
+    // Sprig's functions come before Go's: Sprig's `slice` hides Go's.
     tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS)
 }
 
@@ -119,7 +119,7 @@ pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 impl Function {
-    /// Its parameters in Go's words: `string, int, ...interface {}`.
+    /// Returns the parameters in Go's notation: `string, int, ...interface {}`.
     pub fn parameters(&self) -> String {
         let fixed = self.fixed.iter().map(|kind| kind.name().to_owned());
         let rest = self.rest.map(|kind| format!("...{}", kind.name()));
@@ -127,10 +127,10 @@ impl Function {
     }
 }
 
-/// The function of a name.
+/// Finds a function by name.
 ///
 /// # Errors
-/// There is none.
+/// There is no such function, or it is refused.
 pub fn find(name: &str) -> Result<&'static Function, String> {
     if let Some(function) = all().find(|function| function.name == name) {
         return Ok(function);
@@ -186,7 +186,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A version; none is Go's nil pointer.
+    /// Argument of type version; `None` is Go's nil pointer.
     pub fn version(&self, at: usize) -> Option<&'a Version> {
         match self.any(at) {
             Value::Version(it) => Some(&it.version),
@@ -194,7 +194,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A map; nil is Go's nil map.
+    /// Argument of type map; nil is Go's nil map.
     pub fn map(&self, at: usize) -> Result<Map, String> {
         match self.any(at) {
             Value::Map(map) => Ok(map.clone()),
@@ -205,7 +205,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// The arguments from `at` on.
+    /// Arguments from `at` on.
     pub fn from(&self, at: usize) -> &'a [Value] {
         self.values.get(at..).unwrap_or_default()
     }

@@ -1,5 +1,5 @@
-//! Semantic versions as `Masterminds/semver` 3.3 reads and orders them: a leading `v` and missing
-//! numbers are taken.
+//! Semantic versions as `Masterminds/semver` 3.3 parses and orders them: a leading `v` and missing
+//! numbers are accepted.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -14,15 +14,15 @@ pub struct Version {
     pub minor: u64,
     /// Number of compatible corrections.
     pub patch: u64,
-    /// `rc.1`; empty for a release.
+    /// Prerelease, such as `rc.1`; empty for a release.
     pub pre: String,
     /// Text after the plus; ignored in comparisons.
     pub metadata: String,
-    /// The text it was read from, or that it was made to stand for.
+    /// Text that the version was parsed from, or an equivalent text.
     pub original: String,
 }
 
-/// A version as a value.
+/// Version as a template value.
 #[derive(Clone)]
 pub struct VersionRef {
     /// Version that the value refers to.

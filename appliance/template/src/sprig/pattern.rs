@@ -14,25 +14,24 @@ use regex::{Captures, Error, Regex, RegexBuilder};
 
 use crate::limits::{PATTERN_STATES_BYTES, PATTERNS_KEPT_MAX};
 
-/// Go's largest count in braces.
+/// Maximum count in braces, as in Go.
 const COUNT_MAX: u32 = 1000;
-/// Deepest nesting of groups.
+/// Maximum nesting of groups.
 const NESTING_MAX: u32 = 100;
 
 /// A compiled pattern with its group names.
 pub struct Pattern {
     /// Regular expression of the `regex` crate.
     pub regex: Regex,
-    /// Names of the groups, by their numbers; the crate takes fewer of them than Go, and each
-    /// only once.
+    /// Names of the groups, by number. The crate accepts fewer names than Go, and each only once.
     names: Vec<String>,
 }
 
-/// Patterns that one rendering has compiled: a loop needs one again and again.
+/// Cache of the patterns that one rendering has compiled, because a loop uses a pattern many times.
 #[derive(Default)]
 pub struct Patterns(RefCell<VecDeque<(String, Compiled)>>);
 
-/// A small pattern, or what is wrong with it.
+/// Compiled small pattern, or the error of its compilation.
 pub type Compiled = Result<Rc<Pattern>, String>;
 
 impl Patterns {
@@ -42,7 +41,7 @@ impl Patterns {
         all.iter().find(|(source, _)| source == pattern).map(|(_, compiled)| compiled.clone())
     }
 
-    /// Keeps a pattern, in place of the one that was kept first.
+    /// Adds a pattern to the cache, in place of the oldest one if the cache is full.
     pub fn keep(&self, pattern: &str, compiled: &Compiled) {
         let mut all = self.0.borrow_mut();
         if all.len() >= PATTERNS_KEPT_MAX {
