@@ -9,7 +9,7 @@ use stdx::Secret;
 
 use crate::Error;
 
-/// The power state as the BMC itself reports it.
+/// Power state as the BMC reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Power {
     /// The machine has power.
@@ -30,16 +30,17 @@ impl fmt::Display for Power {
     }
 }
 
-/// A change of power to ask for. Being accepted confirms none of them: see [`crate::ensure()`].
+/// Requested change of power. `Ok` of a request does not confirm the new state: see
+/// [`crate::ensure()`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PowerAction {
     /// Powers the machine on.
     On,
-    /// Take power away at once.
+    /// Switches the power off at once.
     Off,
-    /// Ask the operating system to shut down (ACPI power button).
+    /// Requests a shutdown by the operating system (ACPI power button).
     Soft,
-    /// Take power away and give it back.
+    /// Switches the power off and on again.
     Cycle,
     /// Hard reset without losing power.
     Reset,
@@ -64,7 +65,7 @@ pub enum BootDevice {
     Pxe,
     /// The machine's default disk.
     Disk,
-    /// The firmware's own setup.
+    /// Setup program of the firmware.
     Bios,
     /// A CD or DVD, real or virtual.
     Cdrom,
@@ -84,24 +85,24 @@ impl fmt::Display for BootDevice {
     }
 }
 
-/// A boot device that goes before the firmware's own order.
+/// Boot device that overrides the boot order of the firmware.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BootOverride {
-    /// The device to boot from.
+    /// Device to boot from.
     pub device: BootDevice,
-    /// For every boot to come, not only the next.
+    /// True for every later boot, false for the next boot only.
     pub persistent: bool,
-    /// Boot it the UEFI way, not the legacy one.
+    /// True to boot by UEFI, false for legacy BIOS.
     pub efi: bool,
 }
 
 /// Future of a driver's method; boxed, so that the trait is object-safe.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// One BMC. Every method has its own time limit, and may be dropped half way: the next one then
-/// starts afresh.
+/// Driver of one BMC. Every method has its own time limit. Its future may be dropped at any time;
+/// the next call then starts a new session.
 pub trait Driver: Send + Sync {
-    /// The protocol spoken, for people: `ipmi`, `redfish`, `fake`.
+    /// Name of the protocol, for people: `ipmi`, `redfish`, `fake`.
     fn name(&self) -> &'static str;
 
     /// Power state as the BMC reports it now.
@@ -111,27 +112,27 @@ pub trait Driver: Send + Sync {
     /// changed.
     fn set_power(&self, action: PowerAction) -> Pending<'_, ()>;
 
-    /// Set the device to boot from.
+    /// Sets the boot device.
     fn set_boot_device(&self, boot: BootOverride) -> Pending<'_, ()>;
 
-    /// The override in force, `None` when the machine boots in its own order.
+    /// Returns the active override; `None` if the machine uses its own boot order.
     fn boot_device(&self) -> Pending<'_, Option<BootOverride>>;
 }
 
 /// Network address of a BMC.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// A name or an IP address, without brackets.
+    /// Host name or IP address, without brackets.
     pub host: String,
     /// UDP port; default [`Address::IPMI_PORT`].
     pub port: u16,
 }
 
 impl Address {
-    /// The port IANA assigned to RMCP (ASF 2.0 §3.2.1).
+    /// UDP port that IANA assigned to RMCP (ASF 2.0 §3.2.1).
     pub const IPMI_PORT: u16 = 623;
 
-    /// `host` at the default IPMI port.
+    /// Address of `host` with the default IPMI port.
     pub fn ipmi(host: impl Into<String>) -> Self {
         Self { host: host.into(), port: Self::IPMI_PORT }
     }
@@ -156,7 +157,7 @@ pub struct Credentials {
     pub password: Secret,
 }
 
-/// An IPMI cipher suite (IPMI 2.0 table 22-20) good enough to be used. There are weaker ones.
+/// Cipher suite of IPMI (IPMI 2.0 table 22-20). Only the secure suites are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CipherSuite {
     /// Suite 3: RAKP-HMAC-SHA1, HMAC-SHA1-96, AES-CBC-128.
@@ -166,10 +167,10 @@ pub enum CipherSuite {
 }
 
 impl CipherSuite {
-    /// Suites tried by default, the better one first.
+    /// Suites that are tried by default, best first.
     pub const PREFERRED: [Self; 2] = [Self::Seventeen, Self::Three];
 
-    /// The number the suite has in the standard.
+    /// Number of the suite in the standard.
     pub fn id(self) -> u8 {
         match self {
             Self::Three => 3,
@@ -177,7 +178,7 @@ impl CipherSuite {
         }
     }
 
-    /// The suite with that number, `None` for one that is not good enough or not known.
+    /// Returns the suite with that number; `None` for an insecure or unknown suite.
     pub fn from_id(id: u8) -> Option<Self> {
         Self::PREFERRED.into_iter().find(|suite| suite.id() == id)
     }
@@ -200,14 +201,14 @@ impl FromStr for CipherSuite {
     }
 }
 
-/// Everything needed to speak to one BMC.
+/// Connection data of one BMC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
     /// Network address of the BMC.
     pub address: Address,
     /// User and password of an account.
     pub credentials: Credentials,
-    /// Exactly this suite; `None` takes the best of [`CipherSuite::PREFERRED`] that the BMC has.
+    /// Required suite; `None` means the best of [`CipherSuite::PREFERRED`] that the BMC supports.
     pub cipher_suite: Option<CipherSuite>,
 }
 

@@ -1,4 +1,4 @@
-//! Brings the power to a state and confirms it.
+//! Brings the power to a state and confirms the state.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::{Driver, Error, Power, PowerAction};
 
-/// Intervals while a state is awaited.
+/// Intervals of the wait for a state.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     /// Interval between two readings.
@@ -23,7 +23,7 @@ const PACE: Pace = Pace { poll: Duration::from_millis(500), ask_again: Duration:
 pub enum Step {
     /// The state is confirmed.
     Done,
-    /// Ask for this change.
+    /// Request this change of power now.
     Act(PowerAction),
     /// A change was requested; read again after this time.
     Wait(Duration),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use crate::ipmi::{CompletionCode, Malformed, SessionStatus};
 use crate::{Address, Power, PowerAction};
 
-/// An error of a BMC or of the way to it.
+/// Error of a BMC or of the network path to it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The name has no address.
+    /// The name of the BMC has no address.
     #[error("cannot find the IP address of BMC {address}")]
     Resolve {
         /// Address of the BMC.
@@ -19,7 +19,7 @@ pub enum Error {
         #[source]
         source: Option<io::Error>,
     },
-    /// The box itself cannot send to that address.
+    /// The box itself cannot send to the address of the BMC.
     #[error("cannot send to BMC {address}")]
     Socket {
         /// Address of the BMC.
@@ -28,7 +28,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// Not one byte came back: switched off, unplugged, filtered, or another address.
+    /// The BMC sent no byte: it is switched off, unplugged, filtered, or has another address.
     #[error(
         "BMC {address} did not answer {step} within {:.1} s: \
          is it powered, connected and is IPMI over LAN enabled?", after.as_secs_f32()
@@ -51,7 +51,7 @@ pub enum Error {
         /// Time limit of the request.
         after: Duration,
     },
-    /// The user does not exist, may not do this, or has another password.
+    /// The user is unknown, lacks the permission, or has another password.
     #[error("BMC {address} does not accept the user name or password given for user {username:?}")]
     WrongPassword {
         /// Address of the BMC.
@@ -59,7 +59,7 @@ pub enum Error {
         /// User name that was rejected.
         username: String,
     },
-    /// The user exists, but with fewer rights than switching power needs.
+    /// The user is valid, but lacks the privilege to switch power.
     #[error("BMC {address} does not let user {username:?} act as an operator: {status}")]
     Privilege {
         /// Address of the BMC.
@@ -69,17 +69,17 @@ pub enum Error {
         /// Status of the BMC.
         status: String,
     },
-    /// None of the allowed suites is accepted; a weaker one is never tried.
+    /// The BMC accepts none of the allowed suites; a weaker suite is never tried.
     #[error("BMC {address} accepts none of the cipher suites allowed here ({allowed}): {said}")]
     SuiteRefused {
         /// Address of the BMC.
         address: Address,
-        /// The suites that may be used, by number.
+        /// Allowed suites, by number.
         allowed: String,
         /// Status of the BMC, or the suites that it offers.
         said: String,
     },
-    /// The BMC would not open a session, for a reason other than suite, user or password.
+    /// The BMC refused the session for a reason other than suite, user or password.
     #[error("BMC {address} refused {step}: {status}")]
     SessionRefused {
         /// Address of the BMC.
@@ -89,17 +89,17 @@ pub enum Error {
         /// Status of the BMC.
         status: SessionStatus,
     },
-    /// The BMC understood a command and would not do it.
+    /// The BMC received a command and refused it.
     #[error("BMC {address} refused {command}: {code}")]
     CommandRefused {
         /// Address of the BMC.
         address: Address,
-        /// The command's name in the standard.
+        /// Name of the command in the standard.
         command: &'static str,
         /// Completion code of the BMC.
         code: CompletionCode,
     },
-    /// Bytes came back, and none of them were an answer: short, forged, or another protocol.
+    /// The BMC sent datagrams, but no valid answer: short, forged, or another protocol.
     #[error("BMC {address} sent an invalid answer to {step}")]
     Hostile {
         /// Address of the BMC.
@@ -118,13 +118,13 @@ pub enum Error {
         /// Limit that is exceeded.
         reason: &'static str,
     },
-    /// A cipher suite number that this driver does not use.
+    /// The requested cipher suite is not supported by this driver.
     #[error("cannot use cipher suite {asked:?}: 17 and 3 are the ones allowed")]
     UnknownSuite {
         /// Cipher suite that was requested.
         asked: String,
     },
-    /// The driver's protocol has no such action.
+    /// The protocol of the driver lacks this action.
     #[error("{driver} does not support {action}")]
     Unsupported {
         /// Name of the driver.
@@ -154,12 +154,12 @@ pub enum Error {
         /// The caller may permit it later.
         may_pass: bool,
     },
-    /// The BMC took the request, and the power did not follow.
+    /// The BMC accepted the request, but the power state did not change.
     #[error("power was not confirmed {want} within {:.1} s, last seen {last}", after.as_secs_f32())]
     NotConfirmed {
         /// Power state that was requested.
         want: Power,
-        /// The state last read.
+        /// Power state of the last reading.
         last: Power,
         /// Time limit for the state.
         after: Duration,

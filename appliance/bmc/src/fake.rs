@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::ipmi::CompletionCode;
 use crate::{Address, BootOverride, Driver, Error, Pending, Power, PowerAction};
 
-/// Longest log kept; a test that fills it has a loop in it.
+/// Maximum length of the log. A test that fills it has an endless loop.
 const LOG_LIMIT: usize = 10_000;
 
-/// A call of the fake.
+/// Recorded call of the fake BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Call {
     /// A call of [`Driver::power`].
@@ -40,25 +40,25 @@ impl Call {
     }
 }
 
-/// Behavior of the fake.
+/// Behavior of the fake BMC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Does it at once.
+    /// Carries out each change at once.
     Honest,
-    /// Does it, but shows the old state for so many readings more.
+    /// Carries out each change, but shows the old state for this many more readings.
     Slow(u32),
-    /// Reports success, and does nothing.
+    /// Reports success without carrying out the change.
     Lying,
-    /// Answers every call with this failure, and does nothing.
+    /// Fails every call with this error, and changes nothing.
     Failing(Failure),
-    /// Does every change and answers it with this failure: the reply was lost. Readings are honest.
+    /// Carries out every change and returns this error: the reply was lost. Readings are correct.
     ReplyLost(Failure),
-    /// Answers every change with this failure and does nothing: the request was lost. Readings are
-    /// honest.
+    /// Returns this error for every change and changes nothing: the request was lost. Readings are
+    /// correct.
     RequestLost(Failure),
 }
 
-/// The failures a fake can show.
+/// Errors that the fake BMC can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failure {
     /// Fails every call with [`Error::NoAnswer`].
@@ -90,7 +90,7 @@ impl Failure {
 #[derive(Debug)]
 struct State {
     power: Power,
-    /// The state still shown, and for how many readings.
+    /// Old state that is still shown, and the number of such readings.
     stale: Option<(Power, u32)>,
     boot: Option<BootOverride>,
     mode: Mode,
@@ -99,12 +99,12 @@ struct State {
     log: Vec<Call>,
 }
 
-/// The fake itself; clones share one machine.
+/// Fake BMC; clones share one machine.
 #[derive(Debug, Clone)]
 pub struct Fake(Arc<Mutex<State>>);
 
 impl Fake {
-    /// An honest BMC of a machine in that state.
+    /// Creates a correct BMC of a machine in that state.
     pub fn new(power: Power) -> Self {
         Self(Arc::new(Mutex::new(State {
             power,
@@ -117,24 +117,24 @@ impl Fake {
         })))
     }
 
-    /// From now on, behave like this.
+    /// Sets the behavior from now on.
     pub fn set_mode(&self, mode: Mode) {
         self.state().mode = mode;
     }
 
-    /// Fail the next `calls` calls, then go on as before.
+    /// Makes the next `calls` calls fail; later calls behave as before.
     pub fn fail_next(&self, calls: u32, failure: Failure) {
         let mut state = self.state();
         state.fail_next = calls;
         state.failure = failure;
     }
 
-    /// All calls so far, in order, including failed ones.
+    /// Returns all calls so far, in order, including failed ones.
     pub fn calls(&self) -> Vec<Call> {
         self.state().log.clone()
     }
 
-    /// Only the requested power changes.
+    /// Returns only the requested power changes.
     pub fn actions(&self) -> Vec<PowerAction> {
         let state = self.state();
         let action = |call: &Call| match call {
@@ -144,7 +144,7 @@ impl Fake {
         state.log.iter().filter_map(action).collect()
     }
 
-    /// The machine's real state, whatever its BMC shows.
+    /// Returns the real state of the machine, which its BMC may not show.
     pub fn real_power(&self) -> Power {
         self.state().power
     }

@@ -9,7 +9,8 @@ use crate::ipmi::Ipmi;
 use crate::ipmi::line::Line;
 use crate::{Address, Driver, Endpoint};
 
-/// Lines remembered; beyond it those not in use are forgotten, and with them which suite worked.
+/// Maximum number of remembered lines. Beyond it, unused lines are forgotten, and with them the
+/// suite that worked.
 const LINES_LIMIT: usize = 4096;
 
 type Lines = HashMap<(String, u16), Arc<Line>>;
@@ -28,7 +29,7 @@ pub fn ipmi(endpoint: Endpoint) -> Ipmi {
         lines.retain(|_, line| Arc::strong_count(line) > 1);
     }
     let Address { host, port } = &endpoint.address;
-    // Names are compared as written: two names of one BMC are two lines.
+    // Names are compared as written: two names of one BMC give two lines.
     let line = Arc::clone(lines.entry((host.to_ascii_lowercase(), *port)).or_default());
     Ipmi::new(line, endpoint)
 }

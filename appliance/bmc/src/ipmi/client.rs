@@ -1,4 +1,4 @@
-//! The driver: what each action is in IPMI commands.
+//! IPMI driver: converts each action to IPMI commands.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::line::{Line, Turn};
 use super::message::Command as _;
 use crate::{BootOverride, Driver, Endpoint, Error, Pending, Power, PowerAction};
 
-/// A BMC spoken to in IPMI 2.0.
+/// BMC that is controlled by IPMI 2.0.
 pub struct Ipmi {
     line: Arc<Line>,
     endpoint: Endpoint,
@@ -36,7 +36,8 @@ impl Ipmi {
         self.line.turn(&self.endpoint, async |turn| turn.call(&GetDeviceId).await).await
     }
 
-    /// The boot flags, in force or not. Some BMCs, `ipmi_sim` among them, never say that they are.
+    /// Returns the boot flags, active or not. Some BMCs, such as `ipmi_sim`, never report that the
+    /// flags are active.
     ///
     /// # Errors
     /// As for every command: see [`Error`].
@@ -45,12 +46,13 @@ impl Ipmi {
     }
 
     async fn control(&self, action: PowerAction) -> Result<(), Error> {
-        // True from the moment on at which the BMC may have a command that is not to be repeated.
+        // True as soon as the BMC may have received a command that must not be repeated.
         let is_sent = AtomicBool::new(false);
         let done = self.line.turn(&self.endpoint, async |turn| {
             let command = ChassisControl(action);
             if !command.may_repeat() {
-                // It is not sent again in another session: find out first that this one lives.
+                // This command is never sent again in another session, so a first request checks
+                // the session.
                 turn.call(&ChassisStatus).await?;
                 is_sent.store(true, Ordering::Relaxed);
             }

@@ -11,7 +11,8 @@ use super::Malformed;
 use super::crypto::SessionKeys;
 use super::wire::Reader;
 
-/// Largest datagram taken; a message of ours fits in a quarter of it.
+/// Maximum size of a received datagram, in bytes. Messages of this driver need less than a quarter
+/// of it.
 pub const MAX_DATAGRAM: usize = 1024;
 
 const RMCP: [u8; 4] = [0x06, 0x00, 0xFF, 0x07];
@@ -25,7 +26,7 @@ const TYPE_MASK: u8 = 0x3F;
 /// Payload type of a packet (IPMI 2.0 table 13-16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PayloadType {
-    /// A plain IPMI message.
+    /// IPMI message without session data.
     Message,
     /// RMCP+ Open Session Request.
     OpenRequest,
@@ -52,7 +53,7 @@ impl PayloadType {
         Self::Rakp4,
     ];
 
-    /// Its number on the wire.
+    /// Number of the payload type on the wire.
     pub fn number(self) -> u8 {
         match self {
             Self::Message => 0x00,
@@ -70,34 +71,34 @@ impl PayloadType {
     }
 }
 
-/// A datagram whose lengths are checked; nothing in it is trusted yet.
+/// Datagram whose lengths are checked; its content is not trusted yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
-    /// IPMI 1.5 without authentication: requests before a session.
+    /// IPMI 1.5 packet without authentication, for requests before a session.
     Legacy {
         /// Bytes of the IPMI message.
         payload: &'a [u8],
     },
-    /// A packet of RMCP+.
+    /// Packet with an RMCP+ session header.
     Plus(Plus<'a>),
 }
 
-/// A packet of IPMI 2.0 (RMCP+).
+/// IPMI 2.0 packet (RMCP+).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plus<'a> {
     /// Type of the payload.
     pub payload_type: PayloadType,
-    /// The payload is ciphertext.
+    /// True if the payload is encrypted.
     pub encrypted: bool,
-    /// There is an AuthCode.
+    /// True if the packet has an AuthCode.
     pub authenticated: bool,
-    /// The receiver's session ID; 0 before a session.
+    /// Session ID of the receiver; 0 before a session.
     pub session_id: u32,
     /// Session sequence number; 0 before a session.
     pub sequence: u32,
-    /// As it was sent, perhaps encrypted.
+    /// Payload as it was received, possibly encrypted.
     pub payload: &'a [u8],
-    /// From the authentication type to the end of the datagram.
+    /// Bytes from the authentication type to the end of the datagram.
     whole: &'a [u8],
     trailer: &'a [u8],
 }
@@ -172,18 +173,19 @@ impl<'a> Plus<'a> {
     }
 }
 
-/// An IPMI 1.5 datagram without session or authentication. `message` has at most 255 bytes.
+/// Builds an IPMI 1.5 datagram without session or authentication. `message` has at most 255 bytes.
 pub fn legacy(message: &[u8]) -> Vec<u8> {
     let len = u8::try_from(message.len()).expect("our messages before a session are short");
     [RMCP.as_slice(), &[AUTH_NONE, 0, 0, 0, 0, 0, 0, 0, 0, len], message].concat()
 }
 
-/// An RMCP+ datagram before the session: no ID, no sequence number, no AuthCode.
+/// Builds an RMCP+ datagram before the session: no ID, no sequence number, no AuthCode.
 pub fn plain(payload_type: PayloadType, payload: &[u8]) -> Vec<u8> {
     [RMCP.as_slice(), &header(payload_type.number(), 0, 0, payload)].concat()
 }
 
-/// An RMCP+ datagram inside a session, encrypted and signed. `iv` as in [`SessionKeys::encrypt`].
+/// Builds an RMCP+ datagram of a session, encrypted and signed. `iv` as in
+/// [`SessionKeys::encrypt`].
 pub fn sealed(
     keys: &SessionKeys,
     session_id: u32,

@@ -1,5 +1,4 @@
-//! An open session: what it sends is encrypted and signed, what it takes is verified, decrypted
-//! and new.
+//! Open session: encrypts and signs requests; verifies, decrypts and checks answers for replays.
 
 use super::command::CloseSession;
 use super::crypto::{BLOCK, SessionKeys};
@@ -19,7 +18,7 @@ pub struct Session {
     window: Window,
 }
 
-/// A request that is out: its bytes stay the same when it is sent again, its packet does not.
+/// Pending request. A retransmission has the same bytes in a new packet.
 pub struct Outstanding {
     message: Vec<u8>,
     expected: Expected,
@@ -30,12 +29,12 @@ impl Session {
         Self { keys, console_id, managed_id, sent: 0, requested: 0, window: Window::default() }
     }
 
-    /// The suite that protects it.
+    /// Cipher suite of the session.
     pub fn suite(&self) -> crate::CipherSuite {
         self.keys.suite()
     }
 
-    /// The command that ends it.
+    /// Returns the command that closes the session.
     pub fn close(&self) -> CloseSession {
         CloseSession { session_id: self.managed_id }
     }
@@ -73,7 +72,7 @@ impl Session {
             return Err(Malformed::Stray("session ID"));
         }
         let message = packet.open(&self.keys)?;
-        // Only now is the sequence number the BMC's own.
+        // Only a verified packet may advance the received sequence number.
         self.window.take(packet.sequence)?;
         let (code, data) = response(&message, outstanding.expected)?;
         Ok((code, data.to_vec()))
@@ -92,7 +91,7 @@ impl Window {
     fn take(&mut self, sequence: u32) -> Result<(), Malformed> {
         if sequence > self.highest {
             let ahead = sequence - self.highest;
-            // The old highest becomes one of those below.
+            // The old highest number becomes one of the numbers below.
             let shifted = self.below.checked_shl(ahead).unwrap_or(0);
             let old_highest = match self.highest {
                 0 => 0,
@@ -133,7 +132,7 @@ mod tests {
         assert_eq!(window.take(0), Err(Malformed::Replayed), "0 is no sequence number");
     }
 
-    /// Against the simplest model there is: a set.
+    /// Comparison with the simplest model: a set.
     #[test]
     fn agrees_with_a_set() {
         use proptest::prelude::*;
