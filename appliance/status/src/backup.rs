@@ -17,7 +17,7 @@ pub struct BackupRequest {
     pub plain: bool,
 }
 
-/// The last backup that was made here: the answer to a GET; without a time there was none.
+/// Last backup that was made here: the response to a GET request. Without a time, there was none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastBackup {
@@ -27,37 +27,37 @@ pub struct LastBackup {
     pub bytes: u64,
 }
 
-/// A backup that the box made itself: one of the answer to a GET of `/backup/kept`.
+/// Backup that the box made itself: an entry of the response to a GET of `/backup/kept`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StoredBackup {
-    /// Name by which requests refer to it.
+    /// Name of the backup in requests.
     pub name: Text,
-    /// Time at which it was made.
+    /// Time of the backup.
     pub made: Timestamp,
     /// Size of the file in bytes.
     pub bytes: u64,
-    /// Objects of the API in it.
+    /// Number of API objects in the backup.
     pub objects: u64,
     /// Number of Hardware objects.
     pub hardware: u64,
 }
 
-/// Content of a backup: the response to a rehearsal and to a restore.
+/// Content of a backup: the response to a verification and to a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BackupSummary {
-    /// Name of the box that made it.
+    /// Name of the box that made the backup.
     pub name: Text,
-    /// The release that made it.
+    /// Release that made the backup.
     pub version: Text,
-    /// Time at which it was made.
+    /// Time of the backup.
     pub made: Timestamp,
-    /// The pin of that box.
+    /// Certificate pin of that box.
     pub pin: Text,
     /// `passphrase`, `recipients` or `none`.
     pub encryption: Text,
-    /// Objects of the API.
+    /// Number of API objects.
     pub objects: u64,
     /// Number of Hardware objects.
     pub hardware: u64,
@@ -65,7 +65,7 @@ pub struct BackupSummary {
     pub secrets: u64,
     /// Number of DHCP leases.
     pub leases: u64,
-    /// Keys, tokens and settings.
+    /// Number of files: keys, tokens and settings.
     pub files: u64,
     /// True if `box.toml` is included.
     pub settings: bool,

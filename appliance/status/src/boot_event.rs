@@ -13,7 +13,7 @@ use crate::plain;
 /// Program on the machine that sends a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// The boot ROM of a BIOS machine.
+    /// Boot ROM of a BIOS machine.
     BiosFirmware,
     /// UEFI firmware that loads by TFTP.
     UefiFirmware,
@@ -21,13 +21,13 @@ pub enum Stage {
     UefiHttpFirmware,
     /// The boot loader iPXE.
     Ipxe,
-    /// The agent's operating system.
+    /// Operating system of the agent.
     Agent,
-    /// The installed system, or anything else that does not boot from the network.
+    /// Installed system, or another program that does not boot from the network.
     System,
 }
 
-/// The protocol that carried a file.
+/// Protocol of a file transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Via {
     /// Trivial File Transfer Protocol (RFC 1350).
@@ -36,14 +36,14 @@ pub enum Via {
     Http,
 }
 
-/// Something that happened to a machine.
+/// Event of a machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BootEvent {
-    /// Its BMC confirmed that it is on.
+    /// The BMC confirmed that the machine is on.
     PoweredOn,
-    /// Its BMC confirmed that it is off.
+    /// The BMC confirmed that the machine is off.
     PoweredOff,
-    /// Its BMC accepted that the next boot comes from the network.
+    /// The BMC accepted a network boot as the next boot.
     NetworkBootArmed,
     /// The machine sent a DHCP discover, or an inform that requests boot options.
     AskedForAddress {
@@ -52,12 +52,12 @@ pub enum BootEvent {
     },
     /// A DHCP acknowledgement was sent.
     GotAddress {
-        /// Address that was given.
+        /// Address of the machine.
         ip: IpAddr,
         /// Program that got the address.
         stage: Stage,
     },
-    /// A network boot loader was sent whole.
+    /// A network boot loader was sent completely.
     FetchedLoader {
         /// Name of the file.
         file: String,
@@ -65,25 +65,25 @@ pub enum BootEvent {
         via: Via,
         /// Size of the file in bytes.
         bytes: u64,
-        /// First packet to last.
+        /// Time from the first to the last packet.
         millis: u64,
     },
     /// The iPXE script that boots the agent was sent.
     FetchedScript,
     /// The iPXE script that boots the disk was sent.
     SentToDisk,
-    /// The agent's kernel was sent whole.
+    /// The agent's kernel was sent completely.
     FetchedKernel {
         /// Size of the file in bytes.
         bytes: u64,
-        /// First byte to last.
+        /// Time from the first to the last byte.
         millis: u64,
     },
-    /// The agent's initramfs was sent whole.
+    /// The agent's initramfs was sent completely.
     FetchedInitrd {
         /// Size of the file in bytes.
         bytes: u64,
-        /// First byte to last.
+        /// Time from the first to the last byte.
         millis: u64,
     },
     /// Another file was sent, or the requested part of it.
@@ -94,10 +94,10 @@ pub enum BootEvent {
         via: Via,
         /// Number of bytes sent.
         bytes: u64,
-        /// First byte to last.
+        /// Time from the first to the last byte.
         millis: u64,
     },
-    /// A file was not sent, or not to its end.
+    /// A file was not sent, or only a part of it.
     FetchFailed {
         /// File that was requested.
         file: String,

@@ -17,21 +17,21 @@ pub use booting::booting;
 pub use silence::{Silence, silence};
 pub use times::{Span, times};
 
-/// Silence after which a machine that was not powered on by the box is taken to boot again.
+/// Silence after which a machine counts as booting again, if the box did not power it on.
 const SILENCE: SignedDuration = SignedDuration::from_mins(30);
-/// Longest time between a power-on and the steps that prepared it.
+/// Maximum time between a power-on and the steps that prepared it.
 const PREPARATION: SignedDuration = SignedDuration::from_mins(2);
 
-/// One Event, as far as a story needs it.
+/// Fields of an Event that a history needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecord {
     /// Time of the event.
     pub at: Timestamp,
     /// Store revision of the Event; orders what happened in the same microsecond.
     pub revision: u64,
-    /// Kind of the object it is about.
+    /// Kind of the object that the Event is about.
     pub kind: String,
-    /// Name of that object.
+    /// Name of the object.
     pub name: String,
     /// Reason code of the Event, stable.
     pub reason: String,
@@ -41,11 +41,12 @@ pub struct EventRecord {
     pub warning: bool,
 }
 
-/// One line of a story.
+/// Line of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
-    /// Time since the power-on, or since the first line; negative for what led to the power-on.
+    /// Time since the power-on, or since the first line. Negative for the steps that prepared the
+    /// power-on.
     pub offset_millis: i64,
     /// Time of the event.
     pub at: Timestamp,
@@ -55,10 +56,10 @@ pub struct Line {
     pub sentence: String,
     /// True for an event that needs attention.
     pub warning: bool,
-    /// Kind of the object it is about.
+    /// Kind of the object that the Event is about.
     #[serde(skip)]
     pub kind: String,
-    /// Name of that object.
+    /// Name of the object.
     #[serde(skip)]
     pub name: String,
     /// Store revision of the Event.
@@ -89,7 +90,7 @@ impl Line {
 }
 
 impl EventRecord {
-    /// Read a core/v1 Event; `None` when it has no time or no sentence.
+    /// Reads a core/v1 Event; `None` without a time or a message.
     pub fn from_event(event: &Value) -> Option<EventRecord> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
@@ -135,10 +136,10 @@ impl EventRecord {
     }
 }
 
-/// The story of the latest boot among `events`, which may come in any order.
+/// Returns the history of the latest boot among `events`, in any order.
 ///
-/// It begins at the last power-on that a BMC confirmed, with the steps that led to it; for a
-/// machine without one, after the last half hour of silence.
+/// The history begins at the last power-on that a BMC confirmed, with the steps that prepared it.
+/// Without such a power-on, it begins after the last half hour of silence.
 pub fn history(mut events: Vec<EventRecord>) -> Vec<Line> {
     events.sort_by_key(|event| (event.at, event.revision));
     let (from, origin) = begin(&events);
@@ -162,7 +163,7 @@ fn begin(events: &[EventRecord]) -> (usize, Option<Timestamp>) {
     (from, events.get(from).map(|event| event.at))
 }
 
-/// A machine that did this was running, so it belongs to the boot before.
+/// A machine that sent this event was running, so the event belongs to the boot before.
 fn has_booted(of: &str) -> bool {
     matches!(
         of,

@@ -1,20 +1,20 @@
-//! The files of other servers that the box keeps, fetches or failed to fetch.
+//! Files of other servers: cached, in download, or failed.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::plain;
 
-/// Characters of a digest that people see and may type.
+/// Number of digest characters that are shown, and that a person may type.
 pub const SHORT_NAME: usize = 12;
 
 /// State of the cache, as `/apis/tinbox.dev/v1alpha1/images` reports it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Images {
-    /// Bytes of the cache's partition.
+    /// Size of the cache's partition, in bytes.
     pub capacity: u64,
-    /// Bytes in use, by any file of the volume.
+    /// Bytes in use on the partition, by any file.
     pub used: u64,
     /// Warning about the space for the owner; may be empty.
     pub warning: String,
@@ -26,7 +26,7 @@ pub struct Images {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImageRequest {
-    /// Its URL, or the digest of the file or the beginning of that.
+    /// URL of the image, or the digest of the file, or the beginning of the digest.
     pub image: String,
     /// Operation to carry out.
     pub act: ImageOperation,
@@ -36,11 +36,11 @@ pub struct ImageRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageOperation {
-    /// Keep it whatever happens; fetch it if need be.
+    /// Keeps the image until it is unpinned, and downloads it if necessary.
     Pin,
     /// Allows the eviction of the image.
     Unpin,
-    /// Take it out of the cache.
+    /// Removes the image from the cache.
     Remove,
 }
 
@@ -48,7 +48,7 @@ pub enum ImageOperation {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageState {
-    /// All of it is here.
+    /// The whole file is in the cache.
     Ready,
     /// The download is in progress.
     Fetching,
@@ -65,11 +65,11 @@ pub enum ImageState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Image {
-    /// `sha256:…`; empty while it is not known.
+    /// Digest `sha256:…`; empty while unknown.
     pub digest: String,
-    /// The URL that it came from, without what may be a secret in it; may be empty.
+    /// Origin URL without possible secrets; may be empty.
     pub origin: String,
-    /// Bytes; 0 while that is not known.
+    /// Size in bytes; 0 while unknown.
     pub size: u64,
     /// Time of the last use.
     pub last_used: Option<Timestamp>,
@@ -79,22 +79,22 @@ pub struct Image {
     pub message: String,
     /// Bytes downloaded so far.
     pub received: u64,
-    /// Bytes that arrive in a second; 0 while that is not known.
+    /// Download rate in bytes per second; 0 while unknown.
     pub bytes_per_second: u64,
-    /// The owner wants it to stay.
+    /// True if the owner pinned the file.
     pub pinned: bool,
-    /// A workflow will need it.
+    /// True if a workflow will need the file.
     pub needed: bool,
-    /// A machine reads it.
+    /// True while a machine reads the file.
     pub in_use: bool,
     /// `namespace/name` of the workflows that mention it.
     pub workflows: Vec<String>,
-    /// Position in the order of eviction, from 1 on; 0: never evicted.
+    /// Position in the order of eviction, from 1 on; 0 means never evicted.
     pub goes: u32,
 }
 
 impl Image {
-    /// The digest's first characters; empty while it is not known.
+    /// Returns the first characters of the digest; empty while the digest is unknown.
     pub fn short_name(&self) -> &str {
         let name = self.digest.trim_start_matches("sha256:");
         name.get(..SHORT_NAME).unwrap_or(name)
@@ -128,7 +128,7 @@ impl Image {
         line
     }
 
-    /// Reason to keep the file, or its turn of eviction: `pinned, needed`, `goes first`.
+    /// Reason to keep the file, or its position of eviction: `pinned, needed`, `goes first`.
     pub fn stays(&self) -> String {
         let reasons = [(self.pinned, "pinned"), (self.needed, "needed"), (self.in_use, "in use")];
         let words: Vec<&str> =

@@ -1,4 +1,4 @@
-//! Progress of the running action of a workflow. Only sent, never stored.
+//! Progress of the running action of a workflow. It is sent to clients, but never stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +15,12 @@ pub struct Progress {
     pub bytes_done: u64,
     /// Bytes in total; 0 if unknown.
     pub bytes_total: u64,
-    /// Time since it began.
+    /// Time since the action began.
     pub millis: u64,
 }
 
 impl Progress {
-    /// Per cent done, never 100 before the end; `None` when the whole is not known.
+    /// Progress in percent, at most 99 before the end; `None` if the total is unknown.
     pub fn percent(&self) -> Option<u8> {
         if self.bytes_total == 0 {
             return None;
@@ -29,13 +29,13 @@ impl Progress {
         u8::try_from(done * 100 / u128::from(self.bytes_total)).ok()
     }
 
-    /// Bytes a second since the beginning; `None` before there is anything to say.
+    /// Bytes per second since the beginning; `None` if it cannot be computed yet.
     pub fn bytes_per_second(&self) -> Option<u64> {
         let rate = u128::from(self.bytes_done) * 1000 / u128::from(self.millis.max(1));
         (self.bytes_done > 0 && self.millis > 0).then(|| u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// Time left at the rate so far; `None` when rate or whole are not known.
+    /// Remaining time at the current rate; `None` if rate or total is unknown.
     pub fn millis_left(&self) -> Option<u64> {
         let rate = self.bytes_per_second().filter(|rate| *rate > 0)?;
         let left = self.bytes_total.checked_sub(self.bytes_done)?;

@@ -12,17 +12,17 @@ pub enum BoxAction {
     Restart,
     /// Switches the box off.
     PowerOff,
-    /// Restarts once without settings; no machine is served.
+    /// Restarts once without settings; the box serves no machine then.
     Safe,
-    /// Everything but the systems in its slots is erased.
+    /// Erases everything except the systems in the slots.
     Factory,
 }
 
 impl BoxAction {
-    /// All of them, what does least first.
+    /// Every action, least effect first.
     pub const ALL: [Self; 4] = [Self::Restart, Self::PowerOff, Self::Safe, Self::Factory];
 
-    /// On the wire and in forms.
+    /// Word of the action in the API and in forms.
     pub fn word(self) -> &'static str {
         match self {
             Self::Restart => "restart",
@@ -32,7 +32,7 @@ impl BoxAction {
         }
     }
 
-    /// The one of this word.
+    /// Returns the action of a word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|leaving| leaving.word() == word)
     }
@@ -117,9 +117,9 @@ impl ErasureSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BoxActionRequest {
-    /// Kind of the request.
+    /// Action that the request asks for.
     pub level: BoxAction,
-    /// The box's name, as they typed it: for what erases it.
+    /// Name of the box as the person typed it; required to erase the box.
     #[serde(default)]
     pub name: String,
 }

@@ -6,19 +6,19 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// The settings as they are written, and what the box already does of them.
+/// Settings as they are written, and the keys that already have an effect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SettingsReport {
     /// Text of the file.
     pub text: String,
-    /// Its sum: a change names the one that it was made from, in `If-Match`.
+    /// Checksum of the text. A change names the checksum that it is based on in `If-Match`.
     pub sum: String,
     /// Number of the revision; `None` if the settings were never changed through the box.
     pub revision: Option<u32>,
     /// Keys whose last change took effect immediately.
     pub live: Vec<String>,
-    /// Keys whose values the running box does not follow yet: it takes them at its next start.
+    /// Keys whose values take effect at the next start of the box.
     pub restart: Vec<String>,
 }
 
@@ -26,7 +26,7 @@ pub struct SettingsReport {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Revision {
-    /// Its number, counted from 1.
+    /// Number of the revision, counted from 1.
     pub number: u32,
     /// Time of writing; `None` if it was written while the box was off.
     pub at: Option<Timestamp>,
@@ -34,18 +34,18 @@ pub struct Revision {
     pub actor: String,
     /// Note of the author; may be empty.
     pub note: String,
-    /// The sum of its text.
+    /// Checksum of the revision's text.
     pub sum: String,
     /// True for the revision on the boot volume.
     pub current: bool,
 }
 
-/// Some keys to change, and no others.
+/// Changes of some keys; other keys stay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SettingsChange {
-    /// By key, `time.zone` or `network[1].mode`: the value, in TOML or as a bare text; `None` takes
-    /// the key away.
+    /// Values by key, such as `time.zone` or `network[1].mode`, in TOML or as bare text. `None`
+    /// removes the key.
     pub set: BTreeMap<String, Option<String>>,
     /// Note for the history.
     pub note: String,
@@ -66,6 +66,6 @@ pub struct RevertRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Diff {
-    /// As `diff -u` writes it; empty when nothing does.
+    /// Difference in the format of `diff -u`; empty without a difference.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! The parts of the box that fill the status view, and the place that shows take it from.
+//! Parts of the box that fill the status view, and the builder that interfaces request it from.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::view::StatusView;
 /// Return type of [`StatusSource::fill`].
 pub type Filling<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// A part of the box that has something to show.
+/// Part of the box with data for the status view.
 pub trait StatusSource: Send + Sync + 'static {
     /// Fills in what this part knows, and nothing else. Sources run in their order, so a source may
     /// read what earlier ones filled in.
@@ -23,6 +23,6 @@ impl<T: StatusSource> StatusSource for Arc<T> {
 
 /// Builds the status view of this moment.
 pub trait ViewSource: Send + Sync + 'static {
-    /// The box at this moment.
+    /// Returns the state of the box at this moment.
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
 }

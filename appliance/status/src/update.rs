@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::{Slot, Text, Update};
 
-/// The answer to a GET.
+/// Response to a GET request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateReport {
-    /// The release that runs.
+    /// Release that is running.
     pub version: Text,
-    /// Both slots, A first.
+    /// Both slots; slot A comes first.
     pub slots: Vec<Slot>,
-    /// The update that is made, or the last one that was; `None` when there was none.
+    /// Update in progress, or the last one; `None` if there was no update.
     pub update: Option<Update>,
 }

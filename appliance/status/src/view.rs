@@ -36,19 +36,19 @@ pub use text::Text;
 pub use trouble::Trouble;
 pub use work::Work;
 
-/// The box and its machines at one moment.
+/// State of the box and its machines at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusView {
-    /// The store's revision that it shows; the `id` of an event of the live stream.
+    /// Revision of the store that the view shows; also the `id` of an event of the live stream.
     pub revision: u64,
     /// Time of the view. No interface reads a clock of its own.
     pub now: Timestamp,
-    /// The box's name: `box-7f3a`.
+    /// Name of the box: `box-7f3a`.
     pub name: Text,
     /// Version of the system: `1.4.0`.
     pub version: Text,
-    /// The slot it runs from: `A`.
+    /// Slot that the running system is from: `A`.
     pub slot: Text,
     /// Fingerprint of the certificate as people compare it: `F3A9-1C20-8BQK-77TM`.
     pub pin: Text,
@@ -59,25 +59,25 @@ pub struct StatusView {
     /// True if the state volume cannot be used: owner and machines are unknown. The box is in safe
     /// mode then.
     pub without_state: bool,
-    /// The steps from power to service; done all of them, or empty: it serves.
+    /// Steps of the start. All done, or an empty list, means that the box serves.
     pub boot: Vec<BootStep>,
     /// Data to claim the box; `None` if it has an owner.
     pub claim: Option<Claim>,
-    /// The clock, as far as it can be trusted.
+    /// Clock of the box, and the trust in it.
     pub clock: Clock,
     /// Network interfaces, in the order of their names.
     pub nics: Vec<Nic>,
     /// Machines, in rack order.
     pub machines: Vec<Machine>,
-    /// Workflows: those that go on first, the newest of each before the others.
+    /// Workflows: running ones first, and the newest of each group first.
     pub workflows: Vec<Work>,
     /// DHCP clients of the last hour, latest first.
     pub heard: Vec<DhcpClient>,
     /// State of the image cache.
     pub images: Images,
-    /// The update that is looked for, made or undone.
+    /// Update that is searched for, installed or rolled back.
     pub update: Option<Update>,
-    /// Figures of the box itself.
+    /// Resource figures of the box.
     pub system: System,
     /// Latest events, newest first.
     pub events: Vec<Event>,
@@ -85,9 +85,9 @@ pub struct StatusView {
     pub log: Vec<LogLine>,
     /// Faults of services that no other field shows.
     pub faults: Vec<Fault>,
-    /// Bytes a second sent to booting machines, one sample each 5 s, the newest last.
+    /// Bytes per second sent to booting machines: one sample each 5 s, newest last.
     pub boot_traffic: Vec<u64>,
-    /// True while the box blinks to be found.
+    /// True while the identify LED blinks.
     pub identifying: bool,
 }
 
@@ -111,7 +111,7 @@ pub struct Event {
 pub struct Fault {
     /// Two words for a small screen: `CLOCK LOST`.
     pub title: Text,
-    /// The whole of it.
+    /// Full text of the fault.
     pub trouble: Trouble,
     /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
@@ -120,7 +120,7 @@ pub struct Fault {
 }
 
 impl StatusView {
-    /// The step that the start of the box is at; `None` when it serves.
+    /// Current step of the start; `None` once the box serves.
     pub fn starting(&self) -> Option<&BootStep> {
         self.boot.iter().find(|step| !step.done)
     }
@@ -135,7 +135,7 @@ impl StatusView {
         self.machines.iter().filter(|machine| machine.power == Power::On).count()
     }
 
-    /// The address to tell people: of the interface they should use.
+    /// Address of the box for people: of the interface that they should use.
     pub fn address(&self) -> Option<(&Nic, &str)> {
         let person = |nic: &&Nic| matches!(nic.role, Role::Management | Role::Both);
         let mut nics = self.nics.iter().filter(|nic| nic.address().is_some());

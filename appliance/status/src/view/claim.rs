@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// Characters of a link that still fit a QR code of version 2, level M.
+/// Maximum length of a link in a QR code of version 2, level M.
 pub const LINK_CHARS_MAX: usize = 38;
 
-/// The one-time code and where to type it. Only an unclaimed box has one.
+/// One-time code and the address to type it at. Only an unclaimed box has one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Claim {
@@ -15,9 +15,9 @@ pub struct Claim {
     pub urls: Vec<Text>,
     /// Code of six characters: `7KQ4M2`.
     pub code: Text,
-    /// Wrong codes that are still allowed before it changes.
+    /// Number of wrong codes that are still allowed before the code changes.
     pub tries_left: u32,
-    /// Wrong codes that are allowed in all.
+    /// Maximum number of wrong codes.
     pub tries_max: u32,
 }
 
@@ -33,7 +33,7 @@ impl Claim {
         if self.code.is_empty() { None } else { links.into_iter().find(fits) }
     }
 
-    /// The first address without its scheme, as it is typed: `10.20.30.40`.
+    /// Returns the first address without its scheme, for typing: `10.20.30.40`.
     pub fn address(&self) -> Option<&str> {
         let url = self.urls.first()?;
         let bare = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -41,7 +41,7 @@ impl Claim {
     }
 }
 
-/// The alphabet of a QR code's alphanumeric mode.
+/// Characters of a QR code's alphanumeric mode.
 fn is_alphanumeric(char: char) -> bool {
     char.is_ascii_digit() || char.is_ascii_uppercase() || " $%*+-./:".contains(char)
 }

@@ -1,4 +1,5 @@
-//! The box of the goldens: one rack of twelve, at the moments that every face has to show.
+//! Example views for golden tests: a rack of twelve machines in the states that every interface
+//! must show.
 
 mod system;
 
@@ -15,7 +16,7 @@ use crate::dhcp_client::DhcpClient;
 use crate::image::{Image, ImageState, Images};
 use crate::log::LogLine;
 
-/// Monday, 23 November 2026, 14:02:23 in UTC.
+/// Time of the examples: Monday, 23 November 2026, 14:02:23 UTC.
 const NOW: i64 = 1_795_442_543;
 
 fn before(seconds: i64) -> Timestamp {
@@ -23,7 +24,7 @@ fn before(seconds: i64) -> Timestamp {
     now.saturating_sub(SignedDuration::from_secs(seconds)).unwrap_or_default()
 }
 
-/// Three machines are being installed, one failed.
+/// Three machines are being installed, and one failed.
 pub fn working() -> StatusView {
     StatusView {
         revision: 4_711,
@@ -68,7 +69,7 @@ pub fn safe_mode() -> StatusView {
     view
 }
 
-/// Its state volume does not mount.
+/// The state volume cannot be mounted.
 pub fn without_state() -> StatusView {
     let mut view = safe_mode();
     view.safe_mode = "its state volume cannot be used: cannot mount /dev/mmcblk0p4 at /state: \
@@ -80,7 +81,7 @@ pub fn without_state() -> StatusView {
     view
 }
 
-/// On its way to service; the fourth step takes longer than usual when `slow`.
+/// The box is starting; with `slow`, the fourth step takes longer than usual.
 pub fn booting(slow: bool) -> StatusView {
     let mut boot = steps(3);
     boot[3].took_millis = Some(if slow { 9_000 } else { 1_000 });
@@ -88,7 +89,7 @@ pub fn booting(slow: bool) -> StatusView {
     StatusView { boot, machines, uptime_seconds: 9, events: Vec::new(), ..working() }
 }
 
-/// Fresh from the factory, reachable.
+/// New box without an owner, reachable on the network.
 pub fn unclaimed() -> StatusView {
     let urls = vec!["https://10.20.30.40".into(), "https://box-7f3a.local".into()];
     let claim = Claim { urls, code: "7KQ4M2".into(), tries_left: 17, tries_max: 20 };
@@ -104,7 +105,7 @@ pub fn unclaimed() -> StatusView {
     view
 }
 
-/// A new box that gets no address.
+/// New box that gets no address.
 pub fn without_address() -> StatusView {
     let mut view = unclaimed();
     view.nics[0].address = Text::default();
@@ -159,7 +160,7 @@ pub fn updating() -> StatusView {
     StatusView { update: Some(update), ..working() }
 }
 
-/// An update did not work out.
+/// An update failed and was rolled back.
 pub fn undone() -> StatusView {
     let update = Update {
         version: "1.5.0".into(),

@@ -30,9 +30,9 @@ pub enum MachineState {
     TimedOut,
     /// The machine has not reported in time.
     Silent,
-    /// Off, and nothing is expected of it.
+    /// The machine is off, as expected.
     Off,
-    /// A person paused it.
+    /// A person paused the machine.
     Held,
     /// The machine is being wiped or deleted.
     Removing,
@@ -121,11 +121,11 @@ impl Power {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Machine {
-    /// Its name; its hardware address while it has none.
+    /// Name of the machine; its MAC address if it has no name.
     pub name: Text,
     /// State of the machine.
     pub state: MachineState,
-    /// True if it is silent for longer than any machine should be.
+    /// True if the machine is silent for longer than any machine should be.
     pub overdue: bool,
     /// Current step: `image2disk`, `waits for BMC`; may be empty.
     pub step: Text,
@@ -137,31 +137,31 @@ pub struct Machine {
     pub bytes_total: u64,
     /// Throughput in bytes per second.
     pub bytes_per_second: Option<u64>,
-    /// Time that the step still takes.
+    /// Remaining time of the step, in milliseconds.
     pub millis_left: Option<u64>,
-    /// MAC address of its first interface.
+    /// MAC address of the machine's first interface.
     pub mac: Option<MacAddr>,
-    /// Its address; may be empty.
+    /// IP address of the machine; may be empty.
     pub ip: Text,
     /// Power state of the machine.
     pub power: Power,
-    /// Its workflow; may be empty.
+    /// Name of the machine's workflow; may be empty.
     pub workflow: Text,
     /// Number of this attempt at the step.
     pub attempt: u32,
     /// Limit of attempts at the step.
     pub attempts_max: u32,
-    /// Its latest boot as sentences, the newest last.
+    /// Events of the latest boot as sentences, newest last.
     pub story: Vec<Sentence>,
     /// Failure of the machine, if any.
     pub trouble: Option<Trouble>,
-    /// Since when it is in this state.
+    /// Time at which the state began.
     pub since: Option<Timestamp>,
     /// Time of its last request.
     pub last_seen: Option<Timestamp>,
 }
 
-/// A line of a machine's story.
+/// Line of a machine's history.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Sentence {
@@ -174,7 +174,7 @@ pub struct Sentence {
 }
 
 impl Machine {
-    /// Its word's tone: silence is bad only past its limit.
+    /// Tone of the state: silence is bad only after its limit.
     pub fn tone(&self) -> Tone {
         match self.state {
             MachineState::Silent if self.overdue => Tone::Bad,
@@ -182,12 +182,12 @@ impl Machine {
         }
     }
 
-    /// A person has to look at it.
+    /// True if a person must act.
     pub fn needs_person(&self) -> bool {
         self.tone() == Tone::Bad
     }
 
-    /// Its word with the figure that belongs to it: `Installing 68 %`.
+    /// State with its figure: `Installing 68 %`.
     pub fn status(&self) -> String {
         let word = self.state.word().text;
         match (self.state, self.percent) {
@@ -205,7 +205,7 @@ impl Machine {
         }
     }
 
-    /// Its turn has not come.
+    /// True if the work of the machine has not begun.
     pub fn queued(&self) -> bool {
         self.state == MachineState::Waiting && self.step.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Times and lengths of time, as short as a small screen wants them.
+//! Times and durations as short text for small screens.
 
 use jiff::Timestamp;
 use jiff::tz::Offset;
@@ -7,14 +7,14 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// `14:02`, so many seconds east of UTC.
+/// Formats a time of day as `14:02`, with the offset in seconds east of UTC.
 pub fn time_of_day(at: Timestamp, utc_offset_seconds: i32) -> String {
     let offset = Offset::from_seconds(utc_offset_seconds).unwrap_or(Offset::UTC);
     let local = offset.to_datetime(at);
     format!("{:02}:{:02}", local.hour(), local.minute())
 }
 
-/// `43 s ago`; `now` for what lies ahead, because clocks get set.
+/// Formats an age: `43 s ago`. A time in the future gives `now`, because clocks get set.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {
     match u64::try_from(now.duration_since(at).as_secs()) {
         Ok(0) | Err(_) => "now".to_owned(),
@@ -22,7 +22,7 @@ pub fn ago(at: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// One figure and its unit: `43 s`, `12 min`, `5 h`, `2 days`.
+/// Formats a duration with one figure and its unit: `43 s`, `12 min`, `5 h`, `2 days`.
 pub fn rough(seconds: u64) -> String {
     match seconds {
         0..MINUTE => format!("{seconds} s"),
@@ -33,7 +33,7 @@ pub fn rough(seconds: u64) -> String {
     }
 }
 
-/// Two figures, for how long something is up: `12d 4h`, `4h 7m`, `3m`.
+/// Formats an uptime with two figures: `12d 4h`, `4h 7m`, `3m`.
 pub fn uptime(seconds: u64) -> String {
     match seconds {
         0..HOUR => format!("{}m", seconds / MINUTE),
@@ -42,7 +42,7 @@ pub fn uptime(seconds: u64) -> String {
     }
 }
 
-/// `212M`, `4G`, `18.2G`: for screens of 21 columns.
+/// Formats a size for screens with 21 columns: `212M`, `4G`, `18.2G`.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "K", "M", "G", "T"];
     let mut unit = 0;

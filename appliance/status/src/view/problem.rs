@@ -5,39 +5,39 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Fault, ForeignServer, Machine, MachineState, Nic, StatusView, Text, Trouble};
 use super::{Update, UpdateState};
 
-/// A backup that is older gets a notice (BK-6).
+/// Age of the last backup from which a notice is shown (BK-6).
 pub const BACKUP_AGE_MAX: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Use of a flash memory's life that gets a notice (FW-3).
+/// Used share of the flash memory's life from which a notice is shown (FW-3).
 pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
-/// Use of the cache that gets a notice (IC-4).
+/// Use of the cache from which a notice is shown (IC-4).
 pub const CACHE_PERCENT_MAX: u8 = 85;
 
-/// Urgency of a problem. A problem that stops all machines comes before one that stops one.
+/// Urgency of a problem. A problem of all machines comes before one of a single machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
-    /// The box does not do its work.
+    /// The box does not serve machines.
     Box,
-    /// A machine does not get on.
+    /// A machine does not proceed.
     Machine,
-    /// Should be known, and can wait.
+    /// Notice that can wait.
     Notice,
 }
 
 /// Remedy that can be started from the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Remedy {
-    /// Start the machine's workflow again.
+    /// Starts the machine's workflow again.
     Retry,
-    /// Look again for other DHCP servers.
+    /// Searches again for other DHCP servers.
     Rescan,
     /// No action; the message itself is the remedy.
     Read,
 }
 
-/// Something that needs a person.
+/// Problem that needs a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Stable key for as long as the problem lasts: `machine/nuc-07/Failed`.
+    /// Key that stays the same while the problem lasts: `machine/nuc-07/Failed`.
     pub key: String,
     /// Urgency of the problem.
     pub urgency: Urgency,
@@ -45,11 +45,11 @@ pub struct Problem {
     pub title: Text,
     /// Short lines for a small screen.
     pub brief: Vec<Text>,
-    /// The whole of it.
+    /// Full text of the problem.
     pub trouble: Trouble,
     /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
-    /// The machine it is about.
+    /// Machine that has the problem.
     pub machine: Option<Text>,
     /// Number of the failed attempt, and the limit.
     pub attempt: Option<(u32, u32)>,
@@ -57,7 +57,7 @@ pub struct Problem {
     pub remedy: Remedy,
 }
 
-/// All of them, the most urgent first and among equals the oldest.
+/// Returns all problems, most urgent first; of equally urgent ones, the oldest first.
 pub fn problems(view: &StatusView) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend((!view.safe_mode.is_empty()).then(|| safe_mode(view)));
@@ -217,7 +217,7 @@ fn machine(machine: &Machine) -> Problem {
     }
 }
 
-/// A machine in trouble that gave no reason.
+/// Failure of a machine that reported no reason.
 fn without_reason(machine: &Machine) -> Trouble {
     let (what, now) = match machine.state {
         MachineState::Silent => ("No report came", "Check its screen, or power it off and on"),

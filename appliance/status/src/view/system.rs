@@ -1,4 +1,4 @@
-//! The box itself: its start, its clock, its slots and updates, its figures.
+//! State of the box itself: start, clock, slots, updates and resource figures.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub struct Clock {
     pub state: TimeState,
     /// Source of the time; may be empty.
     pub source: Text,
-    /// The owner's time zone, seconds east of UTC.
+    /// Offset of the owner's time zone, in seconds east of UTC.
     pub utc_offset_seconds: i32,
     /// Abbreviation of the time zone: `CEST`; may be empty.
     pub zone: Text,
@@ -91,15 +91,15 @@ pub enum UpdateState {
     Downloading,
     /// The signature of the bundle is valid.
     Verified,
-    /// Written to the other slot.
+    /// The update is written to the other slot.
     Installed,
     /// Waiting until no machine is in use.
     Waiting,
     /// Waiting for the configured hours, or for a person.
     Scheduled,
-    /// The box starts anew.
+    /// The box restarts into the update.
     Restarting,
-    /// The new version shows that it works.
+    /// The new version runs on trial.
     Proving,
     /// The new version works.
     Good,
@@ -126,7 +126,7 @@ impl UpdateState {
         }
     }
 
-    /// Something happens that the owner should not cut the power for without need.
+    /// True for a state in which the owner should not cut the power.
     pub fn under_way(self) -> bool {
         use UpdateState::{
             Downloading, Installed, Proving, Restarting, Scheduled, Verified, Waiting,
@@ -146,18 +146,18 @@ pub struct Update {
     pub state: UpdateState,
     /// Progress of the state in percent; `None` if unknown.
     pub percent: Option<u8>,
-    /// The slot it goes to: `B`.
+    /// Slot that the update is written to: `B`.
     pub slot: Text,
     /// Reason of the rollback, as a phrase: `eth1 could not serve (address in use)`; or the end of
     /// the wait: `until 02:00 CET`.
     pub reason: Text,
-    /// Machines that it waits for.
+    /// Machines that the update waits for.
     pub waits_for: Vec<Text>,
     /// Time at which the state began.
     pub since: Option<Timestamp>,
 }
 
-/// One of the two copies of the system.
+/// Copy of the system; the box has two.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Slot {
@@ -167,15 +167,15 @@ pub struct Slot {
     pub version: Text,
     /// True if the version has proven that it works.
     pub good: bool,
-    /// The box runs from it.
+    /// True if the box runs from this slot.
     pub running: bool,
 }
 
-/// Figures of the box. What could not be read is `None` or 0.
+/// Resource figures of the box. A figure that could not be read is `None` or 0.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct System {
-    /// Work of all cores.
+    /// Load of all cores.
     pub cpu_percent: Option<u8>,
     /// Bytes of memory in use.
     pub ram_used: u64,
@@ -183,15 +183,15 @@ pub struct System {
     pub ram_total: u64,
     /// Bytes of the state partition in use.
     pub disk_used: u64,
-    /// Bytes of the state partition in all.
+    /// Size of the state partition in bytes.
     pub disk_total: u64,
     /// Temperature in degrees Celsius.
     pub temperature: Option<i16>,
-    /// Share of the flash memory's life that is used up.
+    /// Used share of the flash memory's life.
     pub flash_life_percent: Option<u8>,
     /// Time of the last backup.
     pub backup_at: Option<Timestamp>,
-    /// Backups that the box made itself, the newest first.
+    /// Backups that the box made itself, newest first.
     pub kept_backups: Vec<StoredBackup>,
     /// True if the internet was reachable lately; `None` if not checked.
     pub internet: Option<bool>,
@@ -208,18 +208,18 @@ pub struct System {
 }
 
 impl System {
-    /// Share of the memory that is in use.
+    /// Used share of the memory.
     pub fn ram_percent(&self) -> u8 {
         percent(self.ram_used, self.ram_total)
     }
 
-    /// Share of the state partition that is in use.
+    /// Used share of the state partition.
     pub fn disk_percent(&self) -> u8 {
         percent(self.disk_used, self.disk_total)
     }
 }
 
-/// `part` of `whole`, from 0 to 100.
+/// Share of `part` in `whole`, from 0 to 100.
 pub fn percent(part: u64, whole: u64) -> u8 {
     let share = u128::from(part.min(whole)) * 100 / u128::from(whole.max(1));
     u8::try_from(share).unwrap_or(100)

@@ -1,4 +1,4 @@
-//! A failure, in the four parts that every error has.
+//! Failure, in the four parts that every error has.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,18 +10,18 @@ use super::Text;
 pub struct Trouble {
     /// Failed attempt: `image2disk failed`.
     pub what: Text,
-    /// On what: `nuc-07`; may be empty.
+    /// Object of the attempt: `nuc-07`; may be empty.
     pub on: Text,
     /// Cause, as a phrase: `checksum does not match`.
     pub why: Text,
     /// Remedy, as a sentence without a full stop.
     pub now: Text,
-    /// The stable code, as in the manual: `ChecksumMismatch`; may be empty.
+    /// Stable code, as in the manual: `ChecksumMismatch`; may be empty.
     pub code: Text,
 }
 
 impl Trouble {
-    /// All four parts: `image2disk failed on nuc-07: checksum does not match. Retry it.`
+    /// Returns all four parts: `image2disk failed on nuc-07: checksum does not match. Retry it.`
     pub fn sentence(&self) -> String {
         let mut text = self.what.to_string();
         if !self.on.is_empty() {
