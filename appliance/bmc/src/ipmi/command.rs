@@ -1,4 +1,4 @@
-//! The commands used, as values: what goes out and what comes back.
+//! IPMI commands of the driver, with the encoding of requests and the decoding of replies.
 
 use super::Malformed;
 use super::message::Command;
@@ -8,7 +8,7 @@ use crate::{BootDevice, BootOverride, Power, PowerAction};
 const CHASSIS: u8 = 0x00;
 const APP: u8 = 0x06;
 
-/// Privilege level operator (IPMI 2.0 table 13-17): the least that may switch power.
+/// Privilege level operator (IPMI 2.0 table 13-17): the lowest level that may switch power.
 pub const OPERATOR: u8 = 0x03;
 
 /// Get Chassis Status (IPMI 2.0 §28.2).
@@ -61,21 +61,22 @@ impl Command for ChassisControl {
     }
 }
 
-/// The boot flags as the BMC holds them (IPMI 2.0 table 28-14, parameter 5).
+/// Boot flags as stored by the BMC (IPMI 2.0 table 28-14, parameter 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BootFlags {
-    /// Set while the flags apply: the BMC clears it after use, or after 60 seconds by default.
+    /// True while the flags apply. The BMC clears the bit after use, or after 60 seconds by
+    /// default.
     pub valid: bool,
-    /// For every boot to come.
+    /// True for every later boot.
     pub persistent: bool,
-    /// Boot in UEFI mode.
+    /// True for UEFI mode.
     pub efi: bool,
-    /// The device; `None` for no override and for devices this interface has no name for.
+    /// Boot device; `None` without an override, or for a device that [`BootDevice`] lacks.
     pub device: Option<BootDevice>,
 }
 
 impl BootFlags {
-    /// The override, if it applies.
+    /// Returns the override if the flags are valid.
     pub fn in_force(self) -> Option<BootOverride> {
         let Self { valid, persistent, efi, device } = self;
         device.filter(|_| valid).map(|device| BootOverride { device, persistent, efi })
@@ -84,7 +85,7 @@ impl BootFlags {
     fn from_bytes([flags, selector]: [u8; 2]) -> Self {
         let device = match selector >> 2 & 0x0F {
             0b0001 => Some(BootDevice::Pxe),
-            // Remotely connected media are, to the firmware, a disk or a CD like any other.
+            // For the firmware, remotely connected media are an ordinary disk or CD.
             0b0010 | 0b1011 => Some(BootDevice::Disk),
             0b0011 => Some(BootDevice::Safe),
             0b0101 | 0b1000 => Some(BootDevice::Cdrom),
@@ -103,13 +104,13 @@ impl BootFlags {
 /// Set System Boot Options (IPMI 2.0 §28.12), the parameters used (table 28-14).
 #[derive(Debug, Clone, Copy)]
 pub enum SetBootOption {
-    /// Parameter 0: others must wait until [`SetBootOption::Complete`].
+    /// Parameter 0: other clients must wait until [`SetBootOption::Complete`].
     InProgress,
-    /// Parameter 0: the change is whole.
+    /// Parameter 0: the change is complete.
     Complete,
-    /// Parameter 3: do not drop the flags when no Chassis Control follows within 60 seconds.
+    /// Parameter 3: keep the flags even if no Chassis Control follows within 60 seconds.
     KeepFlags,
-    /// Parameter 4: the BIOS has not yet dealt with this boot information.
+    /// Parameter 4: the BIOS has not handled this boot information yet.
     Unacknowledged,
     /// Parameter 5: the boot flags.
     Flags(BootOverride),
@@ -126,7 +127,7 @@ impl Command for SetBootOption {
             Self::InProgress => vec![0, 1],
             Self::Complete => vec![0, 0],
             Self::KeepFlags => vec![3, 0b0_1000],
-            // Write mask, then data: the bit set stands for "BIOS/POST is to handle it".
+            // Write mask, then data: the bit means that BIOS/POST must handle the information.
             Self::Unacknowledged => vec![4, 1, 1],
             Self::Flags(boot) => {
                 let bit = |set: bool, bit: u8| if set { bit } else { 0 };
@@ -178,13 +179,13 @@ impl Command for GetBootFlags {
 /// Identification of a BMC (IPMI 2.0 §20.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceId {
-    /// IANA enterprise number of its maker.
+    /// IANA enterprise number of the manufacturer.
     pub manufacturer: u32,
-    /// The maker's number for it.
+    /// Product number of the manufacturer.
     pub product: u16,
     /// Firmware revision, major and minor.
     pub firmware: (u8, u8),
-    /// IPMI version spoken, major and minor.
+    /// Supported IPMI version, major and minor.
     pub ipmi: (u8, u8),
 }
 
@@ -242,7 +243,7 @@ impl Command for SetPrivilege {
 /// Close Session (IPMI 2.0 §22.19).
 #[derive(Debug, Clone, Copy)]
 pub struct CloseSession {
-    /// The BMC's ID of it.
+    /// Session ID of the BMC.
     pub session_id: u32,
 }
 

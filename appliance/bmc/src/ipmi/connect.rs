@@ -13,15 +13,15 @@ use super::session::Session;
 use super::{CompletionCode, Malformed};
 use crate::{Address, CipherSuite, Error};
 
-/// Longest time given to the question which suites there are: many BMCs never answer it.
+/// Maximum time for the query of the suites, which many BMCs never answer.
 const DISCOVERY_LIMIT: Duration = Duration::from_millis(1500);
 
-/// Attempts of the key exchange when it breaks off after the BMC has proven that it knows the
-/// password: a lost RAKP message 2 or 4 leaves both sides with different random numbers.
+/// Attempts of the key exchange if it ends after the BMC has proven the password: a lost RAKP
+/// message 2 or 4 leaves both sides with different random numbers.
 const ATTEMPTS: usize = 3;
 
-/// A session with its socket. BMCs have few sessions: when dropped open, it sends one close request
-/// without waiting.
+/// Session with its socket. A BMC has few sessions, so an open session sends one close request on
+/// drop, without waiting.
 pub(super) struct Live {
     link: Link,
     session: Session,

@@ -19,12 +19,12 @@ use super::session::Session;
 use super::{Malformed, SessionStatus};
 use crate::{CipherSuite, Credentials};
 
-/// The first step, for people.
+/// Name of the first step, for people.
 pub const OPEN_SESSION: &str = "Open Session";
 
 const ROLE: u8 = OPERATOR | NAME_ONLY_LOOKUP;
 
-/// A user and a password that fit the protocol.
+/// User name and password within the protocol's limits.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     username: String,
@@ -48,12 +48,12 @@ impl Login {
     }
 }
 
-/// The randomness of one handshake.
+/// Random values of one handshake.
 #[derive(Clone)]
 pub struct Seed {
-    /// Tag of the first message; the next ones follow it.
+    /// Tag of the first message; later tags count up.
     pub tag: u8,
-    /// Our session ID; 0 is made 1.
+    /// Session ID of the console; 0 becomes 1.
     pub console_id: u32,
     /// Random number of the console.
     pub console_random: [u8; 16],
@@ -62,18 +62,18 @@ pub struct Seed {
 /// Reason why the session is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SessionRefusal {
-    /// The BMC refused that step.
+    /// The BMC refused the step.
     Status(SessionStatus),
-    /// The BMC's proof was made with another password. The datagram closes its session.
+    /// The BMC's proof was made with another password. The datagram closes the BMC's session.
     OtherPassword {
-        /// To be sent once, best effort.
+        /// Datagram to send once, without waiting for an answer.
         farewell: Vec<u8>,
     },
 }
 
 /// Result of a handshake step.
 pub enum Progress {
-    /// Send what [`Handshake::transmit`] now gives.
+    /// The next message is ready: send the result of [`Handshake::transmit`].
     Next,
     /// The session is open.
     Open(Box<Session>),
@@ -96,13 +96,13 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// Begin one with exactly this suite.
+    /// Begins an attempt with exactly this suite.
     pub fn new(suite: CipherSuite, login: Login, seed: Seed) -> Self {
         let console_id = seed.console_id.max(1);
         Self { suite, login, seed: Seed { console_id, ..seed }, state: State::Opening }
     }
 
-    /// The message that is out, for people.
+    /// Name of the pending message, for people.
     pub fn step(&self) -> &'static str {
         match self.state {
             State::Opening => OPEN_SESSION,
@@ -129,7 +129,7 @@ impl Handshake {
         })
     }
 
-    /// The message that is out; the same bytes, tag and all, each time it is sent again.
+    /// Returns the pending message. A retransmission has the same bytes, including the tag.
     pub fn transmit(&self) -> Vec<u8> {
         let tag = self.tag();
         let Seed { console_id, console_random, .. } = &self.seed;

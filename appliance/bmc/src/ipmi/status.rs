@@ -1,4 +1,4 @@
-//! The numbers a BMC answers with, and what they say.
+//! Status numbers of a BMC, and their meanings.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ impl CompletionCode {
     /// The command completed normally.
     pub const OK: Self = Self(0x00);
 
-    /// Busy, starting or updating: the same command may be taken later.
+    /// The BMC is busy, starting or updating: it may accept the same command later.
     pub fn is_transient(self) -> bool {
         matches!(self.0, 0xC0 | 0xC3 | 0xC4 | 0xCE | 0xD0 | 0xD1 | 0xD2 | 0xD3)
     }
@@ -66,7 +66,7 @@ pub struct SessionStatus(pub u8);
 impl SessionStatus {
     /// The step completed without errors.
     pub const OK: Self = Self(0x00);
-    /// The key exchange of the other side did not check out.
+    /// The key exchange of the other side failed the check.
     pub const INVALID_INTEGRITY_CHECK_VALUE: Self = Self(0x0F);
 
     /// The BMC has no free session at the moment.
@@ -74,7 +74,7 @@ impl SessionStatus {
         matches!(self.0, 0x01 | 0x02 | 0x08 | 0x0B)
     }
 
-    /// The algorithms proposed are not to the BMC's liking.
+    /// The BMC does not support the proposed algorithms.
     pub fn refuses_suite(self) -> bool {
         matches!(self.0, 0x04..=0x07 | 0x10 | 0x11)
     }
@@ -126,19 +126,19 @@ impl fmt::Display for SessionStatus {
 /// or a forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Ends before a field does.
+    /// The datagram ends before a field does.
     #[error("datagram ends inside {0}")]
     Short(&'static str),
     /// A field has a value the standard does not allow here.
     #[error("unexpected value in {0}")]
     Field(&'static str),
-    /// Belongs to another session, request or step.
+    /// The datagram belongs to another session, request or step.
     #[error("answer to something else: {0} does not match")]
     Stray(&'static str),
-    /// A checksum or an authentication code does not check out.
+    /// A checksum or an authentication code is wrong.
     #[error("{0}: invalid checksum or authentication code")]
     Unverified(&'static str),
-    /// A session sequence number seen before, or too old to tell.
+    /// The session sequence number was received before, or is too old to check.
     #[error("session sequence number was seen before")]
     Replayed,
 }
