@@ -1,4 +1,4 @@
-//! Walks the tree (Go `text/template`, exec.go) with `missingkey=error`.
+//! Evaluation of the tree (Go `text/template`, exec.go) with `missingkey=error`.
 
 mod call;
 mod method;
@@ -36,7 +36,7 @@ pub fn render(
     }
 }
 
-/// Reason to leave the walk.
+/// Reason to leave a list of nodes early: an error, `break` or `continue`.
 enum Stop {
     Error(RenderError),
     Break,
@@ -58,7 +58,7 @@ struct Walk<'w> {
     variables: Vec<(String, Value)>,
 }
 
-/// Puts the line to an error's words.
+/// Adds the line to the message of an error.
 fn at<T>(line: usize, result: Result<T, String>) -> Result<T, RenderError> {
     result.map_err(|message| RenderError::new(line, message))
 }
@@ -80,7 +80,7 @@ impl<'w> Walk<'w> {
         nodes.iter().try_for_each(|node| self.node(node, dot))
     }
 
-    /// Runs `body` and forgets the variables it declared.
+    /// Runs `body`, then removes the variables that it declared.
     fn scope<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
         let mark = self.variables.len();
         let result = body(self);
@@ -165,7 +165,7 @@ impl<'w> Walk<'w> {
             None => Value::Nil,
         };
         self.depth += 1;
-        // A template sees none of the caller's variables.
+        // A template does not see the variables of its caller.
         let outer = std::mem::replace(&mut self.variables, vec![("$".to_owned(), dot.clone())]);
         let result = self.nodes(nodes, &dot);
         self.variables = outer;

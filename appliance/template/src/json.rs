@@ -1,23 +1,23 @@
-//! Values as JSON text (Go `encoding/json`).
+//! Conversion of values to and from JSON text (Go `encoding/json`).
 
 use crate::value::{Heap, Value, deep, may_make};
 
-/// The error of a number that JSON cannot say.
+/// Error for a number that JSON cannot represent.
 pub const UNSUPPORTED: &str = "json: unsupported value";
 
 /// Style of JSON output.
 #[derive(Clone, Copy)]
 pub struct Style {
-    /// `<`, `>` and `&` are escaped, so that the text is safe within HTML.
+    /// True to escape `<`, `>` and `&`, so that the text is safe within HTML.
     pub html: bool,
-    /// Two spaces per level.
+    /// True to indent by two spaces per level.
     pub pretty: bool,
 }
 
-/// The JSON of a value.
+/// Encodes a value as JSON.
 ///
 /// # Errors
-/// A number that JSON cannot say, or more than a limit.
+/// A number that JSON cannot represent, or an exceeded limit.
 pub fn write(heap: &Heap, value: &Value, style: Style) -> Result<String, String> {
     let mut writer = Writer { heap, style, out: String::new() };
     writer.value(value, 0)?;
@@ -98,10 +98,10 @@ impl Writer<'_> {
     }
 }
 
-/// The value of a JSON text.
+/// Parses a JSON text.
 ///
 /// # Errors
-/// It is none; the words say where, not what.
+/// The text is not valid. The message has the position, not the content.
 pub fn read(heap: &Heap, text: &str) -> Result<Value, String> {
     let json: serde_json::Value = serde_json::from_str(text)
         .map_err(|error| format!("no JSON: line {} column {}", error.line(), error.column()))?;

@@ -1,4 +1,4 @@
-//! Tokens of a template (Go `text/template/parse`, lex.go): text outside of actions, words within.
+//! Lexer of templates (Go `text/template/parse`, lex.go): text outside of actions, tokens inside.
 
 use crate::RenderError;
 
@@ -28,7 +28,7 @@ pub enum Kind {
     Eof,
 }
 
-/// A token, its words and the line where it begins.
+/// Token with its text and the line of its beginning.
 #[derive(Debug, Clone, Copy)]
 pub struct Token<'a> {
     pub kind: Kind,
@@ -43,7 +43,7 @@ const KEYWORDS: [&str; 11] = [
     "block", "break", "continue", "define", "else", "end", "if", "nil", "range", "template", "with",
 ];
 
-/// The tokens of a template, an [`Kind::Eof`] last.
+/// Returns the tokens of a template; the last one is [`Kind::Eof`].
 pub fn lex(text: &str) -> Result<Vec<Token<'_>>, RenderError> {
     let mut lexer = Lexer { text, at: 0, line: 1, depth: 0, tokens: Vec::new() };
     lexer.outside()?;
@@ -53,7 +53,7 @@ pub fn lex(text: &str) -> Result<Vec<Token<'_>>, RenderError> {
 struct Lexer<'a> {
     text: &'a str,
     at: usize,
-    /// The line of `at`.
+    /// Line number at `at`.
     line: usize,
     /// Number of open parentheses.
     depth: usize,
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Length of the closing delimiter that stands here, and whether it trims.
+    /// Returns the length of a closing delimiter at this position, and true if it trims.
     fn closing(&self) -> Option<(usize, bool)> {
         let rest = self.rest();
         if rest.starts_with(RIGHT) {
@@ -147,7 +147,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Takes one token of an action; false when it was the closing delimiter.
+    /// Reads one token of an action; returns false after the closing delimiter.
     fn inside(&mut self) -> Result<bool, RenderError> {
         if let Some((length, is_trimmed)) = self.closing() {
             if self.depth > 0 {
@@ -193,7 +193,7 @@ impl<'a> Lexer<'a> {
         Ok(true)
     }
 
-    /// A run of spaces, but not the one that belongs to a trimming delimiter.
+    /// Reads a run of spaces, without the space that belongs to a trimming delimiter.
     fn space(&mut self) {
         let rest = self.rest();
         let mut length = rest.len() - rest.trim_start_matches(SPACES).len();
@@ -222,7 +222,7 @@ impl<'a> Lexer<'a> {
         self.fail("unterminated quoted string or character constant")
     }
 
-    /// A field, a variable or a word.
+    /// Reads a field, a variable or a word.
     fn named(&mut self, kind: Kind) -> Result<(), RenderError> {
         let rest = self.rest();
         let mark = usize::from(kind != Kind::Identifier);
@@ -264,7 +264,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Length of the number that `text` begins with; none where a letter follows it.
+/// Returns the length of the number at the beginning of `text`; `None` if a letter follows it.
 fn scan_number(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let has = |at: usize, set: &[u8]| bytes.get(at).is_some_and(|byte| set.contains(byte));

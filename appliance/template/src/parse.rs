@@ -1,4 +1,4 @@
-//! The tree of a template (Go `text/template/parse`, parse.go).
+//! Parser of templates (Go `text/template/parse`, parse.go).
 
 mod number;
 mod pipeline;
@@ -13,7 +13,7 @@ use crate::RenderError;
 use crate::lex::{Kind, Token, lex};
 use crate::limits::{NESTING_MAX, TEMPLATE_BYTES_MAX};
 
-/// The tree of `text` and of every template it defines.
+/// Parses `text` and every template that it defines.
 ///
 /// # Errors
 /// [`RenderError`] with the line: bad syntax, an unknown function or variable.
@@ -93,7 +93,7 @@ impl<'a> Parser<'a> {
         if token.kind == kind { Ok(token) } else { unexpected(token, context) }
     }
 
-    /// Counts how deep the tree is while `body` runs.
+    /// Runs `body` one nesting level deeper, and fails beyond the limit.
     fn nested<T>(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<T, RenderError>,
@@ -132,14 +132,14 @@ impl<'a> Parser<'a> {
         Ok(nodes)
     }
 
-    /// `{{define "name"}} … {{end}}`; the keyword is past.
+    /// Parses `{{define "name"}} … {{end}}` after the keyword.
     fn define(&mut self) -> Result<(), RenderError> {
         let name = self.name("define clause")?;
         self.expect(Kind::RightDelim, "define clause")?;
         self.body(name, "define clause")
     }
 
-    /// The nodes of a template in this one, up to its end.
+    /// Parses the nodes of a nested template, up to its end.
     fn body(&mut self, name: String, context: &str) -> Result<(), RenderError> {
         let outer = std::mem::take(&mut self.scope);
         let line = self.peek().line;
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
         crate::unquote::string(token.text).map_err(|error| RenderError::new(token.line, error))
     }
 
-    /// Nodes up to an `end` or `else`.
+    /// Parses nodes up to an `end` or `else`.
     fn list(&mut self) -> Result<(Vec<Node>, End), RenderError> {
         let mut nodes = Vec::new();
         loop {
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
             "else" => {
                 self.skip_space();
                 let next = self.peek();
-                // `else if` and `else with` leave their word to the one who asked.
+                // The caller handles the word after `else if` and `else with`.
                 if next.kind != Kind::Keyword || !matches!(next.text, "if" | "with") {
                     self.expect(Kind::RightDelim, "else")?;
                 }
@@ -227,7 +227,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `if` or `with` and everything up to its `end`.
+    /// Parses `if` or `with`, up to its `end`.
     fn branches(&mut self, word: &str) -> Result<Node, RenderError> {
         let mark = self.scope.variables.len();
         let mut arms = Vec::new();
@@ -254,7 +254,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// The nodes after an `else`, whose `end` must follow.
+    /// Parses the nodes after an `else`, up to the required `end`.
     fn otherwise(&mut self) -> Result<Vec<Node>, RenderError> {
         let line = self.peek().line;
         match self.list()? {

@@ -1,24 +1,24 @@
-//! URLs as Go's `net/url` reads and writes them, which is not as browsers do.
+//! URLs as Go's `net/url` parses and formats them, which differs from browsers.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 
 const BAD_PORT: &str = "invalid port after host";
 
-/// A URL; every part but `query` and `opaque` is without its escapes.
+/// URL. All parts except `query` and `opaque` are unescaped.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Url {
-    /// Scheme, in small letters.
+    /// Scheme, in lower case.
     pub scheme: String,
-    /// Rest after the scheme, of a URL without a slash there; as written.
+    /// Text after the scheme, if no slash follows the scheme; still escaped.
     pub opaque: String,
     /// User and password of the URL.
     pub user: Option<User>,
-    /// Host, and port where there is one.
+    /// Host, with the port if there is one.
     pub host: String,
     /// Path of the URL.
     pub path: String,
-    /// Text after the question mark; as written.
+    /// Text after the question mark; still escaped.
     pub query: String,
     /// Text after the hash.
     pub fragment: String,
@@ -31,7 +31,7 @@ pub struct User {
     password: Option<String>,
 }
 
-/// A part of a URL, which decides what must be escaped in it.
+/// Part of a URL; it decides which characters are escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Path,
@@ -83,7 +83,7 @@ fn unescaped(text: &str, part: Part) -> Result<String, String> {
         let digits = digits.ok_or_else(bad)?;
         let value = u8::from_str_radix(digits, 16).map_err(|_| bad())?;
         let is_allowed = match part {
-            // A host's escapes are for what is not ASCII, and for the percent of a zone.
+            // In a host, only non-ASCII bytes and the percent sign of a zone may be escaped.
             Part::Host => value >= 0x80 || digits == "25",
             Part::Zone => digits == "25" || value == b' ' || Part::Host.keeps(value),
             _ => true,
@@ -98,10 +98,10 @@ fn unescaped(text: &str, part: Part) -> Result<String, String> {
 }
 
 impl Url {
-    /// Reads a URL, or what could be the end of one.
+    /// Parses a URL or a relative reference.
     ///
     /// # Errors
-    /// It is none; the words do not repeat it.
+    /// The text is not valid. The message does not repeat the text.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Self::without_fragment(text)?;
@@ -145,7 +145,7 @@ impl Url {
         Ok(url)
     }
 
-    /// The host without its port and its brackets.
+    /// Returns the host without port and brackets.
     pub fn hostname(&self) -> &str {
         let host = match self.host.rfind(':') {
             Some(colon) if is_port(&self.host[colon..]) => &self.host[..colon],
@@ -159,7 +159,7 @@ fn first_segment(path: &str) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
-/// The scheme, if there is one, and what follows its colon.
+/// Returns the scheme, if there is one, and the text after its colon.
 fn scheme(text: &str) -> Result<(&str, &str), String> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let end = text.find(|c| !is_inner(c)).unwrap_or(text.len());
@@ -274,7 +274,7 @@ impl Url {
         if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
             f.write_str("/")?;
         }
-        // Else the first segment would be taken for a scheme.
+        // Without this prefix, the first segment would be parsed as a scheme.
         if self.scheme.is_empty() && !has_host && first_segment(&path).contains(':') {
             f.write_str("./")?;
         }

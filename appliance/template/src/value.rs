@@ -1,6 +1,6 @@
-//! Values of a template, with the types that Go gives them: `printf "%T"`, `eq` and a function's
-//! parameters tell `int` from `int64`. Lists and maps are shared as Go's are: `set` is seen by
-//! everyone who holds the map.
+//! Values of a template, with their Go types: `printf "%T"`, `eq` and function parameters
+//! distinguish `int` from `int64`. Lists and maps are shared as in Go: every holder of a map sees
+//! the effect of `set`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,16 +12,15 @@ use crate::limits::{
 use crate::sprig::Patterns;
 use crate::version::{Version, VersionRef};
 
-/// Bytes that one element of a list or map counts as, besides its text.
+/// Bytes that each element of a list or map counts as, besides its text.
 const ELEMENT_BYTES: usize = 64;
 
 /// A value in a template.
 #[derive(Clone)]
 pub enum Value {
-    /// No value at all: Go's invalid `reflect.Value`.
+    /// No value: Go's invalid `reflect.Value`.
     Nil,
-    /// The nil that lies in an element: it has a type, `interface {}`, and is not taken for a nil
-    /// map.
+    /// Nil inside a list or map: it has the type `interface {}` and does not count as a nil map.
     Hollow,
     /// A boolean: Go's type `bool`.
     Bool(bool),
@@ -29,9 +28,9 @@ pub enum Value {
     Int(i64),
     /// An integer: Go's type `int64`.
     Int64(i64),
-    /// `uint8`, an element of a string.
+    /// A byte of a string: Go's type `uint8`.
     Byte(u8),
-    /// `uint64`, a number of a version.
+    /// A number of a version: Go's type `uint64`.
     Word(u64),
     /// A float: Go's type `float64`.
     Float(f64),
@@ -45,7 +44,7 @@ pub enum Value {
     Version(VersionRef),
 }
 
-/// The type of a list's elements.
+/// Type of a list's elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Element {
     /// Any type: Go's `interface {}`.
@@ -58,7 +57,7 @@ pub enum Element {
     List,
 }
 
-/// A slice: a window of items that others may see too.
+/// Slice: a window of items that other lists may share.
 #[derive(Clone)]
 pub struct List {
     /// Type of the elements.
@@ -66,11 +65,11 @@ pub struct List {
     items: Rc<RefCell<Vec<Value>>>,
     from: usize,
     len: usize,
-    /// Go's nil slice: it prints as an empty one, but JSON writes `null`.
+    /// True for Go's nil slice. It prints as an empty slice, but as JSON it is `null`.
     pub nil: bool,
 }
 
-/// Entries that all references to a map share.
+/// Entries of a map, shared by all references to the map.
 type Entries = Rc<RefCell<BTreeMap<Rc<str>, Value>>>;
 
 /// A map with string keys, as in Go.
@@ -80,7 +79,7 @@ pub struct Map {
     pub element: Element,
     /// Entries of the map.
     pub entries: Entries,
-    /// Go's nil map: it cannot be written to.
+    /// True for Go's nil map, which cannot be written to.
     pub nil: bool,
 }
 
@@ -90,7 +89,7 @@ impl List {
         self.len
     }
 
-    /// The element at `at`; a nil one is [`Value::Hollow`].
+    /// Returns the element at `at`; a nil element is [`Value::Hollow`].
     pub fn get(&self, at: usize) -> Option<Value> {
         if at >= self.len {
             return None;
@@ -98,12 +97,13 @@ impl List {
         self.items.borrow().get(self.from + at).map(held)
     }
 
-    /// A copy of the elements; nil ones are [`Value::Nil`], as a function is given them.
+    /// Returns a copy of the elements. Nil elements are [`Value::Nil`], the form for function
+    /// arguments.
     pub fn items(&self) -> Vec<Value> {
         self.items.borrow().iter().skip(self.from).take(self.len).cloned().collect()
     }
 
-    /// The elements from `from` to `to` of the same items, if there are as many.
+    /// Returns a window from `from` to `to` of the same items; `None` if there are too few.
     pub fn window(&self, from: usize, to: usize) -> Option<List> {
         let end = self.items.borrow().len();
         (from <= to && self.from + to <= end).then(|| List {
@@ -113,7 +113,7 @@ impl List {
         })
     }
 
-    /// Sorts the items where they lie.
+    /// Sorts the shared items in place.
     pub fn sort_texts(&self) {
         let mut items = self.items.borrow_mut();
         items[self.from..self.from + self.len].sort_by(|a, b| match (a, b) {
@@ -124,18 +124,18 @@ impl List {
 }
 
 impl Map {
-    /// The value of a key; a nil one is [`Value::Hollow`].
+    /// Returns the value of a key; a nil value is [`Value::Hollow`].
     pub fn get(&self, key: &str) -> Option<Value> {
         self.entries.borrow().get(key).map(held)
     }
 
-    /// Key and value of every entry, in the order of the keys.
+    /// Returns key and value of every entry, in the order of the keys.
     pub fn pairs(&self) -> Vec<(Rc<str>, Value)> {
         self.entries.borrow().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 }
 
-/// A value as it lies in an element.
+/// Returns a value in its form as an element.
 fn held(value: &Value) -> Value {
     match value {
         Value::Nil => Value::Hollow,
@@ -144,7 +144,7 @@ fn held(value: &Value) -> Value {
 }
 
 impl Value {
-    /// The value itself, without the interface that holds it.
+    /// Returns the value without the interface around it.
     pub fn bare(self) -> Value {
         match self {
             Value::Hollow => Value::Nil,
@@ -208,15 +208,16 @@ impl Value {
     }
 }
 
-/// Owner of the lists and maps of one rendering. It counts their bytes, and takes them apart at the
-/// end: a list that contains itself would never be freed, and a deep one would overflow the stack.
+/// Owner of the lists and maps of one rendering. It counts their bytes and clears them on drop. A
+/// list that contains itself would otherwise never be freed, and a deep one would overflow the
+/// stack.
 #[derive(Default)]
 pub struct Heap {
     lists: RefCell<Vec<Rc<RefCell<Vec<Value>>>>>,
     maps: RefCell<Vec<Entries>>,
     bytes: Cell<usize>,
     steps: Cell<usize>,
-    /// Patterns that were compiled before.
+    /// Cache of compiled patterns.
     pub patterns: Patterns,
 }
 
@@ -232,7 +233,7 @@ impl Drop for Heap {
 }
 
 impl Heap {
-    /// Pays for `count` steps.
+    /// Counts `count` steps, and fails beyond the limit.
     pub fn step(&self, count: usize) -> Result<(), String> {
         self.steps.set(self.steps.get().saturating_add(count));
         if self.steps.get() > STEPS_MAX {
@@ -274,7 +275,7 @@ impl Heap {
         Ok(Value::Version(VersionRef { version: Rc::new(version), is_pointer }))
     }
 
-    /// A list of texts.
+    /// Makes a list of text values on the heap.
     pub fn texts<T: Into<Rc<str>>>(
         &self,
         texts: impl IntoIterator<Item = T>,
@@ -303,7 +304,7 @@ impl Heap {
         Ok(Map { element, entries, nil: false })
     }
 
-    /// Writes an entry of a map.
+    /// Inserts an entry into a map.
     pub fn set(&self, map: &Map, key: Rc<str>, value: Value) -> Result<(), String> {
         if map.nil {
             return Err("assignment to entry in nil map".to_owned());
@@ -321,7 +322,7 @@ impl Heap {
         Ok(())
     }
 
-    /// A value as Go's `encoding/json` reads it.
+    /// Converts JSON as Go's `encoding/json` does.
     pub fn json(&self, json: &serde_json::Value, depth: usize) -> Result<Value, String> {
         self.typed(json, Numbers::Floats, depth)
     }
@@ -368,16 +369,16 @@ impl Heap {
     }
 }
 
-/// Go type of the whole numbers of a JSON text.
+/// Go type of the integers in a JSON text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Numbers {
-    /// `float64`, as `encoding/json` makes them.
+    /// `float64`, as `encoding/json` creates them.
     Floats,
-    /// `int64`, as upstream's structs have them.
+    /// `int64`, as in upstream's structs.
     Integers,
 }
 
-/// Refuses a text that is too large, before it is made.
+/// Refuses a text that is too long, before it is created.
 pub fn may_make(bytes: usize) -> Result<(), String> {
     if bytes > TEXT_BYTES_MAX {
         return Err(format!("makes a text of more than {TEXT_BYTES_MAX} bytes"));
@@ -385,7 +386,7 @@ pub fn may_make(bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a value that is nested too deeply to be walked.
+/// Refuses a value that is nested too deeply to be visited.
 pub fn deep(depth: usize) -> Result<(), String> {
     if depth > VALUE_DEPTH_MAX {
         return Err(format!("a value nested more than {VALUE_DEPTH_MAX} deep"));

@@ -1,4 +1,4 @@
-//! `toYaml` and `fromYaml`: by way of JSON, as upstream's library goes.
+//! `toYaml` and `fromYaml`: conversion by way of JSON, as in upstream's library.
 
 use crate::json::{self, Style};
 use crate::value::{Heap, Value, may_make};

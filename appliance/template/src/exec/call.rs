@@ -1,4 +1,4 @@
-//! Calls of functions: their arguments, and whether those fit.
+//! Function calls: evaluation and type check of the arguments.
 
 use super::{RenderError, Value, Walk, at, fail};
 use crate::function::{Args, Function, Type};
@@ -41,7 +41,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// `and` and `or` evaluate until one of them decides.
+    /// Evaluates `and` or `or` up to the argument that decides.
     fn decide(
         &mut self,
         wanted: bool,
@@ -93,7 +93,7 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// The type of the parameter at `at`.
+/// Returns the type of the parameter at `at`.
 fn parameter(function: &Function, at: usize) -> Type {
     function.fixed.get(at).copied().or(function.rest).unwrap_or(Type::Any)
 }

@@ -61,7 +61,8 @@ impl<'w> Walk<'w> {
         Ok(list.len() > 0)
     }
 
-    /// In the order of the keys, and of the entries that were there at first.
+    /// Visits entries in the order of the keys. Only entries that exist at the beginning are
+    /// visited.
     fn mapped(&mut self, map: &Map, pipe: &'w Pipe, nodes: &'w [Node]) -> Result<bool, Stop> {
         let pairs = map.pairs();
         at(pipe.line, self.heap.step(pairs.len()))?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Number;
 use crate::function::Function;
 
-/// A template and those that it defines.
+/// Template, with the templates that it defines.
 pub struct Templates {
     /// Nodes of the template itself.
     pub root: Vec<Node>,
@@ -13,7 +13,7 @@ pub struct Templates {
     pub named: BTreeMap<String, Vec<Node>>,
 }
 
-/// One piece of a template.
+/// Node of a template.
 pub enum Node {
     Text(String),
     Action(Pipe),
@@ -25,22 +25,23 @@ pub enum Node {
     Continue,
 }
 
-/// Commands, each given the last one's value, and the variables that get the result.
+/// Commands, each with the result of the previous one as its last argument, and the variables that
+/// get the result.
 pub struct Pipe {
     pub line: usize,
-    /// `=` instead of `:=`.
+    /// True for `=`, false for `:=`.
     pub assigns: bool,
     pub variables: Vec<String>,
     pub commands: Vec<Command>,
 }
 
-/// A word and its arguments; there is always the word.
+/// Function or value, with its arguments; never empty.
 pub struct Command {
     pub line: usize,
     pub words: Vec<Operand>,
 }
 
-/// A word of a command.
+/// Function, value or argument of a command.
 pub enum Operand {
     Dot,
     Nil,
@@ -53,7 +54,7 @@ pub enum Operand {
     Variable(String, Vec<String>),
     Function(&'static Function),
     Pipe(Box<Pipe>),
-    /// `(…).a.b`, or fields of what a function gives.
+    /// Fields of a pipeline or a function result: `(…).a.b`.
     Chain(Box<Operand>, Vec<String>),
 }
 

@@ -1,10 +1,10 @@
-//! Digits of floats (Go `strconv.FormatFloat`); only of positive ones, the sign is another's care.
+//! Digits of positive floats (Go `strconv.FormatFloat`); the caller handles the sign.
 
-/// Below this power of ten, `%g` writes an exponent.
+/// Power of ten below which `%g` writes an exponent.
 const SMALL_EXPONENT: i32 = -4;
-/// From this power of ten on, `%g` of the shortest digits writes an exponent.
+/// Power of ten from which `%g` with the shortest digits writes an exponent.
 const LARGE_EXPONENT: i32 = 6;
-/// `%#g` without a precision keeps this many digits.
+/// Number of digits of `%#g` without a precision.
 const SHARP_DIGITS: usize = 6;
 
 /// Formats as `%g`: the shortest digits that read back the same, or at most `precision`.
@@ -89,14 +89,14 @@ pub fn hexadecimal(number: f64, precision: Option<usize>) -> String {
 /// Hexadecimal digits behind the point that a float can have.
 const HEX_PLACES: usize = 13;
 
-/// Mantissa and power of two of a positive float (IEEE 754).
+/// Returns mantissa and power of two of a positive float (IEEE 754).
 fn parts(number: f64) -> (u64, i32) {
     let bits = number.to_bits();
     let (fraction, exponent) = (bits & ((1 << 52) - 1), (bits >> 52 & 0x7ff) as i32);
     if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) }
 }
 
-/// The digits without point and trailing zeros, and the power of ten of the first.
+/// Returns the digits without point and trailing zeros, and the power of ten of the first digit.
 fn scientific(text: &str) -> (String, i32) {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let digits = mantissa.replace('.', "");

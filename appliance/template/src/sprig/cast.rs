@@ -1,4 +1,4 @@
-//! Anything as a number (`spf13/cast`): what is none is zero.
+//! Conversion of any value to a number (`spf13/cast`): a value that is not a number becomes zero.
 
 use crate::parse::{float_from_text, int_from_text};
 use crate::value::Value;
@@ -26,7 +26,8 @@ pub fn float(value: &Value) -> f64 {
     }
 }
 
-/// A float as an integer; what does not fit is the least one, as the processor has it.
+/// Converts a float to an integer. A value out of range becomes the smallest integer, as on the
+/// processor.
 pub fn truncated(number: f64) -> i64 {
     let fits = (-(2f64.powi(63))..2f64.powi(63)).contains(&number);
     if fits { number as i64 } else { i64::MIN }

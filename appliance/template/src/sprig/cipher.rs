@@ -1,4 +1,5 @@
-//! AES in CBC mode. Only the way back gives the same each time: `encryptAES` begins with chance.
+//! Decryption with AES in CBC mode. Encryption is refused, because `encryptAES` uses random bytes:
+//! its result differs each time.
 
 use aes::Aes256;
 use cbc::cipher::block_padding::NoPadding;
@@ -11,9 +12,9 @@ use crate::function::{Answer, Args, Function, exact};
 /// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[exact("decryptAES", &[Text, Text], decrypt)];
 
-/// Bytes of the key: a longer password is cut, a shorter one is filled up with zeros.
+/// Length of the key in bytes: a longer password is cut, a shorter one is padded with zeros.
 const KEY: usize = 32;
-/// Bytes of a block and of the first, the initialisation vector.
+/// Length of a block and of the initialization vector, in bytes.
 const BLOCK: usize = 16;
 
 fn decrypt(args: &Args) -> Answer {

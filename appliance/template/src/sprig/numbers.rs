@@ -1,4 +1,4 @@
-//! Arithmetic. Integers are 64 bits wide and wrap around, as Go's do.
+//! Arithmetic. Integers have 64 bits and wrap around, as in Go.
 
 use super::cast::{float, int};
 use super::decimal::Decimal;
@@ -62,7 +62,8 @@ pub static FUNCTIONS: &[Function] = &[
     variadic("seq", &[], Int, seq),
 ];
 
-/// Converts to an int: too large becomes the largest, and a text that is not a number becomes zero.
+/// Converts to an int. A too large number becomes the largest int; a text that is not a number
+/// becomes zero.
 fn atoi(text: &str) -> i64 {
     match text.parse::<i64>() {
         Ok(number) => number,
@@ -128,9 +129,9 @@ fn round(args: &Args) -> Answer {
     Ok(Value::Float(rounded / power))
 }
 
-/// By the steps of Go's `math.Pow`, whose last digit another way of counting misses.
+/// Computes with the steps of Go's `math.Pow`; another method differs in the last digit.
 fn power_of_ten(exponent: i64) -> f64 {
-    /// Beyond this a power of two is infinite or nothing.
+    /// Exponent beyond which a power of two is infinite or zero.
     const FAR: i64 = 4096;
     let (mut base, mut base_twos) = (0.625, 4_i64);
     let (mut power, mut twos) = (1.0, 0);
@@ -156,12 +157,12 @@ fn power_of_ten(exponent: i64) -> f64 {
         (power, twos) = (1.0 / power, -twos);
     }
     let twos = i32::try_from(twos.clamp(-FAR, FAR)).unwrap_or_default();
-    // In two steps, for 2^1100 is infinite and 2^-1070 has lost its digits.
+    // In two steps, because 2^1100 is infinite and 2^-1070 has lost its digits.
     let half = twos / 2;
     power * 2f64.powi(half) * 2f64.powi(twos - half)
 }
 
-/// The numbers from `start` to before `stop`.
+/// Returns the numbers from `start` up to, but not including, `stop`.
 fn counted(args: &Args, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, String> {
     let mut all = Vec::new();
     let is_down = stop < start;
@@ -185,7 +186,7 @@ fn ints(args: &Args, all: Vec<i64>) -> Answer {
     args.heap.list(Element::Int, all.into_iter().map(Value::Int).collect())
 }
 
-/// As the shell's `seq`: the last number is one of them.
+/// Works as the shell's `seq`: the result includes the last number.
 fn seq(args: &Args) -> Answer {
     let given: Vec<i64> = (0..args.values.len()).map(|at| args.int(at)).collect();
     let (start, step, end) = match given.as_slice() {

@@ -1,4 +1,4 @@
-//! Texts taken apart and put together.
+//! Functions that split and join texts.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -52,7 +52,7 @@ fn split<'a>(text: &'a str, separator: &str, limit: i64) -> Result<Vec<&'a str>,
     Ok(pieces)
 }
 
-/// A map of pieces: `_0`, `_1`, ….
+/// Returns a map of the pieces: `_0`, `_1`, ….
 fn numbered(args: &Args, pieces: &[&str]) -> Answer {
     let mut entries: BTreeMap<Rc<str>, Value> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -61,7 +61,7 @@ fn numbered(args: &Args, pieces: &[&str]) -> Answer {
     args.heap.map(Element::Text, entries).map(Value::Map)
 }
 
-/// A list of strings of anything: of a list, those of its elements that are not nil.
+/// Converts a value to a list of strings; nil elements of a list are left out.
 pub fn texts(heap: &Heap, value: &Value) -> Answer {
     let list = match value {
         Value::List(list) if list.element == Element::Text => return Ok(value.clone()),

@@ -1,4 +1,4 @@
-//! Texts: searched, cut, padded, quoted.
+//! Functions that search, cut, pad and quote texts.
 
 use crate::function::Type::{Any, Int, Text};
 use crate::function::{Answer, Args, Function, exact, variadic};
@@ -44,7 +44,7 @@ pub static FUNCTIONS: &[Function] = &[
     variadic("cat", &[], Any, |args| joined(args, |args, value| print::plain(args.heap, value))),
 ];
 
-/// The values that are not nil, each made a text, with spaces between.
+/// Joins the values that are not nil as texts, with spaces.
 fn joined(args: &Args, make: impl Fn(&Args, &Value) -> Result<String, String>) -> Answer {
     let mut text = String::new();
     for (at, value) in args.values.iter().filter(|value| !value.is_nil()).enumerate() {
@@ -85,10 +85,10 @@ fn indent(args: &Args) -> Result<String, String> {
     Ok(format!("{pad}{}", text.replace('\n', &format!("\n{pad}"))))
 }
 
-/// The bytes from `from` to `to`.
+/// Returns the bytes from `from` to `to`.
 ///
 /// # Errors
-/// There are not as many, or a character would be cut in two.
+/// The text is too short, or a character would be split.
 pub fn cut(text: &str, from: i64, to: i64) -> Result<&str, String> {
     let out_of_range = || "slice bounds out of range".to_owned();
     let from = usize::try_from(from).map_err(|_| out_of_range())?;

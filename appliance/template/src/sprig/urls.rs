@@ -1,4 +1,4 @@
-//! URLs taken apart and put together.
+//! Functions that split and join URLs.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
