@@ -1,5 +1,9 @@
 //! Blocks, headings and links of a page.
 
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, Event, OffsetIter, Options, Parser, Tag, TagEnd};
+
 /// A fenced block of a page, with its language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Block {
@@ -13,49 +17,52 @@ pub struct Block {
 
 /// Returns the fenced blocks of a page.
 pub fn blocks(text: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut open: Option<(usize, Block)> = None;
-    for (number, line) in text.lines().enumerate() {
-        let indent = line.len() - line.trim_start().len();
-        let fence = line.trim_start().strip_prefix("```");
-        match (open.take(), fence) {
-            (Some((_, block)), Some("")) => blocks.push(block),
-            (Some((indent, mut block)), _) => {
-                block.text.push_str(line.get(indent..).unwrap_or_default());
-                block.text.push('\n');
-                open = Some((indent, block));
+    let mut blocks: Vec<Block> = Vec::new();
+    let mut is_open = false;
+    for (event, range) in parser(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(language))) => {
+                let (language, line) = (language.to_string(), line(text, range.start) + 1);
+                blocks.push(Block { language, line, text: String::new() });
+                is_open = true;
             }
-            (None, Some(language)) => {
-                let language = language.to_owned();
-                open = Some((indent, Block { language, line: number + 2, text: String::new() }));
+            Event::End(TagEnd::CodeBlock) => is_open = false,
+            Event::Text(part) if is_open => {
+                blocks.iter_mut().last().into_iter().for_each(|block| block.text.push_str(&part));
             }
-            (None, None) => {}
+            _ => {}
         }
     }
     blocks
 }
 
-/// Returns the lines of a page outside of blocks, with their numbers from 1.
-fn prose(text: &str) -> Vec<(usize, &str)> {
-    let mut inside = false;
-    let mut lines = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            inside = !inside;
-        } else if !inside {
-            lines.push((number + 1, line));
-        }
-    }
-    lines
+fn parser(text: &str) -> OffsetIter<'_> {
+    Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter()
+}
+
+/// Returns the number of the line at an offset, from 1.
+fn line(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
 }
 
 /// Returns the anchors of a page's headings, as GitHub makes them.
 pub fn anchors(text: &str) -> Vec<String> {
-    let headings = prose(text).into_iter().filter_map(|(_, line)| {
-        let title = line.trim_start_matches('#');
-        (title.len() < line.len()).then(|| title.trim().to_owned())
-    });
-    headings.map(|title| anchor(&title)).collect()
+    let mut titles: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for (event, _) in parser(text) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                titles.push(String::new());
+                is_open = true;
+            }
+            Event::End(TagEnd::Heading(_)) => is_open = false,
+            Event::Text(part) | Event::Code(part) if is_open => {
+                titles.iter_mut().last().into_iter().for_each(|title| title.push_str(&part));
+            }
+            _ => {}
+        }
+    }
+    titles.iter().map(|title| anchor(title)).collect()
 }
 
 fn anchor(title: &str) -> String {
@@ -65,16 +72,13 @@ fn anchor(title: &str) -> String {
 
 /// Returns the targets of a page's links and images, with the numbers of their lines.
 pub fn links(text: &str) -> Vec<(usize, String)> {
-    let mut links = Vec::new();
-    for (number, line) in prose(text) {
-        // Text in backquotes is code.
-        let plain: String = line.split('`').step_by(2).collect::<Vec<_>>().join("code");
-        for rest in plain.split("](").skip(1) {
-            let target = rest.split(')').next().unwrap_or_default();
-            links.push((number, target.to_owned()));
+    let target = |(event, range): (Event<'_>, Range<usize>)| match event {
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            Some((line(text, range.start), dest_url.to_string()))
         }
-    }
-    links
+        _ => None,
+    };
+    parser(text).filter_map(target).collect()
 }
 
 #[cfg(test)]
