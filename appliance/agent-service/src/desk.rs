@@ -83,7 +83,7 @@ impl Rack for Anybody {
         environment
     }
 
-    fn met(&self, _: AgentReport, _: bool) {}
+    fn receive_report(&self, _: AgentReport, _: bool) {}
 
     fn tell(&self, _: &str, _: &BootEvent) {}
 

@@ -40,9 +40,9 @@ pub trait Rack: Send + Sync + 'static {
         environment: Vec<String>,
     ) -> Vec<String>;
 
-    /// Receives the facts that an agent reports about its machine; `again` is true for repeated
-    /// reports.
-    fn met(&self, told: AgentReport, again: bool);
+    /// Receives the facts that an agent reports about its machine; `is_repeat` is true for
+    /// repeated reports.
+    fn receive_report(&self, report: AgentReport, is_repeat: bool);
 
     /// Receives an event in the history of this agent's machine.
     fn tell(&self, agent_id: &str, moment: &BootEvent);

@@ -82,7 +82,7 @@ impl Service {
         let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
         if attributes.is_some() || may_enrol() {
             let agent_id = agent_id.to_owned();
-            self.rack.met(AgentReport { agent_id, attributes, inventory: None }, true);
+            self.rack.receive_report(AgentReport { agent_id, attributes, inventory: None }, true);
         }
     }
 
@@ -173,7 +173,10 @@ impl Workflows for Service {
     fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
         self.hear(&hello.agent_id);
         let (agent_id, attributes) = (hello.agent_id.clone(), hello.attributes);
-        self.rack.met(AgentReport { agent_id, attributes, inventory: hello.inventory }, false);
+        self.rack.receive_report(
+            AgentReport { agent_id, attributes, inventory: hello.inventory },
+            false,
+        );
         // An agent sends another Hello in the same boot when it has received LLDP data from its
         // switch.
         let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);

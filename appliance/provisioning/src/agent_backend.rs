@@ -89,11 +89,11 @@ impl Rack for AgentBackend {
         self.images.told(image, environment, self.views.server_of_agent(agent_id))
     }
 
-    fn met(&self, told: AgentReport, again: bool) {
-        if again {
-            self.discovery.repeated(told);
+    fn receive_report(&self, report: AgentReport, is_repeat: bool) {
+        if is_repeat {
+            self.discovery.repeated(report);
         } else {
-            self.discovery.once(told);
+            self.discovery.once(report);
         }
     }
 

@@ -286,7 +286,7 @@ impl Rack for Machines {
         environment
     }
 
-    fn met(&self, _: AgentReport, _: bool) {}
+    fn receive_report(&self, _: AgentReport, _: bool) {}
 
     fn tell(&self, agent_id: &str, moment: &BootEvent) {
         if let Some(world) = self.0.upgrade() {
