@@ -79,25 +79,25 @@ impl Bond {
         let mut problems = Vec::new();
         let count = self.ports.len();
         if !(1..=PORTS_MAX).contains(&count) {
-            problems.push(("ports", format!("{count} are not 1 to {PORTS_MAX} cards")));
+            problems.push(("ports", format!("expected 1 to {PORTS_MAX} NICs, found {count}")));
         }
         for (at, port) in self.ports.iter().enumerate() {
             if !is_name(port) {
-                problems.push(("ports", format!("{port:?} is no name of an interface")));
+                problems.push(("ports", format!("{port:?} is not a valid interface name")));
             } else if self.ports[..at].contains(port) {
-                problems.push(("ports", format!("{port} is there twice")));
+                problems.push(("ports", format!("{port} is listed twice")));
             }
         }
         let lacp = self.mode == Mode::Lacp;
         if let Some(primary) = &self.primary {
             if lacp {
-                problems.push(("primary", "with 802.3ad all cards are used".to_owned()));
+                problems.push(("primary", "not allowed with 802.3ad: it uses all NICs".to_owned()));
             } else if !self.ports.contains(primary) {
-                problems.push(("primary", format!("{primary} is none of its ports")));
+                problems.push(("primary", format!("{primary} is not one of the bond's ports")));
             }
         }
         if self.lacp_rate.is_some() && !lacp {
-            problems.push(("lacp_rate", "only 802.3ad speaks with the switch".to_owned()));
+            problems.push(("lacp_rate", "only allowed with mode 802.3ad".to_owned()));
         }
         problems
     }
@@ -138,11 +138,11 @@ pub fn problems(all: &[Named<'_>]) -> Vec<String> {
         };
         bond.problems().into_iter().for_each(|(key, what)| say(key, what));
         if !is_name(one.interface) {
-            say("ports", format!("{:?} is no name that they can have together", one.interface));
+            say("ports", format!("{:?} is not a valid name for a bond", one.interface));
         }
         for other in &all[..at] {
             if other.interface == one.interface && other.bond.is_some_and(|it| it != bond) {
-                say("ports", format!("{} says something else of it", other.path));
+                say("ports", format!("{} has other settings for this bond", other.path));
             }
         }
         for port in &bond.ports {
@@ -152,7 +152,7 @@ pub fn problems(all: &[Named<'_>]) -> Vec<String> {
                 other.interface == *port || others_port
             };
             if let Some(other) = all.iter().find(taken) {
-                say("ports", format!("{port} is used by {} already", other.path));
+                say("ports", format!("{port} is already used by {}", other.path));
             }
         }
     }
@@ -214,17 +214,17 @@ mod tests {
         .err()
         .unwrap();
         let expected = [
-            "management[0].bond.ports: eth0 is there twice",
-            "management[0].bond.ports: \"a b\" is no name of an interface",
-            "management[0].bond.primary: eth9 is none of its ports",
-            "management[0].bond.ports: eth0 is used by management[1] already",
-            "management[0].bond.ports: eth0 is used by management[1] already",
-            "management[1].bond.lacp_rate: only 802.3ad speaks with the switch",
-            "management[1].bond.ports: eth0 is used by management[0] already",
-            "management[1].bond.ports: eth2 is used by network[0] already",
-            "management[2].bond.ports: 0 are not 1 to 8 cards",
-            "management[2].bond.primary: with 802.3ad all cards are used",
-            "management[2].bond.ports: management[1] says something else of it",
+            "management[0].bond.ports: eth0 is listed twice",
+            "management[0].bond.ports: \"a b\" is not a valid interface name",
+            "management[0].bond.primary: eth9 is not one of the bond's ports",
+            "management[0].bond.ports: eth0 is already used by management[1]",
+            "management[0].bond.ports: eth0 is already used by management[1]",
+            "management[1].bond.lacp_rate: only allowed with mode 802.3ad",
+            "management[1].bond.ports: eth0 is already used by management[0]",
+            "management[1].bond.ports: eth2 is already used by network[0]",
+            "management[2].bond.ports: expected 1 to 8 NICs, found 0",
+            "management[2].bond.primary: not allowed with 802.3ad: it uses all NICs",
+            "management[2].bond.ports: management[1] has other settings for this bond",
         ];
         assert_eq!(error.lines().collect::<Vec<_>>(), expected);
     }

@@ -83,7 +83,7 @@ impl Images {
         let (folder, budget) = (&self.cache, self.budget_percent);
         let own = disk == Disk::Own;
         if !folder.is_absolute() || (own && folder.exists() && !folder.is_dir()) {
-            problems.push(format!("images.cache: {} is no absolute folder", folder.display()));
+            problems.push(format!("images.cache: {} is not an absolute folder", folder.display()));
         }
         if !BUDGET_PERCENT.contains(&budget) {
             let (from, to) = (BUDGET_PERCENT.start(), BUDGET_PERCENT.end());
@@ -93,16 +93,16 @@ impl Images {
         }
         let count = self.networks.len();
         if count > MAX_NETWORKS {
-            problems.push(format!("images.networks: {count} are more than {MAX_NETWORKS}"));
+            problems.push(format!("images.networks: {count} entries, the limit is {MAX_NETWORKS}"));
         }
         if let Some(file) = self.authorities.as_ref().filter(|file| own && !file.is_file()) {
-            problems.push(format!("images.authorities: {} is no file", file.display()));
+            problems.push(format!("images.authorities: {} is not a file", file.display()));
         }
         let hosts = self.plain_registries.iter().map(|host| ("plain_registries", host));
         let hosts = hosts.chain(self.mirror.iter().map(|host| ("mirror", host)));
         let hosts = hosts.chain(self.credentials.keys().map(|host| ("credentials", host)));
         for (key, host) in hosts.filter(|(_, host)| host.parse::<Authority>().is_err()) {
-            problems.push(format!("images.{key}: {host:?} is no host or host:port"));
+            problems.push(format!("images.{key}: {host:?} is not a valid host or host:port"));
         }
         problems
     }

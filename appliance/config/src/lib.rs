@@ -283,7 +283,7 @@ impl Config {
             Home::Guest => {
                 let none = self.network.is_empty();
                 let mut problems = Vec::new();
-                problems.extend(none.then(|| "network: there must be one".to_owned()));
+                problems.extend(none.then(|| "network: at least one is required".to_owned()));
                 problems.extend(network::without_address(&self.network));
                 for (key, there) in [
                     ("management", !self.management.is_empty()),
@@ -295,8 +295,8 @@ impl Config {
                 ] {
                     problems.extend(there.then(|| {
                         format!(
-                            "{key}: that is for this machine's own system to say; only a box that \
-                             was flashed takes it"
+                            "{key}: set this in the operating system of this machine; only a \
+                             flashed box supports this key"
                         )
                     }));
                 }
@@ -313,8 +313,8 @@ impl Config {
                 let named = self.name.as_deref().filter(|name| !is_label(name));
                 problems.extend(named.map(|name| {
                     format!(
-                        "name: {name:?} is no name of a machine: up to 63 letters, digits and \
-                         hyphens, none of these at either end"
+                        "name: {name:?} is not a valid host name: use up to 63 letters, digits \
+                         and hyphens, without a hyphen at either end"
                     )
                 }));
                 problems
@@ -337,7 +337,7 @@ impl Config {
         };
         let folder = &self.boot.artifacts;
         let exists = disk == Disk::Foreign || folder.is_dir();
-        check(exists, format!("boot.artifacts: {} is no folder", folder.display()));
+        check(exists, format!("boot.artifacts: {} is not a folder", folder.display()));
         for (key, secs, from, to) in [
             ("agents.silence_secs", self.agents.silence_secs, 20, 3600),
             ("agents.boot_secs", self.agents.boot_secs, 30, 7200),

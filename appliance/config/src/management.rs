@@ -74,30 +74,30 @@ pub fn problems(all: &[Management], racks: &[Network]) -> Vec<String> {
             problems.push(format!("management[{at}].{key}: {what}"));
         };
         if let Some(text) = one.address.as_ref().filter(|text| text.parse::<Ipv4Net>().is_err()) {
-            say("address", format!("{text:?} is no address with a prefix, as 192.168.1.5/24"));
+            say("address", format!("expected an address such as 192.168.1.5/24, found {text:?}"));
         }
         if one.address.is_none() && (one.gateway.is_some() || !one.name_servers.is_empty()) {
-            say("gateway", "it comes from the DHCP server, as the address does".to_owned());
+            say("gateway", "needs a static address; without one, DHCP provides it".to_owned());
         }
         if let Some(vlan) = one.vlan.filter(|vlan| !VLANS.contains(vlan)) {
             let (from, to) = (VLANS.start(), VLANS.end());
-            say("vlan", format!("{vlan} is no VLAN from {from} to {to}"));
+            say("vlan", format!("expected a VLAN ID from {from} to {to}, found {vlan}"));
         }
         if one.unused && (one.address.is_some() || one.vlan.is_some()) {
-            say("unused", "an interface that is nobody's has neither address nor VLAN".to_owned());
+            say("unused", "an unused interface cannot have an address or a VLAN".to_owned());
         }
         let name = &one.interface;
         let shares = racks.iter().any(|rack| rack.interface == *name && rack.is_shared());
         if shares && one.unused {
-            say("unused", format!("{name} is a rack's network"));
+            say("unused", format!("{name} is used by a provisioning network"));
         }
         let racks = racks.iter().any(|rack| rack.interface == *name && !rack.is_shared());
         if racks && one.vlan.is_none() {
-            say("interface", format!("{name} is a rack's network already"));
+            say("interface", format!("{name} is already used by a provisioning network"));
         }
         let same = |other: &Management| other.interface == *name && other.vlan == one.vlan;
         if all[..at].iter().any(same) {
-            say("interface", format!("{name} is there twice"));
+            say("interface", format!("{name} is listed twice"));
         }
     }
     problems

@@ -173,8 +173,8 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
         let gives = matches!(network.mode, Mode::Reserved | Mode::Pool);
         if network.is_shared() && (gives || !network.pool.is_empty()) {
             problems.push(format!(
-                "{path}.mode: without an address of its own the box serves beside the server that \
-                 gives it one, so the mode is proxy or off"
+                "{path}.mode: without a static address, another DHCP server gives addresses on \
+                 this network: set the mode to proxy or off"
             ));
         }
         let address = if network.is_shared() { EXAMPLE } else { &network.address };
@@ -187,7 +187,7 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
             }
         }
         if networks[..at].iter().any(|other| other.interface == network.interface) {
-            problems.push(format!("{path}.interface: {} is there twice", network.interface));
+            problems.push(format!("{path}.interface: {} is listed twice", network.interface));
         }
     }
     if problems.is_empty() { Ok(plans) } else { Err(problems) }
@@ -197,7 +197,7 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
 pub fn without_address(networks: &[Network]) -> Option<String> {
     let lacking = networks.iter().find(|network| network.is_shared())?;
     Some(format!(
-        "network.address: {} has none, and only a box that was flashed takes the one that it gets",
+        "network.address: {} has none, and only a flashed box can use an address from DHCP",
         lacking.interface
     ))
 }
@@ -217,7 +217,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMore<T> {
     type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("one, or a list")
+        f.write_str("one value, or a list of values")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Vec<T>, E> {
@@ -284,7 +284,7 @@ mod tests {
             plans(&networks(twice)).unwrap_err(),
             [
                 r#"network[1].address: "here/24" is no address with a prefix of /8 to /30"#,
-                "network[1].interface: eth0 is there twice",
+                "network[1].interface: eth0 is listed twice",
             ]
         );
     }

@@ -141,7 +141,7 @@ checked!(
         let good = (1..=NAME_MAX).contains(&text.len())
             && !text.starts_with('.')
             && text.chars().all(|char| char.is_ascii_graphic() && char != '/' || char == ' ');
-        let wrong = format!("{text:?} is no name of a device");
+        let wrong = format!("{text:?} is not a valid device name");
         if good { Ok(text) } else { Err(wrong) }
     }
 );
@@ -151,14 +151,14 @@ checked!(
         let known = ADDRESSES.into_iter().find(|known| u16::from(*known) == address);
         known.ok_or_else(|| {
             let [first, second] = ADDRESSES;
-            format!("{address:#04x} is no address of an SSD1306: {first:#x} or {second:#x}")
+            format!("expected an SSD1306 address, {first:#x} or {second:#x}; found {address:#04x}")
         })
     }
 );
 checked!(
     /// Line number on a GPIO chip, 0 to 1023.
     Offset(u32) from u32, |line| {
-        if line <= LINE_MAX { Ok(line) } else { Err(format!("{line} is no line of a GPIO chip")) }
+        if line <= LINE_MAX { Ok(line) } else { Err(format!("{line} is not a valid GPIO line")) }
     }
 );
 checked!(
@@ -168,7 +168,7 @@ checked!(
         known.ok_or_else(|| {
             let all = ACTIONS.into_iter().filter(|action| DOES.contains(action));
             let all: Vec<_> = all.map(Action::setting).collect();
-            format!("{text:?} is nothing that a panel can do here: {}", all.join(", "))
+            format!("{text:?} is not an action of the panel: use {}", all.join(", "))
         })
     }
 );
@@ -177,7 +177,7 @@ checked!(
 fn numbered(text: String, prefix: &str, what: &str) -> Result<PathBuf, String> {
     let number = text.strip_prefix(prefix).unwrap_or_default();
     let good = (1..=4).contains(&number.len()) && number.bytes().all(|it| it.is_ascii_digit());
-    if good { Ok(text.into()) } else { Err(format!("{text:?} is no device of {what}: {prefix}0")) }
+    if good { Ok(text.into()) } else { Err(format!("{text:?} is not {what} such as {prefix}0")) }
 }
 
 impl Default for Address {
@@ -188,11 +188,11 @@ impl Default for Address {
 
 impl<'de> Deserialize<'de> for Input {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match deserializer.deserialize_any(TextOrLine("a key's name, or a chip and a line"))? {
+        match deserializer.deserialize_any(TextOrLine("a key name, or a chip and a line"))? {
             Ok(line) => Ok(Self::Line(line)),
             Err(name) => named(&name).map(Self::Key).ok_or_else(|| {
                 let all = names();
-                serde::de::Error::custom(format!("{name:?} is no key that can be a button: {all}"))
+                serde::de::Error::custom(format!("{name:?} is not a key for a button: use {all}"))
             }),
         }
     }
@@ -200,7 +200,7 @@ impl<'de> Deserialize<'de> for Input {
 
 impl<'de> Deserialize<'de> for Led {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match deserializer.deserialize_any(TextOrLine("a light's name, or a chip and a line"))? {
+        match deserializer.deserialize_any(TextOrLine("an LED name, or a chip and a line"))? {
             Ok(line) => Ok(Self::Line(line)),
             Err(name) => Name::deserialize(StrDeserializer::new(&name)).map(Self::Named),
         }
@@ -246,20 +246,20 @@ impl Panel {
             problems.extend(wrong.then(|| format!("panel.{what}")));
         };
         let screen = self.kind().is_some();
-        say(self.oled.is_some() && self.tft.is_some(), "tft: the oled is the panel already");
-        say(self.backlight.is_some() && self.tft.is_none(), "backlight: there is no tft before it");
-        say(self.buttons.is_some() && !screen, "buttons: there is no oled and no tft to turn");
-        say(self.actions.is_some() && !screen, "actions: there is no oled and no tft to ask at");
+        say(self.oled.is_some() && self.tft.is_some(), "tft: not allowed together with oled");
+        say(self.backlight.is_some() && self.tft.is_none(), "backlight: not allowed without tft");
+        say(self.buttons.is_some() && !screen, "buttons: not allowed without oled or tft");
+        say(self.actions.is_some() && !screen, "actions: not allowed without oled or tft");
         if let Some(buttons) = &self.buttons {
             say(
                 buttons.up.is_some() != buttons.down.is_some(),
-                "buttons: up and down come together; with neither of them, select is all three",
+                "buttons: set both up and down, or neither; without them, select does all three",
             );
             let all = buttons.all();
             let twice = all.iter().enumerate().any(|(at, (_, input))| {
                 all[..at].iter().any(|(_, other)| other.place() == input.place())
             });
-            say(twice, "buttons: two of them are the same");
+            say(twice, "buttons: two of them use the same input");
         }
         problems
     }

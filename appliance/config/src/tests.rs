@@ -51,7 +51,7 @@ fn a_box_of_its_own_needs_no_word() {
     let read = |text| {
         let config = Config::read(text, Home::Firmware).map_err(|them| them.join("\n"));
         // It is not there where this test runs.
-        config.unwrap_err().replace("boot.artifacts: /run/tinbox/artifacts is no folder", "")
+        config.unwrap_err().replace("boot.artifacts: /run/tinbox/artifacts is not a folder", "")
     };
     assert_eq!(read(""), "");
     assert_eq!(read("\u{feff}[management]\r\ninterface = 'eth0'  \r\nvlan = 7\r\n"), "");
@@ -64,13 +64,13 @@ fn a_box_of_its_own_needs_no_word() {
     assert_eq!(
         lines,
         [
-            "management[0].address: \"10.0.0.1\" is no address with a prefix, as 192.168.1.5/24",
-            "management[0].interface: eth0 is a rack's network already",
-            "management[1].vlan: 4095 is no VLAN from 1 to 4094",
+            "management[0].address: expected an address such as 192.168.1.5/24, found \"10.0.0.1\"",
+            "management[0].interface: eth0 is already used by a provisioning network",
+            "management[1].vlan: expected a VLAN ID from 1 to 4094, found 4095",
         ]
     );
     assert_eq!(read("name = 'cellar'\n[time]\nservers = ['10.0.0.1']\n"), "");
-    assert!(read("name = 'the cellar'\n").contains("name: \"the cellar\" is no name of a machine"));
+    assert!(read("name = 'the cellar'\n").contains("\"the cellar\" is not a valid host name"));
     assert!(parse(&format!("{GOOD}[management]\ninterface = 'eth9'\n")).is_err());
     assert!(parse(&format!("{GOOD}[time]\nservers = []\n")).unwrap_err().contains("time: that"));
 }
@@ -114,18 +114,18 @@ fn zone_hours_and_unused_cards_are_for_a_box_of_its_own() {
     );
     let wrong = wrong.unwrap_err();
     for part in [
-        "time.zone: \"Berlin\" is no time zone",
-        "upgrade.hours: \"late\" are no hours",
-        "management[0].unused: an interface that is nobody's has neither",
-        "management[0].unused: eth0 is a rack's network",
-        "network.mode: without an address of its own",
+        "time.zone: \"Berlin\" is not a time zone",
+        "upgrade.hours: expected hours such as",
+        "management[0].unused: an unused interface cannot have",
+        "management[0].unused: eth0 is used by a provisioning network",
+        "network.mode: without a static address",
     ] {
         assert!(wrong.contains(part), "{part}: {wrong}");
     }
     for text in ["[time]\nzone = 'UTC'\n", "[upgrade]\nrestart = 'ask'\n"] {
         let refused = parse(&format!("{GOOD}{text}")).unwrap_err();
-        assert!(refused.contains("that is for this machine's own system to say"), "{refused}");
+        assert!(refused.contains("set this in the operating system"), "{refused}");
     }
     let shared = "[network]\ninterface = 'eth0'\n[boot]\nartifacts = '/'\n";
-    assert!(parse(shared).unwrap_err().contains("eth0 has none, and only a box that was flashed"));
+    assert!(parse(shared).unwrap_err().contains("eth0 has none, and only a flashed box"));
 }

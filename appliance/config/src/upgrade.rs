@@ -60,15 +60,15 @@ impl Upgrade {
         let mut problems = Vec::new();
         let wrong = self.hours.as_deref().filter(|text| Hours::parse(text).is_none());
         problems.extend(wrong.map(|text| {
-            format!("upgrade.hours: {text:?} are no hours of a day, as \"02:00-05:00\" are")
+            format!("upgrade.hours: expected hours such as \"02:00-05:00\", found {text:?}")
         }));
         if self.hold.len() > HOLD_MAX {
             let count = self.hold.len();
-            problems.push(format!("upgrade.hold: {count} are more than {HOLD_MAX} releases"));
+            problems.push(format!("upgrade.hold: {count} releases, the limit is {HOLD_MAX}"));
         }
         for held in &self.hold {
             if let Err(why) = Version::parse(held) {
-                problems.push(format!("upgrade.hold: {held:?} is no version: {why}"));
+                problems.push(format!("upgrade.hold: {held:?} is not a valid version: {why}"));
             }
         }
         problems
@@ -168,9 +168,9 @@ mod tests {
         for text in texts {
             let upgrade = Upgrade { hours: Some(text.to_owned()), ..Upgrade::default() };
             let problems = upgrade.problems();
-            assert!(problems[0].contains("are no hours of a day"), "{text:?} {problems:?}");
+            assert!(problems[0].contains("expected hours such as"), "{text:?} {problems:?}");
         }
         let upgrade = Upgrade { hold: vec!["later".to_owned()], ..Upgrade::default() };
-        assert!(upgrade.problems()[0].contains("upgrade.hold: \"later\" is no version"));
+        assert!(upgrade.problems()[0].contains("upgrade.hold: \"later\" is not a valid version"));
     }
 }

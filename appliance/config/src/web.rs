@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use serde::Deserialize;
 
 /// Error text for a flashed box, which refuses the table.
-pub const NOT_HERE: &str = "web: a box that was flashed serves its pages on port 443 of every \
-                            address; leave this section out";
+pub const NOT_HERE: &str = "web: a flashed box serves its pages on port 443 of every address; \
+                            remove this section";
 
 /// Web pages of the box.
 #[derive(Debug, Clone, Deserialize)]

@@ -17,7 +17,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub fn problem(name: &str) -> Option<String> {
     let none = zone(name).is_none();
     none.then(|| {
-        format!("time.zone: {name:?} is no time zone, as \"Europe/Berlin\" and \"UTC\" are")
+        format!("time.zone: {name:?} is not a time zone such as \"Europe/Berlin\" or \"UTC\"")
     })
 }
 
@@ -35,7 +35,7 @@ mod tests {
             assert_eq!(offset.seconds() / 3600, hours, "{name}");
         }
         assert!(names().count() > 300);
-        assert!(problem("Berlin").unwrap().contains("\"Berlin\" is no time zone"));
+        assert!(problem("Berlin").unwrap().contains("\"Berlin\" is not a time zone"));
         assert!(problem("../etc/passwd").is_some());
     }
 }

@@ -53,17 +53,17 @@ fn a_mistake_is_told_with_its_line() {
     for (text, line, said) in [
         ("led = 'a'\nspeed = 1\n", 2, "unknown field `speed`"),
         ("oled = { i2c = '/dev/i2c-1', adress = 60 }\n", 1, "unknown field `adress`"),
-        ("\noled = { i2c = 'i2c-1' }\n", 2, "\"i2c-1\" is no device of an I2C bus: /dev/i2c-0"),
-        ("oled = { i2c = '/dev/i2c-1/../sda' }\n", 1, "is no device of an I2C bus"),
-        ("oled = { i2c = '/dev/i2c-1', address = 0x40 }\n", 1, "0x40 is no address of an SSD1306"),
-        ("tft = '/dev/fb'\n", 1, "is no device of a framebuffer"),
-        ("led = '../../sda'\n", 1, "is no name of a device"),
-        ("led = { chip = '/dev/gpiochip0', line = 4096 }\n", 1, "4096 is no line"),
+        ("\noled = { i2c = 'i2c-1' }\n", 2, "\"i2c-1\" is not an I2C bus such as /dev/i2c-0"),
+        ("oled = { i2c = '/dev/i2c-1/../sda' }\n", 1, "is not an I2C bus"),
+        ("oled = { i2c = '/dev/i2c-1', address = 0x40 }\n", 1, "expected an SSD1306 address"),
+        ("tft = '/dev/fb'\n", 1, "is not a framebuffer"),
+        ("led = '../../sda'\n", 1, "is not a valid device name"),
+        ("led = { chip = '/dev/gpiochip0', line = 4096 }\n", 1, "4096 is not a valid GPIO line"),
         ("led = { chip = '/dev/gpiochip0', line = 1, low = true }\n", 1, "unknown field `low`"),
-        ("led = 7\n", 1, "expected a light's name, or a chip and a line"),
-        ("\n\nbuttons = { select = 'up' }\n", 3, "\"up\" is no key that can be a button: KEY_ESC"),
+        ("led = 7\n", 1, "expected an LED name, or a chip and a line"),
+        ("\n\nbuttons = { select = 'up' }\n", 3, "\"up\" is not a key for a button: use KEY_ESC"),
         ("buttons = { up = 'KEY_UP' }\n", 1, "missing field `select`"),
-        ("\nactions = ['explode']\n", 2, "\"explode\" is nothing that a panel can do here"),
+        ("\nactions = ['explode']\n", 2, "\"explode\" is not an action of the panel"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(&format!("at line {line},")) && error.contains(said), "{error}");
@@ -78,9 +78,9 @@ fn every_contradiction_is_told_at_once() {
     )
     .unwrap_err();
     let expected = [
-        "panel.tft: the oled is the panel already",
-        "panel.buttons: up and down come together; with neither of them, select is all three",
-        "panel.buttons: two of them are the same",
+        "panel.tft: not allowed together with oled",
+        "panel.buttons: set both up and down, or neither; without them, select does all three",
+        "panel.buttons: two of them use the same input",
     ];
     assert_eq!(error.lines().collect::<Vec<_>>(), expected);
     let error =

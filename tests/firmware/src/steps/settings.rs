@@ -21,7 +21,7 @@ pub fn survive_a_power_cut(machine: &impl Machine, disk: &Path, host: &Host, fol
     let mistakes =
         owner.refused(&["box", "settings", "set", "time.zone=Berlin", "bmc.poll_secs=0"]);
     assert!(mistakes.contains("line 2: bmc.poll_secs: 0 s is not between"), "{mistakes}");
-    assert!(mistakes.contains("line 5: time.zone: \"Berlin\" is no time zone"), "{mistakes}");
+    assert!(mistakes.contains("line 5: time.zone: \"Berlin\" is not a time zone"), "{mistakes}");
     let keys = ["set", "name=attic", "time.zone=Europe/Berlin", "--note", "it moved"];
     settings(&keys).unwrap();
     settings(&["set", "bmc.poll_secs=60"]).unwrap();

@@ -54,7 +54,7 @@ mod tests {
         assert!(syntax.contains("line 2"), "{syntax}");
         let value = check("[agents]\nsilence_secs = 1\n[time]\nzone = 'Berlin'\n").unwrap_err();
         assert!(value.starts_with("line 2: agents.silence_secs: 1 s is not between"), "{value}");
-        assert!(value.contains("; line 4: time.zone: \"Berlin\" is no time zone"), "{value}");
+        assert!(value.contains("; line 4: time.zone: \"Berlin\" is not a time zone"), "{value}");
         let twice = check("name = 'a'\nname = 'b'\n").unwrap_err();
         assert!(twice.contains("line 2") && twice.contains("duplicate"), "{twice}");
         let unknown = check("name = 'a'\nspeed = 1\n[agents]\nfast = 1\n").unwrap_err();
