@@ -155,7 +155,7 @@ fn redirected(from: &Uri, location: &[u8]) -> Result<Uri, Refusal> {
     let encoded = percent_encode(location, &OTHERS).to_string();
     let base = Url::parse(&from.to_string());
     let Ok(mut to) = base.and_then(|base| base.join(&encoded)) else {
-        return Err(Refusal::Never("it redirects to what is not a URL".to_owned()));
+        return Err(Refusal::Never("it redirects to an invalid URL".to_owned()));
     };
     to.set_fragment(None);
     let refuse = |why: &str| {

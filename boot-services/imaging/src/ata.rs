@@ -138,11 +138,11 @@ pub fn registers(answer: &ScsiAnswer) -> io::Result<[u8; 3]> {
             (sense[3], sense[4], [sense[9], sense[10], sense[11]])
         }
         _ if answer.status == 0 => return Ok([0; 3]),
-        _ => return Err(io::Error::other("it takes no ATA commands")),
+        _ => return Err(io::Error::other("it does not support ATA commands")),
     };
     match (status & FAILED, error & ABORTED) {
         (0, _) if status != 0 => Ok(lba),
-        (0, _) => Err(io::Error::other("it takes no ATA commands")),
+        (0, _) => Err(io::Error::other("it does not support ATA commands")),
         (_, 0) => {
             let what = format!("the disk failed: status {status:#04x}, error {error:#04x}");
             Err(io::Error::other(what))
@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(with(4, 0x51), "the disk aborted the command");
         assert_eq!(with(0x40, 0x51), "the disk failed: status 0x51, error 0x40");
         let none = registers(&answer(2, 0, &[0x70, 0, 5, 0, 0, 0, 0, 10])).unwrap_err();
-        assert_eq!(none.to_string(), "it takes no ATA commands");
+        assert_eq!(none.to_string(), "it does not support ATA commands");
         let away = registers(&answer(0, 1, &[])).unwrap_err();
         assert_eq!(away.to_string(), "the adapter ended the command with 0x1");
     }

@@ -199,7 +199,7 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
     match asked {
         Ok((identified, ata)) => Ok((Device::Ata(ata::security(&identified)), Handle::Ata(ata))),
         Err(error) => {
-            tracing::info!(disk = name, reason = %error, "no ATA disk");
+            tracing::info!(disk = name, reason = %error, "not an ATA disk");
             other("a SCSI disk")
         }
     }

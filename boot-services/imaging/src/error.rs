@@ -9,8 +9,8 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A container image that does not fit into memory.
-    #[error("the image {image:?} needs more than {}, which is what this machine's free memory has \
-        for images", stdx::bytes(*room))]
+    #[error("the image {image:?} needs more than {}, which is the free memory for images on this \
+        machine", stdx::bytes(*room))]
     ImageTooLarge {
         /// Image reference as the template states it.
         image: String,
@@ -46,7 +46,7 @@ pub enum Error {
         status: String,
     },
     /// A download that received no byte for too long.
-    #[error("no new byte of {url} for {}, at {}: {reason}",
+    #[error("no data of {url} arrived for {}, at {}: {reason}",
         stdx::seconds(u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)), stdx::bytes(*offset))]
     GaveUp {
         /// URL of the download.
@@ -65,7 +65,7 @@ pub enum Error {
         url: String,
     },
     /// A download whose completeness nothing proves: no length from the server and no checksum.
-    #[error("{url} has no stated length and no checksum was given, so a cut could not be noticed")]
+    #[error("{url} has no Content-Length and no checksum: a truncated download is not detected")]
     Unbounded {
         /// URL of the image.
         url: String,
@@ -83,8 +83,8 @@ pub enum Error {
     },
     /// A tar archive where a disk image is expected.
     #[error(
-        "{url} is a tar archive, not the image of a disk: nothing was written. Use archive2disk to \
-         unpack it into a file system, or pack the image alone with gzip, xz or zstd"
+        "{url} is a tar archive, not a disk image: nothing was written. Use archive2disk to \
+         unpack it into a file system, or compress the image alone with gzip, xz or zstd"
     )]
     Tar {
         /// URL of the archive.
@@ -92,8 +92,8 @@ pub enum Error {
     },
     /// The image's partition table uses another sector size than the disk.
     #[error(
-        "the image {url} is for disks with sectors of {image} bytes, and those of {} have \
-         {sector}: the disk would have no partitions. Make the image for {sector}-byte sectors",
+        "the image {url} is for disks with {image}-byte sectors, but {} has sectors of {sector} \
+         bytes: the disk would have no partitions. Make the image for {sector}-byte sectors",
         disk.display()
     )]
     Sectors {
@@ -118,7 +118,7 @@ pub enum Error {
         source: io::Error,
     },
     /// An image that is larger than the disk.
-    #[error("the image {url} is larger than {}, which holds {}", disk.display(),
+    #[error("the image {url} is larger than {}, which has {}", disk.display(),
         stdx::bytes(*size))]
     TooLarge {
         /// URL of the image.
@@ -150,8 +150,8 @@ pub enum Error {
     },
     /// Two lines of the publisher's file of checksums fit the image equally well.
     #[error(
-        "{sums} has different sums for {name:?}: the lines of {first:?} and {second:?} fit the \
-        image's URL equally well; state the sum by IMG_CHECKSUM"
+        "{sums} has different checksums for {name:?}: the lines of {first:?} and {second:?} match \
+        the image's URL equally well; set IMG_CHECKSUM"
     )]
     SeveralSums {
         /// URL of the publisher's file of checksums.
@@ -177,7 +177,7 @@ pub enum Error {
         length: u64,
     },
     /// The disk returns other bytes than were written.
-    #[error("{} reads back other bytes than were written at {} (image {url})", disk.display(),
+    #[error("{} returned other data than was written at {} (image {url})", disk.display(),
         stdx::bytes(*offset))]
     ReadBack {
         /// URL of the written image.
@@ -196,7 +196,7 @@ pub enum Error {
         waited: Duration,
     },
     /// The name in the action fits no disk, or more than one.
-    #[error("cannot tell which disk is {named:?}: {reason}")]
+    #[error("cannot find the disk {named:?}: {reason}")]
     NoSuchDisk {
         /// Disk name as the action states it.
         named: String,
@@ -204,7 +204,7 @@ pub enum Error {
         reason: String,
     },
     /// The box has no record that a hint selected this disk.
-    #[error("disk {named:?} is not used: {reason}")]
+    #[error("cannot use the disk {named:?}: {reason}")]
     OtherDisk {
         /// Disk name as the action states it.
         named: String,
@@ -212,7 +212,7 @@ pub enum Error {
         reason: String,
     },
     /// A write to a disk that the owner's policy preserves.
-    #[error("{} is not written: disk {disk} is to be preserved", path.display())]
+    #[error("refused to write {}: disk {disk} is preserved", path.display())]
     Preserved {
         /// Path of the device to write.
         path: PathBuf,
@@ -221,9 +221,9 @@ pub enum Error {
     },
     /// The owner's policy names a disk that this machine does not have.
     #[error(
-        "{} is not written: {word} is to be preserved, and no disk of this machine is known by \
-         that name, so that any disk may be the one; name it by serialNumber=… or wwn=… in the \
-         annotation tinbox.dev/preserve-disks of its Hardware, or plug it in", path.display()
+        "refused to write {}: the preserved disk {word} was not found, so it can be any disk of \
+         this machine; name it by serialNumber=… or wwn=… in the annotation \
+         tinbox.dev/preserve-disks of the Hardware, or connect it", path.display()
     )]
     PreservedUnknown {
         /// Path of the device to write.
@@ -240,7 +240,7 @@ pub enum Error {
         reason: String,
     },
     /// A disk that still has old data after an erase.
-    #[error("{} was wiped by {method}, and at {} it still has data", path.display(),
+    #[error("{} still has data after a wipe by {method}, at {}", path.display(),
         stdx::bytes(*offset))]
     NotErased {
         /// Path of the disk.
@@ -263,7 +263,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A filesystem that the agent's kernel does not support.
-    #[error("the agent's kernel cannot mount {fs_type}; it has ext4, xfs, btrfs and vfat")]
+    #[error("cannot mount {fs_type}: the agent's kernel has ext4, xfs, btrfs and vfat")]
     FileSystem {
         /// Filesystem type as the action states it.
         fs_type: String,
@@ -293,15 +293,15 @@ pub enum Error {
     },
     /// The programs that partition and format disks are not available.
     #[error(
-        "there are no tools for this: {reason}; `image/artifacts.sh FOLDER agent` puts them into \
-        what the box serves"
+        "the disk tools are missing: {reason}; run `image/artifacts.sh FOLDER agent` on the \
+        folder that the box serves"
     )]
     NoTools {
         /// Name of the missing part.
         reason: String,
     },
     /// A description of disks, arrays, volumes and file systems that cannot be applied.
-    #[error("cannot use the description of storage: {reason}")]
+    #[error("cannot use the storage description: {reason}")]
     Storage {
         /// Position and kind of the mistake in the description.
         reason: String,

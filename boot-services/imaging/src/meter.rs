@@ -74,7 +74,7 @@ impl Meter {
     pub fn take_printed(&self, max: usize) -> Vec<String> {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = std::mem::take(&mut printed.lost);
-        let lost = (lost > 0).then(|| format!("({lost} lines were too many to tell)"));
+        let lost = (lost > 0).then(|| format!("({lost} lines were dropped)"));
         let count = printed.waiting.len().min(max.saturating_sub(lost.iter().len()));
         lost.into_iter().chain(printed.waiting.drain(..count)).collect()
     }
@@ -110,7 +110,7 @@ mod tests {
         for number in 0..WAITING_MAX + 3 {
             meter.print(number.to_string());
         }
-        assert_eq!(meter.take_printed(3), ["(3 lines were too many to tell)", "3", "4"]);
+        assert_eq!(meter.take_printed(3), ["(3 lines were dropped)", "3", "4"]);
         assert_eq!(meter.take_printed(2), ["5", "6"]);
         let rest = meter.take_printed(usize::MAX);
         assert_eq!((rest.len(), rest.last().unwrap().as_str()), (WAITING_MAX - 4, "1002"));

@@ -116,7 +116,7 @@ impl Mounted {
         }
         let place = Place::take();
         let place = place.ok_or_else(|| Error::Io {
-            doing: format!("mount {}: an action before still has {MOUNT_POINT}", device.display()),
+            doing: format!("mount {}: {MOUNT_POINT} is still in use", device.display()),
             source: io::ErrorKind::ResourceBusy.into(),
         })?;
         std::fs::create_dir_all(MOUNT_POINT).map_err(Error::io(format!("create {MOUNT_POINT}")))?;

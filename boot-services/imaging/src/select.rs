@@ -103,14 +103,14 @@ impl Selector {
             match (key.trim(), value.trim()) {
                 (key, "") => return Err(format!("{key:?} has no value")),
                 ("partition", value) => {
-                    let number = value.parse().map_err(|_| format!("{value:?} is no number"))?;
+                    let number = value.parse().map_err(|_| format!("{value:?} is not a number"))?;
                     part = Some(number);
                 }
                 (key, value) => hints.push(Hint::parse(key, value)?),
             }
         }
         if hints.is_empty() {
-            return Err("a partition of which disk?".to_owned());
+            return Err("partition=… needs a hint for the disk".to_owned());
         }
         Ok(Self::Hints(hints, part))
     }
@@ -181,7 +181,7 @@ impl fmt::Display for Hint {
 
 impl Hint {
     fn parse(key: &str, value: &str) -> Result<Self, String> {
-        let number = || value.parse::<u64>().map_err(|_| format!("{value:?} is no number"));
+        let number = || value.parse::<u64>().map_err(|_| format!("{value:?} is not a number"));
         Ok(match key {
             "deviceName" => Self::DeviceName(value.trim_start_matches("/dev/").to_owned()),
             "wwn" => Self::Wwn(value.to_owned()),
@@ -193,7 +193,7 @@ impl Hint {
             "rotational" => Self::Rotational(
                 value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?,
             ),
-            _ => return Err(format!("{key:?} is no hint that is known")),
+            _ => return Err(format!("{key:?} is not a known hint")),
         })
     }
 
@@ -314,8 +314,8 @@ pub fn choose<'a>(selector: &Selector, disks: &'a [Described]) -> Result<&'a Des
     };
     match fitting.as_slice() {
         [one] => Ok(one),
-        [] => Err(format!("no disk fits it, of {}", names(&disks.iter().collect::<Vec<_>>()))),
-        several => Err(format!("more than one disk fits it: {}", names(several))),
+        [] => Err(format!("no disk matches; found {}", names(&disks.iter().collect::<Vec<_>>()))),
+        several => Err(format!("more than one disk matches: {}", names(several))),
     }
 }
 

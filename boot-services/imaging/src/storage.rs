@@ -94,7 +94,7 @@ pub async fn mount(storage: Storage, meter: &Meter) -> Result<String, Error> {
             Mounted::mount(Path::new(&mount.device), &mount.format, Purpose::Read)?.unmount()?;
         }
         let count = mounts.len();
-        Ok(format!("{count} file systems can be mounted; every action mounts what it names"))
+        Ok(format!("{count} file systems can be mounted; each action mounts those that it names"))
     })
     .await
 }
@@ -153,7 +153,7 @@ fn resolved(mut storage: Storage) -> Result<Storage, Error> {
     storage.filesystems.iter_mut().try_for_each(|it| path(&mut it.mount.device))?;
     let mut disks = BTreeSet::new();
     match storage.disks.iter().find(|disk| !disks.insert(&disk.device)) {
-        Some(disk) => Err(wrong(format!("{} is described twice", disk.device))),
+        Some(disk) => Err(wrong(format!("{} is listed twice", disk.device))),
         None => Ok(storage),
     }
 }
@@ -168,7 +168,7 @@ fn bases(storage: &Storage) -> Result<BTreeSet<PathBuf>, Error> {
     let disks = storage.disks.iter().map(|disk| &disk.device);
     let bases: BTreeSet<_> = disks.chain(there).map(|path| real(path)).collect();
     if bases.is_empty() {
-        return Err(wrong("it names no disk that is here".to_owned()));
+        return Err(wrong("none of its disks is in this machine".to_owned()));
     }
     Ok(bases)
 }

@@ -128,7 +128,7 @@ pub async fn write_image(image: &Image, meter: &Arc<Meter>) -> Result<Summary, E
     loop {
         match write_once(image, meter).await {
             Err(Error::Changed { url }) if beginning < BEGINNINGS => {
-                tracing::warn!(%url, "the image changed while it was being read: begin anew");
+                tracing::warn!(%url, "the image changed during the download: starting again");
                 beginning += 1;
             }
             result => return result,

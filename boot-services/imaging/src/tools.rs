@@ -106,11 +106,11 @@ impl Tools {
     pub async fn get(meter: &Meter) -> Result<Self, Error> {
         let source = SOURCE.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let source = source.ok_or_else(|| Error::NoTools {
-            reason: "this agent's OS came without a tools image".to_owned(),
+            reason: "the agent's OS has no tools image".to_owned(),
         })?;
         let mut attached = ATTACHED.lock().await;
         if let Some((known, tools)) = attached.as_ref().filter(|(known, _)| *known == source) {
-            tracing::debug!(url = %known.url, "the tools are here");
+            tracing::debug!(url = %known.url, "the tools are ready");
             return Ok(tools.clone());
         }
         meter.say(format!("fetching {}", source.url));
@@ -120,7 +120,7 @@ impl Tools {
     }
 
     async fn fetch(source: &Source) -> Result<Self, Error> {
-        let kept = blocking("keeping the tools", || {
+        let kept = blocking("storing the tools", || {
             let place = inside::IMAGE_PLACE.to_string_lossy().into_owned();
             std::fs::create_dir_all(&place).map_err(Error::io(format!("create {place}")))?;
             let mut options = File::options();

@@ -78,7 +78,7 @@ async fn a_disk_that_the_box_refuses_is_not_used() {
     until("the action ends", || tinbox.reports().len() == 2).await;
     let report = &tinbox.reports()[1];
     assert_eq!(report.state, ActionState::Failed);
-    let sentence = "disk \"model=Samsung\" is not used: it chose another disk";
+    let sentence = "cannot use the disk \"model=Samsung\": it chose another disk";
     assert_eq!(report.message, sentence);
     assert_eq!(machine.writes.load(Ordering::Relaxed), 0);
 }

@@ -47,7 +47,7 @@ async fn an_image_for_other_sectors_is_refused_and_nothing_is_written() {
         let disk = Loop::with_sectors(16 << 20, sectors);
         fill(&disk, 16 * MIB);
         let error = write(&disk, image(&[(mark, b"EFI PART")])).await.unwrap_err();
-        let words = format!("is for disks with sectors of {mark} bytes");
+        let words = format!("is for disks with {mark}-byte sectors");
         assert!(error.contains(&words) && error.contains(&sectors.to_string()), "{error}");
         assert!(disk.read().0.iter().all(|byte| *byte == 0xee), "nothing is written");
     }
@@ -59,7 +59,7 @@ async fn an_image_for_other_sectors_is_refused_and_nothing_is_written() {
     entry[8..12].copy_from_slice(&2048_u32.to_le_bytes());
     entry[12..16].copy_from_slice(&8192_u32.to_le_bytes());
     let error = write(&disk, image(&[(446, &entry), (510, b"\x55\xaa")])).await.unwrap_err();
-    assert!(error.contains("is for disks with sectors of 512 bytes"), "{error}");
+    assert!(error.contains("is for disks with 512-byte sectors"), "{error}");
     assert!(disk.read().0[..MIB].iter().all(|byte| *byte == 0));
 }
 

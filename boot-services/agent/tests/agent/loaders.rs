@@ -129,5 +129,5 @@ async fn a_loader_that_fails_says_why() {
     imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let kept = act("grub2disk", &grub(&disk, &[])).await;
     imaging::preserve::set(Vec::new());
-    assert!(kept.unwrap_err().ends_with("is to be preserved"));
+    assert!(kept.unwrap_err().ends_with("is preserved"));
 }

@@ -42,7 +42,7 @@ async fn image2disk_refuses_what_it_must_not_write() {
     let url = format!("IMG_URL={}", files.url());
     let error = act("image2disk", &[url.clone(), disk.environment("DEST_DISK")]).await.unwrap_err();
     let path = disk.path.display();
-    let expected = format!("the image {} is larger than {path}, which holds 8.0 MiB", files.url());
+    let expected = format!("the image {} is larger than {path}, which has 8.0 MiB", files.url());
     assert_eq!(error, expected);
     assert!(disk.read().0[..4 << 20].iter().all(|byte| *byte == 0), "nothing there boots");
 
@@ -114,7 +114,7 @@ async fn writefile_says_what_it_cannot_mount() {
     let disk = Loop::new(8 << 20);
     let more = ["DEST_PATH=/a", "CONTENTS=x"];
     let error = act("writefile", &file_environment(&disk, "nosuchfs", &more)).await.unwrap_err();
-    assert_eq!(error, "the agent's kernel cannot mount nosuchfs; it has ext4, xfs, btrfs and vfat");
+    assert_eq!(error, "cannot mount nosuchfs: the agent's kernel has ext4, xfs, btrfs and vfat");
     let error = act("writefile", &file_environment(&disk, "ext4", &more)).await.unwrap_err();
     assert!(error.starts_with(&format!("cannot mount {} as ext4", disk.path.display())), "{error}");
 }
@@ -174,7 +174,7 @@ async fn a_preserved_disk_is_not_written_by_anything() {
     let files = Files::start(vec![1; 1000]).await;
     imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let name = disk.path.file_name().unwrap().to_str().unwrap();
-    let expected = format!("/dev/{name} is not written: disk {name} is to be preserved");
+    let expected = format!("refused to write /dev/{name}: disk {name} is preserved");
     let (url, target) = (format!("IMG_URL={}", files.url()), disk.environment("DEST_DISK"));
     let (wiped, target) = (disk.environment("BLOCK_DEVICE"), target);
     let mut refusals = Vec::new();

@@ -82,7 +82,7 @@ async fn a_disk_becomes_what_is_described_again_and_again() {
     imaging::preserve::set(imaging::preserve::parse(disk.path.to_str().unwrap()).unwrap());
     let kept = act("storage", &[all]).await;
     imaging::preserve::set(Vec::new());
-    assert!(kept.unwrap_err().ends_with("is to be preserved"));
+    assert!(kept.unwrap_err().ends_with("is preserved"));
     assert_eq!(kind(&part(&disk, 4)), "ext4");
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap();
     assert!(!mounts.contains("/run/tinbox-agent"), "{mounts}");
@@ -118,7 +118,7 @@ async fn what_is_missing_or_wrong_is_said() {
     let described = described(&disk, true, "{size: 8MiB}", &[(1, "xfs")]);
     tools::set(None);
     let error = act("storage", std::slice::from_ref(&described)).await.unwrap_err();
-    let expected = "there are no tools for this: this agent's OS came without a tools image";
+    let expected = "the disk tools are missing: the agent's OS has no tools image";
     assert!(error.starts_with(expected), "{error}");
 
     let other = Files::start(vec![1; 5000]).await;

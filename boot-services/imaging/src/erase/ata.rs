@@ -74,7 +74,7 @@ impl Security {
                 security), or use zero"
             }
             Self { expired: true, .. } => {
-                "it has been given too many wrong passwords: switch the machine off and on"
+                "it received too many wrong passwords: switch the machine off and on"
             }
             Self { enhanced, .. } => return Ok(Way::SecureErase { enhanced: *enhanced }),
         };
@@ -110,15 +110,15 @@ pub fn erase(drive: &mut impl Drive, enhanced: bool, path: &Path) -> Result<(), 
     if before.locked {
         give(drive, UNLOCK, 0, SOON).map_err(|error| {
             format!(
-                "it is locked with a password that is not {PASSWORD:?}, which an erase before this \
-                 one would have left ({error}): unlock it with hdparm --security-unlock, or erase \
-                 it by the PSID on its label"
+                "it is locked with an unknown password ({error}); an earlier erase would have set \
+                 {PASSWORD:?}: unlock it with hdparm --security-unlock, or erase it with the PSID \
+                 on its label"
             )
         })?;
     }
     // A disk that has a password accepts a new one. The erase below uses the new password.
     give(drive, SET_PASSWORD, 0, SOON)
-        .map_err(|error| format!("it does not take a password to be erased by ({error})"))?;
+        .map_err(|error| format!("setting the password for the erase failed ({error})"))?;
     let erased = unit(drive, enhanced, &before);
     let after = identify(drive).map(|identified| security(&identified));
     match (erased, after) {
@@ -157,7 +157,7 @@ fn free(drive: &mut impl Drive, path: &Path) -> String {
     let _ = give(drive, UNLOCK, 0, SOON);
     let _ = give(drive, DISABLE_PASSWORD, 0, SOON);
     match identify(drive).map(|identified| security(&identified)) {
-        Ok(Security { enabled: false, .. }) => "its password was taken away again".to_owned(),
+        Ok(Security { enabled: false, .. }) => "its password was removed again".to_owned(),
         _ => format!(
             "it may be locked with the password {PASSWORD}: run disk-wipe with ata-secure-erase \
              again, or hdparm --security-unlock {PASSWORD} {0} and hdparm --security-disable \

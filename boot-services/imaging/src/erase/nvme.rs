@@ -82,7 +82,7 @@ impl Abilities {
     /// Reason why the namespace cannot be formatted.
     pub fn format(&self) -> Result<Way, String> {
         match self {
-            Self { format: false, .. } => Err("its controller has no Format NVM".to_owned()),
+            Self { format: false, .. } => Err("its controller lacks Format NVM".to_owned()),
             Self { format_all: true, others, .. } if !others.is_empty() => {
                 Err(format!("Format NVM of its controller would erase {} too", others.join(", ")))
             }
@@ -94,7 +94,7 @@ impl Abilities {
     /// Reason why the subsystem cannot be sanitized.
     pub fn sanitize(&self) -> Result<Way, String> {
         match self.sanitize.first() {
-            None => Err("its controller has no Sanitize".to_owned()),
+            None => Err("its controller lacks Sanitize".to_owned()),
             Some(_) if !self.others.is_empty() => {
                 Err(format!("Sanitize would erase {} too", self.others.join(", ")))
             }
@@ -228,7 +228,7 @@ fn perform(
 ) -> Result<(), String> {
     match controller.admin(asked, answer) {
         Ok(0) => Ok(()),
-        Ok(status) => Err(format!("its controller refuses {what}: {}", refusal(status))),
+        Ok(status) => Err(format!("its controller rejected {what}: {}", refusal(status))),
         Err(error) => Err(format!("cannot send {what} to its controller: {error}")),
     }
 }
@@ -237,12 +237,12 @@ fn perform(
 /// ignored.
 fn refusal(status: u16) -> String {
     let words = match status & 0x7ff {
-        0x001 => "it does not know the command",
+        0x001 => "the command is not supported",
         0x002 => "a field is invalid",
         0x00c => "not now (command sequence error)",
         0x015 => "denied; a password (TCG Opal) may lock the disk",
-        0x01c => "a sanitize operation failed before, and only another may follow",
-        0x01d => "a sanitize operation is under way",
+        0x01c => "an earlier sanitize operation failed: only another sanitize is allowed",
+        0x01d => "a sanitize operation is in progress",
         0x020 => "the namespace is write protected",
         0x10a => "the format is invalid",
         _ => "",
@@ -363,10 +363,10 @@ pub fn sanitize(
         let Progress { done, state } = look(controller)?;
         match state {
             State::Completed => return Ok(()),
-            State::Never => return Err("it took Sanitize, and has not begun".to_owned()),
+            State::Never => return Err("it accepted Sanitize, but did not start it".to_owned()),
             State::Failed => {
-                let why = "its sanitize operation failed, and it does nothing but another until \
-                    one succeeds: run nvme-sanitize again, or replace the disk";
+                let why = "its sanitize operation failed, and it accepts only another sanitize \
+                    until one succeeds: run nvme-sanitize again, or replace the disk";
                 return Err(why.to_owned());
             }
             State::UnderWay => {
@@ -375,7 +375,7 @@ pub fn sanitize(
             }
         }
         if meter.is_stopped() {
-            return Err("the action was stopped; the disk goes on sanitizing".to_owned());
+            return Err("the action was stopped; the disk continues to sanitize itself".to_owned());
         }
         controller.rest();
     }

@@ -39,7 +39,7 @@ impl std::fmt::Display for After {
             (zeros, "zeros"),
             (ones, "ones"),
             (unlike, "other bytes than before"),
-            (unknown, "bytes that nobody could read before"),
+            (unknown, "bytes that were not readable before"),
         ];
         let told = named.iter().filter(|(count, _)| *count > 0);
         let told: Vec<_> = told.map(|(count, what)| format!("{what} ({count})")).collect();
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             after.to_string(),
             "5 samples of 64 KiB read back as zeros (2), ones (1), other bytes than before (1), \
-             bytes that nobody could read before (1)"
+             bytes that were not readable before (1)"
         );
     }
 }

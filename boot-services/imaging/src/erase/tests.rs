@@ -34,10 +34,10 @@ fn what_is_asked_for_is_done_or_refused() {
             &nvme(Abilities { format_all: true, ..shared.clone() }),
             Err("Format NVM of its controller would erase nvme0n2 too"),
         ),
-        (Method::NvmeFormat, &nvme(Abilities::default()), Err("its controller has no Format NVM")),
+        (Method::NvmeFormat, &nvme(Abilities::default()), Err("its controller lacks Format NVM")),
         (Method::NvmeSanitize, &nvme(capable()), Ok(Way::Sanitize(Block))),
         (Method::NvmeSanitize, &nvme(shared), Err("Sanitize would erase nvme0n2 too")),
-        (Method::NvmeSanitize, &nvme(Abilities::default()), Err("its controller has no Sanitize")),
+        (Method::NvmeSanitize, &nvme(Abilities::default()), Err("its controller lacks Sanitize")),
         (Method::NvmeSanitize, &ata, Err("it is an ATA disk, not an NVMe disk")),
         (Method::NvmeFormat, &other, Err("it is a partition, not an NVMe disk")),
         (Method::AtaSecureErase, &ata, Ok(Way::SecureErase { enhanced: false })),
@@ -60,10 +60,10 @@ fn auto_takes_the_strongest_and_says_why_it_is_no_stronger() {
     let only = Abilities { format: false, ..slow };
     let (way, why) = auto(Device::Nvme(only));
     assert_eq!(way, Way::Sanitize(Overwrite));
-    assert_eq!(why.unwrap(), "its controller has no Format NVM");
+    assert_eq!(why.unwrap(), "its controller lacks Format NVM");
     let (way, why) = auto(Device::Nvme(Abilities::default()));
     assert_eq!(way, Way::Zero);
-    assert_eq!(why.unwrap(), "its controller has no Sanitize; its controller has no Format NVM");
+    assert_eq!(why.unwrap(), "its controller lacks Sanitize; its controller lacks Format NVM");
     assert_eq!(auto(Device::Ata(secure())), (Way::SecureErase { enhanced: false }, None));
     let (way, why) = auto(Device::Ata(Security { frozen: true, ..secure() }));
     assert_eq!(way, Way::Zero);

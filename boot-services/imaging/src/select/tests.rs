@@ -54,20 +54,20 @@ fn a_disk_is_found_by_every_name_it_has() {
 #[test]
 fn what_is_not_clear_is_refused() {
     for (text, words) in [
-        ("rotational=false", "more than one disk fits it: nvme0n1, sda"),
-        ("serial=S3Z9", "no disk fits it, of nvme0n1, sda, sdb, vda"),
-        ("/dev/disk/by-id/ata-x_", "no disk fits it"),
-        ("wwn=0x", "no disk fits it"),
+        ("rotational=false", "more than one disk matches: nvme0n1, sda"),
+        ("serial=S3Z9", "no disk matches, of nvme0n1, sda, sdb, vda"),
+        ("/dev/disk/by-id/ata-x_", "no disk matches"),
+        ("wwn=0x", "no disk matches"),
     ] {
         let error = choose(&Selector::parse(text).unwrap(), &disks()).unwrap_err();
         assert!(error.starts_with(words), "{text}: {error}");
     }
     for (text, words) in [
         ("vda", "is not an absolute path"),
-        ("size=4", "\"size\" is no hint"),
+        ("size=4", "\"size\" is not a known hint"),
         ("serial=", "\"serial\" has no value"),
-        ("minSizeGigabytes=big", "\"big\" is no number"),
-        ("partition=1", "a partition of which disk?"),
+        ("minSizeGigabytes=big", "\"big\" is not a number"),
+        ("partition=1", "partition=… needs a hint for the disk"),
         ("rotational=yes", "neither true nor false"),
     ] {
         let error = Selector::parse(text).unwrap_err();

@@ -74,7 +74,7 @@ impl Visitor<'_> for Reader {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-        let wrong = || E::custom(format!("{text:?} is no size: write 8GiB, or a number alone"));
+        let wrong = || E::custom(format!("{text:?} is not a valid size: use 8GiB or a number"));
         Amount::parse(text).ok_or_else(wrong)
     }
 }

@@ -234,7 +234,7 @@ impl Storage {
         let longest =
             [self.disks.len(), self.raid.len(), self.volume_groups.len(), self.filesystems.len()];
         if longest.iter().any(|length| *length > ENTRIES_MAX) {
-            return Err(format!("a list of more than {ENTRIES_MAX} entries is no machine's"));
+            return Err(format!("a list has more than {ENTRIES_MAX} entries"));
         }
         self.disks.iter().try_for_each(Disk::check)?;
         self.raid.iter().try_for_each(Array::check)?;
@@ -258,7 +258,7 @@ impl Disk {
             let last = at + 1 == self.partitions.len();
             if partition.size.number() == 0 && !last {
                 return Err(format!(
-                    "partition {number} of {} takes all that is left (size 0), and is not the last",
+                    "partition {number} of {} has size 0 (all free space), but is not the last",
                     self.device
                 ));
             }
@@ -267,10 +267,10 @@ impl Disk {
                 || partition.label.len() > 36
             {
                 let label = &partition.label;
-                return Err(format!("{label:?} is no name of a partition: use 36 letters or less"));
+                return Err(format!("{label:?} is not a partition label: use up to 36 letters"));
             }
             if !partition.type_guid.chars().all(|c| c.is_ascii_hexdigit() || c == '-') {
-                return Err(format!("{:?} is no type of a partition", partition.type_guid));
+                return Err(format!("{:?} is not a partition type GUID", partition.type_guid));
             }
         }
         Ok(())
@@ -295,7 +295,7 @@ impl Array {
         let tail = name.strip_prefix("md").unwrap_or_default();
         let numbered = !tail.is_empty() && tail.chars().all(|c| c.is_ascii_digit());
         if !numbered && !tail.strip_prefix('/').is_some_and(is_name) {
-            return Err(format!("{:?} is no array's name: use md0 or md/root", self.name));
+            return Err(format!("{:?} is not a valid array name: use md0 or md/root", self.name));
         }
         let Some(fewest) = fewest(&self.level) else {
             return Err(format!("array {name} has level {:?}: use 0, 1, 4, 5, 6, 10", self.level));
@@ -320,22 +320,22 @@ impl VolumeGroup {
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         if !is_name(name) {
-            return Err(format!("{name:?} is no volume group's name: use letters and digits"));
+            return Err(format!("{name:?} is not a volume group name: use letters and digits"));
         }
         if self.physical_volumes.is_empty() || self.physical_volumes.len() > ENTRIES_MAX {
-            return Err(format!("volume group {name} lies on no physical volume"));
+            return Err(format!("volume group {name} has no physical volume"));
         }
         self.physical_volumes.iter().try_for_each(|path| device(name, path))?;
         let mut names = BTreeSet::new();
         for volume in &self.logical_volumes {
             if !is_name(&volume.name) || !names.insert(&volume.name) {
                 let volume = &volume.name;
-                return Err(format!("{volume:?} is no name for another volume of {name}"));
+                return Err(format!("{volume:?} is not a valid, new volume name in {name}"));
             }
         }
         let volumes = self.logical_volumes.iter().flat_map(|volume| &volume.tags);
         match self.tags.iter().chain(volumes).find(|tag| !tag.is_empty() && !is_name(tag)) {
-            Some(tag) => Err(format!("{tag:?} is no tag of LVM's: use letters and digits")),
+            Some(tag) => Err(format!("{tag:?} is not a valid LVM tag: use letters and digits")),
             None => Ok(()),
         }
     }

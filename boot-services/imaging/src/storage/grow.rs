@@ -74,7 +74,7 @@ fn last(seen: &Seen, number: u32) -> Result<Slice, String> {
     let last = last.ok_or_else(|| format!("{path} has no partition that could grow"))?;
     if number != 0 && number != last.number {
         let other = last.number;
-        return Err(format!("partition {number} of {path} cannot grow: {other} lies behind it"));
+        return Err(format!("partition {number} of {path} cannot grow: {other} follows it"));
     }
     Ok(*last)
 }
@@ -104,7 +104,7 @@ async fn file_system(tools: &Tools, part: &str, meter: &Meter) -> Result<String,
         "xfs" => Run::on("xfs_growfs", &[], "/mnt"),
         "btrfs" => Run::on("btrfs", &["filesystem", "resize", "max"], "/mnt"),
         "" => return Ok("which holds no file system".to_owned()),
-        other => return Ok(format!("whose {other} is left as it was")),
+        other => return Ok(format!("whose {other} was not changed")),
     };
     let (part, fs_type) = (part.to_owned(), kind.clone());
     let mounted =
@@ -129,6 +129,6 @@ mod tests {
         assert_eq!(last(&seen, 0).unwrap().number, 1);
         assert_eq!(last(&seen, 1).unwrap().number, 1);
         let refused = last(&seen, 15).unwrap_err();
-        assert_eq!(refused, "partition 15 of /dev/sda cannot grow: 1 lies behind it");
+        assert_eq!(refused, "partition 15 of /dev/sda cannot grow: 1 follows it");
     }
 }

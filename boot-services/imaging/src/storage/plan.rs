@@ -135,7 +135,7 @@ pub fn grown_end(seen: &Seen, gpt: bool) -> u64 {
 fn layout(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Slice>, String> {
     let end = end(seen, table);
     if table == Table::Mbr && disk.partitions.len() > 4 {
-        return Err(format!("{}: an MBR has no room for more than 4 partitions", seen.path));
+        return Err(format!("{}: an MBR can have at most 4 partitions", seen.path));
     }
     // Whole blocks of the disk, which may be larger than a sector.
     let block = (seen.block / SECTOR).max(1);
@@ -163,7 +163,7 @@ fn layout(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Slice>, String> 
         };
         if size == 0 || start.saturating_add(size) > end {
             return Err(format!(
-                "partition {number} does not fit on {}: it would take {} from {} on, of {}",
+                "partition {number} does not fit on {}: it needs {} from {} on, of {}",
                 seen.path,
                 stdx::bytes(size.saturating_mul(SECTOR)),
                 stdx::bytes(start.saturating_mul(SECTOR)),

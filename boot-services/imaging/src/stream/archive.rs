@@ -38,7 +38,7 @@ pub async fn read_archive<T: Send + 'static>(
     let reading = receive(&wanted, meter, "reading the archive", move |mut source| {
         let url = source.url.to_string();
         if detect(&mut source)? == Format::Qcow2 {
-            let found = "a qcow2 image where an archive is wanted".to_owned();
+            let found = "a qcow2 image instead of an archive".to_owned();
             return Err(Error::Format { url, found });
         }
         let decoder = Decoder::new(source)?;

@@ -52,7 +52,7 @@ impl Framing {
             if chunked && codings.next().is_none() {
                 return Ok(Self::Chunked(Chunk::Size));
             }
-            return Err("the answer has another transfer coding than chunked".to_owned());
+            return Err("the response has a transfer coding other than chunked".to_owned());
         }
         let mut lengths = text(header::CONTENT_LENGTH);
         let Some(length) = lengths.next() else { return Ok(Self::Close) };
@@ -61,7 +61,7 @@ impl Framing {
             .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))
             .and_then(|text| text.parse().ok())
             .map(Self::Length)
-            .ok_or_else(|| "the answer's Content-Length is unusable".to_owned())
+            .ok_or_else(|| "the response's Content-Length is invalid".to_owned())
     }
 }
 
@@ -146,7 +146,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
                 },
                 Chunk::Gap => match self.line(<[u8]>::len).await? {
                     0 => Chunk::Size,
-                    _ => return Err("a chunk is longer than it states".to_owned()),
+                    _ => return Err("a chunk is longer than its size".to_owned()),
                 },
                 Chunk::Trailer(read) => match self.line(<[u8]>::len).await? {
                     0 => Chunk::End,
@@ -184,7 +184,7 @@ fn chunk_size(line: &[u8]) -> Result<u64, String> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     let text = str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));
     text.and_then(|text| u64::from_str_radix(text, 16).ok())
-        .ok_or_else(|| "a chunk's size is unusable".to_owned())
+        .ok_or_else(|| "a chunk's size is invalid".to_owned())
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ async fn secured(
         .map_err(|error| NoConnection::Lasting(format!("{}: {error}", url.server_name())))?;
     let shaken = TlsConnector::from(config).connect(name, stream).await;
     shaken.map(|stream| Connection::Tls(Box::new(stream))).map_err(|error| {
-        let why = format!("no TLS with {}: {error}", url.address());
+        let why = format!("cannot start TLS with {}: {error}", url.address());
         let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
         match inner {
             Some(rustls::Error::InvalidCertificate(_)) => NoConnection::Lasting(why),

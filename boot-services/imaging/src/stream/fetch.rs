@@ -252,10 +252,10 @@ impl Download<'_> {
             return Err(Failure::Fatal(Error::Unbounded { url: self.url.to_string() }));
         }
         let (start, total) = validator::extent(response)
-            .ok_or_else(|| Failure::Transient("the answer's Content-Range is unusable".into()))?;
+            .ok_or_else(|| Failure::Transient("the response's Content-Range is invalid".into()))?;
         let vouched = self.recognise(response.headers(), total)?;
         if status == StatusCode::PARTIAL_CONTENT && start != self.offset {
-            let reason = format!("asked for byte {}, the answer begins at {start}", self.offset);
+            let reason = format!("requested byte {}, the response begins at {start}", self.offset);
             return Err(Failure::Transient(reason));
         }
         if start == 0 && self.offset > 0 {

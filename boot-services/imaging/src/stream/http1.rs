@@ -58,7 +58,7 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTS {
         let answer = tokio::time::timeout(ANSWER, once(&url, fields)).await.map_err(|_| {
-            Failure::Transient(format!("no answer within {} s", ANSWER.as_secs()))
+            Failure::Transient(format!("no response within {} s", ANSWER.as_secs()))
         })??;
         if !REDIRECTS.contains(&answer.head.status()) {
             return Ok(answer);
@@ -68,7 +68,7 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
         };
         url = url.join(location.as_bytes()).map_err(Failure::Fatal)?;
     }
-    let reason = format!("it leads through more than {MAX_REDIRECTS} redirects");
+    let reason = format!("it has more than {MAX_REDIRECTS} redirects");
     Err(Failure::Fatal(Error::Url { url: url.to_string(), reason }))
 }
 
@@ -79,7 +79,7 @@ impl Answer {
     pub(super) async fn read(&mut self, out: &mut [u8], stall: Duration) -> Result<usize, Failure> {
         match tokio::time::timeout(stall, self.body.read(out)).await {
             Ok(read) => read.map_err(Failure::Transient),
-            Err(_) => Err(Failure::Transient(format!("no byte for {} s", stall.as_secs()))),
+            Err(_) => Err(Failure::Transient(format!("no data for {} s", stall.as_secs()))),
         }
     }
 
@@ -142,7 +142,7 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
         stream.flush().await
     };
     let sent = sent.await;
-    sent.map_err(|error| format!("cannot ask {}: {error}", url.address()))?;
+    sent.map_err(|error| format!("cannot send a request to {}: {error}", url.address()))?;
     let mut body = Body::new(stream);
     loop {
         if let Some((head, length)) = parse(body.ahead())? {
@@ -158,10 +158,10 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
         }
         if body.ahead().len() >= HEAD {
             let most = stdx::bytes(HEAD as u64);
-            return Err(format!("the answer's head has more than {most}").into());
+            return Err(format!("the response head has more than {most}").into());
         }
         if body.look_ahead().await.map_err(|error| error.to_string())? == 0 {
-            return Err("the connection ended before an answer".to_owned().into());
+            return Err("the connection ended before a response".to_owned().into());
         }
     }
 }
@@ -188,7 +188,7 @@ fn request(url: &Url, fields: &HeaderMap) -> Vec<u8> {
 fn parse(bytes: &[u8]) -> Result<Option<(Response<()>, usize)>, String> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);
-    let broken = |reason: &dyn std::fmt::Display| format!("the answer is no HTTP: {reason}");
+    let broken = |reason: &dyn std::fmt::Display| format!("the response is not HTTP: {reason}");
     let length = match parsed.parse(bytes).map_err(|error| broken(&error))? {
         httparse::Status::Partial => return Ok(None),
         httparse::Status::Complete(length) => length,
@@ -239,6 +239,6 @@ mod tests {
         }
         let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(FIELDS + 1));
         let error = parse(many.as_bytes()).unwrap_err();
-        assert!(error.starts_with("the answer is no HTTP: "), "{error}");
+        assert!(error.starts_with("the response is not HTTP: "), "{error}");
     }
 }

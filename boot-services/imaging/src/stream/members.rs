@@ -123,8 +123,8 @@ impl<M: Member> Read for Members<M> {
 fn other_bytes(format: Format) -> io::Error {
     let format = format.name();
     let reason = format!(
-        "behind the end of its {format} data are bytes that are neither {format} nor zeros: cut \
-         them off, or pack the file again"
+        "the bytes after its {format} data are neither {format} nor zeros: remove them, or \
+         compress the file again"
     );
     io::Error::new(io::ErrorKind::InvalidData, reason)
 }

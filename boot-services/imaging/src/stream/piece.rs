@@ -183,7 +183,7 @@ impl BufRead for Source {
             match self.items.blocking_recv() {
                 Some(Item::Data(piece)) => (self.current, self.used) = (Some(piece), 0),
                 Some(Item::End) => self.ended = true,
-                None => return Err(io::Error::other("the download was given up")),
+                None => return Err(io::Error::other("the download was canceled")),
             }
         }
         Ok(self.current.as_ref().map(|piece| &piece.bytes()[self.used..]).unwrap_or_default())

@@ -101,7 +101,7 @@ impl<S: Storage> Disk<S> {
         let per_l1 = 1_u64 << (cluster_bits + cluster_bits - 3);
         let entries = size.div_ceil(per_l1);
         if entries > u64::from(half(&header, 36)) || entries * 8 > L1_BYTES_MAX {
-            return Err(bad("its first table does not cover the disk"));
+            return Err(bad("its L1 table does not cover the disk"));
         }
         let l1 = table(&mut storage, word(&header, 40), entries)?;
         Ok(Self { storage, size, cluster_bits, version, zstd, l1, l2: None, decoded: None, at: 0 })
@@ -126,7 +126,7 @@ impl<S: Storage> Disk<S> {
         }
         if self.l2.as_ref().is_none_or(|(known, _)| *known != first) {
             if !l2_offset.is_multiple_of(self.cluster()) {
-                return Err(bad("a table of its lies off the clusters' grid"));
+                return Err(bad("one of its tables is not aligned to a cluster"));
             }
             let entries = table(&mut self.storage, l2_offset, 1 << l2_bits)?;
             self.l2 = Some((first, entries));
@@ -146,7 +146,7 @@ impl<S: Storage> Disk<S> {
             // The last sector of the file may be incomplete.
             let end = end.min(self.storage.length());
             if offset >= end {
-                return Err(bad("a compressed cluster of it lies past its end"));
+                return Err(bad("a compressed cluster is past its end"));
             }
             return Ok(Place::Packed { offset, length: end - offset });
         }
@@ -154,7 +154,7 @@ impl<S: Storage> Disk<S> {
         match (self.version >= 3 && entry & ZERO != 0, offset) {
             (true, _) | (false, 0) => Ok(Place::Zeros),
             (false, offset) if !offset.is_multiple_of(self.cluster()) => {
-                Err(bad("a cluster of it lies off the clusters' grid"))
+                Err(bad("one of its clusters is not aligned"))
             }
             (false, offset) => Ok(Place::Plain(offset)),
         }
@@ -178,7 +178,7 @@ impl<S: Storage> Disk<S> {
         let length = length.min(wanted);
         let start = offset + within;
         if start.checked_add(length).is_none_or(|end| end > self.storage.length()) {
-            return Err(bad("it is truncated: a cluster of it lies past its end"));
+            return Err(bad("it is truncated: a cluster is past its end"));
         }
         let count = usize::try_from(length).unwrap_or(0);
         self.storage.read_at(start, &mut out[..count], Part::Data)?;
@@ -237,8 +237,7 @@ fn check<S: Storage>(header: &[u8], version: u32, storage: &mut S) -> io::Result
         }
         let name = String::from_utf8_lossy(&name).into_owned();
         return Err(bad(format!(
-            "part of it is in the backing file {name:?}, which is not here; \
-             qemu-img convert makes one file of both"
+            "it needs the backing file {name:?}; combine both files with qemu-img convert"
         )));
     }
     if half(header, 32) != 0 {
@@ -248,14 +247,14 @@ fn check<S: Storage>(header: &[u8], version: u32, storage: &mut S) -> io::Result
     let known = DIRTY | CORRUPT | DATA_FILE | COMPRESSION_TYPE | SUBCLUSTERS;
     match features {
         _ if features & CORRUPT != 0 => Err(bad("it is marked as corrupt; see qemu-img check")),
-        _ if features & DATA_FILE != 0 => Err(bad("its data are in another file")),
-        _ if features & SUBCLUSTERS != 0 => Err(bad("its clusters have subclusters")),
-        _ if features & !known != 0 => Err(bad("it has a feature newer than this agent")),
+        _ if features & DATA_FILE != 0 => Err(bad("its data is in another file")),
+        _ if features & SUBCLUSTERS != 0 => Err(bad("it uses subclusters (unsupported)")),
+        _ if features & !known != 0 => Err(bad("it uses a feature newer than this agent")),
         _ if features & COMPRESSION_TYPE == 0 => Ok(false),
         _ => match header[104] {
             0 => Ok(false),
             1 => Ok(true),
-            kind => Err(bad(format!("its compression type {kind} is not known"))),
+            kind => Err(bad(format!("its compression type {kind} is not supported"))),
         },
     }
 }
@@ -263,7 +262,7 @@ fn check<S: Storage>(header: &[u8], version: u32, storage: &mut S) -> io::Result
 fn table<S: Storage>(storage: &mut S, offset: u64, entries: u64) -> io::Result<Vec<u64>> {
     let length = entries * 8;
     if offset.checked_add(length).is_none_or(|end| end > storage.length()) {
-        return Err(bad("it is truncated: a table of it lies past its end"));
+        return Err(bad("it is truncated: a table is past its end"));
     }
     let mut bytes = vec![0; usize::try_from(length).unwrap_or(0)];
     storage.read_at(offset, &mut bytes, Part::Table)?;
@@ -277,8 +276,8 @@ fn inflate(packed: &[u8], size: usize) -> io::Result<Vec<u8>> {
     let status = decoder.decompress_vec(packed, &mut out, FlushDecompress::Finish);
     match status {
         Ok(Status::StreamEnd | Status::Ok | Status::BufError) if out.len() == size => Ok(out),
-        Ok(_) => Err(bad("a compressed cluster of it has not the length of a cluster")),
-        Err(error) => Err(bad(format!("a compressed cluster of it cannot be read: {error}"))),
+        Ok(_) => Err(bad("a compressed cluster has the wrong length")),
+        Err(error) => Err(bad(format!("a compressed cluster cannot be read: {error}"))),
     }
 }
 

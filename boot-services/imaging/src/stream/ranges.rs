@@ -56,8 +56,8 @@ impl Ranges {
         let (runtime, mut first) = (ranges.runtime.clone(), [0]);
         runtime.block_on(ranges.read(0, &mut first, Part::Data))?;
         if ranges.validator.is_none() {
-            let reason = "it is read in parts, and the server names neither ETag nor Last-Modified \
-                          to tell whether they are of one file";
+            let reason = "it is read in parts, but the server sends no ETag or Last-Modified to \
+                          detect a change of the file";
             return Err(ranges.refused(reason));
         }
         Ok(ranges)
@@ -186,8 +186,8 @@ impl Ranges {
                 return Err(self.changed());
             }
             StatusCode::OK => {
-                let reason = "a qcow2 image is read in parts, and the server has only whole files \
-                              (no Range); serve it from elsewhere or convert it to raw";
+                let reason = "a qcow2 image is read in parts, but the server does not support \
+                              Range requests; use another server or convert the image to raw";
                 return Err(Failure::Fatal(self.refused(reason)));
             }
             StatusCode::RANGE_NOT_SATISFIABLE if self.length > 0 => return Err(self.changed()),
@@ -200,11 +200,11 @@ impl Ranges {
             }
         }
         let Some((start, Some(total))) = validator::extent(response) else {
-            let reason = "the answer's Content-Range is unusable".to_owned();
+            let reason = "the response's Content-Range is invalid".to_owned();
             return Err(Failure::Transient(reason));
         };
         if start != at {
-            let reason = format!("asked for byte {at}, the answer begins at {start}");
+            let reason = format!("requested byte {at}, the response begins at {start}");
             return Err(Failure::Transient(reason));
         }
         if self.length == 0 {

@@ -8,7 +8,7 @@ use super::crashed;
 use super::piece::{PIECES, Piece};
 use crate::Error;
 
-const PART: &str = "summing the image";
+const PART: &str = "computing the checksum of the image";
 
 enum Task {
     Add(Piece),

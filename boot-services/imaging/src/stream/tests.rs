@@ -262,7 +262,7 @@ async fn a_server_that_never_gets_further_is_given_up() {
     let mut faults = vec![Fault::NoRanges];
     faults.extend([Fault::CutAt(body.len() / 2); 40]);
     let run = run(&body, &faults, None).await;
-    assert!(sentence(&run).starts_with("no new byte of http://"), "{}", sentence(&run));
+    assert!(sentence(&run).starts_with("no data of http://"), "{}", sentence(&run));
     assert!(nothing_boots(&run.disk));
 }
 
@@ -334,7 +334,7 @@ fn nothing_boots(disk: &[u8]) -> bool {
 async fn an_answer_whose_end_cannot_be_told_needs_a_checksum() {
     let body = image();
     let refused = run(&body, &[Fault::NoLength], None).await;
-    assert!(sentence(&refused).contains("no stated length"), "{}", sentence(&refused));
+    assert!(sentence(&refused).contains("no Content-Length"), "{}", sentence(&refused));
     let cut = run(&body, &[Fault::NoLength, Fault::CutAt(5_000_000)], Some(sha256(&body))).await;
     assert!(sentence(&cut).starts_with("sha256 of the image is"), "{}", sentence(&cut));
     let whole = run(&body, &[Fault::NoLength], Some(sha256(&body))).await;

@@ -60,14 +60,14 @@ impl Url {
     /// Returns the URL that a `Location` field refers to, relative to this URL (RFC 9110 section
     /// 10.2.2, RFC 3986 section 5).
     pub(super) fn join(&self, location: &[u8]) -> Result<Self, Error> {
-        let reason = "it redirects to what is not a URL".to_owned();
+        let reason = "it redirects to an invalid URL".to_owned();
         let refuse = |_| Error::Url { url: self.to_string(), reason };
         let base = format!("{}://{}{}", self.scheme(), self.address(), self.path);
         let base = url::Url::parse(&base);
         let joined = base.and_then(|base| base.join(&encoded(location)));
         let mut to = joined.map_err(refuse)?;
         if self.secure && to.scheme() == "http" {
-            let reason = "it redirects from https, whose server was checked, to http".to_owned();
+            let reason = "it redirects from https to http, which is not secure".to_owned();
             return Err(Error::Url { url: self.to_string(), reason });
         }
         to.set_fragment(None);
@@ -112,7 +112,7 @@ impl FromStr for Url {
             Some("https") => true,
             _ => return Err(refuse("it does not begin with http:// or https://")),
         };
-        let authority = uri.authority().ok_or_else(|| refuse("it names no host"))?;
+        let authority = uri.authority().ok_or_else(|| refuse("it has no host"))?;
         if authority.as_str().contains('@') {
             return Err(refuse("a user name in it is not supported"));
         }
@@ -175,7 +175,7 @@ mod tests {
         for (location, words) in [
             (&b"http://me:s3cret@box/a?s3cret"[..], "fetch http://box/a: a user name"),
             (b"ftp://box/a?s3cret", "(http://box:81/a/b;c redirects there)"),
-            (b"http://box:99999/s3cret", "http://box:81/a/b;c: it redirects to what is not a URL"),
+            (b"http://box:99999/s3cret", "http://box:81/a/b;c: it redirects to an invalid URL"),
         ] {
             let error = url.join(location).unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains("s3cret"), "{error}");

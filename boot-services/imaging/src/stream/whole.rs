@@ -44,7 +44,7 @@ pub async fn read_into(
     mut file: File,
 ) -> Result<u64, Error> {
     let wanted = Wanted { url, patience, checksum: Some(checksum), strict: true };
-    let doing = format!("keep {url} in memory");
+    let doing = format!("store {url} in memory");
     let work = move |mut source| {
         std::io::copy(&mut source, &mut file).map_err(|error| match error.raw_os_error() {
             Some(_) => Error::Io { doing, source: error },

@@ -52,7 +52,7 @@ pub(super) fn mark(name: &OsStr) -> io::Result<Mark<'_>> {
     match gone {
         _ if bytes == OPAQUE => Ok(Mark::Opaque),
         _ if bytes.starts_with(OF_FOLDER) => Ok(Mark::Foreign),
-        b"" | b"." | b".." => Err(refuse("it takes away what has no name")),
+        b"" | b"." | b".." => Err(refuse("it is a whiteout without a name")),
         _ => Ok(Mark::Gone(OsStr::from_bytes(gone))),
     }
 }
@@ -106,7 +106,7 @@ impl Layer {
         match kind_of(folder, name)? {
             None => return Ok(()),
             Some(FileType::Directory) => {
-                let depth = depth.checked_sub(1).ok_or_else(|| refuse("it is too deep"))?;
+                let depth = depth.checked_sub(1).ok_or_else(|| refuse("it is nested too deep"))?;
                 self.empty(&open_folder(folder, name)?, &path, depth)?;
                 if !is_ours {
                     rustix::fs::unlinkat(folder, name, AtFlags::REMOVEDIR)?;

@@ -112,7 +112,7 @@ impl<'a> Archive<'a> {
             self.skip()?;
             let Some(header) = self.header()? else {
                 return match before {
-                    Some(_) => Err(refuse("its last header describes an entry that is not there")),
+                    Some(_) => Err(refuse("its last header describes a missing entry")),
                     None => Ok(None),
                 };
             };
@@ -223,7 +223,7 @@ impl<'a> Archive<'a> {
 
     /// Reads the extents in GNU's old headers. More of these headers may precede the contents.
     fn old_extents(&mut self, header: &Header) -> io::Result<(Extents, u64)> {
-        let gnu = header.as_gnu().ok_or_else(|| refuse("it is sparse in an unknown format"))?;
+        let gnu = header.as_gnu().ok_or_else(|| refuse("it has an unknown sparse format"))?;
         let mut extents = Extents::default();
         let mut add = |blocks: &[tar::GnuSparseHeader]| -> io::Result<()> {
             for block in blocks.iter().filter(|block| !block.is_empty()) {

@@ -66,7 +66,7 @@ impl SparseRecords {
 
     /// Size of the file in bytes.
     pub(super) fn size(&self) -> io::Result<u64> {
-        self.size.ok_or_else(|| refuse("it is sparse, and no record states its size"))
+        self.size.ok_or_else(|| refuse("it is sparse, but no record has its size"))
     }
 
     /// Returns true for format 1.0, which has its map in the contents.
@@ -76,7 +76,7 @@ impl SparseRecords {
             (1, 0) => Ok(true),
             (major, minor) => {
                 let known = "known are 0.0, 0.1 and 1.0";
-                Err(refuse(&format!("it is sparse in the format {major}.{minor}; {known}")))
+                Err(refuse(&format!("it has the unknown sparse format {major}.{minor}; {known}")))
             }
         }
     }
@@ -86,7 +86,7 @@ impl SparseRecords {
         let mut extents = Extents::default();
         for pair in self.numbers.chunks(2) {
             let [offset, length] = *pair else {
-                return Err(refuse("its map of a sparse file has an offset without a length"));
+                return Err(refuse("its sparse map has an offset without a length"));
             };
             extents.add(offset, length)?;
         }
@@ -97,7 +97,7 @@ impl SparseRecords {
 impl Extents {
     pub(super) fn add(&mut self, offset: u64, length: u64) -> io::Result<()> {
         if self.0.len() >= MAX_EXTENTS {
-            return Err(refuse(&format!("it is sparse in more than {MAX_EXTENTS} parts")));
+            return Err(refuse(&format!("it is sparse with more than {MAX_EXTENTS} parts")));
         }
         self.0.push(Extent { offset, length });
         Ok(())

@@ -178,7 +178,7 @@ fn a_damaged_sparse_file_is_refused_with_words() {
         (sparse("0,2", &[], b"abc"), "have 2 bytes, the archive 3"),
         (sparse("0,2,9", &[], b"abc"), "an offset without a length"),
         (sparse("0,x", &[], b"abc"), "its pax record GNU.sparse.map cannot be \"0,x\""),
-        (sparse("", &[("GNU.sparse.major", "2")], b"abc"), "sparse in the format 2.0; known are"),
+        (sparse("", &[("GNU.sparse.major", "2")], b"abc"), "sparse format 2.0; known are"),
         (sparse("", &one, &map("1\n0\nx\n")), "the map of a sparse file is damaged"),
         (sparse("", &one, &map("99999999999\n0\n3\n")), "the map of a sparse file is damaged"),
         (sparse("", &one, b"1\n0\n"), "failed to fill whole buffer"),

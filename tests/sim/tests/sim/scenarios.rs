@@ -20,7 +20,7 @@ const STARTED: Duration = Duration::from_secs(60);
 const BAD_IMAGES: [(&str, &str); 4] = [
     ("missing", "http://box/nothing.raw is refused: 404 Not Found"),
     ("corrupt", "cannot decode the zstd image http://box/corrupt.raw.zst"),
-    ("too-large", "the image http://box/large.raw is larger than /dev/vda, which holds 4.0 GiB"),
+    ("too-large", "the image http://box/large.raw is larger than /dev/vda, which has 4.0 GiB"),
     ("wrong-sum", "sha256 of the image is 12, expected 34"),
 ];
 

@@ -146,14 +146,13 @@ fn no_failure_leaves_it_locked_unsaid() {
     let error = run(&mut fake, false).unwrap_err();
     assert_eq!(
         error,
-        "its security erase failed (the disk aborted the command); its password was taken away \
-         again"
+        "its security erase failed (the disk aborted the command); its password was removed again"
     );
     assert!(fake.password.is_none() && !fake.locked);
 
     let mut fake = Fake::new(Fault::EraseAndLock);
     let error = run(&mut fake, true).unwrap_err();
-    assert!(error.ends_with("its password was taken away again"), "{error}");
+    assert!(error.ends_with("its password was removed again"), "{error}");
     assert!(fake.password.is_none() && !fake.locked);
 
     let mut fake = Fake::new(Fault::Stays);

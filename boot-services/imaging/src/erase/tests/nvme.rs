@@ -123,15 +123,15 @@ fn a_sanitize_operation_that_fails_is_told() {
     sanitize(&mut fake, Sanitize::Block, &Meter::default()).unwrap();
     let mut fake = Fake::new(&[NEVER]);
     let error = sanitize(&mut fake, Sanitize::Block, &Meter::default()).unwrap_err();
-    assert!(error.ends_with("has not begun"), "{error}");
+    assert!(error.ends_with("did not start it"), "{error}");
     fake.refuses = Some((0x84, 0x002));
     let error = sanitize(&mut fake, Sanitize::Block, &Meter::default()).unwrap_err();
-    assert_eq!(error, "its controller refuses Sanitize: status 0x002, a field is invalid");
+    assert_eq!(error, "its controller rejected Sanitize: status 0x002, a field is invalid");
     let meter = Meter::default();
     meter.stop();
     let mut fake = Fake::new(&[HALF]);
     let error = sanitize(&mut fake, Sanitize::Block, &meter).unwrap_err();
-    assert!(error.ends_with("the disk goes on sanitizing"), "{error}");
+    assert!(error.ends_with("the disk continues to sanitize itself"), "{error}");
 }
 
 #[test]

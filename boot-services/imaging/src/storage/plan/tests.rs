@@ -185,14 +185,14 @@ fn what_does_not_fit_is_said_before_anything_is_touched() {
         partition(&one(&text), &[blank("/dev/sda", 64)], table).unwrap_err()
     };
     let too_large = refused("{size: 1GiB}", Table::Gpt);
-    let expected = "partition 1 does not fit on /dev/sda: it would take 1.0 GiB from 1.0 MiB on, \
-                    of 64 MiB";
+    let expected =
+        "partition 1 does not fit on /dev/sda: it needs 1.0 GiB from 1.0 MiB on, of 64 MiB";
     assert_eq!(too_large, expected);
     assert!(refused("{size: 62MiB}, {}", Table::Gpt).contains("partition 2 does not fit"));
     let overlap = refused("{size: 4MiB}, {size: 1MiB, start: 2MiB}", Table::Gpt);
     assert!(overlap.ends_with("cannot begin at sector 4096: the first free one is 10240"));
     let five = ["{size: 1MiB}"; 5].join(", ");
-    assert!(refused(&five, Table::Mbr).contains("no room for more than 4"));
+    assert!(refused(&five, Table::Mbr).contains("at most 4 partitions"));
     let huge = refused("{size: 18446744073709551615}", Table::Gpt);
     assert!(huge.contains("does not fit"), "{huge}");
 }

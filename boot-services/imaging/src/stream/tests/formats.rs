@@ -85,7 +85,7 @@ async fn other_bytes_behind_a_member_are_refused_with_words() {
         for other in [&b"signed by the builder"[..], b"P", b"\0\0\0\0PADDING!PADDING!", b"<html>"] {
             let run = run(&[&pack(&image)[..], other].concat(), &[], None).await;
             let text = stdx::chain(run.result.as_ref().unwrap_err());
-            let words = format!("behind the end of its {format} data are bytes that are neither");
+            let words = format!("the bytes after its {format} data are neither");
             assert!(text.contains(&words), "{format}: {text}");
             assert!(nothing_boots(&run.disk), "{format}");
         }
@@ -149,7 +149,7 @@ async fn sums_are_looked_up() {
     assert_eq!(error.to_string(), format!("{sums} has no md5, sha256 or sha512 sum for \"disk\""));
     server.sums(&format!("{sum}  a/disk\n{}  b/disk\n", "0".repeat(64)));
     let error = write_image(&image, &super::Arc::default()).await.unwrap_err().to_string();
-    let words = "different sums for \"disk\": the lines of \"a/disk\" and \"b/disk\"";
+    let words = "different checksums for \"disk\": the lines of \"a/disk\" and \"b/disk\"";
     assert!(error.contains(words), "{error}");
 }
 
@@ -182,7 +182,7 @@ fn a_disk_that_forgets_is_named() {
     assert_eq!(compare(), Ok(()));
     std::fs::write(&path, [first, vec![2; 999]].concat()).unwrap();
     let expected = format!(
-        "{} reads back other bytes than were written at 4.0 MiB (image http://box/a)",
+        "{} returned other data than was written at 4.0 MiB (image http://box/a)",
         path.display()
     );
     assert_eq!(compare(), Err(expected));
@@ -270,9 +270,9 @@ async fn what_a_qcow2_lacks_is_said() {
     let image = small();
     let body = qcow2(&image, &[]);
     let no_ranges = run(&body, &[Fault::NoRanges], None).await;
-    assert!(sentence(&no_ranges).contains("has only whole files"), "{}", sentence(&no_ranges));
+    assert!(sentence(&no_ranges).contains("does not support Range"), "{}", sentence(&no_ranges));
     let no_tag = run(&body, &[Fault::NoTag], None).await;
-    assert!(sentence(&no_tag).contains("neither ETag nor"), "{}", sentence(&no_tag));
+    assert!(sentence(&no_tag).contains("no ETag or Last-Modified"), "{}", sentence(&no_tag));
     let cut = run(&body[..body.len() - 70_000], &[], None).await;
     assert!(sentence(&cut).contains("it is truncated"), "{}", sentence(&cut));
 
@@ -287,6 +287,6 @@ async fn what_a_qcow2_lacks_is_said() {
     assert!(made.status.success());
     let backed = run(&std::fs::read(&path).unwrap(), &[], None).await;
     let text = sentence(&backed);
-    assert!(text.contains("part of it is in the backing file \"base.img\""), "{text}");
+    assert!(text.contains("it needs the backing file \"base.img\""), "{text}");
     assert!(backed.disk.is_empty(), "nothing was written");
 }

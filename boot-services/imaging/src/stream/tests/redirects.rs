@@ -24,10 +24,10 @@ async fn redirects_are_followed_to_the_image_and_not_without_end() {
         assert!(std::fs::read(&path).unwrap() == image(), "{location}");
     }
     for (location, words) in [
-        ("", "/to: it leads through more than 10 redirects"),
+        ("", "/to: it has more than 10 redirects"),
         ("ftp://box/disk", "cannot fetch ftp://box/disk: it does not begin with http://"),
         ("http://me:s3cret@box/disk", "cannot fetch http://box/disk: a user name in it"),
-        ("http://", "/to: it redirects to what is not a URL"),
+        ("http://", "/to: it redirects to an invalid URL"),
     ] {
         let error = written(location).await.unwrap_err();
         assert!(error.contains(words) && !error.contains("s3cret"), "{location}: {error}");
