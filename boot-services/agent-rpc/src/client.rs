@@ -37,7 +37,7 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The authority cannot be part of a URL.
-    #[error("cannot use {authority:?} as the address of the workflow service")]
+    #[error("{authority:?} is not a valid address of the workflow service")]
     Authority {
         /// Authority that was given.
         authority: String,
@@ -46,13 +46,13 @@ pub enum Error {
         source: tonic::transport::Error,
     },
     /// TLS cannot be had.
-    #[error("cannot speak TLS")]
+    #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
     /// The token cannot be a metadata value (RFC 9110 section 5.5).
-    #[error("the agent's token has a character that a header cannot carry")]
+    #[error("the agent's token has a character that is not allowed in a header")]
     Token,
     /// The server answered, with a refusal.
-    #[error("{call} was refused")]
+    #[error("the server refused {call}")]
     Refused {
         /// Name of the gRPC method.
         call: &'static str,
@@ -61,13 +61,13 @@ pub enum Error {
         refusal: Refusal,
     },
     /// The server does not have this method: it is a stock Tinkerbell server.
-    #[error("{call} is not known to the server")]
+    #[error("the server does not support {call}")]
     Unsupported {
         /// Name of the gRPC method.
         call: &'static str,
     },
     /// No answer: connection refused, lost or timed out.
-    #[error("{call} got no answer from {authority}")]
+    #[error("no response to {call} from {authority}")]
     Unreachable {
         /// Name of the gRPC method.
         call: &'static str,

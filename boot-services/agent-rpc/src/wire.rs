@@ -58,7 +58,7 @@ fn bounded(name: &str, value: String) -> Result<String, Refusal> {
         return Err(Refusal::InvalidArgument(format!("{name} is longer than {ID_BYTES} bytes")));
     }
     if value.chars().any(char::is_control) {
-        return Err(Refusal::InvalidArgument(format!("{name} has a control character")));
+        return Err(Refusal::InvalidArgument(format!("{name} contains a control character")));
     }
     Ok(value)
 }
@@ -168,7 +168,7 @@ impl TryFrom<proto::ActionStatusRequest> for Report {
             Ok(StateType::Timeout) => ActionState::Timeout,
             Ok(StateType::Success) => ActionState::Success,
             Ok(StateType::Unspecified) | Err(_) => {
-                return Err(Refusal::InvalidArgument("action state is not one of five".into()));
+                return Err(Refusal::InvalidArgument("the action state is unknown".into()));
             }
         };
         Ok(Self {

@@ -264,7 +264,7 @@ async fn nobody_at_home_is_said_so() {
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
     let error = client(&address, "x").next(None).await.unwrap_err();
-    assert_eq!(error.to_string(), format!("GetAction got no answer from {address}"));
+    assert_eq!(error.to_string(), format!("no response to GetAction from {address}"));
     assert!(!error.is_permanent());
     assert!(Client::connect("not an authority", "a", None, None).is_err());
 }

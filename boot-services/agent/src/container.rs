@@ -107,7 +107,9 @@ impl Container {
             ("host", "" | "host") | ("", "host") => false,
             (pid, other) => {
                 let word = if pid.is_empty() { other } else { pid };
-                return Err(bad(format!("the PID namespace {word:?} is neither host nor empty")));
+                return Err(bad(format!(
+                    "the PID namespace {word:?} is not valid: use host or leave it empty"
+                )));
             }
         };
         let command = assignment.command.clone();
@@ -123,7 +125,7 @@ impl Container {
         }
         let message = self.to_its_end(meter).await?;
         if told && std::fs::remove_file(REBOOT).is_ok() {
-            tracing::info!(image = self.said, "{REBOOT} asks for a restart");
+            tracing::info!(image = self.said, "{REBOOT} requests a restart");
             return Ok(Outcome::Leave(Leave::Reboot));
         }
         Ok(Outcome::Done(message))
@@ -172,7 +174,7 @@ mod tests {
         }
         let (image, pid) = ("alpine".to_owned(), "container:x".to_owned());
         let error = parse(&Assignment { image, pid, ..Assignment::default() }).unwrap_err();
-        assert!(error.contains("\"container:x\" is neither host nor empty"), "{error}");
+        assert!(error.contains("\"container:x\" is not valid"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The action's image is not built in, and there is no registry to fetch it from.
-    #[error("no action is built in for image {image:?}; built in are {known}")]
+    #[error("there is no built-in action for image {image:?}; the built-in actions are {known}")]
     UnknownAction {
         /// Image name from the template.
         image: String,
@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// A required variable of the action is missing or empty.
     #[error(
-        "{action} needs {name} in its environment, and has {}; an action of another publisher may \
+        "{action} needs {name} in its environment, but has {}; an action of another publisher may \
          have the same name and other settings",
         if given.is_empty() { "nothing" } else { given.as_str() }
     )]
@@ -58,7 +58,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A required argument of the kernel command line is missing or invalid.
-    #[error("the kernel command line has no usable {name}: {reason}")]
+    #[error("the kernel command line has no valid {name}: {reason}")]
     CommandLine {
         /// Name of the argument.
         name: &'static str,
@@ -66,7 +66,7 @@ pub enum Error {
         reason: String,
     },
     /// The network could not be configured.
-    #[error("the network does not come up")]
+    #[error("the network did not come up")]
     Network(#[source] platform::Error),
     /// The client of the workflow service cannot be built: the address, the token or TLS is
     /// unusable.
@@ -74,7 +74,7 @@ pub enum Error {
     Service(#[source] agent_rpc::client::Error),
     /// The action would restart a machine that the agent does not own, because the agent is not
     /// process 1.
-    #[error("this agent is not the machine's first process and leaves it running")]
+    #[error("cannot restart the machine: this agent is not its first process")]
     Guest,
     /// The action was stopped before its end.
     #[error("the action was stopped")]

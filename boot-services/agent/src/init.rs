@@ -65,11 +65,11 @@ async fn serve() -> Error {
 /// for them.
 async fn tell_of_neighbours(client: Client, mut hello: Hello) {
     let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbours).await else {
-        return tracing::debug!("no switch said who it is");
+        return tracing::debug!("no LLDP announcement received from a switch");
     };
     hello.inventory = Some(inventory);
     if let Err(error) = client.hello(hello).await {
-        tracing::info!(reason = %stdx::chain(&error), "the box was not told of the neighbours");
+        tracing::info!(reason = %stdx::chain(&error), "cannot report LLDP neighbors to the box");
     }
 }
 
@@ -87,7 +87,7 @@ async fn start() -> Result<Runner<Machine>, Error> {
     let client = Client::connect(authority, &agent_id, arguments.token.as_ref(), arguments.pin)
         .map_err(Error::Service)?
         .in_boot(&inventory::boot_id());
-    tracing::info!(agent_id, %address, authority, "asking for work");
+    tracing::info!(agent_id, %address, authority, "requesting work");
     Ok(Runner {
         client,
         host: Machine,

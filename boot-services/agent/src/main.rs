@@ -79,7 +79,7 @@ impl Command {
                 ("--url", true) => given.url = Some(value()?),
                 ("--disk", true) => given.disk = Some(value()?.into()),
                 ("--sha256", true) => given.sha256 = Some(value()?),
-                _ => return Err(format!("{name} is not known here")),
+                _ => return Err(format!("unknown option {name}")),
             }
         }
         if write { given.write() } else { given.serve() }

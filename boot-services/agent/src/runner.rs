@@ -225,14 +225,14 @@ impl<H: Host> Runner<H> {
             };
             if error.is_permanent() {
                 let (state, reason) = (report.state, stdx::chain(&error));
-                tracing::warn!(%state, %reason, "the report was refused");
+                tracing::warn!(%state, %reason, "the box refused the report");
                 // An earlier attempt may have arrived, with only its answer lost. The box has then
                 // moved on from this report.
                 let arrived = unanswered && report.state != ActionState::Running;
                 return if arrived { Receipt::Acknowledged } else { Receipt::Refused };
             }
             unanswered |= matches!(error, CallError::Unreachable { .. });
-            tracing::warn!(reason = %stdx::chain(&error), "report not delivered, trying again");
+            tracing::warn!(reason = %stdx::chain(&error), "cannot send the report, trying again");
             tokio::time::sleep(backoff.next_wait()).await;
         }
     }

@@ -48,7 +48,7 @@ struct Layer {
 /// Reason why no layer is the file, as a sentence.
 pub fn file_of(manifest: &[u8]) -> Result<(Digest, u64), String> {
     let document: Artifact = serde_json::from_slice(manifest)
-        .map_err(|error| format!("its manifest is not one: {error}"))?;
+        .map_err(|error| format!("its manifest is not valid: {error}"))?;
     let count = document.layers.len();
     let chosen = match document.layers.as_slice() {
         [] if !document.manifests.is_empty() => {

@@ -191,7 +191,7 @@ impl Hint {
             "minSizeGigabytes" => Self::MinSize(number()?),
             "maxSizeGigabytes" => Self::MaxSize(number()?),
             "rotational" => Self::Rotational(
-                value.parse().map_err(|_| format!("{value:?} is neither true nor false"))?,
+                value.parse().map_err(|_| format!("{value:?} is not true or false"))?,
             ),
             _ => return Err(format!("{key:?} is not a known hint")),
         })

@@ -47,7 +47,7 @@ impl Archive2Disk {
     pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Self, Error> {
         let kind = environment.optional("ARCHIVE_TYPE").unwrap_or("tar").to_lowercase();
         if !TYPES.contains(&kind.as_str()) {
-            let reason = format!("{kind:?} is none of {}", TYPES.join(", "));
+            let reason = format!("{kind:?} is not one of {}", TYPES.join(", "));
             return Err(environment.bad("ARCHIVE_TYPE", reason));
         }
         let unverified = environment.flag("INSECURE_NO_TARFILE_CHECKSUM_VERIFICATION")?;
@@ -59,7 +59,7 @@ impl Archive2Disk {
         };
         let path = environment.optional("DEST_PATH").unwrap_or("/");
         if path.split('/').any(|part| part == "..") {
-            return Err(environment.bad("DEST_PATH", format!("{path:?} has .. in it")));
+            return Err(environment.bad("DEST_PATH", format!("{path:?} contains ..")));
         }
         let mut patience = limits.patience;
         if let Some(minutes) = environment.minutes("HTTP_CLIENT_TIMEOUT_MINUTES")? {

@@ -62,7 +62,7 @@ impl Cexec {
             None => line.split(';').map(words).filter(|command| !command.is_empty()).collect(),
         };
         if commands.is_empty() {
-            return Err(environment.bad("CMD_LINE", "there is no command in it"));
+            return Err(environment.bad("CMD_LINE", "it has no command"));
         }
         Ok(Self {
             device: environment.device("BLOCK_DEVICE")?,
@@ -147,7 +147,7 @@ impl Partition {
 impl Drop for Partition {
     fn drop(&mut self) {
         if let Err(error) = self.give_back() {
-            tracing::warn!(reason = %stdx::chain(&error), "resolv.conf stays a stand-in");
+            tracing::warn!(reason = %stdx::chain(&error), "cannot restore resolv.conf");
         }
     }
 }

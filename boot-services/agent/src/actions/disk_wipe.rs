@@ -40,7 +40,7 @@ impl DiskWipe {
         let method = Method::ALL.iter().find(|(_, name)| *name == named).map(|(method, _)| *method);
         let method = method.ok_or_else(|| {
             let names: Vec<_> = Method::ALL.iter().map(|(_, name)| *name).collect();
-            environment.bad("WIPE_METHOD", format!("{named:?} is none of {}", names.join(", ")))
+            environment.bad("WIPE_METHOD", format!("{named:?} is not one of {}", names.join(", ")))
         })?;
         Ok(Self { device: environment.device("BLOCK_DEVICE")?, method })
     }
@@ -62,7 +62,7 @@ impl DiskWipe {
             Method::Auto => erase::look(disk.path()).unwrap_or_else(|error| {
                 let reason = stdx::chain(&error);
                 tracing::warn!(disk = %disk.path().display(), reason, "no controller");
-                let what = "a disk whose controller cannot be asked";
+                let what = "a disk whose controller does not respond";
                 (erase::Device::Other(what), erase::Handle::None)
             }),
             _ => erase::look(disk.path())?,

@@ -76,7 +76,7 @@ impl<'a> Environment<'a> {
         match self.optional(name).unwrap_or("false") {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
             "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-            other => Err(self.bad(name, format!("{other:?} is neither true nor false"))),
+            other => Err(self.bad(name, format!("{other:?} is not true or false"))),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Environment<'a> {
     /// Parses a checksum, `algorithm:hex`.
     pub(super) fn checksum(&self, name: &'static str, text: &str) -> Result<Checksum, Error> {
         text.parse().map_err(|()| {
-            let reason = "it is not sha256:, sha512: or md5: and as many hexadecimal digits";
+            let reason = "it is not sha256:, sha512: or md5: and that many hexadecimal digits";
             self.bad(name, reason)
         })
     }

@@ -11,7 +11,7 @@ use crate::Error;
 pub(super) fn parse(environment: &Environment<'_>) -> Result<Action, Error> {
     let partition = environment.optional("PARTITION").unwrap_or("0");
     let partition = partition.parse().map_err(|_| {
-        environment.bad("PARTITION", format!("{partition:?} is not a partition's number"))
+        environment.bad("PARTITION", format!("{partition:?} is not a partition number"))
     })?;
     Ok(Action::Grow(Grow { disk: environment.device("DEST_DISK")?, partition }))
 }

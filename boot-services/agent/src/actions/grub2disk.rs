@@ -95,7 +95,7 @@ impl Grub2Disk {
             tools.run_on(&Run::on("grub-install", &words, disk), mounted, meter).await?;
             let config = ["boot/grub/grub.cfg"].iter().any(|path| mounted.open(path).is_ok());
             let config =
-                if config { "its grub.cfg is as it was" } else { "it has no grub.cfg yet" };
+                if config { "its grub.cfg was not changed" } else { "it has no grub.cfg yet" };
             return Ok(format!(
                 "installed GRUB ({BIOS}) on {disk} with its files on {partition}; {config}"
             ));

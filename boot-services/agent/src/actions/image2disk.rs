@@ -28,7 +28,7 @@ pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Ima
         patience.silence = Duration::from_secs(minutes * 60);
     }
     if environment.optional("EXTRA_ARGS").is_some() {
-        let reason = "there is no qemu-img here that would take arguments";
+        let reason = "arguments are not supported: the agent does not run qemu-img";
         return Err(environment.bad("EXTRA_ARGS", reason));
     }
     Ok(Image {
@@ -62,7 +62,7 @@ fn proof(environment: &Environment<'_>) -> Result<Option<Proof>, Error> {
         proofs.push(("IMG_CHECKSUM_URL", Proof::Sums(text.parse()?)));
     }
     if let [_, (second, _), ..] = proofs.as_slice() {
-        return Err(environment.bad(second, "another checksum is stated beside it; state one"));
+        return Err(environment.bad(second, "only one checksum can be set, and another is set too"));
     }
     Ok(proofs.pop().map(|(_, proof)| proof))
 }

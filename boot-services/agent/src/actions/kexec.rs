@@ -75,7 +75,7 @@ impl Kexec {
         let command_line = CString::new(found.command_line).map_err(|_| Error::BadSetting {
             action: "kexec",
             name: "CMD_LINE",
-            reason: "it has a NUL character".to_owned(),
+            reason: "it contains a NUL character".to_owned(),
         })?;
         sys::kexec_load(&kernel, initrd.as_ref(), &command_line)
             .map_err(Error::io(format!("load the kernel {}", found.kernel)))?;

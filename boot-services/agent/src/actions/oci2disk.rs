@@ -15,10 +15,10 @@ pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Ima
         return image2disk::parse(environment, limits);
     }
     if environment.optional("REGISTRY_USERNAME").is_some() {
-        let reason = "the box reads registries that ask for no user, and no others yet";
+        let reason = "the box supports only registries without a login";
         return Err(environment.bad("REGISTRY_USERNAME", reason));
     }
-    let reason = "a registry is read through the box, which does so when its configuration has an \
-        image cache ([images]) and this is host/name:tag of another server";
+    let reason = "a registry is read through the box, which needs an image cache ([images]) in \
+        its configuration and an image such as host/name:tag";
     Err(environment.bad("IMG_URL", format!("{place:?}: {reason}")))
 }

@@ -66,7 +66,7 @@ impl Rootio {
             "format" => Ok(Part::Format),
             "mount" => Ok(Part::Mount),
             "wipe" => Ok(Part::Wipe),
-            other => Err(environment.bad("command", format!("{other:?} is none of {COMMANDS}"))),
+            other => Err(environment.bad("command", format!("{other:?} is not one of {COMMANDS}"))),
         });
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         if parts.is_empty() {
@@ -76,7 +76,9 @@ impl Rootio {
         let default = METADATA_PORT.to_string();
         let port = environment.optional("METADATA_SERVICE_PORT").unwrap_or(&default);
         if port.parse::<u16>().is_err() {
-            return Err(environment.bad("METADATA_SERVICE_PORT", format!("{port:?} is no port")));
+            return Err(
+                environment.bad("METADATA_SERVICE_PORT", format!("{port:?} is not a valid port"))
+            );
         }
         let url = format!("http://{host}:{port}/metadata").parse()?;
         let table = table(environment);
@@ -150,9 +152,9 @@ mod tests {
         for (command, list, words) in [
             (&[][..], &[host][..], "rootio cannot use command: it is missing; use partition, "),
             (&["rootio"], &[host], "rootio cannot use command: it is missing"),
-            (&["version"], &[host], "cannot use command: \"version\" is none of partition, "),
+            (&["version"], &[host], "cannot use command: \"version\" is not one of partition, "),
             (&["format"], &[], "rootio needs MIRROR_HOST"),
-            (&["format"], &[host, "METADATA_SERVICE_PORT=x"], "\"x\" is no port"),
+            (&["format"], &[host, "METADATA_SERVICE_PORT=x"], "\"x\" is not a valid port"),
         ] {
             let error = parse(command, list).unwrap_err();
             assert!(error.contains(words), "{command:?} {list:?}: {error}");

@@ -67,7 +67,7 @@ impl Slurp {
         let target = uri.ok().and_then(|uri| Some(uri.path_and_query()?.as_str().to_owned()));
         let name = environment.required("IMG_NAME")?;
         if name.contains(['"', '\\', '/']) || name.chars().any(char::is_control) {
-            let reason = format!("{name:?} is not a name of a file without its folder");
+            let reason = format!("{name:?} is not a file name without a folder");
             return Err(environment.bad("IMG_NAME", reason));
         }
         let compressed = environment.flag("COMPRESSED")?;
@@ -109,7 +109,7 @@ impl Slurp {
             // The side that closed the connection has the cause; the other side's error is a
             // consequence.
             (Err(imaging::Error::Stopped), Ok(())) => {
-                return Err(self.refused("it answered before everything was sent".to_owned()));
+                return Err(self.refused("it responded before the upload was complete".to_owned()));
             }
             (Err(imaging::Error::Stopped), Err(error)) | (Err(error), _) | (Ok(_), Err(error)) => {
                 return Err(error);
@@ -179,7 +179,7 @@ impl Slurp {
                 }
                 Err(_) if newest.elapsed() < self.patience.silence => {}
                 Err(_) => {
-                    let reason = "the server takes nothing more, and does not answer".to_owned();
+                    let reason = "the server stopped reading and does not respond".to_owned();
                     return Err(given_up(newest.elapsed(), reason));
                 }
             }

@@ -38,7 +38,7 @@ impl Syslinux {
     pub(super) fn parse(environment: &Environment<'_>) -> Result<Self, Error> {
         let version = environment.optional("SYSLINUX_VERSION").unwrap_or(VERSION);
         if !VERSIONS.contains(&version) {
-            let reason = format!("{version:?} is none of 3.86 and {VERSION}");
+            let reason = format!("{version:?} is not 3.86 or {VERSION}");
             return Err(environment.bad("SYSLINUX_VERSION", reason));
         }
         Ok(Self {
@@ -110,7 +110,7 @@ impl Place {
         let number = number.ok_or_else(|| Error::BadSetting {
             action: "syslinux",
             name: "DEST_PARTITION",
-            reason: format!("{} is no partition of {}", partition.display(), disk.display()),
+            reason: format!("{} is not a partition of {}", partition.display(), disk.display()),
         })?;
         Ok(Self { disk, partition, number })
     }
@@ -171,7 +171,7 @@ fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Tabl
     if table == Table::Dos {
         if number > 4 {
             return Err(format!(
-                "has a DOS table, whose partition {number} cannot start; use 1 to 4"
+                "has a DOS table, whose partition {number} cannot boot; use 1 to 4"
             ));
         }
         for (index, entry) in (1..).zip(sector[ENTRIES].chunks_mut(16)) {

@@ -31,7 +31,8 @@ fn an_image_is_known_by_its_repository() {
     let error = parse("docker.io/library/alpine:3", &[]).unwrap_err();
     assert_eq!(
         error,
-        "no action is built in for image \"docker.io/library/alpine:3\"; built in are \
+        "there is no built-in action for image \"docker.io/library/alpine:3\"; the built-in \
+        actions are \
          image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, disk-wipe, \
          storage, rootio, growpart, grub2disk, syslinux, slurp, kexec, reboot, and waitdaemon \
          for one of them"
@@ -49,7 +50,7 @@ fn the_actions_of_upstreams_cluster_template_are_understood() {
     assert!(parse("oci2disk", &kept).unwrap_err().contains("[images]"));
     let user = [&kept[..], &["REGISTRY_USERNAME=me", "REGISTRY_PASSWORD=s3cret"]].concat();
     let refused = parse("oci2disk", &user).unwrap_err();
-    assert!(refused.contains("ask for no user") && !refused.contains("s3cret"), "{refused}");
+    assert!(refused.contains("without a login") && !refused.contains("s3cret"), "{refused}");
 
     let kexec = ["BLOCK_DEVICE=/dev/vda1", "FS_TYPE=ext4", "WAIT_SECONDS=5"];
     let daemon = "ghcr.io/jacobweinstock/waitdaemon:latest";
@@ -75,7 +76,7 @@ fn any_other_image_is_a_containers_where_there_is_a_registry() {
     let error = parse("Not An Image", &[]).unwrap_err();
     assert!(error.starts_with("cannot run the image \"Not An Image\""), "{error}");
     let error = parse("waitdaemon", &["IMAGE=alpine:3"]).unwrap_err();
-    assert!(error.starts_with("no action is built in for image \"alpine:3\""), "{error}");
+    assert!(error.starts_with("there is no built-in action for image \"alpine:3\""), "{error}");
 }
 
 #[test]
@@ -119,7 +120,7 @@ fn every_mistake_has_its_sentence() {
         (
             "image2disk",
             &[url, disk, "IMG_MD5=900150983cd24fb0d6963f7d28e17f72", "IMG_CHECKSUM_URL=http://a/b"],
-            "cannot use IMG_CHECKSUM_URL: another checksum is stated beside it",
+            "cannot use IMG_CHECKSUM_URL: only one checksum can be set",
         ),
         ("qemuimg2disk", &[url, disk, "EXTRA_ARGS=-W"], "qemuimg2disk cannot use EXTRA_ARGS"),
         ("writefile", &[], "writefile needs DEST_PATH"),
@@ -132,7 +133,7 @@ fn every_mistake_has_its_sentence() {
         (
             "disk-wipe",
             &["BLOCK_DEVICE=/dev/vda", "WIPE_METHOD=shred"],
-            "cannot use WIPE_METHOD: \"shred\" is none of auto, zero, discard, nvme-format, \
+            "cannot use WIPE_METHOD: \"shred\" is not one of auto, zero, discard, nvme-format, \
              nvme-sanitize, ata-secure-erase",
         ),
         (
@@ -145,7 +146,7 @@ fn every_mistake_has_its_sentence() {
         ("kexec", &["FS_TYPE=ext4"], "kexec needs BLOCK_DEVICE"),
         ("grub2disk", &["FS_TYPE=ext4"], "grub2disk needs GRUB_INSTALL_PATH"),
         ("grub2disk", &["GRUB_INSTALL_PATH=/dev/vda"], "grub2disk needs GRUB_DISK"),
-        ("syslinux", &["SYSLINUX_VERSION=5"], "\"5\" is none of 3.86 and 6.04"),
+        ("syslinux", &["SYSLINUX_VERSION=5"], "\"5\" is not 3.86 or 6.04"),
         ("syslinux", &["SYSLINUX_VERSION=3.86", disk], "syslinux needs DEST_PARTITION"),
         ("slurp", &["SOURCE_DISK=/dev/vda", "IMG_NAME=x"], "slurp needs DEST_URL"),
         ("slurp", &["DEST_URL=ftp://box/a", "IMG_NAME=x"], "does not begin with http://"),
@@ -168,7 +169,7 @@ fn an_action_of_another_publisher_is_refused() {
     let environment =
         ["DEST_PATH=/a", "DEST_DISK=/dev/vda3", "FS_TYPE=ext4", "STATIC_NETPLAN=true"];
     let error = parse("public.ecr.aws/eks-anywhere/writefile:1", &environment).unwrap_err();
-    let expected = "writefile needs CONTENTS in its environment, and has DEST_PATH, DEST_DISK, \
+    let expected = "writefile needs CONTENTS in its environment, but has DEST_PATH, DEST_DISK, \
                     FS_TYPE, STATIC_NETPLAN; an action of another publisher may have the same name";
     assert!(error.starts_with(expected), "{error}");
     let empty = ["DEST_PATH=/a", "DEST_DISK=/dev/vda3", "FS_TYPE=ext4", "CONTENTS="];

@@ -55,7 +55,7 @@ impl Process {
         environment: &[(String, String)],
     ) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(config)
-            .map_err(|error| format!("its configuration is not one: {error}"))?;
+            .map_err(|error| format!("its configuration is not valid: {error}"))?;
         check_platform(&document.os, &document.architecture)?;
         let settings = document.config.unwrap_or_default();
         let mut words = settings.entrypoint.unwrap_or_default();
@@ -65,7 +65,7 @@ impl Process {
             words.extend_from_slice(command);
         }
         if words.first().is_none_or(String::is_empty) {
-            return Err("neither it nor the action says which program to run".to_owned());
+            return Err("neither it nor the action sets a program to run".to_owned());
         }
         let mut merged: Vec<(String, String)> = Vec::new();
         let of_image = settings.env.unwrap_or_default();
@@ -85,7 +85,7 @@ impl Process {
         }
         let pairs = merged.iter().flat_map(|(name, value)| [name, value]);
         if words.iter().chain(pairs).chain([&folder]).any(|word| word.contains('\0')) {
-            return Err("there is a NUL in its command or environment".to_owned());
+            return Err("its command or environment contains a NUL".to_owned());
         }
         let user = settings.user.unwrap_or_default();
         Ok(Self { command: words, environment: merged, folder, user })

@@ -33,7 +33,7 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
     let doing = |what: String| Error::io(format!("give the container {what}"));
     // First, so that all folders are bound without these devices.
-    leave_out(&preserve::guard()?).map_err(Error::io("keep preserved disks from the container"))?;
+    leave_out(&preserve::guard()?).map_err(Error::io("hide preserved disks from the container"))?;
     for (path, otherwise) in COPIES {
         copy(root, path, otherwise).map_err(doing(format!("its {path}")))?;
     }

@@ -62,17 +62,17 @@ impl Manifest {
     /// Reason why the document has no image for this machine.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(bytes)
-            .map_err(|error| format!("its manifest is not one: {error}"))?;
+            .map_err(|error| format!("its manifest is not valid: {error}"))?;
         match document {
             Document { manifests: Some(manifests), .. } => choose(manifests).map(Self::Index),
             Document { config: Some(config), layers: Some(layers), .. } => {
                 if layers.len() > LAYERS {
                     let count = layers.len();
-                    return Err(format!("it has {count} layers, and {LAYERS} are the most"));
+                    return Err(format!("it has {count} layers, the limit is {LAYERS}"));
                 }
                 Ok(Self::Image { config, layers })
             }
-            _ => Err("its manifest is of a kind that is not known (no config and layers)".into()),
+            _ => Err("its manifest has an unknown kind (no config and layers)".into()),
         }
     }
 }
@@ -84,7 +84,7 @@ fn choose(manifests: Vec<Part>) -> Result<Part, String> {
         part.platform.as_ref().is_some_and(|it| it.os == SYSTEM && it.architecture == wanted)
     };
     manifests.into_iter().find(is_ours).ok_or_else(|| {
-        format!("there is none for {SYSTEM}/{wanted}; there are {}", there.join(", "))
+        format!("it has no image for {SYSTEM}/{wanted}, only for {}", there.join(", "))
     })
 }
 
@@ -109,7 +109,10 @@ pub fn check_platform(os: &str, architecture_of_image: &str) -> Result<(), Strin
     if same(os, SYSTEM) && same(architecture_of_image, architecture()) {
         return Ok(());
     }
-    Err(format!("it is for {os}/{architecture_of_image}, this is {SYSTEM}/{}", architecture()))
+    Err(format!(
+        "it is for {os}/{architecture_of_image}, but this machine is {SYSTEM}/{}",
+        architecture()
+    ))
 }
 
 #[cfg(test)]
@@ -133,7 +136,7 @@ mod tests {
         };
         assert_eq!(part.digest, "sha256:cc");
         let error = Manifest::read(index("mips").as_bytes()).unwrap_err();
-        assert!(error.contains("there is none for linux/"), "{error}");
+        assert!(error.contains("it has no image for linux/"), "{error}");
         assert!(error.contains("linux/mips"), "{error}");
     }
 

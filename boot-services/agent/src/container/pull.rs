@@ -22,7 +22,7 @@ pub(super) struct Image {
 impl Container {
     /// Fetches the manifest and the configuration of the image for this machine.
     pub(super) async fn look_up(&self, meter: &Arc<Meter>) -> Result<Image, Error> {
-        meter.say(format!("asking the box for {}", self.image));
+        meter.say(format!("requesting {} from the box", self.image));
         let path = self.image.manifest_path();
         let bytes = self.document(&path, self.image.digest(), MANIFEST_BYTES, meter).await?;
         let mut manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
@@ -33,7 +33,7 @@ impl Container {
             manifest = Manifest::read(&bytes).map_err(|why| self.bad(why))?;
         }
         let Manifest::Image { config, layers } = manifest else {
-            return Err(self.bad("its index leads to another index"));
+            return Err(self.bad("its index refers to another index"));
         };
         let path = self.image.blob_path(&config.digest);
         let digest = Some(self.digest(&config)?);

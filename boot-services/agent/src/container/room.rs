@@ -101,7 +101,7 @@ impl Room {
 }
 
 fn gone() -> Error {
-    let reason = "it is gone".to_owned();
+    let reason = "it has ended".to_owned();
     imaging::Error::Crashed { part: "the container's thread", reason }.into()
 }
 
@@ -150,7 +150,7 @@ fn end_all_processes() {
         }
         std::thread::sleep(BETWEEN_LOOKS);
     }
-    tracing::warn!("processes of a container are left");
+    tracing::warn!("processes of a container are still running");
 }
 
 #[cfg(test)]

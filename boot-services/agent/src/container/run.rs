@@ -89,7 +89,7 @@ impl Container {
             .map_err(Error::io(format!("give the container its {}", process.folder)))?;
         let folder = CString::new(process.folder).map_err(|error| self.bad(error.to_string()))?;
         let Some((program, arguments)) = process.command.split_first() else {
-            return Err(self.bad("there is no program to run"));
+            return Err(self.bad("it has no program to run"));
         };
         let mut command = Command::new(program);
         command

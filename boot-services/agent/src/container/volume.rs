@@ -38,28 +38,28 @@ impl Volume {
         let options = fields.next().unwrap_or_default();
         let bad = |why: &str| Err(format!("the volume {text:?} {why}"));
         if fields.next().is_some() {
-            return bad("has more parts than source:target:options");
+            return bad("is not source:target:options");
         }
         let (source, target) = match second {
             Some(target) => (Some(first), target),
             None => (None, first),
         };
         if source.is_some_and(|source| !source.starts_with('/')) {
-            return bad("has a source that is no absolute path: there are no named volumes here");
+            return bad("has a relative source: named volumes are not supported");
         }
         if !target.starts_with('/') || target.split('/').all(|part| part.is_empty() || part == ".")
         {
-            return bad("has a target that is no absolute path below /");
+            return bad("has a target that is not an absolute path below /");
         }
         if text.contains('\0') || target.split('/').any(|part| part == "..") {
-            return bad("has a target with .. or a NUL in it");
+            return bad("has a target that contains .. or a NUL");
         }
         let mut read_only = false;
         for option in options.split(',').filter(|option| !option.is_empty()) {
             match option {
                 "ro" => read_only = true,
                 option if INERT.contains(&option) => {}
-                _ => return bad("has an option that is not known: ro and rw are"),
+                _ => return bad("has an unknown option: use ro or rw"),
             }
         }
         let (source, target) = (source.map(str::to_owned), target.to_owned());
@@ -89,14 +89,14 @@ mod tests {
     #[test]
     fn every_mistake_has_its_sentence() {
         for (text, words) in [
-            ("", "no absolute path below /"),
-            ("name:/data", "no named volumes"),
-            ("/a:b", "no absolute path below /"),
-            ("/a:/", "no absolute path below /"),
-            ("/a://./", "no absolute path below /"),
-            ("/a:/b/../../c", "with .."),
-            ("/a:/b:what", "option that is not known"),
-            ("/a:/b:ro:rw", "more parts"),
+            ("", "not an absolute path below /"),
+            ("name:/data", "named volumes are not supported"),
+            ("/a:b", "not an absolute path below /"),
+            ("/a:/", "not an absolute path below /"),
+            ("/a://./", "not an absolute path below /"),
+            ("/a:/b/../../c", "contains .."),
+            ("/a:/b:what", "an unknown option"),
+            ("/a:/b:ro:rw", "is not source:target:options"),
         ] {
             let error = Volume::parse(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");

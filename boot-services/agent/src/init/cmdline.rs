@@ -109,7 +109,7 @@ pub(super) fn vlan(text: &str) -> Result<Option<u16>, String> {
     }
     let id = text.parse().ok().filter(|id| VLANS.contains(id));
     id.map(Some)
-        .ok_or_else(|| format!("{text:?} is no VLAN from {} to {}", VLANS.start(), VLANS.end()))
+        .ok_or_else(|| format!("{text:?} is not a VLAN ID, {} to {}", VLANS.start(), VLANS.end()))
 }
 
 /// Splits at white space; double quotes protect white space (kernel/params.c).

@@ -30,7 +30,7 @@ impl FromStr for Ipam {
     fn from_str(text: &str) -> Result<Self, String> {
         let fields: Vec<&str> = text.split(':').collect();
         let [mac, vlan_id, address, netmask, gateway, _, name_servers, _, _] = fields[..] else {
-            return Err(format!("it has {} fields and not {FIELDS}", fields.len()));
+            return Err(format!("expected {FIELDS} fields, found {}", fields.len()));
         };
         Ok(Self {
             mac: field("MAC", &mac.replace('-', ":"))?,
@@ -48,12 +48,12 @@ fn with_address(
     gateway: &str,
     name_servers: &str,
 ) -> Result<Address, String> {
-    let mask = field("netmask", netmask)?.ok_or("it has an address and no netmask")?;
+    let mask = field("netmask", netmask)?.ok_or("it has an address, but no netmask")?;
     let servers = name_servers.split(',').take(NAME_SERVERS);
     let servers = servers.map(|server| field("name server", server)).collect::<Result<Vec<_>, _>>();
     Ok(Address {
         address,
-        prefix: prefix_of(mask).ok_or_else(|| format!("{mask} is no netmask"))?,
+        prefix: prefix_of(mask).ok_or_else(|| format!("{mask} is not a valid netmask"))?,
         router: field("gateway", gateway)?,
         name_servers: servers?.into_iter().flatten().collect(),
     })
@@ -64,7 +64,7 @@ fn field<T: FromStr>(name: &str, text: &str) -> Result<Option<T>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    text.parse().map(Some).map_err(|_| format!("{text:?} is no {name}"))
+    text.parse().map(Some).map_err(|_| format!("{text:?} is not a valid {name}"))
 }
 
 #[cfg(test)]
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (text, reason) in [
-            ("52-54", "it has 1 fields and not 9"),
-            ("x::::::::", "\"x\" is no MAC"),
-            (":9999:::::::", "\"9999\" is no VLAN from 1 to 4094"),
-            ("::10.0.0.1::::::", "it has an address and no netmask"),
-            ("::10.0.0.1:255.0.255.0:::::", "255.0.255.0 is no netmask"),
-            ("::10.0.0.1:255.0.0.0:here::::", "\"here\" is no gateway"),
-            ("::10.0.0.1:255.0.0.0:::a,b::", "\"a\" is no name server"),
+            ("52-54", "expected 9 fields, found 1"),
+            ("x::::::::", "\"x\" is not a valid MAC"),
+            (":9999:::::::", "\"9999\" is not a VLAN ID, 1 to 4094"),
+            ("::10.0.0.1::::::", "it has an address, but no netmask"),
+            ("::10.0.0.1:255.0.255.0:::::", "255.0.255.0 is not a valid netmask"),
+            ("::10.0.0.1:255.0.0.0:here::::", "\"here\" is not a valid gateway"),
+            ("::10.0.0.1:255.0.0.0:::a,b::", "\"a\" is not a valid name server"),
         ] {
             assert_eq!(text.parse::<Ipam>().unwrap_err(), reason, "{text}");
         }

@@ -87,10 +87,10 @@ mod tests {
     #[test]
     fn a_wait_says_its_reason_until_it_ends() {
         let meter = Meter::default();
-        meter.say("asking the box for alpine");
+        meter.say("requesting alpine from the box");
         meter.wait("the server answered 503");
         assert_eq!(read(&meter).2, "waiting: the server answered 503");
         meter.wait("");
-        assert_eq!(read(&meter).2, "asking the box for alpine");
+        assert_eq!(read(&meter).2, "requesting alpine from the box");
     }
 }

@@ -68,7 +68,7 @@ async fn syslinux_says_where_it_cannot_start() {
     assert!(error.contains("has no file system; syslinux starts from vfat, ext4"), "{error}");
     let whole = disk.path.display().to_string();
     let error = act("syslinux", &target(&whole)).await.unwrap_err();
-    assert!(error.contains(&format!("{whole} is no partition of {whole}")), "{error}");
+    assert!(error.contains(&format!("{whole} is not a partition of {whole}")), "{error}");
 }
 
 /// Creates a system whose GRUB only records its arguments.

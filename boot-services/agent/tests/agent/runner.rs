@@ -81,7 +81,7 @@ async fn a_workflow_is_run_to_its_end() {
     );
     assert!(reports[1].message.contains("sha256 verified"), "{}", reports[1].message);
     assert!(reports[1].start.unwrap() <= reports[1].stop.unwrap());
-    assert!(reports[3].message.contains("no action is built in for image \"alpine:3\""));
+    assert!(reports[3].message.contains("there is no built-in action for image \"alpine:3\""));
     assert!(std::fs::read(&disk).unwrap() == image);
     let hello = tinbox.hellos();
     // A repeated hello is excluded: it is sent only after a failed call, and no call failed.

@@ -68,7 +68,7 @@ fn what_is_not_clear_is_refused() {
         ("serial=", "\"serial\" has no value"),
         ("minSizeGigabytes=big", "\"big\" is not a number"),
         ("partition=1", "partition=… needs a hint for the disk"),
-        ("rotational=yes", "neither true nor false"),
+        ("rotational=yes", "is not true or false"),
     ] {
         let error = Selector::parse(text).unwrap_err();
         assert!(error.contains(words), "{text}: {error}");

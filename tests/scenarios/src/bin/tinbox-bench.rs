@@ -183,7 +183,7 @@ fn path() -> anyhow::Result<()> {
     for (word, pattern) in [
         ("iPXE script", "auto.ipxe"),
         ("kernel's first line", "Linux version"),
-        ("agent asks for work", "asking for work"),
+        ("agent asks for work", "requesting work"),
         ("image on disk, verified", "sha256 verified"),
         ("installed system up", "TINY-READY"),
     ] {

@@ -92,7 +92,7 @@ fn a_container_marks_the_disk_and_says_so() {
         "ended with exit status: 4",
         "the mark is there",
         "pid 1 user 0 colour blue from nameserver",
-        "asks for a restart",
+        "requests a restart",
     ] {
         serial.wait_for(said, SMALL).unwrap();
     }

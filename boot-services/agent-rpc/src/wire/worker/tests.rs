@@ -113,7 +113,7 @@ fn empty_fields_are_told_apart_too() {
         action_name: None,
         ..today(StateType::Running)
     };
-    assert_eq!(refused(&stateless.encode_to_vec()), "action state is not one of five");
+    assert_eq!(refused(&stateless.encode_to_vec()), "the action state is unknown");
     for (status, want) in [
         (
             proto::WorkflowActionStatus { task_name: String::new(), ..waiting.clone() },
