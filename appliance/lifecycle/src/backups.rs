@@ -57,7 +57,7 @@ pub enum Refused {
     #[error("a backup was restored, and this box is about to restart\nhint: ask again then")]
     Restarting,
     /// The request has no key option, or more than one.
-    #[error("a backup is for a passphrase, or for public keys, or plain: say one of them")]
+    #[error("choose one: a passphrase, public keys, or an unencrypted backup")]
     Request,
     /// The backup file or its key is not valid.
     #[error("{}", stdx::with_hint(.0))]
@@ -78,7 +78,7 @@ pub enum Refused {
     )]
     Nowhere,
     /// The store is lost, so a backup would not contain the data of this box.
-    #[error("what this box stored cannot be read: restore a backup first")]
+    #[error("the stored data of this box cannot be read: restore a backup first")]
     Lost,
     /// The box keeps no backup with this name.
     #[error("the box keeps no backup {0:?}\nhint: `tinbox backup list` shows those it keeps")]
@@ -93,13 +93,13 @@ pub enum Refused {
         source: io::Error,
     },
     /// The store cannot be read or written.
-    #[error("cannot read or make the store")]
+    #[error("cannot read or create the store")]
     Store(#[from] store::Error),
     /// The leases cannot be read or written.
-    #[error("cannot read or make the leases")]
+    #[error("cannot read or write the leases")]
     Leases(#[from] dhcp::Error),
     /// The task of the backup stopped unexpectedly.
-    #[error("the backup ended without a word")]
+    #[error("the backup task stopped unexpectedly")]
     Ended,
 }
 
@@ -181,7 +181,7 @@ impl Backups {
         let kept = serde_json::to_vec(&last).map_err(io::Error::from);
         let kept = kept.and_then(|bytes| replace_private(&self.state, LAST, &bytes));
         if let Err(error) = kept {
-            tracing::warn!(%error, "cannot write down when the backup was made");
+            tracing::warn!(%error, "cannot save the time of the backup");
         }
         *self.last_place() = last;
     }
@@ -294,10 +294,10 @@ impl Backups {
             match self.home {
                 Home::Firmware => {
                     if let Err(error) = init::ask(Leave::Restart) {
-                        tracing::error!(error = %stdx::chain(&error), "the box does not restart");
+                        tracing::error!(error = %stdx::chain(&error), "cannot restart the box");
                     }
                 }
-                Home::Guest => tracing::error!(error = %again(), "cannot start anew: restart it"),
+                Home::Guest => tracing::error!(error = %again(), "cannot restart this process"),
             }
             std::future::pending::<()>().await;
         };
@@ -310,7 +310,7 @@ fn again() -> io::Error {
     let mut arguments = std::env::args_os();
     let own = std::env::current_exe().ok().map(Into::into);
     let named = arguments.next();
-    let Some(program) = own.or(named) else { return io::Error::other("it has no name") };
+    let Some(program) = own.or(named) else { return io::Error::other("its file name is unknown") };
     Command::new(program).args(arguments).exec()
 }
 

@@ -35,7 +35,7 @@ pub fn enter(state: &Path, config: Option<&Config>, home: Home) {
     }
     for error in confinement::enter(&limits) {
         let error = stdx::chain(&error);
-        tracing::warn!(error, "the supervisor keeps rights that it does not need");
+        tracing::warn!(error, "the supervisor has privileges that it does not need");
     }
     tracing::info!("the supervisor has {}", State::read());
 }

@@ -39,7 +39,7 @@ struct Vital {
 }
 
 const VITAL: [Vital; 13] = [
-    Vital { path: "sealing.key", is_whole: is_32_bytes, lost: "what is stored cannot be read" },
+    Vital { path: "sealing.key", is_whole: is_32_bytes, lost: "the stored data cannot be read" },
     Vital {
         path: "sealing.key.tpm",
         is_whole: tpm::is_sealed,
@@ -53,37 +53,37 @@ const VITAL: [Vital; 13] = [
     Vital {
         path: "keys.recovery",
         is_whole: sealing::is_recovery,
-        lost: "the owner's passphrase does not open the keys; it is made anew at a login",
+        lost: "the owner's passphrase cannot decrypt the keys; the next login creates it again",
     },
     Vital {
         path: "boot-token.key",
         is_whole: is_32_bytes,
-        lost: "machines that are being installed have to boot again",
+        lost: "machines that are being installed must boot again",
     },
     Vital {
         path: "tokens",
         is_whole: has_tokens,
-        lost: "the administrator's kubeconfig was made anew; fetch it again",
+        lost: "the administrator's kubeconfig is new; fetch it again",
     },
     Vital {
         path: OWNER,
         is_whole: is_json,
-        lost: "nobody can log in with the passphrase; restore a backup, or reset the box",
+        lost: "login with the passphrase is not possible; restore a backup, or reset the box",
     },
     Vital {
         path: "backup.key",
         is_whole: |bytes| bytes.starts_with(b"AGE-SECRET-KEY-1"),
-        lost: "the backups that the box keeps itself cannot be opened",
+        lost: "the box's own backups cannot be decrypted",
     },
     Vital {
         path: "pki/ca.key",
         is_whole: |bytes| text(bytes, Pki::is_key),
-        lost: "the box has a new authority; fetch the kubeconfig again",
+        lost: "the box has a new certificate authority; fetch the kubeconfig again",
     },
     Vital {
         path: "pki/ca.crt",
         is_whole: |bytes| text(bytes, Pki::is_certificate),
-        lost: "the certificate of the authority was made anew",
+        lost: "the certificate of the authority is new",
     },
     Vital {
         path: "pki/server.key",
@@ -93,12 +93,12 @@ const VITAL: [Vital; 13] = [
     Vital {
         path: "pki/server.crt",
         is_whole: |bytes| text(bytes, Pki::is_certificate),
-        lost: "the certificate of the box was made anew",
+        lost: "the certificate of the box is new",
     },
     Vital {
         path: "pki/serviceaccount.key",
         is_whole: |bytes| text(bytes, Pki::is_key),
-        lost: "tokens of service accounts are good no more; have new ones made",
+        lost: "tokens of service accounts are no longer valid; create new ones",
     },
 ];
 
@@ -194,7 +194,7 @@ fn mend_one(state: &Path, file: &Vital) -> Option<String> {
             Some(match put.and_then(|()| write(state, file.path, &bytes)) {
                 Ok(()) => format!("The file {} {what}; its second copy is used", file.path),
                 Err(error) => format!(
-                    "The file {} {what}, and its second copy cannot be put there: {error}",
+                    "The file {} {what}, and its second copy cannot be restored: {error}",
                     file.path
                 ),
             })
@@ -224,7 +224,7 @@ fn look(state: &Path, path: &str, file: &Vital) -> Found {
         Ok(_) => Found::Damaged,
         Err(error) if error.kind() == ErrorKind::NotFound => Found::Absent,
         Err(error) => {
-            tracing::warn!(%error, path = %path.display(), "cannot be read");
+            tracing::warn!(%error, path = %path.display(), "cannot read the file");
             Found::Damaged
         }
     }
@@ -236,7 +236,7 @@ fn look_at_copy(state: &Path, file: &Vital) -> Found {
 
 fn copied(state: &Path, path: &str, bytes: &[u8]) {
     if let Err(error) = write(&state.join(FOLDER), path, bytes) {
-        tracing::warn!(%error, path, "no second copy");
+        tracing::warn!(%error, path, "cannot write the second copy");
     }
 }
 

@@ -77,10 +77,10 @@ pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<
     let name = name::name(config.name.as_deref(), kept).await;
     if let Err(error) = init::set_host_name(&name) {
         let reason = stdx::chain(&error);
-        tracing::warn!(reason, name, "the kernel does not take the box's name");
+        tracing::warn!(reason, name, "cannot set the box's host name");
     }
     let announced = name::announce(&name).inspect_err(|error| {
-        tracing::warn!(reason = format!("{error:#}"), "the box is not found by its name");
+        tracing::warn!(reason = format!("{error:#}"), "cannot announce the box's name");
     });
     let guessed = std::env::var_os(GUESSED_TIME).is_some();
     let (known, time) = watch::channel(time::at_start(guessed));
@@ -99,7 +99,7 @@ async fn network(
     tasks: &mut JoinSet<()>,
 ) {
     if let Err(error) = net::loopback_up().await {
-        tracing::warn!(error = %stdx::chain(&error), "the box cannot speak to itself");
+        tracing::warn!(error = %stdx::chain(&error), "cannot enable the loopback interface");
     }
     let deadline = Instant::now() + CARD;
     let bonds = config.bonds();
@@ -113,7 +113,7 @@ async fn network(
             Address { address: plan.address, prefix, router: None, name_servers: Vec::new() };
         if let Err(error) = assign(&plan.interface, &address, deadline).await {
             let (interface, error) = (&plan.interface, stdx::chain(&error));
-            tracing::error!(interface, error, "this network is not served until its card comes");
+            tracing::error!(interface, error, "this network is not served until its NIC appears");
             tasks.spawn(assign_when_there(plan.interface.clone(), address));
         }
         // The box is the default NTP server of its machines.
@@ -143,7 +143,7 @@ async fn make(bond: &Bond, deadline: Instant) {
             Ok(missing) if missing.is_empty() || Instant::now() >= deadline => return,
             Err(error) if Instant::now() >= deadline => {
                 let (bond, error) = (&bond.name, stdx::chain(&error));
-                tracing::error!(bond, error, "there is no such link yet; still trying");
+                tracing::error!(bond, error, "the bond does not exist yet; trying again");
                 return;
             }
             Ok(_) | Err(_) => sleep(RETRY).await,
@@ -158,14 +158,14 @@ async fn keep_bonds(bonds: Vec<Bond>) {
         for (bond, said) in bonds.iter().zip(&mut said) {
             let wrong = match net::bond(bond).await {
                 Ok(missing) if missing.is_empty() => String::new(),
-                Ok(missing) => format!("it is without {}, which is not there", missing.join(", ")),
+                Ok(missing) => format!("{} is missing", missing.join(", ")),
                 Err(error) => stdx::chain(&error),
             };
             if wrong != *said {
                 let bond = &bond.name;
                 match wrong.is_empty() {
-                    true => tracing::info!(bond, "it has all its ports"),
-                    false => tracing::warn!(bond, reason = wrong, "it is not whole"),
+                    true => tracing::info!(bond, "the bond has all its ports"),
+                    false => tracing::warn!(bond, reason = wrong, "the bond is not complete"),
                 }
                 *said = wrong;
             }
@@ -192,7 +192,7 @@ async fn assign_when_there(interface: String, address: Address) {
     while net::assign(&interface, &address).await.is_err() {
         sleep(RETRY).await;
     }
-    tracing::info!(interface, "the card of this network is there");
+    tracing::info!(interface, "the NIC of this network has appeared");
 }
 
 /// Settings for every management interface.

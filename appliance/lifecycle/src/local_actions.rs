@@ -62,19 +62,19 @@ impl StatusSource for IdentifyState {
 #[derive(Debug, Error)]
 pub enum ActionError {
     /// No Hardware has this name.
-    #[error("there is no machine {0} here any more")]
+    #[error("machine {0} no longer exists")]
     NoMachine(String),
     /// The machine has no workflow to try again.
     #[error("{0} has no workflow to try again")]
     NoWorkflow(String),
     /// The Hardware names no BMC.
-    #[error("{0} has no BMC; name its BMC Machine in the Hardware's spec.bmcRef")]
+    #[error("{0} has no BMC; set spec.bmcRef of its Hardware to its BMC Machine")]
     NoBmc(String),
     /// The power state is unknown, so the opposite state is unknown too.
-    #[error("whether {0} is on is not known: its BMC does not answer")]
+    #[error("the power state of {0} is unknown: its BMC does not respond")]
     PowerUnknown(String),
     /// The action is not one of [`config::panel::DOES`].
-    #[error("this version cannot do it")]
+    #[error("this version does not support the action")]
     Unable,
     /// An object could not be read or written.
     #[error(transparent)]
@@ -118,7 +118,7 @@ impl LocalActions {
             return;
         }
         let what = action.setting();
-        tracing::info!(what, machine, "asked for at the {where_at}");
+        tracing::info!(what, machine, "requested at the {where_at}");
         let detail = machine.clone().unwrap_or_default();
         let done = self.do_it(action, machine).await;
         // Showing the PIN changes nothing, so it is not audited.

@@ -60,7 +60,9 @@ impl Names {
             match &trouble {
                 None => said.names = names,
                 Some(_) if said.trouble == trouble => {}
-                Some(reason) => tracing::warn!(reason, "the certificate is as it was"),
+                Some(reason) => {
+                    tracing::warn!(reason, "cannot renew the certificate")
+                }
             }
             said.trouble = trouble;
         }

@@ -51,7 +51,7 @@ pub struct OpenedStore {
 /// store open, or its conversion lacks disk space: trying again may help.
 pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     std::fs::create_dir_all(state)
-        .with_context(|| format!("cannot make the state folder {}", state.display()))?;
+        .with_context(|| format!("cannot create the state folder {}", state.display()))?;
     if let Err(error) = close(state) {
         tracing::warn!(%error, "other users of this system may read the state folder");
     }
@@ -75,9 +75,9 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
         return Err(error);
     }
     let lost = format!("{error:#}");
-    tracing::error!(lost, "the box starts without what it stored");
+    tracing::error!(lost, "the box starts without its stored data");
     let folder = tempfile::Builder::new().prefix("tinbox-without-store-").tempdir();
-    let folder = folder.context("cannot make a folder for an empty store")?;
+    let folder = folder.context("cannot create a folder for an empty store")?;
     let store = storage::open_aside(folder.path())?;
     Ok(OpenedStore { store, lost: Some(lost), folder: Some(folder) })
 }
@@ -98,7 +98,8 @@ fn close(folder: &Path) -> std::io::Result<()> {
 pub fn refused(router: Router, lost: Option<&str>) -> Router {
     let Some(why) = lost else { return router };
     let message = format!(
-        "what this box stored cannot be read ({why}): restore a backup, as in `tinbox backup list`"
+        "the stored data of this box cannot be read ({why}): restore a backup, see \
+         `tinbox backup list`"
     );
     router.layer(from_fn(move |request: Request, next: Next| {
         let message = message.clone();
@@ -130,7 +131,7 @@ impl StatusSource for LostStore {
 
 fn fault(why: &str) -> Fault {
     let trouble = Trouble {
-        what: "What this box stored cannot be read".into(),
+        what: "The stored data of this box cannot be read".into(),
         why: why.into(),
         now: "No machine is served; restore a backup, on the page Box or with `tinbox backup \
               restore`"

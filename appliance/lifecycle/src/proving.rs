@@ -43,7 +43,7 @@ async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
         looks.tick().await;
         let lacks = probe.lacks().await;
         if lacks != told && !lacks.is_empty() {
-            tracing::warn!(lacks = lacks.join("; "), "the system has not proved itself yet");
+            tracing::warn!(lacks = lacks.join("; "), "the system has not passed its checks yet");
         }
         match health.look(lacks.is_empty(), updates.on_trial(), clock.steady()) {
             Verdict::Fails => return updates.give_up(&lacks.join("; ")),
@@ -58,7 +58,7 @@ async fn stores(probe: &Probe) -> bool {
     let stored = probe.stores().await;
     if let Err(error) = &stored {
         let error = stdx::chain(error);
-        tracing::warn!(error, "the store takes no writes: its slot is not good yet");
+        tracing::warn!(error, "the store accepts no writes: its slot is not marked good yet");
     }
     stored.is_ok()
 }

@@ -27,8 +27,7 @@ const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";
 const WARNING_MAX: usize = 400;
 
 /// Message of a guest, which cannot be reset by the box.
-pub const NOT_OWN: &str =
-    "this Tinbox is a program on somebody else's system, and is restarted and erased there";
+pub const NOT_OWN: &str = "this Tinbox is a program on another system: restart and erase it there";
 
 /// Routes of a reset: a GET returns an [`ErasureSummary`]; a POST takes a [`BoxActionRequest`] and
 /// returns an [`ErasureSummary`] while the box goes down. `faces` is `None` on a guest.
@@ -72,7 +71,7 @@ async fn leave(State(asked): State<Asked>, Json(wish): Json<BoxActionRequest>) -
 /// # Errors
 /// A sentence with the reason why the box keeps running.
 pub fn carry_out(leaving: BoxAction, at: &str, audit: &Audit) -> Result<(), String> {
-    tracing::info!(?leaving, at, "the box is to be left");
+    tracing::info!(?leaving, at, "the box goes down");
     let left = match leaving {
         BoxAction::Restart => ask(Leave::Restart),
         BoxAction::PowerOff => ask(Leave::PowerOff),
@@ -82,7 +81,7 @@ pub fn carry_out(leaving: BoxAction, at: &str, audit: &Audit) -> Result<(), Stri
     audit.local(at, verb(leaving), "", left.is_ok());
     left.map_err(|error| {
         let error = stdx::chain(&error);
-        tracing::warn!(error, ?leaving, "the box goes on");
+        tracing::warn!(error, ?leaving, "the box stays on");
         error
     })
 }
@@ -122,7 +121,7 @@ pub fn warned(router: Router, safe_mode: Option<&str>) -> Router {
 }
 
 fn warning(why: &str) -> Option<HeaderValue> {
-    let text = format!("this box is in safe mode, and serves no machine: {why}");
+    let text = format!("this box is in safe mode and serves no machines: {why}");
     let text = text.replace('\\', "/").replace('"', "'");
     let text: String = text.chars().filter(|c| matches!(c, ' '..='~')).take(WARNING_MAX).collect();
     HeaderValue::from_str(&format!("299 - \"{text}\"")).ok()

@@ -50,7 +50,7 @@ const BYTES_MAX: u64 = tpm::SECRET_MAX as u64;
 pub enum Error {
     /// The TPM does not unseal the key.
     #[error(
-        "the key {name} stays closed: log in on the box's page with the owner's passphrase, or \
+        "cannot unseal the key {name}: log in on the box's page with the owner's passphrase, or \
          restore a backup"
     )]
     Closed {
@@ -62,18 +62,18 @@ pub enum Error {
     },
     /// The key is sealed, and this board has no TPM.
     #[error(
-        "the key {0} is sealed to a TPM, and this board has none: put the disk back into its \
+        "the key {0} is sealed to a TPM, but this board has none: put the disk back into its \
          board, log in on the box's page with the owner's passphrase, or restore a backup"
     )]
     NoTpm(&'static str),
     /// The TPM cannot seal the keys.
-    #[error("the keys stay in the open")]
+    #[error("cannot seal the keys to the TPM; they stay unencrypted")]
     Unsealed(#[source] tpm::Error),
     /// The recovery file was made with another passphrase, or is damaged.
-    #[error("{RECOVERY} does not open with this passphrase; restore a backup")]
+    #[error("cannot decrypt {RECOVERY} with this passphrase; restore a backup")]
     Unrecovered(#[source] backup::Error),
     /// A file operation in the state folder failed.
-    #[error("cannot use the keys of the state folder")]
+    #[error("cannot read or write the keys in the state folder")]
     Disk(#[from] io::Error),
 }
 
@@ -163,7 +163,9 @@ impl Keys {
         replace_private(&self.state, RECOVERY, &bytes)?;
         let again = read_any(&self.state.join(RECOVERY))?.unwrap_or_default();
         if recovery::opened(&again, passphrase).map_err(Error::Unrecovered)? != keys {
-            return Err(io::Error::other(format!("{RECOVERY} is not what was written")).into());
+            return Err(
+                io::Error::other(format!("{RECOVERY} has other content than was written")).into()
+            );
         }
         for (name, bytes) in keys.iter().filter(|(name, _)| open.contains(name)) {
             self.seal(board.as_mut(), name, bytes)?;
@@ -176,7 +178,9 @@ impl Keys {
         replace_private(&self.state, &sealed_name(name), &sealed)?;
         let again = read_any(&self.state.join(sealed_name(name)))?.unwrap_or_default();
         if board.unseal(&again).map_err(Error::Unsealed)? != bytes {
-            return Err(io::Error::other(format!("{name} is not what was sealed")).into());
+            return Err(
+                io::Error::other(format!("{name} has other content than was sealed")).into()
+            );
         }
         // The copy is destroyed last: a start that finds only the copy restores the key from it.
         for path in [self.state.join(name), self.state.join("copies").join(name)] {
@@ -208,12 +212,15 @@ pub fn at_login(state: &Path) -> impl Fn(&str) + Send + Sync + 'static {
             Ok(Login::Unchanged) => {}
             Ok(Login::Sealed) => tracing::info!("the keys of this box are sealed to its TPM"),
             Ok(Login::Recovered) => {
-                tracing::warn!("the keys are recovered; the box restarts to open its store");
+                tracing::warn!("the keys were recovered; the box restarts to open its store");
                 if let Err(error) = init::ask(Leave::Restart) {
-                    tracing::error!(error = %stdx::chain(&error), "the box does not restart");
+                    tracing::error!(error = %stdx::chain(&error), "cannot restart the box");
                 }
             }
-            Err(error) => tracing::error!(error = stdx::chain(&error), "the keys are as they were"),
+            Err(error) => tracing::error!(
+                error = stdx::chain(&error),
+                "cannot seal or recover the keys; they were not changed"
+            ),
         });
     }
 }

@@ -80,16 +80,16 @@ pub enum Refused {
         based: String,
     },
     /// The new text has mistakes; all of them are listed.
-    #[error("the settings would have mistakes:{}", listed(.0))]
+    #[error("the new settings have mistakes:{}", listed(.0))]
     Mistakes(Vec<Mistake>),
     /// The request is not valid, with the reason.
     #[error("{0}")]
     Unwanted(String),
     /// No revision has this number.
-    #[error("there is no revision {0}; `tinbox box settings history` lists those there are")]
+    #[error("revision {0} does not exist; `tinbox box settings history` lists all revisions")]
     NoRevision(u32),
     /// The revisions in the state folder cannot be read or written.
-    #[error("cannot keep the revisions of the settings")]
+    #[error("cannot read or write the revisions of the settings")]
     History(#[source] io::Error),
     /// The text on the boot volume cannot be read or written.
     #[error(transparent)]
@@ -251,7 +251,7 @@ impl Settings {
     /// The settings are unchanged.
     pub fn revert(&self, based: &str, by: By<'_>, number: u32) -> Result<SettingsReport, Refused> {
         let note = match by.note {
-            "" => format!("revision {number} again"),
+            "" => format!("restored revision {number}"),
             note => note.to_owned(),
         };
         let by = By { actor: by.actor, note: &note };
@@ -285,7 +285,8 @@ impl Settings {
 
     fn checked(&self, text: &str) -> Result<Config, Refused> {
         if text.len() > TEXT_BYTES_MAX {
-            let why = format!("{} bytes of settings are more than {TEXT_BYTES_MAX}", text.len());
+            let why =
+                format!("the settings have {} bytes, the limit is {TEXT_BYTES_MAX}", text.len());
             return Err(Refused::Unwanted(why));
         }
         config::mistakes::checked(text, self.home).map_err(Refused::Mistakes)
@@ -323,7 +324,7 @@ impl Settings {
         }
         match kept_now {
             Err(error) if is_full(&error) => {
-                tracing::warn!(%error, revision = new.number, "this revision is not kept");
+                tracing::warn!(%error, revision = new.number, "cannot save this revision");
                 Ok(())
             }
             kept => kept.map_err(Refused::History),
@@ -345,7 +346,7 @@ impl Settings {
         let too_many = (kept.len() + 1).saturating_sub(REVISIONS_MAX);
         for old in kept.iter().take(too_many) {
             if let Err(error) = self.disk.forget(old.number) {
-                tracing::warn!(%error, revision = old.number, "an old revision stays");
+                tracing::warn!(%error, revision = old.number, "cannot delete an old revision");
             }
         }
         Ok(())

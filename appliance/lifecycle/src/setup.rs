@@ -28,7 +28,7 @@ impl Setup for Screens {
 
     fn set_nics(&self, cards: &[NicSetup]) -> Result<(), String> {
         let wanted = cards::wanted(cards)?;
-        let by = By { actor: ACTOR, note: "what each network card is for" };
+        let by = By { actor: ACTOR, note: "use of each NIC" };
         said(self.0.rewrite(by, |text| roles::write(text, &wanted)))
     }
 
@@ -45,10 +45,13 @@ impl Setup for Screens {
 
     fn set_times(&self, times: &UpdateTimes) -> Result<(), String> {
         if !times.zone.is_empty() && zone(&times.zone).is_none() {
-            return Err(format!("There is no time zone {:?}; Europe/Berlin is one.", times.zone));
+            return Err(format!(
+                "{:?} is not a time zone; use a name such as Europe/Berlin.",
+                times.zone
+            ));
         }
         if times.from.is_empty() != times.to.is_empty() {
-            return Err("Give both hours, or neither.".to_owned());
+            return Err("Set both hours, or neither.".to_owned());
         }
         let hours = format!("{}-{}", times.from, times.to);
         let some = |text: &str, there: bool| there.then(|| format!("{text:?}"));
@@ -71,7 +74,7 @@ impl Setup for Screens {
     }
 
     fn restart(&self) -> Result<(), String> {
-        tracing::info!("the web page asks for a restart");
+        tracing::info!("restart requested on the web page");
         init::ask(Leave::Restart).map_err(|error| stdx::chain(&error))
     }
 }

@@ -56,7 +56,7 @@ fn open_with(state: &Path, reserve: u64, keys: &Keys) -> anyhow::Result<Store> {
             SealingKey::new(bytes.context("cannot open the store: its sealed key is damaged")?)
         }
         None if file(state).exists() => {
-            anyhow::bail!("cannot open the store: its key {} is gone", path.display())
+            anyhow::bail!("cannot open the store: its key {} is missing", path.display())
         }
         _ => SealingKey::load_or_create(&path).context("cannot read the key that seals secrets")?,
     };
@@ -83,14 +83,14 @@ const TRIED_BYTES: usize = 4 << 20;
 /// again. The program is then started again, and opens the store from disk.
 pub async fn watch_over(store: Store, state: PathBuf) -> anyhow::Result<()> {
     let cause = stdx::chain(store.until_stopped().await.as_ref());
-    tracing::error!(cause, "nothing is stored until the disk takes writes again");
+    tracing::error!(cause, "nothing is stored until the disk accepts writes again");
     let mut waits = Backoff::new(TRIED_EVERY.0, TRIED_EVERY.1);
     loop {
         tokio::time::sleep(waits.next_wait()).await;
         let place = state.join("tried.part");
         match tokio::task::spawn_blocking(move || try_disk(&place)).await? {
-            Ok(()) => anyhow::bail!("the store stopped, and its disk takes writes again: {cause}"),
-            Err(error) => tracing::warn!(%error, "the disk still takes no writes"),
+            Ok(()) => anyhow::bail!("the store stopped; its disk accepts writes again: {cause}"),
+            Err(error) => tracing::warn!(%error, "the disk still accepts no writes"),
         }
     }
 }
@@ -116,12 +116,11 @@ impl StatusSource for StoppedStore {
 
 fn stopped(cause: &store::Error) -> Fault {
     let trouble = Trouble {
-        what: "The box cannot store anything".into(),
+        what: "The box cannot store data".into(),
         why: stdx::chain(cause).into(),
-        now:
-            "It goes on by itself when its disk takes writes again; delete what is not needed, or \
-              replace the disk"
-                .into(),
+        now: "It continues by itself when its disk accepts writes again; delete data that is not \
+              needed, or replace the disk"
+            .into(),
         code: "StoreStopped".into(),
         ..Trouble::default()
     };
@@ -183,9 +182,9 @@ fn nearly_full(room: Room, largest: &str) -> Fault {
     let (free, needed) = (stdx::bytes(room.free), stdx::bytes(room.needed));
     let trouble = Trouble {
         what: "The box's disk is nearly full".into(),
-        why: format!("{free} are free, and {needed} are needed; most is taken by {largest}").into(),
-        now: "Until there is room nothing new is stored, and the box cannot be updated; delete \
-              what is not needed"
+        why: format!("{free} are free, {needed} are needed; the largest part is {largest}").into(),
+        now: "Until there is space, no new data is stored and the box cannot be updated; delete \
+              data that is not needed"
             .into(),
         code: "StoreNearlyFull".into(),
         ..Trouble::default()
@@ -201,7 +200,7 @@ impl ReturnedStore {
     /// Looks for such data in the folder `state`.
     pub fn find(state: &Path) -> Self {
         let found = store::returned(&file(state)).unwrap_or_else(|error| {
-            tracing::warn!(error = %stdx::chain(&error), "is anything set aside?");
+            tracing::warn!(error = %stdx::chain(&error), "cannot look for a set-aside store");
             Vec::new()
         });
         Self(found.iter().map(fault).collect())
@@ -223,9 +222,8 @@ fn fault(aside: &Returned) -> Fault {
     };
     let trouble = Trouble {
         what: "The store from before the update is back".into(),
-        why: format!("this release cannot read what the later one stored {up_to}").into(),
-        now: format!("What was changed since the update lies in {name}; update again to go on")
-            .into(),
+        why: format!("this release cannot read the data that the later one stored {up_to}").into(),
+        now: format!("The changes since the update are in {name}; update again to use them").into(),
         code: "StoreSetAside".into(),
         ..Trouble::default()
     };
@@ -263,9 +261,9 @@ mod tests {
         view.faults.push(super::nearly_full(room, &said));
         assert_eq!(
             problems(&view)[0].trouble.sentence(),
-            "The box's disk is nearly full: 3.0 MiB are free, and 17 MiB are needed; most is taken \
-             by tinkerbell.org/templates (1.0 MiB). Until there is room nothing new is \
-             stored, and the box cannot be updated; delete what is not needed."
+            "The box's disk is nearly full: 3.0 MiB are free, 17 MiB are needed; the largest part \
+             is tinkerbell.org/templates (1.0 MiB). Until there is space, no new data is stored \
+             and the box cannot be updated; delete data that is not needed."
         );
     }
 
@@ -280,9 +278,9 @@ mod tests {
         assert_eq!(told().await, [""; 0]);
         let file = state.path().join("objects.redb.newer-99-4711");
         std::fs::write(&file, "").unwrap();
-        let said = "The store from before the update is back: this release cannot read what the \
-                    later one stored up to revision 4711. What was changed since the update lies \
-                    in objects.redb.newer-99-4711; update again to go on.";
+        let said = "The store from before the update is back: this release cannot read the data \
+                    that the later one stored up to revision 4711. The changes since the update \
+                    are in objects.redb.newer-99-4711; update again to use them.";
         assert_eq!(told().await, [said]);
         std::fs::remove_file(file).unwrap();
         assert_eq!(told().await, [""; 0]);

@@ -60,10 +60,10 @@ pub enum Refused {
     #[error(transparent)]
     Host(platform::Error),
     /// The record of the update cannot be written to the state folder.
-    #[error("cannot write down what is being done")]
+    #[error("cannot save the update state")]
     Record(#[source] std::io::Error),
     /// The task of the update stopped unexpectedly.
-    #[error("the update ended without a word")]
+    #[error("the update task stopped unexpectedly")]
     Ended,
 }
 
@@ -136,7 +136,7 @@ impl Updates {
         // Repairs the block of variables: a block that a power cut tore would prevent all updates.
         let loader = self.volume.mended(self.running)?;
         let kept = Record::load(&self.state).unwrap_or_else(|error| {
-            tracing::warn!(%error, "what was kept of the last update cannot be read");
+            tracing::warn!(%error, "cannot read the state of the last update");
             None
         });
         let held = loader.trial().and_then(|slot| self.volume.version(slot));
@@ -184,7 +184,7 @@ impl Updates {
         tracing::error!(reason, "the update does not work; restarting");
         let record = Record { reason: reason.to_owned(), ..self.record() };
         if let Err(error) = record.keep(&self.state) {
-            tracing::error!(%error, "cannot write down why");
+            tracing::error!(%error, "cannot save the reason");
         }
         restart();
     }
@@ -256,7 +256,7 @@ impl Updates {
         let other = self.running.other();
         let whole = self.volume.read().map_err(Refused::Host)?.whole(other);
         let version = self.volume.version(other).filter(|_| whole);
-        let none = || Refused::Unwanted("the other slot holds no system that works".to_owned());
+        let none = || Refused::Unwanted("the other slot has no working system".to_owned());
         let version = version.ok_or_else(none)?;
         install::held(&version, &self.live.borrow().hold)?;
         self.keep(version)?;
@@ -282,7 +282,7 @@ impl Updates {
     }
 
     fn downloading(&self, manifest: &Manifest) {
-        tracing::info!(version = manifest.version, "an update comes");
+        tracing::info!(version = manifest.version, "installing an update");
         self.now().update = Some(Update {
             version: manifest.version.as_str().into(),
             slot: name(self.running.other()).into(),
@@ -295,7 +295,7 @@ impl Updates {
     fn written(&self, manifest: &Manifest) -> Result<(), Refused> {
         // The previous release is overwritten, so its copy of the store is not needed.
         if let Err(error) = store::forget_copy(&storage::file(&self.state)) {
-            tracing::warn!(error = %stdx::chain(&error), "an old copy of the store stays");
+            tracing::warn!(error = %stdx::chain(&error), "cannot delete an old copy of the store");
         }
         self.keep(manifest.version.clone())
     }
@@ -352,7 +352,7 @@ impl StatusSource for Updates {
 
 fn restart() {
     if let Err(error) = init::ask(Leave::Restart) {
-        tracing::error!(error = %stdx::chain(&error), "the box does not restart");
+        tracing::error!(error = %stdx::chain(&error), "cannot restart the box");
     }
 }
 

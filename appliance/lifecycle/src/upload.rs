@@ -51,7 +51,7 @@ pub async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) -> End {
 }
 
 fn stalled() -> End {
-    tracing::warn!("an upload came too slowly and was ended");
+    tracing::warn!("an upload was too slow and was stopped");
     End::Stalled
 }
 

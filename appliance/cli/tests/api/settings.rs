@@ -60,7 +60,7 @@ fn write(told: &Here, headers: &HeaderMap, text: String, note: &str) -> Response
         return status(412, "another client changed the settings meanwhile");
     }
     if text.contains("nam =") {
-        return status(422, "the settings would have mistakes:\n  line 1: unknown field `nam`");
+        return status(422, "the new settings have mistakes:\n  line 1: unknown field `nam`");
     }
     told.texts.push(text);
     told.notes.push(note.to_owned());

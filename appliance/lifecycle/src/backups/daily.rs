@@ -57,7 +57,7 @@ impl Backups {
                 tokio::time::sleep(LOOKED_EVERY).await;
                 if let Err(refused) = self.make_one(&folder).await {
                     let error = stdx::chain(&refused);
-                    tracing::warn!(error, "the box could not back itself up");
+                    tracing::warn!(error, "the daily backup failed");
                 }
             }
         };
@@ -97,11 +97,11 @@ impl Backups {
             .recursive(true)
             .mode(0o700)
             .create(&folder)
-            .map_err(disk("make the folder of the backups"))?;
+            .map_err(disk("create the folder of the backups"))?;
         let lock = Lock::Recipients(vec![self.identity()?.1]);
         let made = self.gather(&lock)?;
         let name = format!("{}{ENDING}", self.clock.now().strftime("%Y-%m-%dT%H-%M-%SZ"));
-        made.into_file(&folder, &name).map_err(disk("keep the backup"))?;
+        made.into_file(&folder, &name).map_err(disk("save the backup"))?;
         let all = listed(&folder)?;
         for (name, _) in all.iter().rev().skip(KEPT) {
             fs::remove_file(folder.join(name)).map_err(disk("remove an old backup"))?;
@@ -117,7 +117,7 @@ impl Backups {
             Ok(kept) => *self.kept_place() = kept,
             Err(refused) => {
                 let error = stdx::chain(&refused);
-                tracing::warn!(error, "which backups does the box keep?");
+                tracing::warn!(error, "cannot list the box's own backups");
             }
         }
     }
@@ -183,7 +183,7 @@ impl Backups {
             Ok(None) => {
                 let made = Identity::generate()?.text();
                 replace_private(&self.state, KEY, made.expose().as_bytes())
-                    .map_err(disk("keep the key of the backups"))?;
+                    .map_err(disk("save the key of the backups"))?;
                 made
             }
             Err(error) => return Err(read(error)),

@@ -106,7 +106,7 @@ impl Backups {
         };
         let file =
             spool::file(self.kept_in.as_deref().and_then(Path::parent).unwrap_or(&self.state))
-                .map_err(disk("make a file for the backup"))?;
+                .map_err(disk("create a file for the backup"))?;
         let mut writer = Writer::begin(file, &header, lock)?;
         for (part, content) in &parts {
             writer.add(part, content)?;
@@ -194,7 +194,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         content => content?,
     };
     if content.len() > ENTRY_BYTES_MAX {
-        let what = format!("{} is larger than a backup takes", path.display());
+        let what = format!("{} is too large for a backup", path.display());
         return Err(io::Error::new(ErrorKind::InvalidData, what));
     }
     Ok(Some(content))

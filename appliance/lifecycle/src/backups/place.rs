@@ -122,7 +122,7 @@ fn put_settings(
             fs::remove_file(left)
         }
         Err(error) => {
-            eprintln!("error: box.toml of the backup is not on the boot volume: {error}");
+            eprintln!("error: cannot write box.toml of the backup to the boot volume: {error}");
             Ok(())
         }
     }
@@ -132,8 +132,8 @@ fn put_settings(
 pub fn unrestored(state: &Path) -> Option<String> {
     let left = state.join(LEFT);
     left.exists().then(|| {
-        "the settings of the restored backup are not in force: the boot volume did not take them. \
-         Each start tries again; look at the volume TINBOX, or set them by hand"
+        "the settings of the restored backup are not effective: they cannot be written to the \
+         boot volume. Each start tries again; check the volume TINBOX, or set them by hand"
             .to_owned()
     })
 }

@@ -45,7 +45,7 @@ impl Folder {
         let folder = Self { path, kept: false };
         let files = folder.files();
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&files);
-        made.map_err(disk("make a folder for the restore"))?;
+        made.map_err(disk("create a folder for the restore"))?;
         Ok(folder)
     }
 
@@ -67,7 +67,7 @@ impl Drop for Folder {
         if !self.kept
             && let Err(error) = place::remove(&self.path)
         {
-            tracing::warn!(%error, folder = %self.path.display(), "a restore's files stay behind");
+            tracing::warn!(%error, folder = %self.path.display(), "cannot remove restored files");
         }
     }
 }
@@ -96,7 +96,7 @@ impl Objects<'_> {
         let named = |object: &serde_json::Value| object["metadata"]["name"].is_string();
         let read = serde_json::from_slice(&value).ok().filter(named);
         if read.is_none() || value.len() > MAX_VALUE_BYTES {
-            return Err(Refused::Unfit(format!("{key} is no object")));
+            return Err(Refused::Unfit(format!("{key} is not a valid object")));
         }
         self.bytes += value.len();
         self.batch.push((key, value));
@@ -148,7 +148,7 @@ impl Backups {
                 }
                 Part::File { path } => {
                     if !belongs(&path) {
-                        return Err(Refused::Unfit(format!("{path} is no file of a box")));
+                        return Err(Refused::Unfit(format!("{path} is not a file of a box")));
                     }
                     write(&files, &path, &content)?;
                     names.push(path);
@@ -159,7 +159,7 @@ impl Backups {
         }
         let count = objects.end()?;
         if count != header.contents.objects {
-            return Err(Refused::Unfit(format!("{count} objects are left of it")));
+            return Err(Refused::Unfit(format!("it has only {count} objects")));
         }
         if header.encryption != "none" {
             self.try_start(&files)?;
@@ -191,7 +191,7 @@ impl Backups {
     fn try_start(&self, files: &Path) -> Result<(), Refused> {
         let missing = NEEDED.iter().find(|name| !files.join(name).is_file());
         if let Some(missing) = missing {
-            return Err(Refused::Unfit(format!("it has no {missing}")));
+            return Err(Refused::Unfit(format!("the file {missing} is missing")));
         }
         let unfit = |error: apiserver::Error| Refused::Unfit(stdx::chain(&error));
         Authenticator::load(files).map_err(unfit)?;

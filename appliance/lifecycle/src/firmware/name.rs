@@ -62,7 +62,7 @@ fn first_name(state: &Path) -> Option<String> {
 
 fn keep(state: &Path, name: &str) {
     if let Err(error) = durable_file::replace(state, NAME, name.as_bytes()) {
-        tracing::warn!(%error, name, "the box may have another name after its next start");
+        tracing::warn!(%error, name, "cannot save the box's name; it can change at the next start");
     }
 }
 
@@ -74,7 +74,7 @@ fn by_card(MacAddr(mac): MacAddr) -> String {
 ///
 /// The announcement ends when the returned value is dropped.
 pub fn announce(name: &str) -> anyhow::Result<ServiceDaemon> {
-    let daemon = ServiceDaemon::new().context("cannot answer multicast DNS")?;
+    let daemon = ServiceDaemon::new().context("cannot start multicast DNS")?;
     for (service, port) in SERVICES {
         let host = format!("{name}.local.");
         let info = ServiceInfo::new(service, name, &host, (), port, &[("path", "/")][..])

@@ -38,7 +38,7 @@ pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
             None => {
                 tracing::warn!(
                     interface,
-                    "this network is served once the box has an address there"
+                    "this network is served when the box has an address on it"
                 );
             }
         }
@@ -59,9 +59,9 @@ async fn follow(interface: String, served: Option<Ipv4Addr>) {
             (Some(now), _) => Some((now, Instant::now())),
         };
         if let Some((address, _)) = other.filter(|(_, since)| since.elapsed() >= SETTLED) {
-            tracing::warn!(interface, %address, "the address is another one: starting anew");
+            tracing::warn!(interface, %address, "the address has changed: restarting");
             if let Err(errno) = kill_process(getpid(), Signal::TERM) {
-                tracing::error!(reason = %errno, "the box goes on with the address it had");
+                tracing::error!(reason = %errno, "the box keeps its old address");
             }
             return;
         }

@@ -116,7 +116,7 @@ async fn follow(
         }
         let pause = again.next_wait();
         if pause == AGAIN.0 {
-            tracing::warn!(?servers, "nobody tells the time");
+            tracing::warn!(?servers, "no time server is available");
         }
         if let Some((_, told)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
             known.send_modify(|known| known.standing = Standing::Holdover(Some(told)));
@@ -140,11 +140,11 @@ fn is_followed(opinion: &Opinion, steps: &mut Steps) -> bool {
     match steps.judge(sample.offset, *agreeing, SystemTime::now()) {
         Verdict::Follow => true,
         Verdict::Confirm => {
-            tracing::warn!(offset = %sample.offset, source, "a large step waits to be confirmed");
+            tracing::warn!(offset = %sample.offset, source, "a large step waits for confirmation");
             false
         }
         Verdict::Impossible => {
-            tracing::error!(offset = %sample.offset, source, "an impossible date is refused");
+            tracing::error!(offset = %sample.offset, source, "refused an impossible date");
             false
         }
     }
@@ -171,7 +171,7 @@ async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<Opinion>
     let asked = join_all(addresses.iter().map(|address| burst(*address))).await;
     for (server, (_, kiss)) in addresses.iter().zip(&asked) {
         if let Some(word) = kiss {
-            tracing::info!(%server, word, "the server does not want to be asked");
+            tracing::info!(%server, word, "the server refuses requests");
             refusals.add(*server, word, Instant::now());
         }
     }
@@ -219,7 +219,7 @@ fn apply(sample: &Sample, source: &str) -> ServerReport {
         clock::slew(offset.0 / 1000)
     };
     if let Err(error) = done {
-        tracing::warn!(reason = %stdx::chain(&error), %offset, "the clock is wrong and stays so");
+        tracing::warn!(reason = %stdx::chain(&error), %offset, "cannot set the clock");
     }
     ServerReport { at: Timestamp::now(), ..sample.told }
 }
@@ -231,7 +231,7 @@ fn apply(sample: &Sample, source: &str) -> ServerReport {
 pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
     let at = SocketAddr::from((address, ntp::PORT));
     let bound = UdpSocket::bind(at).await;
-    bound.with_context(|| format!("cannot listen on {at} for questions about the time"))
+    bound.with_context(|| format!("cannot listen on {at} for NTP requests"))
 }
 
 /// Serves NTP to a rack, with the clock state in `known`, until the socket fails.
@@ -249,7 +249,7 @@ pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::R
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        served = ntp::serve(socket, standing) => served.context("cannot tell the time"),
+        served = ntp::serve(socket, standing) => served.context("cannot start the NTP server"),
         () = passing => Ok(()),
     }
 }

@@ -97,7 +97,7 @@ async fn a_retry_is_asked_of_the_machines_last_workflow() {
     rig.machine("nuc-07", json!({})).await;
     let no_workflow = "nuc-07 has no workflow to try again";
     assert_eq!(rig.asked(Action::Retry, "nuc-07").await, no_workflow);
-    assert_eq!(rig.asked(Action::Retry, "gone").await, "there is no machine gone here any more");
+    assert_eq!(rig.asked(Action::Retry, "gone").await, "machine gone no longer exists");
     let spec = json!({ "templateRef": "debian", "hardwareRef": "nuc-07" });
     let workflow = rig.create(WORKFLOW, spec, "install").await;
     let typed = read(workflow).unwrap();
@@ -120,7 +120,7 @@ async fn a_machine_is_switched_to_what_it_is_not() {
     assert!(rig.asked(Action::MachinePower, "bare").await.starts_with("bare has no BMC"));
     rig.machine("nuc-03", json!({ "bmcRef": { "name": "bmc-03", "kind": "Machine" } })).await;
     let bmc = ObjectKey::new("default", "bmc-03");
-    let unknown = "whether nuc-03 is on is not known: its BMC does not answer";
+    let unknown = "the power state of nuc-03 is unknown: its BMC does not respond";
     assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, unknown);
     for (state, word) in [("on", "off"), ("off", "on")] {
         rig.hands.index.put_power(bmc.clone(), Some(state));
@@ -175,7 +175,11 @@ async fn the_box_is_sought_for_a_minute() {
 async fn what_the_box_does_not_do_is_told() {
     let rig = Rig::start().await;
     for action in ACTIONS.into_iter().filter(|action| !DOES.contains(action)) {
-        assert_eq!(rig.asked(action, "").await, "this version cannot do it", "{action:?}");
+        assert_eq!(
+            rig.asked(action, "").await,
+            "this version does not support the action",
+            "{action:?}"
+        );
     }
     let order = ACTIONS.into_iter().filter(|action| DOES.contains(action));
     assert!(order.eq(DOES), "in the menu's order");

@@ -109,9 +109,9 @@ fn missing<'a>(networks: impl Iterator<Item = (&'a str, Ipv4Addr)>, seen: &[Seen
 fn unbound(interface: &str, address: IpAddr, seen: &[Seen]) -> Option<String> {
     let there = seen.iter().find(|seen| seen.link.name == interface);
     match there {
-        None => Some(format!("{interface} is not there")),
+        None => Some(format!("{interface} is missing")),
         Some(seen) if seen.addresses.iter().all(|(known, _)| *known != address) => {
-            Some(format!("{interface} has not its address {address}"))
+            Some(format!("{interface} does not have its address {address}"))
         }
         Some(_) => None,
     }
@@ -119,7 +119,7 @@ fn unbound(interface: &str, address: IpAddr, seen: &[Seen]) -> Option<String> {
 
 /// Returns a phrase if the clock is earlier than the build of the system.
 fn early(now: SystemTime, built: Option<SystemTime>) -> Option<String> {
-    (built? > now).then(|| "the clock is behind the system's making".to_owned())
+    (built? > now).then(|| "the clock is earlier than the build of the system".to_owned())
 }
 
 #[cfg(test)]

@@ -15,14 +15,13 @@ const DEPTH_MAX: usize = 8;
 pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String, String> {
     let mark = text.len() - bare(text).len();
     let ends = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let mut document: DocumentMut = bare(text)
-        .parse()
-        .map_err(|error| format!("the text that there is cannot be read: {error}"))?;
+    let mut document: DocumentMut =
+        bare(text).parse().map_err(|error| format!("cannot parse the current text: {error}"))?;
     for (key, value) in keys {
         let path = parts(key)?;
         let (last, above) = path.split_last().ok_or("a key is empty")?;
         if last.1.is_some() && value.is_some() {
-            return Err(format!("{key} is a table: name a key in it"));
+            return Err(format!("{key} is a table: use the name of a key in it"));
         }
         let table = walk(document.as_table_mut(), above, value.is_some())
             .map_err(|why| format!("cannot set {key}: {why}"))?;
@@ -39,7 +38,7 @@ pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String
 
 /// Splits a key such as `network[1].mode` into names and indices.
 fn parts(key: &str) -> Result<Vec<(&str, Option<usize>)>, String> {
-    let wrong = || format!("{key:?} is no key, as time.zone and network[1].mode are");
+    let wrong = || format!("{key:?} is not a valid key such as time.zone or network[1].mode");
     let part = |part: &'_ str| -> Option<(usize, Option<usize>)> {
         let (name, index) = match part.split_once('[') {
             Some((name, index)) => (name, Some(index.strip_suffix(']')?.parse().ok()?)),
@@ -74,18 +73,19 @@ fn walk<'a>(
         (Some(Item::ArrayOfTables(all)), index) => {
             let (count, index) = (all.len(), index.unwrap_or(0));
             if index == 0 && path[0].1.is_none() && count > 1 {
-                return Err(format!("{key} is there {count} times: say {key}[0] or another"));
+                return Err(format!("{key} exists {count} times: use {key}[0] or another"));
             }
             if index == count && make {
                 all.push(Table::new());
             }
-            all.get_mut(index).ok_or_else(|| format!("there is no {key}[{index}], only {count}"))?
+            all.get_mut(index)
+                .ok_or_else(|| format!("{key}[{index}] does not exist, only {count}"))?
         }
         (Some(item), None | Some(0)) => {
-            item.as_table_like_mut().ok_or_else(|| format!("{key} is no table"))?
+            item.as_table_like_mut().ok_or_else(|| format!("{key} is not a table"))?
         }
         (_, Some(index)) => {
-            return Err(format!("there is one [{key}], and {key}[{index}] would be another"));
+            return Err(format!("[{key}] is one table, so {key}[{index}] is not possible"));
         }
         (None, None) => return Ok(None),
     };

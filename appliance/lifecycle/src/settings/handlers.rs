@@ -112,8 +112,8 @@ fn based(headers: &HeaderMap) -> Option<String> {
 }
 
 fn unconditional() -> Response {
-    let why = "say in If-Match the sum of the settings that this was made from (its ETag), so \
-               that nobody else's change is lost";
+    let why = "set If-Match to the ETag of the settings that this change is based on, so that no \
+               other change is lost";
     failure(StatusCode::PRECONDITION_REQUIRED, "PreconditionRequired", why)
 }
 
@@ -147,15 +147,14 @@ async fn done<T: Send + 'static>(
     work: impl FnOnce(&Settings) -> Result<T, Refused> + Send + 'static,
 ) -> Result<T, Response> {
     let Some(settings) = settings else {
-        let why = "this Tinbox is a program on somebody else's system, whose owner writes its \
-                   configuration";
+        let why = "this Tinbox is a program on another system: change its configuration file there";
         return Err(failure(StatusCode::NOT_FOUND, "NotFound", why));
     };
     let asked = tokio::task::spawn_blocking(move || work(&settings)).await;
     match asked {
         Ok(done) => done.map_err(|refused| failed(&refused)),
         Err(_) => {
-            let why = "the change ended without a word";
+            let why = "the change stopped unexpectedly";
             Err(failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why))
         }
     }

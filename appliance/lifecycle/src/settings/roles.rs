@@ -42,7 +42,7 @@ pub fn write(text: &str, cards: &[(String, Use)]) -> Result<String, String> {
     let ends = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut document: DocumentMut = bare(text)
         .parse()
-        .map_err(|error| format!("the settings that there are cannot be read: {error}"))?;
+        .map_err(|error| format!("cannot parse the current settings: {error}"))?;
     for (interface, wanted) in cards {
         match wanted {
             Use::People => {
@@ -130,7 +130,7 @@ fn find_or_add<'a>(
             }
             Some(_) => {
                 return Err(format!(
-                    "`{key}` in the settings has a form that only people write: change it with \
+                    "`{key}` in the settings was written by hand in another form: change it with \
                      `tinbox box settings edit`"
                 ));
             }

@@ -13,7 +13,8 @@ const HIDDEN: &str = "(hidden)";
 /// Text in place of a secret that differs from the older text.
 const CHANGED: &str = "(hidden, changed)";
 /// Text in place of a text that cannot be parsed: the places of its secrets are unknown.
-const UNREADABLE: &str = "# This text is no TOML, so its secrets are not known: it is not shown.\n";
+const UNREADABLE: &str =
+    "# This text is not valid TOML, so its secrets are unknown: it is not shown.\n";
 
 /// Returns the text with its secrets hidden.
 pub fn hidden(text: &str) -> String {

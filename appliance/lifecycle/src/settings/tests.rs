@@ -124,11 +124,11 @@ fn networks_are_counted() {
     let report = settings.change(ME, &keys(&[("network.mode", "off")])).unwrap();
     assert!(report.text.contains("mode = \"off\""), "the only one needs no number");
     for (key, why) in [
-        ("network[7].mode", "there is no network[7], only 1"),
-        ("network", "is no table"),
-        ("name.first", "name is no table"),
-        ("a b", "is no key"),
-        ("", "is no key"),
+        ("network[7].mode", "network[7] does not exist, only 1"),
+        ("network", "is not a table"),
+        ("name.first", "name is not a table"),
+        ("a b", "is not a valid key"),
+        ("", "is not a valid key"),
     ] {
         let refused = settings.change(ME, &keys(&[(key, "x")]));
         let said = refused.unwrap_err().to_string();
@@ -195,9 +195,9 @@ fn every_revision_can_be_seen_and_brought_back() {
     let report = settings.revert(&now.sum, ME, 1).unwrap();
     assert_eq!((report.text.as_str(), report.restart.len()), (BASE, 0));
     let refused = settings.revert(&report.sum, ME, 9).unwrap_err().to_string();
-    assert!(refused.contains("there is no revision 9"), "{refused}");
+    assert!(refused.contains("revision 9 does not exist"), "{refused}");
     let last = settings.history().unwrap().pop().unwrap();
-    assert_eq!((last.number, last.note.as_str()), (3, "revision 1 again"));
+    assert_eq!((last.number, last.note.as_str()), (3, "restored revision 1"));
 
     // The text on the volume is changed from outside.
     *disk.text.lock().unwrap() = Some(format!("{BASE}[bmc]\npoll_secs = 9\n"));

@@ -80,7 +80,7 @@ fn free(cards: &[NicSetup]) -> String {
 pub fn wanted(cards: &[NicSetup]) -> Result<Vec<(String, Use)>, String> {
     let for_people = |card: &NicSetup| matches!(card.role, Role::Management | Role::Both);
     if !cards.iter().any(for_people) {
-        return Err("One card must be for people, or nobody reaches this box any more: \
+        return Err("One NIC must be for people, or this box cannot be reached: \
                     choose management or both."
             .to_owned());
     }
@@ -100,8 +100,8 @@ fn apart(wanted: Vec<(String, Use)>) -> Result<Vec<(String, Use)>, String> {
         };
         if let Some((other, _)) = nets.iter().find(overlaps) {
             return Err(format!(
-                "{other} and {name} would be one network: give the box an address of another one \
-                 on {name}, as 10.98.0.1/24."
+                "{other} and {name} overlap: give the box an address of another network on \
+                 {name}, such as 10.98.0.1/24."
             ));
         }
         nets.push((name, net));
@@ -124,12 +124,12 @@ fn one(card: &NicSetup) -> Result<Use, String> {
         Role::Unused => Ok(Use::Nobody),
         Role::Both if matches!(mode.as_str(), "off" | "proxy") => Ok(Use::Both { mode }),
         Role::Both => Err(format!(
-            "{name} is for people and machines, so another server gives the addresses there: \
-             choose proxy or off. To give them away yourself, choose provisioning."
+            "{name} is for people and machines, so another server gives addresses there: choose \
+             proxy or off. For addresses from this box, choose provisioning."
         )),
         Role::Provisioning => {
             let Some(net) = net(&card.own) else {
-                return Err(format!("{name} needs an address for the box, as 10.99.0.1/24."));
+                return Err(format!("{name} needs an address for the box, such as 10.99.0.1/24."));
             };
             let pool = if mode == "pool" { pool(card, net)? } else { Vec::new() };
             Ok(Use::Machines { address: card.own.clone(), mode, pool, confirm: confirmed(card)? })
@@ -148,7 +148,7 @@ fn pool(card: &NicSetup, net: Ipv4Net) -> Result<Vec<String>, String> {
         return Ok(said);
     }
     if net.prefix_len() != PREFIX {
-        return Err(format!("{} needs a pool of addresses to give away: first-last.", card.name));
+        return Err(format!("{} needs a pool of addresses: first-last.", card.name));
     }
     let [a, b, c, _] = net.network().octets();
     let at = |last| Ipv4Addr::new(a, b, c, last);
@@ -167,8 +167,8 @@ fn confirmed(card: &NicSetup) -> Result<String, String> {
         return Ok(String::new());
     }
     Err(format!(
-        "The way to everywhere leads through {}, so it is probably your own network. To give away \
-         addresses there, type the last four digits of its hardware address.",
+        "The default route uses {}, so it is probably your own network. To give addresses there, \
+         type the last four digits of its hardware address.",
         card.name
     ))
 }
@@ -236,11 +236,11 @@ mod tests {
             panic!("it is for machines")
         };
         assert_eq!((pool[0].as_str(), confirm.as_str()), ("10.9.0.100-10.9.0.199", "ab01"));
-        assert!(wanted(&[out.clone()]).unwrap_err().starts_with("One card must be for people"));
+        assert!(wanted(&[out.clone()]).unwrap_err().starts_with("One NIC must be for people"));
         let other = NicSetup { role: Role::Management, ..card("eth1", "", false) };
         let same = NicSetup { name: "eth2".to_owned(), default_route: false, ..out.clone() };
         let same = wanted(&[out.clone(), other, same]).unwrap_err();
-        assert!(same.starts_with("eth0 and eth2 would be one network"), "{same}");
+        assert!(same.starts_with("eth0 and eth2 overlap"), "{same}");
         out.role = Role::Both;
         assert!(wanted(&[out]).unwrap_err().contains("choose proxy or off"));
     }

@@ -100,6 +100,6 @@ fn answer(updates: &Updates, done: Result<(), Refused>) -> Response {
 }
 
 fn not_own() -> Response {
-    let why = "this Tinbox is a program on somebody else's system, and that is updated there";
+    let why = "this Tinbox is a program on another system: update it there";
     failure(StatusCode::NOT_FOUND, "NotFound", why)
 }

@@ -72,14 +72,14 @@ impl Install<'_> {
 pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> {
     if manifest.arch != Arch::OWN {
         return Err(Refused::Unwanted(format!(
-            "the release is for {}, and this box is {}",
+            "the release is for {}, but this box is {}",
             manifest.arch,
             Arch::OWN
         )));
     }
     let read = |version: &str| {
         Version::parse(version)
-            .map_err(|why| Refused::Unwanted(format!("{version:?} is no version: {why}")))
+            .map_err(|why| Refused::Unwanted(format!("{version:?} is not a valid version: {why}")))
     };
     if read(&manifest.version)? < read(running)? {
         return Err(Refused::Unwanted(format!(
@@ -137,7 +137,7 @@ mod tests {
             ("1.4.0-rc.1", Arch::OWN, "older than 1.4.0"),
             ("1.3.9", Arch::OWN, "older than 1.4.0"),
             ("1.5.0", other, "this box is"),
-            ("later", Arch::OWN, "is no version"),
+            ("later", Arch::OWN, "is not a valid version"),
         ] {
             let verity = Verity { root_hash: [0; 32], salt: [0; 32], data_blocks: 1 };
             let (version, parts) = (version.to_owned(), Vec::new());

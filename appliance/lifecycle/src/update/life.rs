@@ -29,9 +29,9 @@ const LONG: u64 = 3000;
 /// Number of starts after which a box is taken to restart for ever.
 const STARTS_MAX: usize = 40;
 const PANIC: &str = "Attempted to kill init!";
-const LACK: &str = "eth1 is not there";
+const LACK: &str = "eth1 is missing";
 const AGAIN: &str = "the supervisor ended again and again";
-const SILENT: &str = "it was started twice and never said that it works";
+const SILENT: &str = "it was started twice, but did not pass its checks";
 
 /// Behavior of a slot's system; numbers are seconds after the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

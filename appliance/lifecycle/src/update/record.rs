@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// File of the record, in the state folder, which both slots share.
 const FILE: &str = "update.json";
 /// Reason of a failed update for which no reason was recorded.
-const SILENT: &str = "it was started twice and never said that it works";
+const SILENT: &str = "it was started twice, but did not pass its checks";
 
 /// Stage of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

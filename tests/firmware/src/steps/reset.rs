@@ -48,7 +48,7 @@ pub fn safe_mode_then_factory(
     let listed = || run(owner.tinbox().args(["hardware", "list"])).ok();
     let said = poll("the API of safe mode", PATIENCE, listed).unwrap();
     assert!(said.contains("nuc1"), "{said}");
-    assert!(said.contains("warning: this box is in safe mode, and serves no machine"), "{said}");
+    assert!(said.contains("warning: this box is in safe mode and serves no machines"), "{said}");
     owner.log_in();
     let page = run(&mut owner.curl("/machines")).unwrap();
     assert!(page.contains("This box is in safe mode"), "{page}");

@@ -68,10 +68,10 @@ fn a_box_starts_whatever_file_is_damaged_and_has_a_way_back() {
     let list = || run(owner.tinbox().args(["backup", "list"])).ok();
     let kept = poll("the box to say what it kept", PATIENCE, list).unwrap();
     let refused = run(owner.tinbox().args(["hardware", "list"])).unwrap_err().to_string();
-    assert!(refused.contains("what this box stored cannot be read"), "{refused}");
+    assert!(refused.contains("the stored data of this box cannot be read"), "{refused}");
     owner.log_in();
     let page = run(&mut owner.curl("/")).unwrap();
-    assert!(page.contains("What this box stored cannot be read"), "{page}");
+    assert!(page.contains("The stored data of this box cannot be read"), "{page}");
     let name = kept.lines().nth(1).and_then(|line| line.split_whitespace().next()).unwrap();
     run(owner.tinbox().args(["backup", "restore", "--yes", "--kept", name])).unwrap();
     let (_, mark) = machine.serial().wait_for_after(mark, STARTING, PATIENCE).unwrap();

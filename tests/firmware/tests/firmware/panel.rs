@@ -116,12 +116,12 @@ fn obeys_its_menu(board: &mut Board, folder: &Path) {
     let home = body(board, folder).unwrap();
     opens_its_menu(board, folder, &home);
     tap(board, "ret");
-    board.serial().wait_for("asked for at the panel.*identify", PATIENCE).unwrap();
+    board.serial().wait_for("requested at the panel.*identify", PATIENCE).unwrap();
     opens_its_menu(board, folder, &home);
     // Backwards in the menu: back, factory reset, power off.
     ["up", "up", "up", "ret"].into_iter().for_each(|key| tap(board, key));
     board.key("ret", true).unwrap();
-    board.serial().wait_for("the box is to be left.*PowerOff.*panel", PATIENCE).unwrap();
+    board.serial().wait_for("the box goes down.*PowerOff.*panel", PATIENCE).unwrap();
     board.wait_off(PATIENCE).unwrap();
 }
 

@@ -74,7 +74,7 @@ fn a_clock_behind_the_system_is_a_lack() {
 #[test]
 fn a_card_that_is_not_there_is_a_lack() {
     let gone = [("eth1", [10, 0, 0, 1].into())];
-    assert_eq!(missing(gone.into_iter(), &[]), ["eth1 is not there"]);
+    assert_eq!(missing(gone.into_iter(), &[]), ["eth1 is missing"]);
     let lack = unbound("eth1", [10, 0, 0, 1].into(), &[]);
-    assert_eq!(lack.as_deref(), Some("eth1 is not there"));
+    assert_eq!(lack.as_deref(), Some("eth1 is missing"));
 }
