@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(
             plans(&networks(twice)).unwrap_err(),
             [
-                r#"network[1].address: "here/24" is no address with a prefix of /8 to /30"#,
+                r#"network[1].address: "here/24" is not an address with prefix length /8 to /30"#,
                 "network[1].interface: eth0 is listed twice",
             ]
         );

@@ -45,7 +45,7 @@ async fn the_disk_that_a_hint_chose_is_in_the_workflow_and_stays() {
     again.service.choose_disk(choice("ONE")).await.unwrap();
     let refused = again.service.choose_disk(choice("TWO")).await.unwrap_err();
     let Refusal::Precondition(why) = refused else { panic!("{refused:?}") };
-    assert!(why.contains("serial number ONE") && why.contains("make a new Workflow"), "{why}");
+    assert!(why.contains("serial number ONE") && why.contains("create a new Workflow"), "{why}");
     assert_eq!(stored(&again).status.chosen_disks, chosen);
 }
 

@@ -44,9 +44,9 @@ impl Connection {
         }
         let ways = ways.join(", ");
         Some(format!(
-            "this BMC is to be driven by {ways}, for which this version of the box has no driver; \
-             nothing was sent to it. If it also speaks IPMI, add \
-             connection.providerOptions.ipmitool; else switch the machine by hand"
+            "this BMC needs the driver {ways}, which this version of the box does not have; \
+             nothing was sent to it. If it also supports IPMI, add \
+             connection.providerOptions.ipmitool; otherwise switch the machine by hand"
         ))
     }
 }
@@ -83,8 +83,8 @@ mod tests {
             (json!({ "preferredOrder": ["supermicro"] }), "supermicro,"),
         ] {
             let why = undriven(options.clone()).unwrap();
-            assert!(why.starts_with(&format!("this BMC is to be driven by {ways}")), "{why}");
-            assert!(why.contains("no driver"), "{why}");
+            assert!(why.starts_with(&format!("this BMC needs the driver {ways}")), "{why}");
+            assert!(why.contains("does not have"), "{why}");
         }
     }
 }

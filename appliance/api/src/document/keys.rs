@@ -158,14 +158,14 @@ pub(super) fn meant(level: Level, key: &str) -> Option<String> {
         level.keys().iter().find(same).copied()
     };
     if let Some(known) = of_level(level) {
-        return Some(format!("{known} may be meant"));
+        return Some(format!("did you mean {known}?"));
     }
     let other = OTHER_NAMES.iter().find(|(name, _)| *name == plain).map(|(_, known)| *known);
     if let Some(known) = other.filter(|known| level.keys().contains(known)) {
-        return Some(format!("{known} may be meant"));
+        return Some(format!("did you mean {known}?"));
     }
     if let Some(known) = nearest(level.keys().iter().copied(), &plain) {
-        return Some(format!("{known} may be meant"));
+        return Some(format!("did you mean {known}?"));
     }
     let elsewhere = Level::ALL.into_iter().filter(|other| *other != level);
     let place =

@@ -156,8 +156,8 @@ impl Reading {
             self.compared += 1;
             if let Some(meant) = keys::meant_setting(images, &entry.key) {
                 let path = join(path, &entry.key);
-                let hint = Some(format!("{meant} may be meant"));
-                self.report_unknown(entry.line, &path, "no setting of the action", hint);
+                let hint = Some(format!("did you mean {meant}?"));
+                self.report_unknown(entry.line, &path, "not a setting of the action", hint);
             }
         }
     }

@@ -63,7 +63,7 @@ impl Rules {
     fn document(&mut self, document: &Document) {
         self.name("name", &document.name);
         if self.all && document.tasks.is_empty() {
-            self.push("tasks", "at least one is needed");
+            self.push("tasks", "at least one is required");
         }
         let mut names = BTreeSet::new();
         for (at, task) in document.tasks.iter().enumerate() {

@@ -109,7 +109,7 @@ impl<'a> Reader<'a> {
         if self.weight > WEIGHT_MAX {
             return Err(Unreadable::new(
                 line,
-                "the document is too large, or its aliases make it so",
+                "the document is too large, possibly because of its aliases",
             ));
         }
         Ok(())

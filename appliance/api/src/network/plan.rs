@@ -89,16 +89,16 @@ impl NetworkSpec {
         let mut reader = Reader::default();
         let name = &self.interface;
         if !(1..=15).contains(&name.len()) || name.contains(['/', ' ', ':']) {
-            reader.problem("interface", name, "is no interface name");
+            reader.problem("interface", name, "is not a valid interface name");
         }
         let (address, length) = reader.prefixed("address", &self.address);
         if address.is_unspecified() || address.is_multicast() || address.is_broadcast() {
-            reader.problem("address", &self.address, "is no address of a machine");
+            reader.problem("address", &self.address, "is not a valid host address");
         }
         let mut subnets = vec![reader.subnet("", address, length, &self.own)];
         if self.relayed.len() > MAX_RELAYED {
             let count = self.relayed.len().to_string();
-            reader.problem("relayed", &count, &format!("are more than {MAX_RELAYED} networks"));
+            reader.problem("relayed", &count, &format!("networks are more than {MAX_RELAYED}"));
         }
         for (at, relayed) in self.relayed.iter().take(MAX_RELAYED).enumerate() {
             let path = format!("relayed[{at}].");
@@ -176,7 +176,7 @@ impl Reader {
         match (address, length.filter(|length| (8..=30).contains(length))) {
             (Some(address), Some(length)) => (address, length),
             _ => {
-                self.problem(field, text, "is no address with a prefix of /8 to /30");
+                self.problem(field, text, "is not an address with prefix length /8 to /30");
                 (Ipv4Addr::LOCALHOST, 32)
             }
         }
@@ -185,7 +185,7 @@ impl Reader {
     fn address(&mut self, field: &str, text: &str) -> Option<Ipv4Addr> {
         let address = text.parse().ok();
         if address.is_none() && !text.is_empty() {
-            self.problem(field, text, "is no IPv4 address");
+            self.problem(field, text, "is not a valid IPv4 address");
         }
         address
     }
@@ -221,7 +221,7 @@ impl Reader {
         }
         if settings.pool.len() > MAX_RANGES {
             let count = settings.pool.len().to_string();
-            let why = format!("are more than {MAX_RANGES} ranges");
+            let why = format!("ranges are more than {MAX_RANGES}");
             self.problem(&format!("{path}pool"), &count, &why);
         }
         for (at, text) in settings.pool.iter().take(MAX_RANGES).enumerate() {
@@ -240,7 +240,7 @@ impl Reader {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
         let read = |text: &str| text.trim().parse::<Ipv4Addr>().ok();
         let Some(range) = read(first).zip(read(last)).map(|(first, last)| first..=last) else {
-            self.problem(field, text, "is no range: write 10.77.0.100-10.77.0.199");
+            self.problem(field, text, "is not a valid range such as 10.77.0.100-10.77.0.199");
             return None;
         };
         if range.start() > range.end() {
@@ -263,12 +263,12 @@ impl Reader {
             self.problem("pool", &all.to_string(), &why);
         }
         if mode == Mode::Pool && all == 0 && self.problems.is_empty() {
-            self.problem("pool", "", "must name addresses, for the mode is pool");
+            self.problem("pool", "", "must have addresses, because the mode is pool");
         }
         for (at, subnet) in subnets.iter().enumerate() {
             if subnets[..at].iter().any(|other| other.network == subnet.network) {
                 let field = format!("relayed[{}].subnet", at.saturating_sub(1));
-                self.problem(&field, &subnet.to_string(), "is there twice");
+                self.problem(&field, &subnet.to_string(), "is listed twice");
             }
         }
     }
@@ -278,9 +278,9 @@ impl Reader {
         for (arch, file) in loaders {
             let field = format!("loaders[{arch}]");
             match arch.parse() {
-                Err(_) => self.problem(&field, arch, "is no architecture (option 93): a number"),
+                Err(_) => self.problem(&field, arch, "is not an architecture number (option 93)"),
                 Ok(_) if file.is_empty() || file.len() > 127 => {
-                    self.problem(&field, file, "is no file name of 1 to 127 bytes");
+                    self.problem(&field, file, "is not a file name of 1 to 127 bytes");
                 }
                 Ok(arch) => {
                     read.insert(arch, file.clone());

@@ -13,7 +13,7 @@ pub const CHOICES_MAX: usize = 64;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     /// The action does not run.
-    #[error("action {action_id} of agent {agent_id} does not run: it chooses no disk")]
+    #[error("cannot choose a disk: action {action_id} of agent {agent_id} is not running")]
     Action {
         /// Action of the request.
         action_id: String,
@@ -22,8 +22,8 @@ pub enum Refused {
     },
     /// The hint chose another disk before.
     #[error(
-        "the hint {hint:?} chose {before} earlier in this workflow and fits {now} at present: \
-         attach that disk again, or make a new Workflow to use the other"
+        "the hint {hint:?} chose {before} earlier in this workflow, but matches {now} now: attach \
+         that disk again, or create a new Workflow to use the other"
     )]
     Other {
         /// Hint of the request.
@@ -34,7 +34,7 @@ pub enum Refused {
         now: String,
     },
     /// The workflow has recorded [`CHOICES_MAX`] choices already.
-    #[error("the workflow has chosen disks by {CHOICES_MAX} hints: use fewer of them")]
+    #[error("the workflow has more than {CHOICES_MAX} disk hints: use fewer hints")]
     Full,
 }
 

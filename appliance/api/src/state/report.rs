@@ -41,7 +41,7 @@ pub enum Refused {
         action_id: String,
     },
     /// The action must not start any more; the agent must not run it.
-    #[error("action {action_id} is not to be begun: {why}")]
+    #[error("action {action_id} cannot start: {why}")]
     Late {
         /// Action of the report.
         action_id: String,
@@ -80,7 +80,7 @@ pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Res
         return late("its workflow has ended");
     }
     if !is_current {
-        return late("another attempt of it was begun");
+        return late("another attempt has started");
     }
     let action = &status.tasks[at.0].actions[at.1];
     if !matches!(action.state, ActionState::Pending | ActionState::Running) {
@@ -88,7 +88,7 @@ pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Res
     }
     if first_open(status) != Some(at) {
         // The action was served before the workflow was restarted from its first action.
-        return late("one before it is not done");
+        return late("an earlier action is not complete");
     }
     let action = &mut status.tasks[at.0].actions[at.1];
     match report.state {

@@ -47,18 +47,18 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> 
                     return Serve::Wait("an earlier action did not succeed");
                 }
                 ActionState::Pending if retry_left(action, now).is_some() => {
-                    return Serve::Wait("it waits before an action is begun again");
+                    return Serve::Wait("it waits before it retries an action");
                 }
                 ActionState::Pending | ActionState::Running if task.agent_id == agent_id => {
                     return Serve::Action { task, action };
                 }
                 ActionState::Pending | ActionState::Running => {
-                    return Serve::Wait("it is another agent's turn");
+                    return Serve::Wait("the next action is for another agent");
                 }
             }
         }
     }
-    Serve::Wait("every action is done")
+    Serve::Wait("all actions are complete")
 }
 
 /// True if the requesting agent has returned from an action that leaves its OS; that action is then

@@ -42,11 +42,11 @@ async fn misspelt_keys_and_wrong_values_are_named_with_their_lines() {
         DEBIAN.replace("{{.device_1}}", "{{ .device_1 }}") + "global_timout: 600\ntasks_: []\n";
     place.file("t.yaml", &text);
     let line = DEBIAN.lines().count() + 1;
-    let meant = "not a key of a workflow document; global_timeout may be meant";
+    let meant = "not a key of a workflow document; did you mean global_timeout?";
     let expected = format!("line {line}: global_timout: {meant}");
     let ended = place.run(&["template", "lint", "-f", "t.yaml"]).await;
     assert!(ended.code == 2 && ended.err.contains(&expected), "{ended:?}");
-    assert!(ended.err.contains("tasks may be meant"), "all are named: {ended:?}");
+    assert!(ended.err.contains("did you mean tasks?"), "all are named: {ended:?}");
 
     let made = place.run(&["template", "create", "-f", "t.yaml"]).await;
     assert_eq!(made.code, 0, "{made:?}");

@@ -40,7 +40,7 @@ fn a_key_without_a_value_is_as_if_it_were_not_there() {
     assert_eq!(parse(&all).unwrap(), bare);
     let listed = parse(&with("    command: [a, ~, '']\n")).unwrap();
     assert_eq!(listed.tasks[0].actions[0].command, ["a", "", ""]);
-    assert_eq!(mistakes("name: x\ntasks:\n"), ["line 2: tasks: at least one is needed"]);
+    assert_eq!(mistakes("name: x\ntasks:\n"), ["line 2: tasks: at least one is required"]);
     let nothing = mistakes("name: x\ntasks:\n-\n");
     let name = "line 3: tasks[0].name: 0 characters, 1 to 199 are allowed";
     assert_eq!(nothing, [name, "line 3: tasks[0].worker: empty after rendering"]);
@@ -121,14 +121,14 @@ fn a_key_that_nothing_reads_is_named_with_the_one_that_may_be_meant() {
          \x20   namespaces: {nework: host}\n  enviroment: {}\n  timeout: 5\nglobal_timout: 600\n",
     );
     let mut expected = [
-        "line 16: global_timout: not a key of a workflow document; global_timeout may be meant",
-        "line 9: tasks[0].actions[0].timeoutSeconds: not a key of an action; timeout may be meant",
-        "line 10: tasks[0].actions[0].env: not a key of an action; environment may be meant",
+        "line 16: global_timout: not a key of a workflow document; did you mean global_timeout?",
+        "line 9: tasks[0].actions[0].timeoutSeconds: not a key of an action; did you mean timeout?",
+        "line 10: tasks[0].actions[0].env: not a key of an action; did you mean environment?",
         "line 11: tasks[0].actions[0].background: not a key of an action",
-        "line 12: tasks[0].actions[0].on_failure: not a key of an action; on-failure may be meant",
+        "line 12: tasks[0].actions[0].on_failure: not a key of an action; did you mean on-failure?",
         "line 13: tasks[0].actions[0].namespaces.nework: not a key of namespaces; \
-         network may be meant",
-        "line 14: tasks[0].enviroment: not a key of a task; environment may be meant",
+         did you mean network?",
+        "line 14: tasks[0].enviroment: not a key of a task; did you mean environment?",
         "line 15: tasks[0].timeout: not a key of a task; it is a key of an action",
     ];
     let mut found = lint(&text).unknown;
@@ -146,8 +146,8 @@ fn a_misspelt_setting_of_a_built_in_action_is_named() {
         with("    environment: {BLOCKDEVICE: /dev/sda, CMD_LIEN: x, OWN: y, FS_TYPE: ext4}\n");
     let at = "line 9: tasks[0].actions[0].environment";
     let expected = [
-        format!("{at}.BLOCKDEVICE: no setting of the action; BLOCK_DEVICE may be meant"),
-        format!("{at}.CMD_LIEN: no setting of the action; CMD_LINE may be meant"),
+        format!("{at}.BLOCKDEVICE: not a setting of the action; did you mean BLOCK_DEVICE?"),
+        format!("{at}.CMD_LIEN: not a setting of the action; did you mean CMD_LINE?"),
     ];
     assert_eq!(lint(&text).unknown, expected);
     let other = text.replace("actions/cexec", "actions/mine");
@@ -181,7 +181,7 @@ tasks:
     assert_eq!(found.mistakes, [""; 0]);
     assert_eq!(found.unread, None);
     let expected =
-        "line 11: tasks[0].actions[0].timout: not a key of an action; timeout may be meant";
+        "line 11: tasks[0].actions[0].timout: not a key of an action; did you mean timeout?";
     assert_eq!(found.unknown, [expected]);
     assert!(lint("a: [{{ .x }}\n").unread.unwrap().starts_with("line "));
 }

@@ -62,17 +62,17 @@ fn every_mistake_is_told_at_once() {
         ],
     }));
     let expected = [
-        r#"interface: "a b" is no interface name"#,
-        r#"address: "10.77.0.1" is no address with a prefix of /8 to /30"#,
-        r#"gateway: "here" is no IPv4 address"#,
+        r#"interface: "a b" is not a valid interface name"#,
+        r#"address: "10.77.0.1" is not an address with prefix length /8 to /30"#,
+        r#"gateway: "here" is not a valid IPv4 address"#,
         r#"leaseSeconds: "5" is not between a minute and 30 days, in seconds"#,
         r#"relayed[0].pool[0]: "10.79.0.1-10.79.0.2" is not inside 10.78.0.0/24"#,
         r#"relayed[0].pool[1]: "10.78.0.9-10.78.0.3" ends before it begins"#,
         r#"relayed[0].pool[3]: "10.78.0.30" overlaps a range before it"#,
-        r#"relayed[0].pool[4]: "all" is no range: write 10.77.0.100-10.77.0.199"#,
-        r#"relayed[1].subnet: "10.78.0.0/24" is there twice"#,
-        r#"loaders[7]: "" is no file name of 1 to 127 bytes"#,
-        r#"loaders[x]: "x" is no architecture (option 93): a number"#,
+        r#"relayed[0].pool[4]: "all" is not a valid range such as 10.77.0.100-10.77.0.199"#,
+        r#"relayed[1].subnet: "10.78.0.0/24" is listed twice"#,
+        r#"loaders[7]: "" is not a file name of 1 to 127 bytes"#,
+        r#"loaders[x]: "x" is not an architecture number (option 93)"#,
     ];
     assert_eq!(told, expected);
 }
@@ -80,7 +80,7 @@ fn every_mistake_is_told_at_once() {
 #[test]
 fn a_pool_needs_addresses_and_not_too_many() {
     let base = json!({ "interface": "eth1", "address": "10.77.0.1/24", "mode": "pool" });
-    assert_eq!(problems(base), [r#"pool: "" must name addresses, for the mode is pool"#]);
+    assert_eq!(problems(base), [r#"pool: "" must have addresses, because the mode is pool"#]);
     let told = problems(json!({
         "interface": "eth1", "address": "10.0.0.1/8", "mode": "pool",
         "pool": ["10.0.0.0-10.255.255.255"],

@@ -27,9 +27,9 @@ fn later_actions_and_attempts_use_the_disk_of_the_first() {
     status.tasks[0].actions[0].state = ActionState::Success;
     status.tasks[0].actions[1].state = ActionState::Running;
     let refused = choose(&mut status, "write", disk(HINT, "naa.2", "TWO")).unwrap_err();
-    let sentence = "the hint \"model=Samsung\" chose Samsung of 1.0 TiB, serial number ONE earlier \
-                    in this workflow and fits Samsung of 1.0 TiB, serial number TWO at present: \
-                    attach that disk again, or make a new Workflow to use the other";
+    let sentence = "the hint \"model=Samsung\" chose Samsung of 1.0 TiB, serial number ONE \
+                    earlier in this workflow, but matches Samsung of 1.0 TiB, serial number TWO \
+                    now: attach that disk again, or create a new Workflow to use the other";
     assert_eq!(refused.to_string(), sentence);
     // Another hint may choose another disk, and so may a hint on another machine.
     assert_eq!(choose(&mut status, "write", disk("model=Intel", "naa.2", "TWO")), Ok(true));

@@ -105,7 +105,7 @@ mod tests {
         let slip = template("name: x\nglobal_timout: 5\ntasks: []\n");
         let told = advice("templates", "tinkerbell.org", &slip, None);
         let expected = "spec.data: line 2: global_timout: not a key of a workflow document; \
-                        global_timeout may be meant";
+                        did you mean global_timeout?";
         assert_eq!(told, [expected]);
         assert_eq!(advice("templates", "tinkerbell.org", &slip, Some(&slip)), [""; 0]);
         let many = (0..100).map(|at| format!("key{at}: 1\n")).collect::<String>();

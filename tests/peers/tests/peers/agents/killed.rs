@@ -97,7 +97,7 @@ fn late(rack: &mut Rack, generation: Generation) {
     rack.go("late-1");
     rack.wait_log("end late-1", 1);
     if generation == Generation::Older {
-        rack.wait_said(generation.id(), "is not to be begun: its workflow has ended");
+        rack.wait_said(generation.id(), "cannot start: its workflow has ended");
         rack.cut(agent);
         agent = rack.agent(generation, generation.id());
     }
