@@ -129,7 +129,7 @@ mod tests {
         let words = |now| -> Vec<(MacAddr, String)> {
             list.list(now).into_iter().map(|(mac, asked)| (mac, asked.decision)).collect()
         };
-        let unknown = "not answered: no Hardware has this MAC address; enrol it?".to_owned();
+        let unknown = "not answered: no Hardware has this MAC address; enroll it?".to_owned();
         let offered = (MAC, "offered 10.77.0.11".to_owned());
         assert_eq!(words(at(3)), [(STRANGER, unknown.clone()), offered]);
         list.note(&Seen::Ignored { mac: MAC, reason: Silence::Held }, at(4));

@@ -131,7 +131,7 @@ impl Download {
 
 /// The download's task ended without a result: the runtime shuts down.
 pub(super) fn shutdown() -> Error {
-    let reason = "the box shuts down".to_owned();
+    let reason = "the box is shutting down".to_owned();
     Error::Fetch { url: "a file".to_owned(), reason, passing: true }
 }
 
@@ -165,7 +165,7 @@ fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
     match (&state.ended, end) {
         _ if at < until => Step::Read(until),
         (_, Some(end)) if at >= end => Step::End,
-        (Some(_), Some(_)) => Step::Broken("the file is shorter than its server said".to_owned()),
+        (Some(_), Some(_)) => Step::Broken("the file is shorter than announced".to_owned()),
         (Some(_), None) => Step::End,
         (None, _) => Step::Wait,
     }

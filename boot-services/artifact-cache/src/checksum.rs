@@ -16,7 +16,7 @@ pub enum Checksum {
 /// Text that is neither 64 nor 128 hexadecimal digits, with or without the algorithm's name in
 /// front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a checksum like sha256:<64 digits> or sha512:<128 digits>")]
+#[error("expected a checksum such as sha256:<64 digits> or sha512:<128 digits>")]
 pub struct InvalidChecksum;
 
 impl FromStr for Checksum {

@@ -55,7 +55,7 @@ pub(super) async fn run(
         furthest = furthest.max(arriving.received);
         match refusal {
             Refusal::Later(reason) if attempts < MAX_ATTEMPTS => {
-                tracing::debug!(url = wanted.shown(), reason, "a download broke off");
+                tracing::debug!(url = wanted.shown(), reason, "a download was interrupted");
                 tokio::time::sleep(backoff.next_wait()).await;
             }
             Refusal::Later(reason) => return Err(wanted.failed(reason, true)),

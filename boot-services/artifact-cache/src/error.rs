@@ -26,7 +26,7 @@ pub enum Error {
         passing: bool,
     },
     /// The downloaded file does not match its checksum.
-    #[error("{url} is {got}, which is not what was expected")]
+    #[error("{url} has the checksum {got}, which is not the expected one")]
     Checksum {
         /// URL of the file, without the user and the query, which may be secrets.
         url: String,
@@ -35,7 +35,7 @@ pub enum Error {
     },
     /// The cache has no space for a new file, even after evicting all files that may go.
     #[error(
-        "the cache has no room for {} more; the largest in it: {largest}", stdx::bytes(*incoming)
+        "the cache has no space for {} more; the largest files: {largest}", stdx::bytes(*incoming)
     )]
     CacheFull {
         /// Bytes of the new file, as far as known.

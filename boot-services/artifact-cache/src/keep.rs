@@ -22,7 +22,7 @@ pub enum Kept {
     #[error("a workflow needs it")]
     Needed,
     /// A machine reads the file at the moment.
-    #[error("a machine reads it just now")]
+    #[error("a machine is reading it now")]
     InUse,
 }
 
@@ -135,7 +135,7 @@ impl Cache {
             }
         }
         for file in held.iter().filter(|file| gone.files.contains(&file.digest)) {
-            tracing::info!(digest = %file.digest, "leaves the cache for want of room");
+            tracing::info!(digest = %file.digest, "evicted from the cache to free space");
             space.used = space.used.saturating_sub(file.size);
         }
         self.0.shelf.remove(&gone.files);
@@ -166,7 +166,7 @@ impl Cache {
         match aside {
             None => false,
             Some(Ok(aside)) => {
-                tracing::info!(key, "what arrived of a file leaves the cache for want of room");
+                tracing::info!(key, "evicted an incomplete file from the cache to free space");
                 Shelf::remove_part(&aside);
                 true
             }
@@ -185,7 +185,7 @@ impl Cache {
             let (percent, refused) = (space.percent(), room::REFUSE_PERCENT);
             tracing::warn!(
                 percent,
-                "the cache's partition fills up: above {refused} % no new file is fetched"
+                "the cache's partition is filling up: above {refused} %, no new file is fetched"
             );
         }
     }

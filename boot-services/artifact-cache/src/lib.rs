@@ -157,7 +157,7 @@ impl Cache {
             return Download::over(Err(Arc::clone(&failure.error)));
         }
         if table.running.len() >= MAX_WAITING {
-            let reason = format!("{MAX_WAITING} others are being fetched");
+            let reason = format!("{MAX_WAITING} other files are being fetched");
             return Download::over(Err(Arc::new(wanted.failed(reason, true))));
         }
         let (tell, state) = watch::channel(State::default());

@@ -122,7 +122,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             request.headers_mut().extend(fields.clone());
             let answer = tokio::time::timeout(ANSWER_TIMEOUT, self.client.request(request)).await;
             let answer = answer
-                .map_err(|_| Refusal::Later(format!("no answer within {ANSWER_TIMEOUT:?}")))?
+                .map_err(|_| Refusal::Later(format!("no response within {ANSWER_TIMEOUT:?}")))?
                 .map_err(|error| failed(&error))?;
             if !REDIRECTS.contains(&answer.status()) {
                 return Ok(answer);
@@ -166,7 +166,7 @@ fn redirected(from: &Uri, location: &[u8]) -> Result<Uri, Refusal> {
         return refuse("which is neither http nor https");
     }
     if from.scheme_str() == Some("https") && to.scheme() != "https" {
-        return refuse("from https, whose server was checked, to http");
+        return refuse("from https to http, which is not secure");
     }
     if !to.username().is_empty() || to.password().is_some() {
         return refuse("with a user name, which is not supported");
@@ -206,7 +206,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
 
 /// Adds a field whose value may come from another system.
 pub(super) fn put(fields: &mut HeaderMap, name: HeaderName, value: &str) -> Result<(), Refusal> {
-    let never = |_| Refusal::Never(format!("there is no such {name}"));
+    let never = |_| Refusal::Never(format!("the header {name} cannot have this value"));
     fields.insert(&name, HeaderValue::from_str(value).map_err(never)?);
     Ok(())
 }
@@ -220,7 +220,7 @@ pub(super) fn part(answer: Response<Incoming>, first: u64) -> Result<Part, Refus
         StatusCode::PARTIAL_CONTENT => {
             content_range(text(header::CONTENT_RANGE).unwrap_or_default())
                 .filter(|(begins, _)| *begins == first)
-                .ok_or_else(|| Refusal::Never("it sends another range".to_owned()))?
+                .ok_or_else(|| Refusal::Never("the server sent another range".to_owned()))?
         }
         status => return Err(refusal(status)),
     };
@@ -235,7 +235,7 @@ pub(super) fn part(answer: Response<Incoming>, first: u64) -> Result<Part, Refus
 pub(super) fn refusal(status: StatusCode) -> Refusal {
     let later = status.is_server_error()
         || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
-    let why = format!("it answers {status}");
+    let why = format!("the server responded with {status}");
     if later { Refusal::Later(why) } else { Refusal::Never(why) }
 }
 

@@ -53,15 +53,15 @@ pub fn file_of(manifest: &[u8]) -> Result<(Digest, u64), String> {
     let chosen = match document.layers.as_slice() {
         [] if !document.manifests.is_empty() => {
             let many = document.manifests.len();
-            return Err(format!("it is an index of {many} manifests: name one by its digest"));
+            return Err(format!("it is an index of {many} manifests: select one by its digest"));
         }
         [only] => Some(only),
         layers => layers.iter().find(|layer| layer.media_type == LAYER),
     };
     let layer = chosen
-        .ok_or_else(|| format!("of its {count} layers none is the disk image, of type {LAYER}"))?;
+        .ok_or_else(|| format!("none of its {count} layers is a disk image of type {LAYER}"))?;
     let digest = Digest::parse(&layer.digest)
-        .ok_or_else(|| format!("its layer's digest {:?} is not of SHA-256", layer.digest))?;
+        .ok_or_else(|| format!("its layer's digest {:?} is not SHA-256", layer.digest))?;
     Ok((digest, layer.size))
 }
 

@@ -48,7 +48,7 @@ impl Zeros {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         for Range { start, end } in self.runs {
             if let Err(error) = fallocate(file, flags, start, end - start) {
-                tracing::debug!(%error, "zeros stay as they are");
+                tracing::debug!(%error, "cannot replace zeros by a hole");
                 return;
             }
         }

@@ -75,7 +75,7 @@ impl Config {
         let mut mistakes = mistakes(&self.subnets);
         let pools = self.subnets.iter().any(|subnet| !subnet.ranges.is_empty());
         if self.mode == Mode::Pool && !pools {
-            mistakes.push("subnets: mode pool needs one with an address range".to_owned());
+            mistakes.push("subnets: mode pool needs a subnet with an address range".to_owned());
         }
         mistakes
     }

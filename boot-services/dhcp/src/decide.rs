@@ -51,7 +51,7 @@ pub(crate) fn decide(
             None => Decision::Silence(Silence::NoAddress),
             Some(asked) if asked == fixed.address => Decision::Ack(boot()),
             Some(asked) => Decision::Nak(format!(
-                "asked for {asked}, but {} is reserved for {}",
+                "requested {asked}, but {} is reserved for {}",
                 fixed.address, machine.mac
             )),
         },

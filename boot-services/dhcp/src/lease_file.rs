@@ -98,7 +98,7 @@ impl LeaseFile {
                     let (path, found) = (self.path.clone(), u16::from_be_bytes(number));
                     return Err(failed("open")(Damage::Newer { path, found }));
                 }
-                _ => return Err(self.damaged("its format is none")),
+                _ => return Err(self.damaged("its format is not a number")),
             }
             txn.open_table(RESERVED).map_err(failed("open"))?;
         }

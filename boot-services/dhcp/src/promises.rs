@@ -72,7 +72,7 @@ impl Committer {
         };
         // Without the thread every commit fails, as on a broken disk.
         let thread = thread::Builder::new().name("leases".to_owned()).spawn(run);
-        let thread = thread.inspect_err(|error| tracing::error!(%error, "no thread for leases"));
+        let thread = thread.inspect_err(|error| tracing::error!(%error, "cannot start a thread"));
         Self { orders: Some(orders), thread: thread.ok() }
     }
 
@@ -156,7 +156,7 @@ impl Promises {
             }
             Err(error) => {
                 self.failed += 1;
-                tracing::error!(error = %stdx::chain(&error), "no lease is given");
+                tracing::error!(error = %stdx::chain(&error), "cannot store leases");
                 // The later changes are applied after these.
                 self.changes.splice(..0, commit.changes.iter().copied());
                 self.idle = self.held.is_empty();

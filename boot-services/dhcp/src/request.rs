@@ -24,19 +24,19 @@ const LINK_SELECTION: u8 = 5;
 #[non_exhaustive]
 pub enum Malformed {
     /// Shorter than header and cookie.
-    #[error("it has {0} bytes, which is less than a DHCP header")]
+    #[error("it has {0} bytes, too few for a DHCP header")]
     Short(usize),
     /// A server's message, or another protocol.
     #[error("it is not a client's message (op {0})")]
     NotRequest(u8),
     /// Not a 6-byte Ethernet address, or one that no interface has (zero, or a group address).
-    #[error("it names no Ethernet interface")]
+    #[error("it has no Ethernet address")]
     Hardware,
     /// Plain BOOTP, or something else on the port.
     #[error("it has no DHCP cookie")]
     Cookie,
     /// An option with a length that cannot be.
-    #[error("its option {0} has an impossible length")]
+    #[error("its option {0} has an invalid length")]
     Option(u8),
     /// Option 53 is missing, unknown, or a server's.
     #[error("it has no message type that a client sends")]

@@ -120,7 +120,9 @@ pub struct Prefix {
 
 /// Text that is not an IPv4 network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not an IPv4 network like 192.0.2.0/24 or, as RFC 3442 writes it, 24.192.0.2")]
+#[error(
+    "expected an IPv4 network such as 192.0.2.0/24 or, in RFC 3442 form, 24.192.0.2; found {0:?}"
+)]
 pub struct InvalidPrefix(String);
 
 impl Prefix {

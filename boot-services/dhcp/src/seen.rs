@@ -149,22 +149,22 @@ pub enum Silence {
 impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("no Hardware has this MAC address; enrol it?"),
+            Self::Unknown => f.write_str("no Hardware has this MAC address; enroll it?"),
             Self::Disabled => f.write_str("DHCP is disabled for this interface"),
-            Self::TooFast => f.write_str("it asks too often"),
+            Self::TooFast => f.write_str("it sends too many requests"),
             Self::OtherServer(server) => write!(f, "it chose the DHCP server {server}"),
-            Self::NoAddress => f.write_str("its request names no address"),
+            Self::NoAddress => f.write_str("its request has no address"),
             Self::Held => f.write_str("DHCP is held until this network is known to be safe"),
-            Self::NoReservation => f.write_str("its record names no address and there is no pool"),
+            Self::NoReservation => f.write_str("its Hardware has no address, and there is no pool"),
             Self::NoSubnet(link) => write!(f, "no subnet is set up for the network of {link}"),
-            Self::PoolExhausted => f.write_str("every address of the pool is given"),
+            Self::PoolExhausted => f.write_str("every address of the pool is in use"),
             Self::Checking(address) => write!(f, "{address} is being checked before it is offered"),
             Self::LeasedTo(mac) => write!(f, "its reserved address is still leased to {mac}"),
-            Self::NotOurs(address) => write!(f, "{address} was not given to it by this server"),
+            Self::NotOurs(address) => write!(f, "{address} was not leased to it by this server"),
             Self::NotNetbooting => {
-                f.write_str("it asked for no boot file, and only those are served")
+                f.write_str("it did not request a boot file, and only boot files are served")
             }
-            Self::NetbootNotAllowed => f.write_str("its record does not allow netboot"),
+            Self::NetbootNotAllowed => f.write_str("its Hardware does not allow netboot"),
         }
     }
 }

@@ -110,7 +110,7 @@ impl Service {
     fn check(&self, config: &Config) -> Result<(), Error> {
         let mut mistakes = config.mistakes();
         if config.mode == Mode::Pool && self.leases.is_none() {
-            mistakes.push("mode: pool needs a place for its leases".to_owned());
+            mistakes.push("mode: pool needs a file for its leases".to_owned());
         }
         if mistakes.is_empty() { Ok(()) } else { Err(Error::Config(mistakes)) }
     }
@@ -286,7 +286,7 @@ impl Edge {
         let config = self.service.config.borrow_and_update().clone();
         match self.service.check(&config) {
             Ok(()) => self.engine.reconfigure(config, Instant::now()),
-            Err(error) => tracing::error!(%error, "going on with the settings from before"),
+            Err(error) => tracing::error!(%error, "keeping the previous settings"),
         }
     }
 
@@ -316,7 +316,7 @@ impl Edge {
             match self.link.send(&outgoing) {
                 Ok(()) => self.service.observer.seen(outgoing.seen),
                 Err(error) => {
-                    tracing::warn!(to = ?outgoing.to, %error, "cannot send a DHCP answer");
+                    tracing::warn!(to = ?outgoing.to, %error, "cannot send a DHCP reply");
                 }
             }
         }

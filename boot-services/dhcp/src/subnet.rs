@@ -83,25 +83,25 @@ impl fmt::Display for Range {
 pub(crate) fn mistakes(subnets: &[Subnet]) -> Vec<String> {
     let mut mistakes = Vec::new();
     if subnets.len() > MAX_SUBNETS {
-        mistakes.push(format!("subnets: there are {}, at most {MAX_SUBNETS}", subnets.len()));
+        mistakes.push(format!("subnets: {} subnets, the limit is {MAX_SUBNETS}", subnets.len()));
     }
     let addresses: u64 =
         subnets.iter().flat_map(|subnet| &subnet.ranges).map(|range| range.size()).sum();
     if addresses > MAX_POOL_ADDRESSES {
         mistakes.push(format!(
-            "subnets: the pools have {addresses} addresses, at most {MAX_POOL_ADDRESSES}"
+            "subnets: the pools have {addresses} addresses, the limit is {MAX_POOL_ADDRESSES}"
         ));
     }
     let mut before: Vec<Range> = Vec::new();
     for (at, subnet) in subnets.iter().enumerate() {
         let prefix = subnet.prefix;
         if subnets[..at].iter().any(|other| other.prefix == prefix) {
-            mistakes.push(format!("subnets[{at}].prefix: {prefix} is there twice"));
+            mistakes.push(format!("subnets[{at}].prefix: {prefix} is listed twice"));
         }
         if subnet.lease_secs < MIN_LEASE_SECS {
             let secs = subnet.lease_secs;
             mistakes.push(format!(
-                "subnets[{at}].lease_secs: {secs} s is too short, at least {MIN_LEASE_SECS} s"
+                "subnets[{at}].lease_secs: {secs} s is too short, the minimum is {MIN_LEASE_SECS} s"
             ));
         }
         for (index, range) in subnet.ranges.iter().enumerate() {
@@ -159,9 +159,9 @@ mod tests {
         ];
         let found = mistakes(&subnets);
         for (sentence, at) in [
-            ("addresses, at most 262144", 0),
+            ("addresses, the limit is 262144", 0),
             ("subnets[0].ranges[0]: 10.0.0.20-10.0.0.10 ends before it begins", 1),
-            ("subnets[1].prefix: 10.0.0.0/24 is there twice", 2),
+            ("subnets[1].prefix: 10.0.0.0/24 is listed twice", 2),
             ("subnets[1].lease_secs: 1 s is too short", 3),
             ("subnets[1].ranges[0]: 10.0.1.1-10.0.1.5 is not within 10.0.0.0/24", 4),
             ("subnets[2].ranges[0]: 10.0.1.5-10.0.1.9 overlaps 10.0.1.1-10.0.1.5", 5),

@@ -63,7 +63,7 @@ pub enum BodyError {
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooMany => "too many bytes of requests are held",
+            Self::TooMany => "too many bytes of requests are in memory",
             Self::TooSlow => "the request took too long",
             Self::Body(_) => "the request is broken",
         })

@@ -39,7 +39,7 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
         if let (true, true, Some(index), Some(name)) = (is_ethernet, has_link, index, name(&path)) {
             match lldp_socket(index) {
                 Ok(socket) => open.push((name, socket)),
-                Err(error) => tracing::debug!(name, %error, "cannot listen for neighbours"),
+                Err(error) => tracing::debug!(name, %error, "cannot listen for LLDP neighbors"),
             }
         }
     }

@@ -16,7 +16,7 @@ const FREEZING: i32 = 273;
 const WARNINGS: [&str; 5] = [
     "few spare blocks are left",
     "its temperature is out of range",
-    "it is not reliable any more",
+    "it is no longer reliable",
     "it can only be read",
     "its memory would be lost with the power",
 ];

@@ -43,7 +43,7 @@ fn ask(drive: &mut impl Drive) -> Option<Health> {
     let mut health = read(&data);
     let status = drive.perform(&task(RETURN_STATUS), Data::None);
     if status.is_ok_and(|lba| lba[1..] == FAILING) {
-        health.warning = "it expects to fail soon".to_owned();
+        health.warning = "it predicts its failure soon".to_owned();
     }
     Some(health)
 }
@@ -126,7 +126,7 @@ mod tests {
         let well = ask(&mut Fake(1, [0, 0x4f, 0xc2])).unwrap();
         assert_eq!((well.warning.as_str(), well.power_on_hours), ("", 7));
         let failing = ask(&mut Fake(1, [0, 0xf4, 0x2c])).unwrap();
-        assert_eq!(failing.warning, "it expects to fail soon");
+        assert_eq!(failing.warning, "it predicts its failure soon");
         assert_eq!(ask(&mut Fake(0, [0; 3])), None);
     }
 }

@@ -133,7 +133,7 @@ fn ask<T: Read + Write>(
         let size = if count >= HEADER { u32_at(&answer, 2)? } else { continue };
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if !(HEADER..=ANSWER_MAX).contains(&size) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer of no size"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a response without a size"));
         }
         if count >= size {
             let is_done = u32_at(&answer, 6)? == 0;
@@ -161,7 +161,7 @@ fn u32_at(bytes: &[u8], at: usize) -> io::Result<u32> {
 }
 
 fn short() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "an answer that is cut short")
+    io::Error::new(io::ErrorKind::UnexpectedEof, "a truncated response")
 }
 
 #[cfg(test)]

@@ -93,10 +93,12 @@ impl Config {
         let proxies = &self.trusted_proxies;
         if proxies.len() > MAX_PROXIES {
             let count = proxies.len();
-            problems.push(format!("metadata.trusted_proxies: {count} are more than {MAX_PROXIES}"));
+            problems.push(format!(
+                "metadata.trusted_proxies: {count} entries, the limit is {MAX_PROXIES}"
+            ));
         }
         for open in proxies.iter().filter(|network| network.prefix_len() == 0) {
-            problems.push(format!("metadata.trusted_proxies: {open} would believe everybody"));
+            problems.push(format!("metadata.trusted_proxies: {open} would trust every address"));
         }
         let (from, to) = (WINDOW_SECS.start(), WINDOW_SECS.end());
         for (key, secs, from, to) in [
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!(
             config.unwrap().problems(),
             [
-                "metadata.trusted_proxies: 0.0.0.0/0 would believe everybody",
+                "metadata.trusted_proxies: 0.0.0.0/0 would trust every address",
                 "metadata.user_data_window_secs: 1 s is not between 60 s and 2592000 s",
                 "metadata.phone_home_grace_secs: 86401 s is not between 0 s and 86400 s",
             ]

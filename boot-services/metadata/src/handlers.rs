@@ -122,7 +122,7 @@ async fn observe(
             (client, next.run(request).await)
         }
         Err(proxy::Malformed) => {
-            let why = "the X-Forwarded-For of a trusted proxy names no client\n";
+            let why = "the X-Forwarded-For of a trusted proxy has no client\n";
             (peer.ip().to_canonical(), (StatusCode::BAD_REQUEST, why).into_response())
         }
     };

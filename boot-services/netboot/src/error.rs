@@ -22,35 +22,35 @@ pub enum Error {
     Receive(#[source] io::Error),
     /// The kernel arguments of a machine are longer than the 1024 characters that a medium
     /// reserves.
-    #[error("the kernel arguments have {length} characters, a medium has room for 1024")]
+    #[error("the kernel arguments have {length} characters, a medium has space for 1024")]
     ArgumentsTooLong {
         /// Length of all arguments in characters, spaces included.
         length: usize,
     },
     /// A boot loader would change or cut off a kernel argument.
     #[error(
-        "the kernel argument {name} has a character that a boot loader would not pass on \
-         (one of ; & | < > $, or no printable ASCII)"
+        "the kernel argument {name} has a character that boot loaders do not pass on (one of ; & \
+         | < > $, or not printable ASCII)"
     )]
     Argument {
         /// Name of the argument: the text before its equals sign.
         name: String,
     },
     /// The file does not contain [`iso::MAGIC`](crate::iso::MAGIC), so it cannot be patched.
-    #[error("{name} keeps no place for kernel arguments")]
+    #[error("{name} has no space for kernel arguments")]
     NoPlace {
         /// File name of the medium.
         name: String,
     },
     /// The EFI stub cannot take further sections, so no unified kernel image for UEFI machines can
     /// be built from it.
-    #[error("the EFI stub cannot be used: {reason}")]
+    #[error("cannot use the EFI stub: {reason}")]
     Stub {
         /// Reason, from the checks of the stub's PE header.
         reason: &'static str,
     },
     /// A part of a medium is larger than the size fields of its format allow.
-    #[error("{length} bytes are more than a medium can hold")]
+    #[error("the files have {length} bytes, too many for a medium")]
     MediumTooLarge {
         /// Size of that part in bytes.
         length: u64,

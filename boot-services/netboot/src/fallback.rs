@@ -153,7 +153,7 @@ impl fmt::Display for Learned {
 
 /// Text that is not the `Display` form of a [`Learned`]; the caller treats the machine as unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not a loader and how it does, like \"snponly.efi works\"")]
+#[error("expected a loader and its state such as \"snponly.efi works\"")]
 pub struct NotLearned;
 
 impl FromStr for Learned {

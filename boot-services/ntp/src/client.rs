@@ -34,7 +34,7 @@ pub struct Sample {
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// Error of the network.
-    #[error("cannot ask {server}")]
+    #[error("cannot send a time request to {server}")]
     Io {
         /// Address of the server.
         server: SocketAddr,
@@ -43,13 +43,13 @@ pub enum Refusal {
         source: io::Error,
     },
     /// The server did not answer.
-    #[error("no answer from {0} in {secs} s", secs = ANSWER.as_secs())]
+    #[error("no response from {0} within {secs} s", secs = ANSWER.as_secs())]
     Silent(SocketAddr),
     /// The server refuses requests (kiss-o'-death, RFC 5905 section 7.4).
-    #[error("the server says {0:?}: it does not want to be asked")]
+    #[error("the server refuses requests (kiss code {0:?})")]
     Kiss(String),
     /// The server's clock is not synchronized.
-    #[error("the server does not know the time: {0}")]
+    #[error("the server's clock is not synchronized: {0}")]
     Unsynchronized(&'static str),
 }
 
@@ -75,11 +75,11 @@ pub fn judge(
         return Some(Err(Refusal::Kiss(word.trim_end_matches('\0').to_owned())));
     }
     if packet.leap == Leap::Unsynchronized || !STRATA.contains(&packet.stratum) {
-        return Some(Err(Refusal::Unsynchronized("it says so")));
+        return Some(Err(Refusal::Unsynchronized("it reports that itself")));
     }
     let distance = u64::from(packet.root_delay) / 2 + u64::from(packet.root_dispersion);
     if distance > DISTANCE_MAX || packet.transmit == Timestamp::default() {
-        return Some(Err(Refusal::Unsynchronized("it may be wrong by many seconds")));
+        return Some(Err(Refusal::Unsynchronized("it can be wrong by many seconds")));
     }
     // RFC 5905 section 8: T1 and T4 are ours, T2 and T3 the server's.
     let there = packet.receive.since(sent).0;

@@ -47,14 +47,14 @@ impl Reference {
     /// # Errors
     /// Reason why the reference is invalid, as a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("{text:?} names no image in a registry: {why}"));
+        let wrong = |why: &str| Err(format!("{text:?} is not an image in a registry: {why}"));
         let Some((registry, rest)) = text.split_once('/') else {
-            return wrong("it is to be host/name:tag");
+            return wrong("expected host/name:tag");
         };
         let is_host =
             |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '-' | '[' | ']');
         if !has_sign(registry) || !registry.chars().all(is_host) {
-            return wrong("it is to begin with the registry's host, such as ghcr.io/");
+            return wrong("it must begin with the registry's host, such as ghcr.io/");
         }
         let (rest, digest) = match rest.split_once('@') {
             Some((rest, digest)) => (rest, Some(digest)),
@@ -68,7 +68,7 @@ impl Reference {
         let is_part = |part: &str| part.starts_with(|c: char| c.is_ascii_alphanumeric());
         let good = repository.split('/').all(|part| is_part(part) && part.chars().all(is_name));
         if !good || repository.len() > REPOSITORY_LEN {
-            return wrong("the name is to be lower-case letters, digits, '.', '_', '-' and '/'");
+            return wrong("the name must be lower-case letters, digits, '.', '_', '-' and '/'");
         }
         let is_tag = |tag: &&str| {
             let mut rest = tag.chars();
@@ -79,10 +79,10 @@ impl Reference {
         let manifest = match (digest, tag.filter(is_tag)) {
             (Some(digest), _) => match Digest::parse(digest.trim_end()) {
                 Some(digest) => Manifest::Digest(digest),
-                None => return wrong("after @ is to be sha256: and 64 digits"),
+                None => return wrong("after @ it must have sha256: and 64 digits"),
             },
             (None, Some(tag)) => Manifest::Tag(tag.to_owned()),
-            (None, None) => return wrong("it is to end with :tag or @sha256:digits"),
+            (None, None) => return wrong("it must end with :tag or @sha256:digits"),
         };
         let (registry, repository) = (registry.to_owned(), repository.to_owned());
         Ok(Self { registry, repository, manifest })

@@ -78,7 +78,7 @@ impl Resolver {
         let next = self.names().ask(host, Instant::now());
         let answer = match next {
             Next::Known(answer) => return answer,
-            Next::Full => return Err(io::Error::other("too many names are looked up at once")),
+            Next::Full => return Err(io::Error::other("too many names are being looked up")),
             Next::Wait { answer, is_new_thread } => {
                 if is_new_thread {
                     self.start();
@@ -90,7 +90,8 @@ impl Resolver {
             Ok(Ok(Ok(found))) => Ok(found),
             Ok(Ok(Err(failure))) => self.names().stale(host, Instant::now()).ok_or(failure.into()),
             Ok(Err(_)) | Err(_) => self.names().stale(host, Instant::now()).ok_or_else(|| {
-                let why = format!("no name server answered for {host} within {} s", WAIT.as_secs());
+                let why =
+                    format!("no name server responded for {host} within {} s", WAIT.as_secs());
                 io::Error::new(io::ErrorKind::TimedOut, why)
             }),
         }

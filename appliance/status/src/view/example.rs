@@ -316,7 +316,7 @@ fn heard() -> Vec<DhcpClient> {
         asked: before(ago),
         decision: decision.to_owned(),
     };
-    let unknown = "not answered: no Hardware has this MAC address; enrol it?";
+    let unknown = "not answered: no Hardware has this MAC address; enroll it?";
     vec![
         heard([0x52, 0x54, 0, 0x77, 0, 5], "default/nuc-05", 84, "offered 10.99.0.55"),
         heard([0x1c, 0x69, 0x7a, 0x0b, 0x4e, 0x21], "", 120, unknown),

@@ -36,10 +36,10 @@ pub(super) const MANIFEST_BYTES: usize = 4 << 20;
 const TOKEN_BYTES: usize = 64 << 10;
 
 /// Message for a registry that requires a user without configured credentials.
-const NOBODY: &str = "it wants a user, and the box has none for it: see images.credentials";
+const NOBODY: &str = "it requires a login, but the box has none for it: see images.credentials";
 /// Message for a response of a token service without a token.
-const NO_TOKEN: &str = "its token service answers without a token: expected JSON with the text \
-    `token` or `access_token`";
+const NO_TOKEN: &str = "its token service sent no token: expected JSON with the string `token` or \
+    `access_token`";
 
 /// Credentials of the box for a registry.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
@@ -168,7 +168,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         let bytes = body(answer, MANIFEST_BYTES, "its manifest").await?;
         match &reference.manifest {
             Manifest::Digest(digest) if *digest != Digest::of(&bytes) => {
-                Err(Refusal::Never("its manifest is not the one of that digest".to_owned()))
+                Err(Refusal::Never("its manifest does not match that digest".to_owned()))
             }
             _ => Ok(Document { bytes, media_type }),
         }
@@ -243,7 +243,7 @@ async fn body(answer: Response<Incoming>, max: usize, what: &str) -> Result<Byte
     }
     let later = |error| Refusal::Later(format!("{what}: {error}"));
     let whole = Limited::new(answer.into_body(), max).collect();
-    let slow = || Refusal::Later(format!("{what} did not come within {ANSWER_TIMEOUT:?}"));
+    let slow = || Refusal::Later(format!("{what} did not arrive within {ANSWER_TIMEOUT:?}"));
     let whole = tokio::time::timeout(ANSWER_TIMEOUT, whole).await.map_err(|_| slow())?;
     Ok(whole.map_err(later)?.to_bytes())
 }

@@ -19,9 +19,9 @@ fn the_file_is_the_only_layer_or_the_one_of_the_known_type() {
     for (text, words) in [
         ("{}".to_owned(), "of its 0 layers"),
         (r#"{"manifests":[{},{}]}"#.to_owned(), "index of 2"),
-        (manifest(&[layer("a/b", &digest), layer("c/d", &digest)]), "of its 2 layers"),
-        (manifest(&[layer(LAYER, "sha512:00")]), "not of SHA-256"),
-        (manifest(&[layer(LAYER, HEX)]), "not of SHA-256"),
+        (manifest(&[layer("a/b", &digest), layer("c/d", &digest)]), "none of its 2 layers"),
+        (manifest(&[layer(LAYER, "sha512:00")]), "is not SHA-256"),
+        (manifest(&[layer(LAYER, HEX)]), "is not SHA-256"),
         ("<html>".to_owned(), "is not one"),
     ] {
         let refused = file_of(text.as_bytes()).unwrap_err();

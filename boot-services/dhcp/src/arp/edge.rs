@@ -73,7 +73,7 @@ impl Checker {
         for wait in [SECOND, WAIT] {
             if let Err(error) = shared.tap.send(&probe(address, shared.mac)) {
                 let interface = &shared.interface;
-                tracing::warn!(interface, %address, %error, "cannot ask who uses an address");
+                tracing::warn!(interface, %address, %error, "cannot probe an address");
             }
             if let Some(mac) = question.answer_until(start + wait).await {
                 return Some(mac);

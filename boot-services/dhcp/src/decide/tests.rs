@@ -30,7 +30,7 @@ fn discover_is_offered_the_reservation_whatever_it_hopes_for() {
 fn request_in_each_client_state() {
     let ack = Decision::Ack(Boot::Nothing);
     let nak = Decision::Nak(
-        "asked for 10.77.0.99, but 10.77.0.11 is reserved for 52:54:00:77:00:01".to_owned(),
+        "requested 10.77.0.99, but 10.77.0.11 is reserved for 52:54:00:77:00:01".to_owned(),
     );
     let ours = SERVER.octets();
     for (state, packet, decision) in [

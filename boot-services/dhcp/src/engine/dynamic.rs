@@ -184,8 +184,8 @@ impl Engine {
             return world.ignored(mac, Silence::NotOurs(asked));
         }
         let reason = match owned.filter(|owned| *owned != asked) {
-            Some(owned) => format!("asked for {asked}, but {owned} is what {mac} was given"),
-            None => format!("asked for {asked}, which {mac} may not have here"),
+            Some(owned) => format!("requested {asked}, but {mac} has the lease of {owned}"),
+            None => format!("requested {asked}, which {mac} cannot have on this network"),
         };
         let message = nak(&self.config, request, &reason);
         send(message, refusal_destination(request), false, Seen::Refused { mac, reason })

@@ -91,7 +91,7 @@ async fn open(
     let [x0, x1, x2, x3, client @ ..] = random;
     let asker = ProbeSender::new(link.mac, client);
     if let Err(error) = tap.join(index, asker.client) {
-        tracing::debug!(interface, %error, "answers to a probe that are not broadcast go unheard");
+        tracing::debug!(interface, %error, "cannot receive unicast replies to a probe");
     }
     macs.push(link.mac);
     let subject = Subject {
@@ -103,7 +103,7 @@ async fn open(
         boot_id: std::fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned(),
     };
     let kept = record.as_deref().map_or(Ok(None), Record::load).unwrap_or_else(|error| {
-        tracing::warn!(interface, %error, "cannot read what the last watch kept: probing first");
+        tracing::warn!(interface, %error, "cannot read the state of the last watch: probing first");
         None
     });
     let (watcher, actions) = Watcher::new(subject, link, start, kept, now());
@@ -173,7 +173,7 @@ impl Edge<'_> {
         // A failed join is a panic in `store`, which the runtime has reported.
         if let Ok(Err(error)) = tokio::task::spawn_blocking(store).await {
             let interface = &self.interface;
-            tracing::warn!(interface, %error, "cannot keep the state of the DHCP watch");
+            tracing::warn!(interface, %error, "cannot save the state of the DHCP watch");
         }
     }
 

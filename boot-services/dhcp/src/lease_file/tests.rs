@@ -82,8 +82,8 @@ fn what_is_no_lease_file_is_refused_in_words() {
     let format: (&[u8], &[u8]) = (FORMAT_KEY, &[0, 1]);
     for (name, rows, sentence) in [
         ("newer", vec![(FORMAT_KEY, &[0, 2][..])], "has the format 2; this release knows formats"),
-        ("none", vec![(FORMAT_KEY, &[1][..])], "is damaged: its format is none"),
-        ("foreign", vec![(&b"abcd"[..], &b"e"[..])], "is damaged: its format is none"),
+        ("none", vec![(FORMAT_KEY, &[1][..])], "is damaged: its format is not a number"),
+        ("foreign", vec![(&b"abcd"[..], &b"e"[..])], "is damaged: its format is not a number"),
         ("key", vec![format, (b"abc", &[0; 23])], "is damaged: a key is not an address"),
         ("short", vec![format, (b"abcd", &[0; 22])], "is damaged: a lease has another length"),
         ("state", vec![format, (b"abcd", &[0; 23])], "is damaged: a lease has no known state"),

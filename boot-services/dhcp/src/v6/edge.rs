@@ -78,7 +78,7 @@ async fn serve(
             // Answers go to the source port: 546 for a client, 547 for a relay.
             Ok(Some(answer)) => {
                 if let Err(error) = socket.try_send_to(&answer, from.into()) {
-                    tracing::warn!(%from, %error, "cannot send a DHCPv6 answer");
+                    tracing::warn!(%from, %error, "cannot send a DHCPv6 reply");
                 }
             }
             Ok(None) => {}

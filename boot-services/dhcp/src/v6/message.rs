@@ -42,19 +42,19 @@ const INTERFACE_ID_MAX: usize = 128;
 #[non_exhaustive]
 pub enum Malformed {
     /// Shorter than its header.
-    #[error("it has {0} bytes, which is less than a DHCPv6 header")]
+    #[error("it has {0} bytes, too few for a DHCPv6 header")]
     Short(usize),
     /// A server's message, or of a type yet unknown.
     #[error("it is not a client's message (type {0})")]
     Kind(u8),
     /// An option with a length that cannot be.
-    #[error("its option {0} has an impossible length")]
+    #[error("its option {0} has an invalid length")]
     Option(u16),
     /// A relay message without an inner message, or with too many relays.
-    #[error("its relays' wrappings cannot be undone")]
+    #[error("its relay messages cannot be decoded")]
     Relay,
     /// A required client identifier is missing.
-    #[error("it does not say who sent it")]
+    #[error("it has no client identifier")]
     Anonymous,
 }
 

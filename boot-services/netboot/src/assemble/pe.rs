@@ -34,7 +34,7 @@ pub(super) fn with_sections<'a>(
     let (address, first_data) = image.extent()?;
     let table_end = image.table + (image.sections + sections.len()) * SECTION;
     if table_end as u64 > first_data {
-        return Err(refused("its header has no room for further sections"));
+        return Err(refused("its header has no space for more sections"));
     }
     // The header lies before the first section's data.
     let mut header = stub[..first_data as usize].to_vec();
@@ -78,25 +78,25 @@ pub(super) fn with_sections<'a>(
 
 impl<'a> Image<'a> {
     fn read(bytes: &'a [u8]) -> Result<Self, Error> {
-        let short = || refused("it is cut short");
+        let short = || refused("it is truncated");
         if !bytes.starts_with(b"MZ") {
-            return Err(refused("it is no PE image"));
+            return Err(refused("it is not a PE image"));
         }
         let signature = number(bytes, 0x3c, 4).ok_or_else(short)? as usize;
         let coff = signature.saturating_add(4);
         if bytes.get(signature..coff) != Some(b"PE\0\0") {
-            return Err(refused("it is no PE image"));
+            return Err(refused("it is not a PE image"));
         }
         let optional = coff + 20;
         let sections = number(bytes, coff + 2, 2).ok_or_else(short)? as usize;
         let length = number(bytes, coff + 16, 2).ok_or_else(short)? as usize;
         if number(bytes, optional, 2) != Some(0x20b) || length < CERTIFICATES + 8 {
-            return Err(refused("it is no 64-bit PE image"));
+            return Err(refused("it is not a 64-bit PE image"));
         }
         let alignment = |at: usize| {
             let value = number(bytes, optional + at, 4).ok_or_else(short)?;
             let usual = value.is_power_of_two() && value <= 1 << 16;
-            if usual { Ok(value) } else { Err(refused("its alignments are unusual")) }
+            if usual { Ok(value) } else { Err(refused("its alignments are not supported")) }
         };
         // At least a page: kernels must begin at a page, and firmware protects memory by pages.
         let section_alignment = alignment(32)?.max(4096);
@@ -123,7 +123,7 @@ impl<'a> Image<'a> {
         let first = data.map(|(at, _)| at).min();
         match (ends.max(), first) {
             (Some(end), Some(first)) if first <= self.bytes.len() as u64 => Ok((end, first)),
-            _ => Err(refused("its sections lie outside of it")),
+            _ => Err(refused("its sections are outside of the file")),
         }
     }
 
@@ -132,7 +132,7 @@ impl<'a> Image<'a> {
     fn end_of_data(&self) -> Result<u64, Error> {
         let end = self.each(20).zip(self.each(16)).map(|(at, size)| at + size).max();
         let end = end.filter(|end| *end <= self.bytes.len() as u64);
-        end.ok_or_else(|| refused("its sections lie outside of it"))
+        end.ok_or_else(|| refused("its sections are outside of the file"))
     }
 }
 

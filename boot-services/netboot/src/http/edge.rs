@@ -169,7 +169,7 @@ pub async fn serve_tls_or_plain(
                 return serve_one(stream, peer, face, shutdown).await;
             }
             if !plain {
-                return Err("it does not speak TLS".into());
+                return Err("the client does not use TLS".into());
             }
             serve_one(stream, peer, face, shutdown).await
         }
@@ -200,7 +200,7 @@ async fn accept<F: Future<Output = Ended> + Send + 'static>(
             }
         };
         let Some(place) = connections.enter(peer.ip()) else {
-            tracing::debug!(%peer, "no place for a connection");
+            tracing::debug!(%peer, "too many connections");
             continue;
         };
         // Without Nagle's algorithm small responses leave at once. On failure the connection is
@@ -211,14 +211,14 @@ async fn accept<F: Future<Output = Ended> + Send + 'static>(
             match place.ended().run_until_cancelled(connection).await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => tracing::debug!(%peer, error, "an HTTP connection ended early"),
-                None => tracing::debug!(%peer, "an HTTP connection made room for another"),
+                None => tracing::debug!(%peer, "closed an HTTP connection for a new one"),
             }
         });
     }
     drop(listener);
     tasks.close();
     if tokio::time::timeout(LINGER, tasks.wait()).await.is_err() {
-        tracing::warn!("HTTP answers were cut off by the shutdown");
+        tracing::warn!("the shutdown interrupted HTTP responses");
     }
 }
 

@@ -93,7 +93,8 @@ async fn answer(
     };
     let (Asked::Manifest(reference) | Asked::Blob(reference, _)) = &asked;
     if !mirror.offers(reference) {
-        let why = format!("no workflow needs {reference}, and images.mirror has not its registry");
+        let why =
+            format!("no workflow needs {reference}, and images.mirror does not list its registry");
         return refuse(record, Refused(StatusCode::FORBIDDEN, "DENIED", why));
     }
     let response = match asked {
@@ -126,7 +127,7 @@ fn read(path: &str, query: Option<&str>) -> Result<Asked, Refused> {
     let mut parts = path.strip_prefix("/v2/").unwrap_or_default().rsplitn(3, '/');
     let (what, kind, name) = (parts.next(), parts.next(), parts.next());
     let (Some(what), Some(kind @ ("manifests" | "blobs")), Some(name)) = (what, kind, name) else {
-        let why = "this registry has manifests and blobs, and no lists of them".to_owned();
+        let why = "this registry serves manifests and blobs, but no lists".to_owned();
         return Err(Refused(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
     };
     let reference = Reference::asked(name, ns.as_deref(), what);
@@ -134,7 +135,10 @@ fn read(path: &str, query: Option<&str>) -> Result<Asked, Refused> {
     match (kind, &reference.manifest) {
         ("manifests", _) => Ok(Asked::Manifest(reference)),
         (_, Manifest::Digest(digest)) => Ok(Asked::Blob(reference.clone(), *digest)),
-        _ => Err(bad("DIGEST_INVALID", format!("{what:?} is no digest like sha256:<64 digits>"))),
+        _ => Err(bad(
+            "DIGEST_INVALID",
+            format!("{what:?} is not a digest such as sha256:<64 digits>"),
+        )),
     }
 }
 
@@ -159,11 +163,11 @@ fn manifest(document: Document, headers: &HeaderMap, mut record: Record) -> Resp
 fn missing(reference: &Reference, refusal: Refusal) -> Refused {
     match refusal {
         Refusal::Later(why) => {
-            let why = format!("{reference} is not to be had now: {why}");
+            let why = format!("{reference} is not available now: {why}");
             Refused(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why)
         }
         Refusal::Never(why) => {
-            let why = format!("{reference} is not to be had: {why}");
+            let why = format!("{reference} is not available: {why}");
             Refused(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", why)
         }
     }

@@ -262,7 +262,7 @@ async fn says_what_cannot_be_patched() {
     let (status, text) = site.get("/iso/52:54:00:77:00:01/plain.iso").await;
     let text = String::from_utf8(text).unwrap();
     assert_eq!(status, 500);
-    assert!(text.contains("plain.iso keeps no place"), "{text}");
+    assert!(text.contains("plain.iso has no space"), "{text}");
 }
 
 #[tokio::test]

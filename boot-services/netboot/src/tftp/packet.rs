@@ -84,7 +84,7 @@ pub enum Malformed {
     #[error("the packet ends too early")]
     Short,
     /// Opcode that neither RFC 1350 nor RFC 2347 defines.
-    #[error("{0} is no TFTP operation")]
+    #[error("{0} is not a TFTP operation")]
     Operation(u16),
     /// Text without its terminating zero byte, longer than 255 bytes, or not UTF-8.
     #[error("the packet's text cannot be read")]

@@ -63,7 +63,7 @@ impl Sender {
                 Err(error) if count > 1 => {
                     together = 1;
                     if never_cuts(&error) {
-                        tracing::info!(%error, "the kernel cuts no TFTP windows");
+                        tracing::info!(%error, "the kernel does not support UDP segmentation");
                         self.cuts = false;
                     }
                 }

@@ -102,7 +102,7 @@ impl Transfers {
                 let why = "only the mode octet is served";
                 self.refuse(peer, request.file, Code::Undefined, why);
             }
-            Ok(Packet::Write) => self.refuse(peer, "", Code::Access, "nothing can be written here"),
+            Ok(Packet::Write) => self.refuse(peer, "", Code::Access, "writing is not allowed"),
             Ok(Packet::Ack(block)) => self.advance(peer, now, |session| session.ack(block, now)),
             Ok(Packet::Error { code, message }) => {
                 let message = shortened(message);
@@ -114,7 +114,7 @@ impl Transfers {
             // Clients never send these packets to a server. An answer would not help the sender.
             Ok(Packet::Data { .. } | Packet::OptionAck(_)) => {}
             Err(malformed) => {
-                tracing::debug!(%peer, %malformed, "a datagram was no TFTP packet");
+                tracing::debug!(%peer, %malformed, "a datagram was not a TFTP packet");
                 if bytes.starts_with(&[0, 1]) {
                     self.refuse(peer, "", Code::Illegal, "the request cannot be read");
                 }
@@ -137,12 +137,12 @@ impl Transfers {
         // A new request from the same port replaces the old transfer. EDK2 requests the size,
         // stops, and requests the file; a reset machine starts over.
         if let Some(old) = self.table.remove(&peer) {
-            let outcome = old.aborted(0, "the client asked anew".to_owned());
+            let outcome = old.aborted(0, "the client requested the file again".to_owned());
             self.ended(peer, &old, outcome, now);
         }
         let siblings = self.table.keys().filter(|other| other.ip() == peer.ip()).count();
         if self.table.len() >= MAX_TRANSFERS || siblings >= MAX_PER_PEER {
-            return self.refuse(peer, file, Code::Undefined, "too many transfers, ask again later");
+            return self.refuse(peer, file, Code::Undefined, "too many transfers, try again later");
         }
         self.tickets += 1;
         let ticket = self.tickets;
@@ -179,7 +179,7 @@ impl Transfers {
         let (code, text, outcome) = match cause.kind() {
             io::ErrorKind::NotFound => (Code::NotFound, "no such file", Outcome::NotFound),
             io::ErrorKind::QuotaExceeded => {
-                let text = "the box is short of memory, ask again later";
+                let text = "the box has no free memory, try again later";
                 (Code::Undefined, text, Outcome::Refused(text))
             }
             io::ErrorKind::FileTooLarge => {

@@ -190,7 +190,7 @@ async fn a_failing_program_says_why_and_what_it_left_behind_ends() {
     let missing =
         rack.action("", |it| it.image = format!("{}:v2", it.image.trim_end_matches(":v1")));
     let error = run(missing).await.unwrap_err();
-    assert!(error.contains("is refused: 404") && error.contains("is not to be had"), "{error}");
+    assert!(error.contains("is refused: 404") && error.contains("is not available"), "{error}");
     let foreign = rack.action("", |it| it.image = "ghcr.io/a/b:v1".to_owned());
     let error = run(foreign).await.unwrap_err();
     assert!(error.contains("403") && error.contains("no workflow needs ghcr.io/a/b:v1"), "{error}");

@@ -30,7 +30,7 @@ pub(super) struct TooManyBytes;
 
 impl fmt::Display for TooManyBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too many bytes of requests are held")
+        f.write_str("too many bytes of requests are in memory")
     }
 }
 
