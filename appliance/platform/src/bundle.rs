@@ -42,7 +42,7 @@ pub const VERSION_MAX: usize = 64;
 #[non_exhaustive]
 pub enum Error {
     /// The file does not begin with [`MAGIC`].
-    #[error("this is no update bundle of Tinbox")]
+    #[error("the file is not a Tinbox update bundle")]
     NotABundle,
     /// The bundle has a newer format than this release can read.
     #[error(
@@ -97,7 +97,7 @@ pub enum Error {
     },
     /// All chunks are valid but the SHA-256 of the whole part differs, which is an error of the
     /// signer.
-    #[error("the {0} has not the sum that the manifest says")]
+    #[error("the checksum of the {0} does not match the manifest")]
     Sum(Content),
     /// The stream ended before the bundle was complete.
     #[error("the bundle ends early: {missing} more bytes were due at least\nhint: fetch it again")]
@@ -106,7 +106,7 @@ pub enum Error {
         missing: usize,
     },
     /// The stream continues after the last chunk.
-    #[error("something follows the bundle's end")]
+    #[error("the bundle has extra bytes after its end")]
     Trailing,
 }
 

@@ -57,7 +57,7 @@ pub fn set(time: SystemTime) -> Result<(), Error> {
 /// # Errors
 /// The kernel refuses the change.
 pub fn slew(micros: i64) -> Result<(), Error> {
-    sys::slew(micros).map_err(Error::io::<std::io::Error>("let the clock run at another pace"))
+    sys::slew(micros).map_err(Error::io::<std::io::Error>("adjust the speed of the clock"))
 }
 
 /// Returns the earliest plausible time if the clock is earlier, or `None`. A clock that is later
@@ -80,7 +80,7 @@ pub fn keep(state: &Path) {
         file.sync_all()
     });
     if let Err(error) = written {
-        eprintln!("tinbox: cannot remember the time: {error}");
+        eprintln!("tinbox: cannot save the time: {error}");
     }
 }
 

@@ -51,7 +51,7 @@ pub fn enter(limits: &Limits) -> Vec<Error> {
     let mut attempt = |result: Result<(), Error>| refused.extend(result.err());
     attempt(no_dumps());
     attempt(keep(limits.capabilities));
-    attempt(thread::set_no_new_privs(true).map_err(Error::io("refuse new privileges")));
+    attempt(thread::set_no_new_privs(true).map_err(Error::io("disable new privileges")));
     attempt(landlock::enter(limits).map(|version| {
         // A second call only adds rules, so the version stays.
         let _ = LANDLOCK.set(version);
@@ -65,7 +65,7 @@ fn no_dumps() -> Result<(), Error> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(Error::io("hide the memory from other processes"))?;
     let none = Rlimit { current: Some(0), maximum: Some(0) };
-    rustix::process::setrlimit(Resource::Core, none).map_err(Error::io("forbid core dumps"))
+    rustix::process::setrlimit(Resource::Core, none).map_err(Error::io("disable core dumps"))
 }
 
 fn keep(wanted: CapabilitySet) -> Result<(), Error> {
@@ -76,7 +76,7 @@ fn keep(wanted: CapabilitySet) -> Result<(), Error> {
         for one in CapabilitySet::all().difference(wanted) {
             // A kernel that is older than the capability returns an error for its number.
             if thread::capability_is_in_bounding_set(one) == Ok(true) {
-                let what = format!("give up {} for programs", state::names(one));
+                let what = format!("drop {} for programs", state::names(one));
                 thread::remove_capability_from_bounding_set(one).map_err(Error::io(what))?;
             }
         }
@@ -86,7 +86,7 @@ fn keep(wanted: CapabilitySet) -> Result<(), Error> {
     let kept = own.permitted.intersection(wanted);
     let sets =
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
-    thread::set_capabilities(None, sets).map_err(Error::io("give up capabilities"))
+    thread::set_capabilities(None, sets).map_err(Error::io("drop capabilities"))
 }
 
 #[cfg(test)]

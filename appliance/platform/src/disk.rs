@@ -24,7 +24,7 @@ pub fn partitions() -> Result<BTreeMap<String, PathBuf>, Error> {
         let root = fs::metadata("/")?.dev();
         partitions_beside(Path::new("/sys/dev/block"), (major(root), minor(root)))
     };
-    attempt().map_err(Error::io("find the disk that this system lies on"))
+    attempt().map_err(Error::io("find the disk of this system"))
 }
 
 /// Finds the partitions below `devices`, which is `/sys/dev/block` or a copy for tests.
@@ -40,7 +40,7 @@ fn partitions_beside(
         };
         device = below?.path().canonicalize()?;
     }
-    let none = || io::Error::new(io::ErrorKind::NotFound, "it lies on no partition");
+    let none = || io::Error::new(io::ErrorKind::NotFound, "it is not on a partition");
     if !device.join("partition").exists() {
         return Err(none());
     }
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(found["state"], Path::new("/dev/nvme0n1p4"));
         assert_eq!(found.len(), 3);
         let whole = partitions_beside(&root.path().join("block"), (259, 0)).unwrap_err();
-        assert_eq!(whole.to_string(), "it lies on no partition");
+        assert_eq!(whole.to_string(), "it is not on a partition");
         assert!(partitions_beside(&root.path().join("block"), (8, 0)).is_err());
     }
 }

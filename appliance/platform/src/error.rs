@@ -24,7 +24,7 @@ pub enum Error {
         source: Box<rtnetlink::Error>,
     },
     /// The disk has no partition with this name.
-    #[error("cannot find the partition {name:?} on the disk that this system lies on")]
+    #[error("cannot find the partition {name:?} on the disk of this system")]
     NoPartition {
         /// Name of the partition as the image defines it.
         name: String,

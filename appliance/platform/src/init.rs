@@ -89,7 +89,7 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
         Leave::Restart => Signal::TERM,
         Leave::PowerOff => Signal::USR2,
     };
-    kill_process(Pid::INIT, signal).map_err(Error::io("ask process 1 to take the machine down"))
+    kill_process(Pid::INIT, signal).map_err(Error::io("request the shutdown from process 1"))
 }
 
 /// Runs as process 1, with `program` and its arguments as the supervisor. Never returns, because
@@ -137,8 +137,8 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
 }
 
 fn give_up(reason: &str) -> Leave {
-    eprintln!("tinbox: cannot go on: {reason}; restarting");
-    last::note(&format!("it could not go on: {reason}"));
+    eprintln!("tinbox: cannot continue: {reason}; restarting");
+    last::note(&format!("it could not continue: {reason}"));
     std::thread::sleep(READ_THE_REASON);
     Leave::Restart
 }
@@ -182,7 +182,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
         kill_rest(&child);
         match restarts.ended(Instant::now()) {
             Next::Restart => {
-                last::note(&format!("the supervisor ended again and again: {status}"));
+                last::note(&format!("the supervisor ended repeatedly: {status}"));
                 return Ok(Leave::Restart);
             }
             Next::StartAfter(wait) => {
@@ -199,7 +199,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
 fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
     let (heard, given) = Listener::new().map_err(Error::io("make a pipe"))?;
     command.env(PIPE, Listener::number(&given));
-    let requests = privileged::serve().map_err(Error::io("take requests of the supervisor"))?;
+    let requests = privileged::serve().map_err(Error::io("receive requests of the supervisor"))?;
     command.env(privileged::SOCKET, requests.as_raw_fd().to_string());
     let child = command.spawn().map_err(Error::io("start the supervisor"))?;
     Ok((child, heard))
@@ -258,7 +258,7 @@ async fn ended(child: &Child, children: &mut tokio::signal::unix::Signal) -> Str
             return match (status.exit_status(), status.terminating_signal()) {
                 (Some(code), _) => format!("exit status {code}"),
                 (None, Some(signal)) => format!("signal {signal}"),
-                (None, None) => "for no reason".to_owned(),
+                (None, None) => "for an unknown reason".to_owned(),
             };
         }
         children.recv().await;
@@ -289,7 +289,7 @@ fn take_down(leave: Leave) -> ! {
     };
     loop {
         if let Err(errno) = rustix::system::reboot(command) {
-            eprintln!("tinbox: the kernel does not end: {errno}");
+            eprintln!("tinbox: cannot shut down the kernel: {errno}");
         }
         std::thread::sleep(READ_THE_REASON);
     }

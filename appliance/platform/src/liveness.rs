@@ -64,7 +64,7 @@ impl LivenessMonitor {
                 let word = self.word(self.began.elapsed());
                 if let Word::Stuck { what, seconds } = &word {
                     if !std::mem::replace(&mut told, true) {
-                        tracing::error!(what, seconds, "a loop of the box is stuck");
+                        tracing::error!(what, seconds, "a task of the box is stuck");
                     }
                 } else {
                     told = false;

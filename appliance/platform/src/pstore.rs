@@ -45,7 +45,7 @@ pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
     if let Some((panic, text)) = &found
         && let Err(error) = durable_file::replace(keep_in, KEPT, text.as_bytes())
     {
-        eprintln!("tinbox: cannot keep what the kernel said ({}): {error}", panic.reason);
+        eprintln!("tinbox: cannot save the kernel's last messages ({}): {error}", panic.reason);
         // The next start tries again. On a full disk, the records must go: otherwise every start
         // would count the same panic again, and the box would stay in safe mode.
         if !stdx::is_full(&error) {
@@ -119,7 +119,7 @@ fn reason(text: &str) -> String {
     };
     let panic = after(PANIC).map(|line| &line[PANIC.len()..]);
     let why = panic.or_else(|| FAULTS.iter().find_map(|mark| after(mark)));
-    let why = why.map_or("it does not say why", str::trim);
+    let why = why.map_or("no reason given", str::trim);
     why.chars().filter(|char| !char.is_control()).take(REASON_MAX).collect()
 }
 

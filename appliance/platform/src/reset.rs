@@ -66,7 +66,7 @@ impl Level {
         let text = String::from_utf8_lossy(text);
         let word = text.strip_prefix('\u{feff}').unwrap_or(&text).trim().to_ascii_lowercase();
         Self::of(&word).ok_or_else(|| {
-            format!("it says {word:?}, and can say \"safe\" or \"factory\": nothing was reset")
+            format!("expected \"safe\" or \"factory\", found {word:?}: nothing was reset")
         })
     }
 }
@@ -87,9 +87,9 @@ impl Asked {
     /// Returns the requested level with its reason as a phrase. Factory wins over safe.
     pub fn level(&self) -> Option<(Level, &'static str)> {
         let all = [
-            (self.note, "somebody asked for it at the box or over its API"),
-            (self.menu, "somebody chose it in the boot menu"),
-            (self.file, "the file \"reset\" on the volume TINBOX asked for it"),
+            (self.note, "it was requested at the box or over its API"),
+            (self.menu, "it was chosen in the boot menu"),
+            (self.file, "the file \"reset\" on the volume TINBOX requested it"),
         ];
         let asked = |wanted: Level| {
             let why = all.into_iter().find(|(level, _)| *level == Some(wanted));
@@ -212,7 +212,7 @@ fn shred(disk: &mut impl Disk, file: &Path) -> io::Result<()> {
 
 fn empty(disk: &mut impl Disk, folder: &Path, stays: &[&str], depth: usize) -> io::Result<()> {
     if depth > DEPTH_MAX {
-        return Err(io::Error::other(format!("{} lies too deep", folder.display())));
+        return Err(io::Error::other(format!("{} is nested too deeply", folder.display())));
     }
     for (path, is_folder) in disk.list(folder)? {
         let name = path.file_name().unwrap_or_default();
@@ -248,7 +248,7 @@ fn ask_at(
     let noted = state.map(|state| durable_file::replace(state, NOTE, level.word().as_bytes()));
     match noted {
         Some(Ok(())) => return Ok(()),
-        Some(Err(error)) => tracing::warn!(%error, "the wish goes to the boot volume"),
+        Some(Err(error)) => tracing::warn!(%error, "writing the reset request to the boot volume"),
         None => {}
     }
     ask_on_boot_volume(volume, running, level)

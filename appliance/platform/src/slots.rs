@@ -41,13 +41,13 @@ pub enum Damage {
     #[error("it has {0} bytes instead of {BYTES}")]
     Size(usize),
     /// The first line is not GRUB's signature.
-    #[error("it does not begin as GRUB's does")]
+    #[error("it does not begin like GRUB's")]
     Signature,
     /// A line is not of the form `name=value`.
-    #[error("line {0} is no variable")]
+    #[error("line {0} is not a variable")]
     Line(usize),
     /// The variables do not fit into the block.
-    #[error("its variables need {0} bytes, and {BYTES} is all there is")]
+    #[error("its variables need {0} bytes, the limit is {BYTES}")]
     Full(usize),
 }
 

@@ -47,9 +47,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The TPM returned an error code.
-    #[error(
-        "cannot {doing} by the TPM: it answers {code:#x}; look the code up with tpm2_rc_decode"
-    )]
+    #[error("cannot {doing} by the TPM: response code {code:#x}; look it up with tpm2_rc_decode")]
     Refused {
         /// Operation that failed, as a verb phrase.
         doing: &'static str,
@@ -226,7 +224,7 @@ impl Answer {
 }
 
 fn unreadable(doing: &'static str) -> Error {
-    let source = io::Error::new(io::ErrorKind::InvalidData, "its answer is not whole");
+    let source = io::Error::new(io::ErrorKind::InvalidData, "its response is incomplete");
     Error::Device { doing, source }
 }
 
@@ -257,7 +255,7 @@ fn exchange(device: &mut (impl Read + Write), command: &[u8]) -> io::Result<Vec<
             return Ok(answer);
         }
         if count == answer.len() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "its answer is too long"));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "its response is too long"));
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A line is not a valid public key.
-    #[error("line {line} is no minisign public key: {why}")]
+    #[error("line {line} is not a valid minisign public key: {why}")]
     PublicKey {
         /// Number of the line, counted from 1.
         line: usize,
@@ -15,7 +15,7 @@ pub enum Error {
         why: &'static str,
     },
     /// A file does not contain a usable signing key.
-    #[error("{} is no minisign key that can sign here: {why}", path.display())]
+    #[error("{} is not a usable minisign secret key: {why}", path.display())]
     SecretKey {
         /// Path of the key file.
         path: PathBuf,

@@ -81,7 +81,7 @@ mod tests {
         let wrong = |text: &str| PublicKey::list(text).unwrap_err().to_string();
         assert_eq!(
             wrong("untrusted comment: x\n!"),
-            "line 2 is no minisign public key: it is not base64"
+            "line 2 is not a valid minisign public key: it is not base64"
         );
         assert!(wrong("RWQ=").ends_with("it is too short"));
         assert!(wrong("QUJD").ends_with("it is for another algorithm"));

@@ -11,7 +11,7 @@ pub enum Unverified {
     #[error("not a valid minisign signature: {0}")]
     Format(String),
     /// None of the keys made the signature.
-    #[error("the key that signed is not among them")]
+    #[error("the signing key is not one of the trusted keys")]
     UnknownKey,
     /// One of the keys made the signature, but not over this content or this trusted comment.
     #[error("the signature does not match this text: {0}")]

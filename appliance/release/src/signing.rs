@@ -70,17 +70,17 @@ impl SecretKey {
         let line = text.lines().nth(1).ok_or("it has no second line")?.trim();
         let bytes = STANDARD.decode(line).map_err(|_| "its second line is not base64")?;
         if bytes.len() != SECRET_BYTES || !bytes.starts_with(b"Ed") {
-            return Err("it is no secret key of minisign's");
+            return Err("it is not a minisign secret key");
         }
         if bytes[2..4] != [0, 0] {
-            return Err("it has a password; make one without by `minisign -G -W`");
+            return Err("it has a password; create a key without one: `minisign -G -W`");
         }
         let sum = checksum(&bytes[NUMBER], &bytes[SEED], &bytes[PUBLIC]);
         if bytes[CHECKSUM] != sum && bytes[CHECKSUM] != [0; 32] {
             return Err("its checksum is wrong");
         }
         let pair = Ed25519KeyPair::from_seed_and_public_key(&bytes[SEED], &bytes[PUBLIC])
-            .map_err(|_| "its two halves do not belong together")?;
+            .map_err(|_| "its public and secret parts do not match")?;
         let mut id = [0; KEY_ID_BYTES];
         id.copy_from_slice(&bytes[NUMBER]);
         Ok(Self { id, pair })
@@ -97,10 +97,10 @@ impl SecretKey {
         let random = SystemRandom::new();
         let mut bytes = [0u8; KEY_ID_BYTES + 32];
         let filled = aws_lc_rs::rand::SecureRandom::fill(&random, &mut bytes);
-        filled.map_err(|_| refuse("the system gives no random bytes"))?;
+        filled.map_err(|_| refuse("the system has no random bytes"))?;
         let (id, seed) = bytes.split_at(KEY_ID_BYTES);
         let pair = Ed25519KeyPair::from_seed_unchecked(seed)
-            .map_err(|_| refuse("the library makes none"))?;
+            .map_err(|_| refuse("the library cannot create it"))?;
         let public = pair.public_key().as_ref();
         let sum = checksum(id, seed, public);
         let secret = [b"Ed\0\0B2".as_slice(), &[0; 48], id, seed, public, &sum].concat();
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(SecretKey::parse("one line").unwrap_err(), "it has no second line");
         assert!(secret(&|bytes| bytes[2..4].copy_from_slice(b"Sc")).contains("-G -W"));
         assert!(secret(&|bytes| bytes[130] = 7).contains("checksum"));
-        assert!(secret(&|bytes| bytes.truncate(150)).contains("no secret key"));
-        assert!(secret(&|_| ()).contains("belong together"));
+        assert!(secret(&|bytes| bytes.truncate(150)).contains("not a minisign secret key"));
+        assert!(secret(&|_| ()).contains("do not match"));
     }
 }

@@ -30,7 +30,7 @@ const LONG: u64 = 3000;
 const STARTS_MAX: usize = 40;
 const PANIC: &str = "Attempted to kill init!";
 const LACK: &str = "eth1 is missing";
-const AGAIN: &str = "the supervisor ended again and again";
+const AGAIN: &str = "the supervisor ended repeatedly";
 const SILENT: &str = "it was started twice, but did not pass its checks";
 
 /// Behavior of a slot's system; numbers are seconds after the supervisor's start.

@@ -131,24 +131,24 @@ impl Manifest {
         let version = fields.take(length)?;
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b".+-".contains(byte);
         if length == 0 || length > VERSION_MAX || !version.iter().all(plain) {
-            return fields.wrong("the version is empty, too long or has odd characters");
+            return fields.wrong("the version is empty, too long or has invalid characters");
         }
         let version = String::from_utf8_lossy(version).into_owned();
         let arch = match fields.byte()? {
             1 => Arch::X86_64,
             2 => Arch::Aarch64,
-            _ => return fields.wrong("no such processor"),
+            _ => return fields.wrong("unknown processor"),
         };
         let built = fields.long()?;
         let (root_hash, salt) = (fields.array()?, fields.array()?);
         let verity = Verity { root_hash, salt, data_blocks: fields.long()? };
         let parts = vec![fields.part(Content::Kernel)?, fields.part(Content::Root)?];
         if fields.at != bytes.len() {
-            return fields.wrong("something follows its end");
+            return fields.wrong("it has extra bytes after its end");
         }
         let root = parts.last().map_or(0, |part: &Part| part.size);
         if verity.data_blocks == 0 || verity.data_blocks.saturating_mul(4096) >= root {
-            return fields.wrong("the root has no room for its hash tree");
+            return fields.wrong("the root has no space for its hash tree");
         }
         Ok(Self { version, arch, built, verity, parts })
     }

@@ -29,7 +29,7 @@ fn a_manifest_reads_back() {
         assert!(matches!(error, Error::Manifest { why: "it ends early", .. }), "{end}: {error}");
     }
     let error = Manifest::decode(&[bytes.as_slice(), &[0]].concat()).unwrap_err();
-    assert!(error.to_string().ends_with("something follows its end"), "{error}");
+    assert!(error.to_string().ends_with("it has extra bytes after its end"), "{error}");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_signers_mistake_is_named() {
             other => panic!("{other}"),
         }
     };
-    let version = "the version is empty, too long or has odd characters";
+    let version = "the version is empty, too long or has invalid characters";
     assert_eq!(why(&|it| it.version.clear()), version);
     assert_eq!(why(&|it| it.version = "1 2".to_owned()), version);
     assert_eq!(why(&|it| it.version = "1".repeat(VERSION_MAX + 1)), version);
@@ -51,12 +51,12 @@ fn a_signers_mistake_is_named() {
     assert_eq!(why(&|it| it.parts[0].chunks[0].stored = 0), "a chunk is empty or too large");
     let large = STORED_MAX + 1;
     assert_eq!(why(&|it| it.parts[1].chunks[2].stored = large), "a chunk is empty or too large");
-    assert_eq!(why(&|it| it.verity.data_blocks = 0), "the root has no room for its hash tree");
+    assert_eq!(why(&|it| it.verity.data_blocks = 0), "the root has no space for its hash tree");
     // The root has 3 MiB and one byte: 768 whole blocks, and no space after them.
-    assert_eq!(why(&|it| it.verity.data_blocks = 769), "the root has no room for its hash tree");
+    assert_eq!(why(&|it| it.verity.data_blocks = 769), "the root has no space for its hash tree");
     let mut bytes = manifest().encode();
     bytes[1 + manifest().version.len()] = 9;
-    assert!(Manifest::decode(&bytes).unwrap_err().to_string().ends_with("no such processor"));
+    assert!(Manifest::decode(&bytes).unwrap_err().to_string().ends_with("unknown processor"));
 }
 
 #[test]

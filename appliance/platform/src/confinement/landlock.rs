@@ -62,11 +62,11 @@ const NEVER: u64 = access::EXECUTE | access::MAKE_CHAR | access::MAKE_BLOCK;
 pub(super) fn enter(limits: &Limits) -> Result<u32, Error> {
     let version = sys::landlock_version().map_err(Error::io("use Landlock"))?;
     if version < VERSION_MIN {
-        let old = io::Error::other(format!("version {version} of it cannot move files"));
+        let old = io::Error::other(format!("its version {version} does not support moving files"));
         return Err(Error::io("use Landlock")(old));
     }
     let handled = handled(version);
-    let rules = sys::landlock_rules(handled).map_err(Error::io("make Landlock's rules"))?;
+    let rules = sys::landlock_rules(handled).map_err(Error::io("create the Landlock rules"))?;
     let granted = [
         (&limits.writable, handled & !NEVER),
         (&limits.devices, handled & OF_FILES),
@@ -74,8 +74,7 @@ pub(super) fn enter(limits: &Limits) -> Result<u32, Error> {
     ];
     for (paths, access) in granted {
         for path in paths {
-            grant(&rules, path, access)
-                .map_err(Error::io(format!("let {} be used", path.display())))?;
+            grant(&rules, path, access).map_err(Error::io(format!("allow {}", path.display())))?;
         }
     }
     sys::landlock_restrict(&rules).map_err(Error::io("enter Landlock"))?;

@@ -36,8 +36,8 @@ pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) ->
             let places = Places { state: folder, cache, keys };
             match erase(&places, &mut disk, &mut disks.state, trouble) {
                 Ok(()) if disks.cache_is_lost => trouble.push(format!(
-                    "the factory reset erased all but {CACHE}, which does not mount: images of \
-                     the owner are on the disk still; flash the box anew to erase them"
+                    "the factory reset erased all but {CACHE}, which cannot be mounted: images of \
+                     the owner are still on the disk; flash the box again to erase them"
                 )),
                 Ok(()) => eprintln!("tinbox: factory reset: everything of the owner is erased"),
                 Err(error) => {

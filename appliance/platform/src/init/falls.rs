@@ -47,7 +47,7 @@ impl Falls {
         self.ran = Some(slot);
         let count = *self.count(slot);
         let too_often = (count >= FALLS_MAX).then(|| {
-            let why = if self.why.is_empty() { "nobody knows why" } else { &self.why };
+            let why = if self.why.is_empty() { "cause unknown" } else { &self.why };
             format!("it restarted itself {count} times in a row, the last time: {why}")
         });
         (self, too_often)
@@ -98,7 +98,7 @@ fn load(state: &Path) -> Falls {
 
 fn keep(state: &Path, falls: &Falls) {
     if let Err(error) = durable_file::replace(state, FILE, falls.text().as_bytes()) {
-        eprintln!("tinbox: cannot keep how often the box restarted itself: {error}");
+        eprintln!("tinbox: cannot save how often the box restarted itself: {error}");
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn note(sentence: &str) {
     let end = sentence.floor_char_boundary(SENTENCE_MAX);
     let kept = durable_file::replace(Path::new(STATE), FILE, &sentence.as_bytes()[..end]);
     if let Err(error) = kept {
-        eprintln!("tinbox: cannot keep the reason: {error}");
+        eprintln!("tinbox: cannot save the reason: {error}");
     }
 }
 

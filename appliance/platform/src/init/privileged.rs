@@ -95,7 +95,7 @@ fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>
                 }
                 done
             }
-            None => Err("process 1 does not know this request".to_owned()),
+            None => Err("process 1 does not support this request".to_owned()),
         };
         let said = match done {
             Ok(()) => "done\n".to_owned(),
@@ -115,7 +115,7 @@ fn read_line(lines: &mut BufReader<&UnixStream>) -> io::Result<Option<String>> {
         return Ok(None);
     }
     let whole = line.strip_suffix('\n').map(str::to_owned);
-    whole.map(Some).ok_or_else(|| io::Error::other("a line is cut off"))
+    whole.map(Some).ok_or_else(|| io::Error::other("a line is incomplete"))
 }
 
 /// The supervisor's end of the socket. `None` in process 1, and after a response that did not
@@ -141,12 +141,12 @@ fn request(request: &Request) -> Result<(), Error> {
     let mut own = own().lock().unwrap_or_else(PoisonError::into_inner);
     let asked = match own.as_ref() {
         Some(stream) => ask(stream, request),
-        None => Err(io::Error::other("it does not answer; restart the box")),
+        None => Err(io::Error::other("it does not respond; restart the box")),
     };
     // The connection is dropped. A late response would otherwise be taken for the response to the
     // next request.
     let asked = asked.inspect_err(|_| *own = None);
-    let what = format!("have process 1 do \"{}\"", request.line().trim_end());
+    let what = format!("request \"{}\" from process 1", request.line().trim_end());
     let done = asked.and_then(|answer| match answer.as_str() {
         "done" => Ok(()),
         said => Err(io::Error::other(said.trim_start_matches("failed ").to_owned())),

@@ -84,7 +84,7 @@ impl State {
         let none = || Error::NoPartition { name: NAME.to_owned() };
         let device = self.device.clone().ok_or_else(none)?;
         unmount(STATE, UnmountFlags::empty()).map_err(Error::io(format!("unmount {STATE}")))?;
-        let what = format!("make the file system on {} anew", device.display());
+        let what = format!("create the file system on {} again", device.display());
         let made = write_anew(Path::new(EMPTY), &device).map_err(Error::io::<io::Error>(what));
         let mounted = made.and_then(|()| self.mount_disk());
         match &mounted {
@@ -124,7 +124,7 @@ impl State {
         if self.lost.is_none()
             && let Err(error) = durable_file::reserve(Path::new(STATE))
         {
-            eprintln!("tinbox: {STATE} has no room in reserve: {error}");
+            eprintln!("tinbox: {STATE} has no reserved space: {error}");
         }
     }
 }
@@ -143,7 +143,7 @@ fn mend_superblock(device: &Path) -> bool {
         Ok(true)
     };
     attempt().unwrap_or_else(|error: io::Error| {
-        eprintln!("tinbox: cannot mend {}: {error}", device.display());
+        eprintln!("tinbox: cannot repair {}: {error}", device.display());
         false
     })
 }
@@ -159,7 +159,7 @@ fn write_anew(empty: &Path, device: &Path) -> io::Result<()> {
     let size = from.metadata()?.len();
     if size > room {
         let (size, room) = (stdx::bytes(size), stdx::bytes(room));
-        return Err(io::Error::other(format!("it needs {size}, and there is {room}")));
+        return Err(io::Error::other(format!("it needs {size}, but has {room}")));
     }
     let mut first = vec![0; PIECE.min(usize::try_from(room).unwrap_or(PIECE))];
     to.write_all_at(&first, 0)?;
@@ -210,7 +210,7 @@ mod tests {
         fs::write(&empty, vec![1; 8192]).unwrap();
         fs::write(&device, vec![2; 4096]).unwrap();
         let refused = write_anew(&empty, &device).unwrap_err().to_string();
-        assert_eq!(refused, "it needs 8.0 KiB, and there is 4.0 KiB");
+        assert_eq!(refused, "it needs 8.0 KiB, but has 4.0 KiB");
         assert_eq!(fs::read(&device).unwrap(), [2; 4096]);
     }
 }

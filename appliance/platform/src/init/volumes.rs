@@ -221,7 +221,7 @@ pub(super) fn mount_at(
 /// The kernel refuses, which it does for every process except process 1.
 pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
     let flags = if writable { BOOT_FLAGS.difference(MountFlags::RDONLY) } else { BOOT_FLAGS };
-    rustix::mount::mount_remount(BOOT, flags, "").map_err(Error::io(format!("mount {BOOT} anew")))
+    rustix::mount::mount_remount(BOOT, flags, "").map_err(Error::io(format!("remount {BOOT}")))
 }
 
 /// True if a separate file system is mounted at `place`: the kernel's `/dev`, or one from a

@@ -39,7 +39,9 @@ impl Watchdog {
         match set {
             Ok(seconds) => eprintln!("tinbox: {name} watches the machine, {seconds} s"),
             // The driver keeps its default timeout, which is one minute on most machines.
-            Err(error) => eprintln!("tinbox: {name} watches the machine, its own time: {error}"),
+            Err(error) => {
+                eprintln!("tinbox: {name} watches the machine, default timeout: {error}")
+            }
         }
         Ok(Some(watchdog))
     }

@@ -117,13 +117,13 @@ pub async fn bond(wanted: &Bond) -> Result<Vec<String>, Error> {
     let missing = wanted.ports.iter().filter(|name| find(name).is_none()).cloned().collect();
     let name = &wanted.name;
     let Some(first) = here.first() else {
-        let reason = format!("none of the ports of {name} is there: {}", wanted.ports.join(", "));
+        let reason = format!("all ports of {name} are missing: {}", wanted.ports.join(", "));
         return Err(Error::NoAddress { reason });
     };
     let mode = said(name, "mode");
     let old = find(name);
     if old.is_some() && mode.is_none() {
-        let reason = format!("there is an interface called {name} already, which is no bond");
+        let reason = format!("the interface {name} already exists, and is not a bond");
         return Err(Error::NoAddress { reason });
     }
     let old = old.filter(|_| mode.as_deref() == Some(wanted.mode.word()));
@@ -150,7 +150,7 @@ pub async fn bond(wanted: &Bond) -> Result<Vec<String>, Error> {
     for port in outside {
         netlink.down(port).await?;
         netlink.change(join(port.index, index), &port.name).await?;
-        tracing::info!(bond = name, port = port.name, mode = wanted.mode.word(), "a port is in");
+        tracing::info!(bond = name, port = port.name, mode = wanted.mode.word(), "added a port");
     }
     netlink.up(index).await?;
     Ok(missing)

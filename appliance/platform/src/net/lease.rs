@@ -92,9 +92,9 @@ async fn forget_others(netlink: &Netlink, link: &Link, given: Ipv4Addr) {
     let seen = seen.into_iter().find(|seen| seen.link.index == link.index);
     for other in left_over(&seen.map(|seen| seen.addresses).unwrap_or_default(), given) {
         let (interface, address) = (&link.name, other.0);
-        tracing::info!(interface, %address, "removing a former address");
+        tracing::info!(interface, %address, "removing an old address");
         if let Err(error) = netlink.remove_address(link.index, other).await {
-            tracing::warn!(interface, %address, reason = %error, "a former address stays");
+            tracing::warn!(interface, %address, reason = %error, "cannot remove an old address");
         }
     }
 }
@@ -116,7 +116,7 @@ fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)>
 pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     let found = link::links().into_iter().find(|link| link.name == name);
     let link = found.ok_or_else(|| Error::NoAddress {
-        reason: format!("there is no {}", Which::Name(name.to_owned())),
+        reason: format!("{} does not exist", Which::Name(name.to_owned())),
     })?;
     let netlink = Netlink::open()?;
     netlink.up(link.index).await?;
@@ -174,7 +174,7 @@ async fn give_up(link: &Link, address: &Address) {
         Err(error) => Err(error),
     };
     if let Err(error) = removed {
-        tracing::warn!(reason = %stdx::chain(&error), "the address stays on the interface");
+        tracing::warn!(reason = %stdx::chain(&error), "cannot remove the address");
     }
 }
 
@@ -195,7 +195,7 @@ async fn change(link: &Link, old: &Address, new: &Address) -> Result<(), Error> 
         tracing::warn!(old = %old.address, new = %new.address, "the address has changed");
         let removed = netlink.remove_address(link.index, (old.address, old.prefix)).await;
         if let Err(error) = removed {
-            tracing::debug!(reason = %error, "the old address was gone already");
+            tracing::debug!(reason = %error, "the old address was already removed");
         }
     }
     apply(&netlink, link, new).await

@@ -42,7 +42,7 @@ pub(super) async fn choose(netlink: &Netlink, wanted: &Which) -> Result<Link, Er
     let named = || links().into_iter().filter(|link| wanted.is(link)).collect();
     let found = until(APPEAR, named).await;
     if found.is_empty() {
-        return Err(Error::NoAddress { reason: format!("there is no {wanted}") });
+        return Err(Error::NoAddress { reason: format!("{wanted} does not exist") });
     }
     for link in &found {
         netlink.up(link.index).await?;

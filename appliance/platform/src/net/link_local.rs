@@ -86,13 +86,13 @@ async fn hold(interface: &Which) -> Result<Infallible, Error> {
         }
         let given = Address { address, prefix: PREFIX, router: None, name_servers: Vec::new() };
         lease::apply(&netlink, &link, &given).await?;
-        tracing::info!(interface = link.name, %address, "nobody gives an address: took this one");
+        tracing::info!(interface = link.name, %address, "no DHCP reply: using this address");
         wire.defend(address).await?;
-        tracing::warn!(interface = link.name, %address, "another machine insists on our address");
+        tracing::warn!(interface = link.name, %address, "another machine uses our address");
         // The address may already be gone if the link is gone.
         let _ = netlink.remove_address(link.index, (address, PREFIX)).await;
     }
-    Err(Error::NoAddress { reason: format!("every link-local address of {} is taken", link.name) })
+    Err(Error::NoAddress { reason: format!("every link-local address of {} is in use", link.name) })
 }
 
 /// Returns the address to try. It depends on the hardware address only, so that a machine keeps its
@@ -163,7 +163,7 @@ impl Wire {
 
     async fn say(&self, said: Said) -> Result<(), Error> {
         let sent = self.socket.send(&said.encode()).await;
-        let what = format!("speak ARP on {}", self.name);
+        let what = format!("send ARP on {}", self.name);
         sent.map(drop).map_err(Error::io::<io::Error>(what))
     }
 
@@ -186,7 +186,7 @@ impl Wire {
         match timeout_at(until, heard).await {
             Ok(Ok(())) => Ok(true),
             Ok(Err(error)) => {
-                Err(Error::io::<io::Error>(format!("hear ARP on {}", self.name))(error))
+                Err(Error::io::<io::Error>(format!("receive ARP on {}", self.name))(error))
             }
             Err(_) => Ok(false),
         }

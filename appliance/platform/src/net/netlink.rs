@@ -44,7 +44,7 @@ impl Netlink {
     pub(super) async fn make(&self, message: LinkMessage, name: &str) -> Result<u32, Error> {
         match self.0.link().add(message).execute().await {
             Err(error) if !is(&error, libc::EEXIST) => {
-                return Err(Error::netlink(format!("make the interface {name}"))(error));
+                return Err(Error::netlink(format!("create the interface {name}"))(error));
             }
             Ok(()) | Err(_) => {}
         }
@@ -52,7 +52,7 @@ impl Netlink {
         let found = self.0.link().get().match_name(name).execute().try_next().await;
         let found = found.map_err(find)?;
         found.map(|link| link.header.index).ok_or_else(|| Error::NoAddress {
-            reason: format!("the interface {name} is gone as soon as it was made"),
+            reason: format!("the interface {name} disappeared after its creation"),
         })
     }
 
@@ -64,7 +64,7 @@ impl Netlink {
 
     /// Deletes a virtual interface, such as a bond.
     pub(super) async fn remove(&self, link: &Link) -> Result<(), Error> {
-        let what = Error::netlink(format!("take the interface {} away", link.name));
+        let what = Error::netlink(format!("remove the interface {}", link.name));
         self.0.link().del(link.index).execute().await.map_err(what)
     }
 

@@ -32,12 +32,12 @@ fn the_kernels_reason_is_found_where_there_is_one() {
     let both = format!("{oops}{fatal}<0>[ 9.9] Kernel Offset: disabled\n");
     let table = [
         (END, WHY),
-        (BEFORE, "it does not say why"),
+        (BEFORE, "no reason given"),
         (oops, "BUG: kernel NULL pointer dereference, address: 0000000000000008"),
         (both.as_str(), "Fatal exception in interrupt"),
         // Hostile input: control characters from a packet must not reach the terminal.
         ("Kernel panic - not syncing: \u{1b}[2Jx", "[2Jx"),
-        ("", "it does not say why"),
+        ("", "no reason given"),
     ];
     for (text, why) in table {
         assert_eq!(reason(text), why, "{text}");

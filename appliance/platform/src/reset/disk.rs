@@ -112,7 +112,7 @@ impl Disk for Host {
     fn trim(&mut self, folder: &Path) {
         let trimmed = File::open(folder).and_then(|folder| sys::trim(&folder));
         if let Err(error) = trimmed {
-            eprintln!("tinbox: the disk does not forget what is free: {error}");
+            eprintln!("tinbox: cannot discard the free space of the disk: {error}");
         }
     }
 

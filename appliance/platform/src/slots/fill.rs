@@ -119,7 +119,7 @@ impl Filling {
                 left -= count as u64;
             }
             if found.finalize().as_slice() != sum {
-                let why = "the disk gives back something else";
+                let why = "the disk returned other data";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, why));
             }
         }
@@ -185,7 +185,7 @@ mod tests {
         assert!(!told.whole(Slot::B) && told.first() == Some(Slot::A));
         fill(&mut filling, 8);
         let error = stdx::chain(&filling.finish().unwrap_err());
-        assert!(error.contains("gives back something else"), "{error}");
+        assert!(error.contains("returned other data"), "{error}");
         let told = volume.read().unwrap();
         assert!(!told.whole(Slot::B) && told.trial().is_none());
 

@@ -131,7 +131,7 @@ impl BootVolume {
         let path = self.folder.join(SETTINGS);
         let parts = (number..=u32::MAX).map(|number| self.folder.join(format!("box.{number}")));
         let part = parts.take(LEFT_OVER_MAX).find(|part| !part.exists());
-        let full = || io::Error::other("too many changes of the settings were cut by the power");
+        let full = || io::Error::other("power cuts interrupted too many changes of the settings");
         let what = format!("write {}", path.display());
         let part = part.ok_or_else(|| Error::io(what)(full()))?;
         let _alone = CHANGING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,7 +205,7 @@ fn changed(
     let mut environment = match Environment::parse(&old) {
         Ok(environment) => environment,
         Err(damage) => {
-            tracing::warn!(%damage, "the boot loader's variables are damaged: mending them");
+            tracing::warn!(%damage, "the boot loader's variables are damaged: repairing them");
             Environment::mended(running)
         }
     };
@@ -220,7 +220,7 @@ fn overwrite(path: &Path, block: &[u8]) -> Result<(), Error> {
         let file = File::options().write(true).open(path)?;
         let size = file.metadata()?.len();
         if size != block.len() as u64 {
-            let what = format!("it has {size} bytes, and GRUB cannot use another block");
+            let what = format!("it has {size} bytes, and GRUB cannot use a second block");
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         file.write_all_at(block, 0)?;
@@ -239,7 +239,7 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         if fs::read(path)? == bytes {
             return Ok(());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidData, "the disk gives back something else"))
+        Err(io::Error::new(io::ErrorKind::InvalidData, "the disk returned other data"))
     };
     write().map_err(Error::io(format!("write {}", path.display())))
 }

@@ -40,7 +40,7 @@ pub fn safe_mode_then_factory(
 
     let said = run(owner.tinbox().args(["box", "reset", "--level", "safe", "--yes"])).unwrap();
     assert!(said.contains("cellar restarts in safe mode"), "{said}");
-    let safe = "tinbox: safe mode, because somebody asked for it";
+    let safe = "tinbox: safe mode, because it was requested";
     let (_, mark) = serial.wait_for_after(mark, safe, PATIENCE).unwrap();
     // Safe mode ignores the owner's configuration with its name; stored objects are present.
     serial.wait_for_after(mark, &format!("{name} .* slot A"), PATIENCE).unwrap();

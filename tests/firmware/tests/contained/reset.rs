@@ -25,7 +25,7 @@ fn the_boot_menu_and_a_file_ask_for_a_reset_too() {
     let (place, disk) = (lab.place("box", 0x45), lab.disk("disk"));
     boot_volume::put(&disk, "box.toml", b"name = \"cellar\"\n").unwrap();
     let machine = place.start_by_menu(&disk, Some("safe")).unwrap();
-    let why = "tinbox: safe mode, because somebody chose it in the boot menu";
+    let why = "tinbox: safe mode, because it was chosen in the boot menu";
     let (_, mark) = machine.serial().wait_for_after(Mark::START, why, PATIENCE).unwrap();
     machine.serial().wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
     machine.cut_power().unwrap();
@@ -35,7 +35,7 @@ fn the_boot_menu_and_a_file_ask_for_a_reset_too() {
     // As an editor on Windows saves it.
     boot_volume::put(&disk, "reset.txt", b"\xef\xbb\xbfFactory\r\n").unwrap();
     let machine = place.start(&disk).unwrap();
-    let why = "factory reset, because the file \"reset\" on the volume TINBOX asked for it";
+    let why = "factory reset, because the file \"reset\" on the volume TINBOX requested it";
     let (_, mark) = machine.serial().wait_for_after(Mark::START, why, PATIENCE).unwrap();
     let erased = "factory reset: everything of the owner is erased";
     let (_, mark) = machine.serial().wait_for_after(mark, erased, PATIENCE).unwrap();

@@ -123,5 +123,5 @@ fn a_mode_has_the_kernels_word() {
 async fn a_bond_without_any_of_its_ports_is_refused() {
     let none = Bond { ports: vec!["no-such-card".to_owned()], ..bond(BondMode::ActiveBackup) };
     let error = super::bond(&none).await.unwrap_err().to_string();
-    assert!(error.contains("none of the ports of bond0 is there: no-such-card"), "{error}");
+    assert!(error.contains("all ports of bond0 are missing: no-such-card"), "{error}");
 }

@@ -35,7 +35,7 @@ pub enum Failure {
     #[error("the disk fails at byte {0}: {1}")]
     Disk(u64, io::Error),
     /// The disk returns other bytes than were written.
-    #[error("the disk gives back something else at byte {0} than was written there")]
+    #[error("the disk returned other data at byte {0} than was written there")]
     Differs(u64),
     /// A person interrupted the copy.
     #[error("it was stopped")]
