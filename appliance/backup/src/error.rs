@@ -13,7 +13,7 @@ pub enum Error {
     #[error("not a valid backup of a Tinbox")]
     NotOne,
     /// The backup was made by a later release.
-    #[error("this backup needs Tinbox {needs} or newer, and this is {own}")]
+    #[error("this backup needs Tinbox {needs} or newer, but this is {own}")]
     Newer {
         /// Oldest release that reads the backup.
         needs: String,
@@ -21,22 +21,22 @@ pub enum Error {
         own: String,
     },
     /// The passphrase does not open the backup.
-    #[error("that is not the passphrase of this backup")]
+    #[error("wrong passphrase for this backup")]
     WrongPassphrase,
     /// The key does not open the backup.
-    #[error("that key does not open this backup: it was made for {recipients}")]
+    #[error("wrong key for this backup: it was made for {recipients}")]
     WrongIdentity {
         /// Public keys that the backup is encrypted for.
         recipients: String,
     },
     /// The given secret has the wrong kind, or is missing.
-    #[error("this backup opens only with {with}")]
+    #[error("this backup can be decrypted only with {with}")]
     KeyNeeded {
         /// Secret that the backup needs.
         with: &'static str,
     },
     /// The file is shorter than its header says: it was cut short.
-    #[error("this backup ends too early: it was cut short")]
+    #[error("this backup is truncated")]
     Truncated,
     /// The content of the file was changed.
     #[error("this backup is damaged: {what}")]
@@ -45,15 +45,13 @@ pub enum Error {
         what: String,
     },
     /// A part exceeds a limit of the reader.
-    #[error("this backup is too large: it has more than {limit}")]
+    #[error("this backup is too large: the limit is {limit}")]
     TooLarge {
         /// Name of the limit.
         limit: String,
     },
     /// Opening would take more memory than the reader allows.
-    #[error(
-        "this backup was encrypted with a work factor of {found}; a box has memory for {known}"
-    )]
+    #[error("this backup was encrypted with work factor {found}; the limit of a box is {known}")]
     TooCostly {
         /// Base-2 logarithm of scrypt's N, from the file.
         found: u8,
@@ -62,18 +60,18 @@ pub enum Error {
     },
     /// The passphrase is too short or too long.
     #[error(
-        "a passphrase has at least {PASSPHRASE_CHARS_MIN} characters and at most \
+        "a passphrase must have at least {PASSPHRASE_CHARS_MIN} characters and at most \
          {PASSPHRASE_BYTES_MAX} bytes"
     )]
     Passphrase,
     /// The text is not a public key.
-    #[error("expected a public key of age, beginning with age1; found {text:?}")]
+    #[error("expected a public key of age such as age1…, found {text:?}")]
     Recipient {
         /// Text that was given as the key.
         text: String,
     },
     /// A part cannot be stored in a backup.
-    #[error("cannot keep {what} in a backup: {why}")]
+    #[error("cannot store {what} in a backup: {why}")]
     Unkept {
         /// Name of the part.
         what: String,
@@ -95,17 +93,19 @@ impl Hint for Error {
     fn hint(&self) -> Option<&str> {
         Some(match self {
             Self::NotOne => {
-                "`tinbox backup create` makes one; it begins with the words TINBOX BACKUP"
+                "`tinbox backup create` makes a backup, which begins with TINBOX BACKUP"
             }
             Self::Newer { .. } => "update this box first (`tinbox update apply`), then try again",
             Self::WrongPassphrase => {
-                "it is the one that was typed when the backup was made, not the box's own"
+                "use the passphrase that was set when the backup was made, not the box's own"
             }
-            Self::WrongIdentity { .. } => "give the secret key of one of them",
+            Self::WrongIdentity { .. } => "give the secret key of one of these public keys",
             Self::KeyNeeded { .. } => "give it with --passphrase-file",
             Self::Truncated | Self::Damaged { .. } => "copy it again from its original place",
-            Self::TooCostly { .. } => "open it with age on a larger machine and encrypt it again",
-            Self::Recipient { .. } => "`age-keygen -y FILE` shows the one of a secret key",
+            Self::TooCostly { .. } => {
+                "decrypt it with age on a larger machine and encrypt it again"
+            }
+            Self::Recipient { .. } => "`age-keygen -y FILE` shows the public key of a secret key",
             Self::TooLarge { .. } | Self::Passphrase | Self::Unkept { .. } | Self::Io { .. } => {
                 return None;
             }

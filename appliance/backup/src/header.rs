@@ -125,17 +125,17 @@ impl Header {
         if format > FORMAT {
             let header: Value = serde_json::from_slice(&second).unwrap_or_default();
             let needs = header["needs"].as_str().filter(|needs| !needs.is_empty());
-            let number = || format!("that reads format {format}");
+            let number = || format!("that supports format {format}");
             return Err(newer(needs.map_or_else(number, str::to_owned)));
         }
         if format == 0 || bytes.len() + second.len() == HEADER_BYTES_MAX {
-            return Err(Error::damaged("its header is none"));
+            return Err(Error::damaged("its header is not valid"));
         }
         if !second.ends_with(b"\n") {
             return Err(Error::Truncated);
         }
         let header: Self = serde_json::from_slice(&second)
-            .map_err(|error| Error::damaged(format!("its header is not what it was: {error}")))?;
+            .map_err(|error| Error::damaged(format!("its header was changed: {error}")))?;
         if is_above(&header.needs, own)? {
             return Err(newer(header.needs));
         }

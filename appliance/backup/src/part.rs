@@ -57,7 +57,7 @@ impl Part {
         let unkept = |why: &str| Error::Unkept { what: self.what(), why: why.to_owned() };
         let path = match self {
             Part::Object { resource, namespace, name } => object_path(resource, namespace, name)
-                .ok_or_else(|| unkept("its kind has no group"))?,
+                .ok_or_else(|| unkept("its resource has no group"))?,
             Part::Leases { interface } => format!("leases/{}.json", escaped(interface)),
             Part::File { path } => {
                 let parts: Vec<&str> = path.split('/').collect();

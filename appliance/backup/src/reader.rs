@@ -153,7 +153,7 @@ impl<R: Read> Reader<R> {
         }
         if self.found != self.header.contents {
             let (found, said) = (self.found, self.header.contents);
-            return Err(Error::damaged(format!("it has {found:?} and should have {said:?}")));
+            return Err(Error::damaged(format!("it has {found:?} instead of {said:?}")));
         }
         Ok(None)
     }
@@ -192,10 +192,10 @@ fn begin<R: Read>(
         }
         ("passphrase", _) => return Err(Error::KeyNeeded { with: "its passphrase" }),
         ("recipients", _) => {
-            let with = "the secret key (AGE-SECRET-KEY-1…) of one that it was made for";
+            let with = "one of its secret keys (AGE-SECRET-KEY-1…)";
             return Err(Error::KeyNeeded { with });
         }
-        (other, _) => return Err(Error::damaged(format!("its encryption is {other:?}"))),
+        (other, _) => return Err(Error::damaged(format!("its encryption {other:?} is unknown"))),
     };
     let packed = BufReader::with_capacity(READ_BYTES, payload);
     let unpacked = Bounded { input: GzDecoder::new(packed), left: ARCHIVE_BYTES_MAX };
@@ -203,9 +203,9 @@ fn begin<R: Read>(
     match tar.next()? {
         Some((name, bytes)) if name == "header" && bytes == Header::unsized_lines(lines) => {}
         Some((name, _)) if name == "header" => {
-            return Err(Error::damaged("its readable lines were changed"));
+            return Err(Error::damaged("its unencrypted lines were changed"));
         }
-        _ => return Err(Error::damaged("its archive does not begin as it should")),
+        _ => return Err(Error::damaged("its archive does not begin with the header")),
     }
     Ok(tar)
 }
@@ -218,13 +218,13 @@ fn end<R: Read>(mut unpacked: Unpacked<R>) -> Result<(), Error> {
         match unpacked.read(&mut rest).map_err(Error::read)? {
             0 => break,
             count if rest[..count].iter().any(|byte| *byte != 0) => {
-                return Err(Error::damaged("something follows its archive"));
+                return Err(Error::damaged("it has extra bytes after its archive"));
             }
             _ => {}
         }
     }
     match unpacked.input.into_inner().read(&mut rest).map_err(Error::read)? {
         0 => Ok(()),
-        _ => Err(Error::damaged("something follows its archive")),
+        _ => Err(Error::damaged("it has extra bytes after its archive")),
     }
 }

@@ -109,7 +109,7 @@ impl<R: Read> TarReader<R> {
             let Some(Entry { name, kind, size }) = self.block()? else {
                 return match long {
                     None => Ok(None),
-                    Some(_) => Err(Error::damaged("a name without its file")),
+                    Some(_) => Err(Error::damaged("a long name without a file")),
                 };
             };
             if kind == b'L' && long.is_none() {
@@ -146,7 +146,7 @@ impl<R: Read> TarReader<R> {
         if block == [0; BLOCK] {
             return Ok(None);
         }
-        let wrong = || Error::damaged("its archive has no entry where one should be");
+        let wrong = || Error::damaged("its archive lacks an entry");
         let sum = number(&block[CHECKSUM]).ok_or_else(wrong)?;
         let known = [&MAGIC[..], &GNU_MAGIC[..]].contains(&&block[257..265]);
         if sum != checksum(&block) || !known {

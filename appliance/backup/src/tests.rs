@@ -142,12 +142,12 @@ fn each_refusal_has_its_own_sentence() {
     let file = made(&passphrase());
     let other = Key::given(Secret::from("correct horsf")).unwrap();
     let (key, other) = (Some(&key()), Some(&other));
-    assert_eq!(said(&file, other), "that is not the passphrase of this backup");
-    assert_eq!(said(&file, None), "this backup opens only with its passphrase");
+    assert_eq!(said(&file, other), "wrong passphrase for this backup");
+    assert_eq!(said(&file, None), "this backup can be decrypted only with its passphrase");
     assert_eq!(said(b"", key), "not a valid backup of a Tinbox");
     assert_eq!(said(&[0x1f; 9000], key), "not a valid backup of a Tinbox");
     assert_eq!(said(b"TINBOX BACKUP one\n{}\n", key), "not a valid backup of a Tinbox");
-    let cut = "this backup ends too early: it was cut short";
+    let cut = "this backup is truncated";
     for at in [15, 16, 30, 200, file.len() / 2, file.len() - 1] {
         assert_eq!(said(&file[..at], key), cut, "cut at {at} of {}", file.len());
     }
@@ -178,7 +178,7 @@ fn what_it_says_of_itself_cannot_be_changed() {
     let mut changed = file.clone();
     changed[at] = b'B';
     let told = said(&changed, Some(&key()));
-    assert_eq!(told, "this backup is damaged: its readable lines were changed");
+    assert_eq!(told, "this backup is damaged: its unencrypted lines were changed");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_newer_one_is_refused_with_the_version_that_it_needs() {
             Ok(_) => assert!(!refused, "{version}"),
             Err(error) => {
                 let want =
-                    format!("this backup needs Tinbox {version} or newer, and this is 1.4.0");
+                    format!("this backup needs Tinbox {version} or newer, but this is 1.4.0");
                 assert_eq!(error.to_string().lines().next(), Some(want.as_str()));
             }
         }
@@ -203,9 +203,9 @@ fn a_newer_one_is_refused_with_the_version_that_it_needs() {
         FORMAT + 1
     );
     let told = said(next.as_bytes(), Some(&key()));
-    assert_eq!(told, "this backup needs Tinbox 2.1.0 or newer, and this is 1.4.0");
+    assert_eq!(told, "this backup needs Tinbox 2.1.0 or newer, but this is 1.4.0");
     let told = said(b"TINBOX BACKUP 9\n\0\0\0", Some(&key()));
-    assert_eq!(told, "this backup needs Tinbox that reads format 9 or newer, and this is 1.4.0");
+    assert_eq!(told, "this backup needs Tinbox that reads format 9 or newer, but this is 1.4.0");
 }
 
 #[test]

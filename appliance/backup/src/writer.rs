@@ -134,8 +134,8 @@ impl<W: Write + Seek> Writer<W> {
     /// The added parts differ from the header, or those of the stream.
     pub fn finish(self) -> Result<W, Error> {
         if self.kept != self.promised {
-            let why = format!("its header says {:?}, and it has {:?}", self.promised, self.kept);
-            return Err(Error::Unkept { what: "all that there is".to_owned(), why });
+            let why = format!("its header has {:?}, but it has {:?}", self.promised, self.kept);
+            return Err(Error::Unkept { what: "all parts".to_owned(), why });
         }
         let payload = self.tar.finish()?.finish().map_err(Error::write)?;
         let mut out = match payload {

@@ -70,7 +70,7 @@ impl Header {
 
 /// Reads the header, up to the beginning of the nonce.
 pub fn decode(input: &mut impl BufRead) -> Result<Header, Error> {
-    let wrong = || Error::damaged("its encryption does not begin as it should");
+    let wrong = || Error::damaged("its age header is not valid");
     let mut signed = Vec::new();
     let mut stanzas = Vec::new();
     if line(input, &mut signed)? != VERSION {
@@ -110,15 +110,15 @@ fn line(input: &mut impl BufRead, signed: &mut Vec<u8>) -> Result<String, Error>
     part.read_until(b'\n', &mut bytes).map_err(Error::read)?;
     if bytes.last() != Some(&b'\n') {
         return Err(match bytes.len() {
-            LINE_BYTES_MAX => Error::damaged("its encryption has a line that is too long"),
+            LINE_BYTES_MAX => Error::damaged("its age header has a line that is too long"),
             _ => Error::Truncated,
         });
     }
     signed.extend(&bytes);
     if signed.len() > HEADER_BYTES_MAX {
-        return Err(Error::damaged("its encryption is for too many"));
+        return Err(Error::damaged("its age header has too many recipients"));
     }
     bytes.pop();
     let text = String::from_utf8(bytes);
-    text.map_err(|_| Error::damaged("its encryption does not begin as it should"))
+    text.map_err(|_| Error::damaged("its age header is not valid"))
 }

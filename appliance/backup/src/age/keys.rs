@@ -86,7 +86,7 @@ impl Identity {
     /// # Errors
     /// [`Error::KeyNeeded`].
     pub fn parse(text: &str) -> Result<Self, Error> {
-        let wrong = || Error::KeyNeeded { with: "a secret key of age; what was given is damaged" };
+        let wrong = || Error::KeyNeeded { with: "a valid secret key of age" };
         let lower = Zeroizing::new(text.to_ascii_lowercase());
         let whole = text == text.to_ascii_uppercase();
         let bytes = bech32::decode("age-secret-key-", &lower).filter(|_| whole);
@@ -106,7 +106,7 @@ impl Identity {
         let own = PrivateKey::from_private_key(&X25519, self.0.as_slice()).map_err(|_| wrong())?;
         let recipient = self.recipient().ok_or_else(wrong)?;
         for stanza in stanzas.iter().filter(|stanza| stanza.kind == CURVE) {
-            let damaged = || Error::damaged("a key of its encryption is none");
+            let damaged = || Error::damaged("a key in its age header is not valid");
             let [share] = stanza.arguments.as_slice() else { return Err(damaged()) };
             let share = STANDARD_NO_PAD.decode(share).map_err(|_| damaged())?;
             if share.len() != KEY_BYTES || stanza.body.len() != BODY_BYTES {
@@ -143,7 +143,7 @@ pub(super) fn seal_with_passphrase(
 }
 
 pub(super) fn open_with_passphrase(stanzas: &[Stanza], passphrase: &str) -> Result<FileKey, Error> {
-    let damaged = || Error::damaged("its encryption is of no passphrase");
+    let damaged = || Error::damaged("it is not encrypted with a passphrase");
     let [stanza] = stanzas else { return Err(damaged()) };
     let [salt, log_n] = stanza.arguments.as_slice() else { return Err(damaged()) };
     if stanza.kind != SCRYPT || stanza.body.len() != BODY_BYTES {
@@ -164,9 +164,9 @@ fn hash(passphrase: &str, salt: &[u8], log_n: u8) -> Result<Zeroizing<[u8; 32]>,
     let salt = [SCRYPT_LABEL, salt].concat();
     let mut out = Zeroizing::new([0; 32]);
     let params = scrypt::Params::new(log_n, 8, 1);
-    let params = params.map_err(|_| Error::damaged("its work factor is none"))?;
+    let params = params.map_err(|_| Error::damaged("its work factor is not valid"))?;
     let hashed = scrypt::scrypt(passphrase.as_bytes(), &salt, &params, out.as_mut_slice());
-    hashed.map_err(|_| Error::damaged("its work factor is none"))?;
+    hashed.map_err(|_| Error::damaged("its work factor is not valid"))?;
     Ok(out)
 }
 

@@ -144,7 +144,7 @@ impl Opener {
     fn wrong(&self, number: u64, last: bool) -> Error {
         match last {
             true => Error::Truncated,
-            false => Error::damaged(format!("its piece {number} was changed")),
+            false => Error::damaged(format!("its chunk {number} was changed")),
         }
     }
 }

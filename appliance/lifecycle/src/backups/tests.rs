@@ -285,10 +285,10 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
         stdx::chain(&refused).lines().next().unwrap_or_default().to_owned()
     };
     let wrong = said(&file, words("correct horsf")).await;
-    assert_eq!(wrong, "that is not the passphrase of this backup");
-    assert_eq!(said(&file, None).await, "this backup opens only with its passphrase");
+    assert_eq!(wrong, "wrong passphrase for this backup");
+    assert_eq!(said(&file, None).await, "this backup can be decrypted only with its passphrase");
     let cut = said(&file[..file.len() - 9], words(WORDS)).await;
-    assert_eq!(cut, "this backup ends too early: it was cut short");
+    assert_eq!(cut, "this backup is truncated");
     let mut changed = file.clone();
     let middle = changed.len() - 100;
     changed[middle] ^= 1;
