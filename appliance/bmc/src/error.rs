@@ -30,8 +30,8 @@ pub enum Error {
     },
     /// The BMC sent no byte: it is switched off, unplugged, filtered, or has another address.
     #[error(
-        "BMC {address} did not answer {step} within {:.1} s: \
-         is it powered, connected and is IPMI over LAN enabled?", after.as_secs_f32()
+        "BMC {address} did not respond to {step} within {:.1} s: is it powered, connected and is \
+         IPMI over LAN enabled?", after.as_secs_f32()
     )]
     NoAnswer {
         /// Address of the BMC.
@@ -42,7 +42,7 @@ pub enum Error {
         after: Duration,
     },
     /// The BMC stopped answering.
-    #[error("BMC {address} stopped answering at {step}, waited {:.1} s", after.as_secs_f32())]
+    #[error("BMC {address} stopped responding at {step}, waited {:.1} s", after.as_secs_f32())]
     Timeout {
         /// Address of the BMC.
         address: Address,
@@ -52,7 +52,7 @@ pub enum Error {
         after: Duration,
     },
     /// The user is unknown, lacks the permission, or has another password.
-    #[error("BMC {address} does not accept the user name or password given for user {username:?}")]
+    #[error("BMC {address} rejected the user name or password of user {username:?}")]
     WrongPassword {
         /// Address of the BMC.
         address: Address,
@@ -60,7 +60,7 @@ pub enum Error {
         username: String,
     },
     /// The user is valid, but lacks the privilege to switch power.
-    #[error("BMC {address} does not let user {username:?} act as an operator: {status}")]
+    #[error("BMC {address} does not give user {username:?} operator privilege: {status}")]
     Privilege {
         /// Address of the BMC.
         address: Address,
@@ -70,7 +70,7 @@ pub enum Error {
         status: String,
     },
     /// The BMC accepts none of the allowed suites; a weaker suite is never tried.
-    #[error("BMC {address} accepts none of the cipher suites allowed here ({allowed}): {said}")]
+    #[error("BMC {address} supports none of the allowed cipher suites ({allowed}): {said}")]
     SuiteRefused {
         /// Address of the BMC.
         address: Address,
@@ -100,7 +100,7 @@ pub enum Error {
         code: CompletionCode,
     },
     /// The BMC sent datagrams, but no valid answer: short, forged, or another protocol.
-    #[error("BMC {address} sent an invalid answer to {step}")]
+    #[error("BMC {address} sent an invalid response to {step}")]
     Hostile {
         /// Address of the BMC.
         address: Address,
@@ -119,7 +119,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The requested cipher suite is not supported by this driver.
-    #[error("cannot use cipher suite {asked:?}: 17 and 3 are the ones allowed")]
+    #[error("cannot use cipher suite {asked:?}: use 17 or 3")]
     UnknownSuite {
         /// Cipher suite that was requested.
         asked: String,
@@ -134,7 +134,7 @@ pub enum Error {
     },
     /// The command was sent, and no answer to it came: it may have been carried out. Reported for
     /// commands that must not be sent twice.
-    #[error("BMC {address} did not answer {action}: it may have been carried out")]
+    #[error("BMC {address} did not confirm {action}: the action may have been done")]
     Unanswered {
         /// Address of the BMC.
         address: Address,
@@ -155,7 +155,7 @@ pub enum Error {
         may_pass: bool,
     },
     /// The BMC accepted the request, but the power state did not change.
-    #[error("power was not confirmed {want} within {:.1} s, last seen {last}", after.as_secs_f32())]
+    #[error("the power was not {want} within {:.1} s, last state {last}", after.as_secs_f32())]
     NotConfirmed {
         /// Power state that was requested.
         want: Power,

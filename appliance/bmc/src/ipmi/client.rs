@@ -87,7 +87,7 @@ async fn optional(turn: &mut Turn<'_>, option: SetBootOption) -> Result<bool, Er
     match turn.call(&option).await {
         Ok(()) => Ok(true),
         Err(Error::CommandRefused { address, code, .. }) => {
-            tracing::debug!(bmc = %address, ?option, %code, "boot option not taken");
+            tracing::debug!(bmc = %address, ?option, %code, "boot option not accepted");
             Ok(false)
         }
         Err(error) => Err(error),

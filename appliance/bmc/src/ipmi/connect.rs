@@ -63,7 +63,7 @@ pub(super) async fn open(
                 | Error::NoAnswer { .. }
                 | Error::Timeout { step: OPEN_SESSION, .. }),
             ) if !is_last => {
-                tracing::debug!(bmc = %address, suite = suite.id(), %error, "suite not taken");
+                tracing::debug!(bmc = %address, suite = suite.id(), %error, "suite not accepted");
                 refused = Some(error);
             }
             Err(Error::SuiteRefused { said, .. }) => {
@@ -72,7 +72,7 @@ pub(super) async fn open(
             // The BMC refused the earlier suites explicitly: it is reachable, and supports none of
             // them.
             Err(Error::NoAnswer { .. }) if matches!(refused, Some(Error::SuiteRefused { .. })) => {
-                return Err(suite_refused(address, &candidates, "no answer to the last".into()));
+                return Err(suite_refused(address, &candidates, "no response to the last".into()));
             }
             Err(error) => return Err(error),
         }
@@ -174,7 +174,7 @@ async fn refused(
     match refusal {
         SessionRefusal::OtherPassword { farewell } => {
             if let Err(error) = link.send(&farewell).await {
-                tracing::debug!(bmc = %address, %error, "farewell not sent");
+                tracing::debug!(bmc = %address, %error, "cannot send Close Session");
             }
             Error::WrongPassword { address, username }
         }

@@ -46,8 +46,8 @@ impl CompletionCode {
             0xD5 => "not possible in the present state",
             0xD6 => "disabled",
             0xFF => "unspecified error",
-            0x01..=0x7E => "reason of the manufacturer's own",
-            0x83..=0xBE => "reason of the command's own",
+            0x01..=0x7E => "OEM specific code",
+            0x83..=0xBE => "command specific code",
             _ => "unknown reason",
         }
     }
@@ -133,12 +133,12 @@ pub enum Malformed {
     #[error("unexpected value in {0}")]
     Field(&'static str),
     /// The datagram belongs to another session, request or step.
-    #[error("answer to something else: {0} does not match")]
+    #[error("response to another request: {0} does not match")]
     Stray(&'static str),
     /// A checksum or an authentication code is wrong.
     #[error("{0}: invalid checksum or authentication code")]
     Unverified(&'static str),
     /// The session sequence number was received before, or is too old to check.
-    #[error("session sequence number was seen before")]
+    #[error("session sequence number was already used")]
     Replayed,
 }

@@ -134,7 +134,7 @@ async fn a_cycle_whose_reply_was_lost_is_unknown_and_not_repeated() {
     world.once().await;
     world.once().await;
     assert_eq!(world.conditions(), ["Failed"]);
-    assert!(world.message().contains("may have been carried out"), "{}", world.message());
+    assert!(world.message().contains("may have been done"), "{}", world.message());
     world.fake.set_mode(Mode::Honest);
     world.once().await;
     assert_eq!(world.fake.actions(), [PowerAction::Cycle]);
