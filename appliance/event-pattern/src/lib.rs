@@ -49,7 +49,7 @@ pub enum Error {
     #[error("{0:?}: expected an array of allowed values such as [\"…\"], found {1}")]
     Leaf(String, &'static str),
     /// An array within an array.
-    #[error("{0:?} has an array within its array")]
+    #[error("{0:?}: an array within an array is not allowed")]
     Nested(String),
     /// Too much of something.
     #[error("the pattern has more than {0} {1}")]
@@ -58,10 +58,10 @@ pub enum Error {
     #[error("{0:?}: {1:?} is not a known kind of pattern")]
     Kind(String, String),
     /// An extended pattern with more or less than one member.
-    #[error("{0:?} has an object with {1} members where one kind of pattern belongs")]
+    #[error("{0:?}: expected an object with one kind of pattern, found {1} members")]
     Members(String, usize),
     /// The value of an extended pattern.
-    #[error("{path:?}: {kind} wants {want}")]
+    #[error("{path:?}: {kind} expects {want}")]
     Value {
         /// Path of the field.
         path: String,
@@ -71,16 +71,16 @@ pub enum Error {
         want: &'static str,
     },
     /// An extended pattern that stands alone, among others.
-    #[error("{0:?}: {1} cannot stand beside other values")]
+    #[error("{0:?}: {1} cannot be combined with other values")]
     Alone(String, &'static str),
     /// Regular expression that is not supported, with the reason.
-    #[error("{0:?}: the regular expression is not understood: {1}")]
+    #[error("{0:?}: the regular expression is not valid: {1}")]
     Regexp(String, String),
     /// A document with too many leaves.
     #[error("the document has more than {LEAVES_MAX} values")]
     Large,
     /// Too many ways to fit.
-    #[error("the pattern was given up after {STEPS_MAX} comparisons with the document")]
+    #[error("the pattern needs more than {STEPS_MAX} comparisons with the document")]
     Costly,
 }
 

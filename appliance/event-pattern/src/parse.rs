@@ -171,7 +171,7 @@ fn extended(kind: &str, value: Json, path: &str) -> Result<Extended, Error> {
         ("wildcard", value) => match glob(value, true) {
             Some(test) => Extended::Test(test),
             None => {
-                let want = "a string without **, where \\ stands before * or \\ only";
+                let want = "a string without **, with \\ only before * or \\";
                 return fail("wildcard", want);
             }
         },

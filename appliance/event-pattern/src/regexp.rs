@@ -34,7 +34,7 @@ impl Reader<'_> {
     /// `branch *( "|" branch )`, up to a `)` or the end.
     fn branches(&mut self, depth: usize) -> Result<(), String> {
         if depth > GROUPS_MAX {
-            return Err(format!("more than {GROUPS_MAX} parentheses within each other"));
+            return Err(format!("more than {GROUPS_MAX} nested parentheses"));
         }
         while let Some(char) = self.chars.next_if(|char| *char != ')') {
             match char {
@@ -54,8 +54,8 @@ impl Reader<'_> {
                     let char = self.escaped()?;
                     self.literal(char);
                 }
-                '*' | '+' | '?' | '{' => return Err(format!("{char} follows nothing")),
-                ']' | '}' => return Err(format!("{char} is written ~{char}")),
+                '*' | '+' | '?' | '{' => return Err(format!("{char} has nothing to repeat")),
+                ']' | '}' => return Err(format!("write ~{char} instead of {char}")),
                 char => self.literal(char),
             }
             self.quantifier()?;
@@ -75,7 +75,7 @@ impl Reader<'_> {
             't' => '\t',
             'p' | 'P' => return Err("Unicode properties are not supported".to_owned()),
             char if "()*+-.?[\\]^{|}~".contains(char) => char,
-            char => return Err(format!("~{char} has no meaning")),
+            char => return Err(format!("~{char} is not a valid escape")),
         })
     }
 
@@ -90,7 +90,7 @@ impl Reader<'_> {
             match self.chars.next().ok_or("a { without its }")? {
                 '}' => break,
                 char if inside.len() < 8 => inside.push(char),
-                _ => return Err("a count that is too long".to_owned()),
+                _ => return Err("a repeat count is too long".to_owned()),
             }
         }
         let number = |text: &str| -> Result<u32, String> {
@@ -103,7 +103,7 @@ impl Reader<'_> {
             Some((from, to)) => {
                 let (from, to) = (number(from)?, number(to)?);
                 if from > to {
-                    return Err(format!("{{{inside}}} counts backwards"));
+                    return Err(format!("{{{inside}}} is not in ascending order"));
                 }
                 format!("{{{from},{to}}}")
             }
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let mut is_first = true;
         loop {
             let from = match self.chars.next().ok_or(OPEN)? {
-                ']' if is_first => return Err("a class of no characters".to_owned()),
+                ']' if is_first => return Err("a character class is empty".to_owned()),
                 ']' => break,
                 '-' if is_first || self.chars.peek() == Some(&']') => '-',
                 char => self.member(char)?,
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 char => {
                     let to = self.member(char)?;
                     if to < from {
-                        return Err(format!("{from}-{to} counts backwards"));
+                        return Err(format!("{from}-{to} is not in ascending order"));
                     }
                     self.out.push('-');
                     self.literal(to);
@@ -156,7 +156,7 @@ impl Reader<'_> {
     fn member(&mut self, char: char) -> Result<char, String> {
         match char {
             '~' => self.escaped(),
-            '-' | '[' | ']' => Err(format!("{char} in a class is written ~{char}")),
+            '-' | '[' | ']' => Err(format!("write ~{char} instead of {char} in a class")),
             char => Ok(char),
         }
     }
