@@ -25,7 +25,7 @@ pub enum ObjectError {
     #[error("{0} not found")]
     NotFound(String),
     /// The object was changed since it was read: read it again, then try again.
-    #[error("{0} was changed in between")]
+    #[error("{0} was changed at the same time")]
     Conflict(String),
     /// An object of this name exists.
     #[error("{0} exists already")]

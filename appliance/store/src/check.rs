@@ -111,14 +111,14 @@ impl Check<'_> {
                 None => stored.revision <= self.floor,
             };
             if !agrees {
-                return Err(damaged(format!("{key} is not where the log left it")));
+                return Err(damaged(format!("{key} differs from the log")));
             }
             objects += 1;
             logged += usize::from(self.ends.contains_key(&key));
         }
         match logged == self.ends.values().filter(|end| end.is_some()).count() {
             true => Ok(objects),
-            false => Err(damaged("an object the log put is missing")),
+            false => Err(damaged("an object of the log is missing")),
         }
     }
 }

@@ -21,7 +21,8 @@ pub enum Error {
     },
     /// The file was written by a later release.
     #[error(
-        "cannot open the store {}: it has format {found}, this release knows formats up to {known}",
+        "cannot open the store {}: it has format {found}, this release supports formats up to \
+        {known}",
         path.display()
     )]
     FutureFormat {
@@ -55,8 +56,8 @@ pub enum Error {
     },
     /// The store is to be brought to a newer format, and a copy of it does not fit on the disk.
     #[error(
-        "cannot bring the store {} to this release's format: that takes {needed} bytes, {free} are \
-         free on its disk",
+        "cannot convert the store {} to this release's format: {needed} bytes are needed, {free} \
+         are free on its disk",
         path.display()
     )]
     NoRoom {
@@ -68,7 +69,7 @@ pub enum Error {
         free: u64,
     },
     /// An earlier commit failed; nothing more is written until the store is opened again.
-    #[error("the store refuses writes since a commit failed; open it again to go on")]
+    #[error("the store refuses writes after a failed commit; open it again")]
     Refusing {
         /// The failure that began it.
         #[source]
@@ -127,7 +128,7 @@ pub enum Error {
         current: u64,
     },
     /// The watch fell so far behind that the log was compacted past it: list again.
-    #[error("the watch fell behind: it stands at revision {at}, the log begins after {floor}")]
+    #[error("the watch is too slow: it is at revision {at}, the log begins after {floor}")]
     Lagged {
         /// The last revision this watch has seen.
         at: u64,

@@ -310,7 +310,7 @@ impl<'txn> Tables<'txn> {
                 .totals
                 .log_bytes
                 .checked_sub(length)
-                .ok_or_else(|| damaged("its log is larger than its totals say"))?;
+                .ok_or_else(|| damaged("its log is larger than its totals"))?;
             if old {
                 aged = revision;
             }

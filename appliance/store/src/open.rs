@@ -135,7 +135,7 @@ fn forward(
                 aside::keep(path, 1)?;
             }
             settle(&fresh, path)?;
-            tracing::info!(from = 1, to = FORMAT, "the store was brought to the new format");
+            tracing::info!(from = 1, to = FORMAT, "the store was converted to the new format");
             db = database_in(path)?;
         }
         Some(_) => {}
@@ -269,7 +269,7 @@ pub(crate) fn prepare(path: &Path, db: &Database, vault: &Vault) -> Result<Total
         let written = match number(&meta, META_FORMAT)? {
             Some(FORMAT) => sealed,
             None if objects.is_empty().map_err(storage("prepare"))? => true,
-            None => return Err(damaged("it holds objects but names no format")),
+            None => return Err(damaged("it has objects but no format")),
             Some(found) => {
                 return Err(Error::FutureFormat { path: path.to_owned(), found, known: FORMAT });
             }
@@ -321,7 +321,7 @@ fn totals(meta: &Meta<'_>, log: &Table<'_, u64, &'static [u8]>) -> Result<Totals
     let expected = totals.revision.checked_sub(totals.floor);
     if expected != Some(rows) || last.is_some_and(|last| last != totals.revision) {
         return Err(damaged(format!(
-            "its log has {rows} changes up to {last:?}, its totals say {totals:?}"
+            "its log has {rows} changes up to {last:?}, its totals are {totals:?}"
         )));
     }
     Ok(totals)

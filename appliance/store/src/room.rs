@@ -139,7 +139,7 @@ impl Gauge {
             return Some(used);
         }
         let stats = txn.stats().inspect_err(|error| {
-            tracing::warn!(%error, "the pages of the store cannot be counted");
+            tracing::warn!(%error, "cannot count the pages of the store");
         });
         let stats = stats.ok()?;
         let used = stats.allocated_pages().saturating_mul(stats.page_size() as u64);
@@ -155,11 +155,11 @@ impl Gauge {
         reserve.is_there = false;
         match std::fs::remove_file(&reserve.path) {
             Ok(()) => {
-                tracing::warn!("the disk is full: the store goes on with what was kept in reserve");
+                tracing::warn!("the disk is full: the store now uses its reserved space");
                 true
             }
             Err(error) => {
-                tracing::error!(%error, path = %reserve.path.display(), "no reserve for the store");
+                tracing::error!(%error, path = %reserve.path.display(), "cannot reserve space");
                 false
             }
         }
@@ -176,7 +176,7 @@ impl Gauge {
         match reserve.make() {
             Ok(()) => reserve.is_there = true,
             Err(error) => {
-                tracing::warn!(%error, path = %reserve.path.display(), "no reserve for the store");
+                tracing::warn!(%error, path = %reserve.path.display(), "cannot reserve space");
                 self.reserve = None;
             }
         }

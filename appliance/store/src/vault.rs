@@ -144,7 +144,7 @@ impl Vault {
                 });
                 opened.ok_or_else(|| Error::Unsealable { key: key.clone() })
             }
-            _ => Err(damaged(format!("{key} has a value of no known form"))),
+            _ => Err(damaged(format!("{key} has a value of an unknown form"))),
         }
     }
 }

@@ -53,7 +53,7 @@ fn a_later_format_is_refused_with_both_numbers() {
     assert_eq!(
         refused.to_string(),
         format!(
-            "cannot open the store {path}: it has format 3, this release knows formats up to 2"
+            "cannot open the store {path}: it has format 3, this release supports formats up to 2"
         )
     );
 }
