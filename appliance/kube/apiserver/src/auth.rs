@@ -44,7 +44,7 @@ pub enum Error {
         line: usize,
     },
     /// A key or certificate could not be created.
-    #[error("cannot make the {what}")]
+    #[error("cannot create the {what}")]
     Certificate {
         /// Name of the key or certificate.
         what: &'static str,

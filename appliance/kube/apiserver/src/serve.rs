@@ -117,7 +117,7 @@ pub async fn serve(
         let is_regular = regulars.has(address);
         let lane = if is_regular { &returning } else { &strangers };
         let Some(stranger) = lane.enter(address) else {
-            tracing::debug!(%address, "too many connections of strangers");
+            tracing::debug!(%address, "too many unauthenticated connections");
             continue;
         };
         let connection = Connection {
@@ -133,7 +133,7 @@ pub async fn serve(
         let ended = connection.stranger.ended();
         running.spawn(async move {
             if ended.run_until_cancelled(connection.run(socket)).await.is_none() {
-                tracing::debug!(%address, "a stranger's connection made room for another");
+                tracing::debug!(%address, "closed an unauthenticated connection for a new one");
             }
         });
     }
@@ -198,7 +198,7 @@ impl Connection {
                 tracing::debug!(error, "connection ended with an error");
             },
             () = stays_a_stranger(&peer, &self.regulars) => {
-                tracing::debug!(address = %peer.address(), "a stranger's connection was closed");
+                tracing::debug!(address = %peer.address(), "closed an unauthenticated connection");
             }
         }
         if !peer.is_stranger() {

@@ -57,7 +57,7 @@ fn one(
     let whole = matches!(field.kind, Kind::Message(_)) && slot.is_some();
     if whole {
         // Other decoders merge duplicate fields; no encoder writes them.
-        return Err(Error::field(field.name, "it is there twice"));
+        return Err(Error::field(field.name, "it is set twice"));
     }
     *slot = Some(value(field, content, depth, budget)?);
     Ok(())
@@ -131,9 +131,8 @@ fn value(
         // The upper 32 bits are dropped, as in Go's decoder.
         (Kind::Int32, Content::Varint(bits)) => Ok(json!((bits as u32).cast_signed())),
         (Kind::Int64, Content::Varint(bits)) => Ok(json!(bits.cast_signed())),
-        (Kind::Double, Content::Fixed64(bits)) => {
-            double(f64::from_bits(bits)).ok_or_else(|| Error::field(field.name, "it is no number"))
-        }
+        (Kind::Double, Content::Fixed64(bits)) => double(f64::from_bits(bits))
+            .ok_or_else(|| Error::field(field.name, "it is not a number")),
         (Kind::Text, Content::Bytes(bytes)) => Ok(json!(String::from_utf8_lossy(bytes))),
         (Kind::Bytes, Content::Bytes(bytes)) => Ok(json!(BASE64_STANDARD.encode(bytes))),
         (Kind::Time, Content::Bytes(bytes)) => moment::read(bytes, Exact::Second),

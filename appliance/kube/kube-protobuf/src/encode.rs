@@ -25,7 +25,7 @@ pub(crate) fn message(of: &Type, value: &Value, depth: usize) -> Result<Vec<u8>,
             }
             return Ok(out);
         }
-        _ => return Err(Error::field(of.name, "it is no object")),
+        _ => return Err(Error::field(of.name, "it is not an object")),
     };
     for one in &of.fields {
         if one.name.is_empty() {
@@ -53,7 +53,7 @@ fn field(field: &Field, value: &Value, depth: usize, out: &mut Vec<u8>) -> Resul
             }
             Ok(())
         }
-        _ => Err(Error::field(field.name, "it is neither a list nor a map")),
+        _ => Err(Error::field(field.name, "it is not a list or a map")),
     }
 }
 

@@ -48,7 +48,7 @@ pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
 fn list(of: &Type, object: &Value) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     let meta = catalogue().named("meta.v1.ListMeta");
-    let meta = meta.ok_or(Error::Malformed("the type of lists is not known"))?;
+    let meta = meta.ok_or(Error::Malformed("the type of lists is unknown"))?;
     put_bytes(&mut out, 1, &write_message(meta, &object["metadata"], 0)?);
     for item in object["items"].as_array().into_iter().flatten() {
         put_bytes(&mut out, 2, &write_message(of, item, 1)?);
@@ -74,9 +74,9 @@ pub(crate) fn read(
             (1, Content::Bytes(bytes)) => meta = bytes,
             (2, Content::Bytes(bytes)) => raw = bytes,
             (3, Content::Bytes(bytes)) if !bytes.is_empty() => {
-                return Err(Error::Malformed("its content is encoded once more"));
+                return Err(Error::Malformed("its content has a second encoding"));
             }
-            (1 | 2, _) => return Err(Error::Malformed("an envelope of another form")),
+            (1 | 2, _) => return Err(Error::Malformed("the envelope has another form")),
             _ => {}
         }
     }

@@ -34,7 +34,7 @@ impl<'a> Parts<'a> {
                         parts.more.push(bytes);
                     }
                 }
-                _ => return Err(Error::Malformed("a wire type that does not belong there")),
+                _ => return Err(Error::Malformed("an unexpected wire type")),
             }
         }
         Ok(parts)
@@ -60,12 +60,12 @@ pub(crate) fn read(
         Kind::Quantity => match parts.text(1) {
             text if quantity::is_quantity(&text) => Ok(json!(text)),
             text if text.is_empty() && bytes.is_empty() => Ok(json!("0")),
-            _ => Err(Error::field(name, "it is no quantity")),
+            _ => Err(Error::field(name, "it is not a quantity")),
         },
         Kind::IntOrString => match parts.number[1] {
             0 => Ok(json!((parts.number[2] as u32).cast_signed())),
             1 => Ok(json!(parts.text(3))),
-            _ => Err(Error::field(name, "it is neither a number nor a text")),
+            _ => Err(Error::field(name, "it is not a number or a string")),
         },
         Kind::Fields | Kind::Json => budget.json(parts.bytes[1].unwrap_or_default(), depth),
         Kind::RawExtension => match parts.bytes[1].unwrap_or_default() {
@@ -87,7 +87,7 @@ pub(crate) fn read(
 }
 
 fn schema_type() -> Result<&'static Type, Error> {
-    catalogue().named(SCHEMA).ok_or(Error::Malformed("the type of schemas is not known"))
+    catalogue().named(SCHEMA).ok_or(Error::Malformed("the type of schemas is unknown"))
 }
 
 /// Message of `kind` for a JSON value; `None` when the value is not valid for the kind.

@@ -34,7 +34,7 @@ pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
         match (number, content) {
             (1, Content::Varint(value)) => seconds = value.cast_signed(),
             (2, Content::Varint(value)) => nanoseconds = value.cast_signed(),
-            (1 | 2, _) => return Err(Error::Malformed("a moment of another form")),
+            (1 | 2, _) => return Err(Error::Malformed("a time of another form")),
             _ => {}
         }
     }
@@ -42,7 +42,7 @@ pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
         nanoseconds = 0;
     }
     let micros = i32::try_from(nanoseconds / 1000 * 1000).ok();
-    let wrong = || Error::Malformed("a moment outside the years 1 to 9999");
+    let wrong = || Error::Malformed("a time outside the years 1 to 9999");
     if !(NEVER..=LAST).contains(&seconds) || !(0..1_000_000_000).contains(&nanoseconds) {
         return Err(wrong());
     }

@@ -235,7 +235,7 @@ fn key_text(key: Value, line: usize) -> Result<String, Unreadable> {
         Value::String(text) => Ok(text),
         Value::Bool(_) | Value::Number(_) => Ok(key.to_string()),
         Value::Null | Value::Array(_) | Value::Object(_) => {
-            Err(Unreadable::Unsupported { line, what: "a key is no text, number or boolean" })
+            Err(Unreadable::Unsupported { line, what: "a key is not a string, number or boolean" })
         }
     }
 }
@@ -252,7 +252,7 @@ fn scalar(
         (None, None, ScalarStyle::Plain) | (Some("bool" | "int" | "float" | "null"), ..) => {
             scalar::resolve(text).ok_or(Unreadable::Unsupported {
                 line,
-                what: "a number is not finite, which JSON cannot say",
+                what: "a number is not finite, which JSON does not support",
             })
         }
         _ => Ok(Value::from(text)),

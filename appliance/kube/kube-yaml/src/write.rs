@@ -248,7 +248,7 @@ impl Writer {
 /// Rejects the two additional line breaks of YAML 1.1, which a key must not contain here.
 fn no_other_breaks(key: &str) -> Result<(), &'static str> {
     match key.contains(['\u{2028}', '\u{2029}']) {
-        true => Err("a key has a line break that is no newline"),
+        true => Err("a key has a line break that is not a newline"),
         false => Ok(()),
     }
 }

@@ -44,7 +44,7 @@ async fn ensure_one(engine: &Engine, resource: &str, object: Value) -> Result<()
     }
     let stored = engine.get(resource, "", &name).await?;
     if let Some(grown) = bootstrap::reconciled(&stored, &object) {
-        tracing::info!(name, "a shipped role or binding was brought up to date");
+        tracing::info!(name, "a shipped role or binding was updated");
         engine.update(resource, "", &name, grown, options()).await?;
     }
     Ok(())
@@ -55,7 +55,7 @@ async fn ensure_one(engine: &Engine, resource: &str, object: Value) -> Result<()
 pub async fn keep_gathered(engine: Engine) {
     loop {
         if let Err(error) = follow(&engine).await {
-            tracing::debug!(%error, "roles are gathered anew");
+            tracing::debug!(%error, "reading the roles again");
         }
         tokio::time::sleep(RETRY).await;
     }

@@ -279,7 +279,7 @@ fn read_entry(at: usize, entry: &Value) -> Result<Entry, UnreadableManagers> {
     let time = match text("time")? {
         "" => None,
         text => Some(text.parse().map_err(|_| {
-            wrong(format!("time in managed fields entry {at} is no RFC 3339 time"))
+            wrong(format!("time in managed fields entry {at} is not an RFC 3339 time"))
         })?),
     };
     let set = Set::from_fields_v1(fields.get("fieldsV1").unwrap_or(&Value::Null))

@@ -54,7 +54,7 @@ impl PathElement {
             return Err(wrong("it is shorter than two characters"));
         }
         let Some((kind, rest)) = text.split_once(':').filter(|(kind, _)| kind.len() == 1) else {
-            return Err(wrong("its second character is no colon"));
+            return Err(wrong("its second character is not a colon"));
         };
         let json = |text: &str| {
             serde_json::from_str::<Value>(text).map_err(|_| wrong("its value is not JSON"))
@@ -65,9 +65,9 @@ impl PathElement {
             "k" => match json(rest)? {
                 Value::Object(map) => Self::key(map.into_iter().collect()),
                 Value::Null => Self::Key(Vec::new()),
-                _ => return Err(wrong("its key is no object")),
+                _ => return Err(wrong("its key is not an object")),
             },
-            "i" => Self::Index(rest.parse().map_err(|_| wrong("its index is no number"))?),
+            "i" => Self::Index(rest.parse().map_err(|_| wrong("its index is not a number"))?),
             _ => return Ok(None),
         }))
     }

@@ -31,8 +31,8 @@ pub struct TokenInfo {
 pub enum TokenError {
     /// No token, or several tokens, have this id.
     #[error(
-        "cannot revoke the token {0}: {1} tokens have an id that begins so; name 8 digits or more \
-         of one that is listed"
+        "cannot revoke the token {0}: {1} tokens have an id with this beginning; give 8 digits or \
+         more of a listed id"
     )]
     NotOne(String, usize),
     /// No administrator would remain.

@@ -97,7 +97,7 @@ impl Pki {
         // verifies the pin, whatever names the certificate contains.
         match ensured {
             Err(error) if error.is_full() && pki.server_certificate().is_ok() => {
-                tracing::warn!(%error, "the box's certificate stays as it was");
+                tracing::warn!(%error, "cannot renew the box's certificate");
             }
             ensured => ensured?,
         }

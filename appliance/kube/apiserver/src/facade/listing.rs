@@ -150,7 +150,7 @@ impl Sending {
                 return Ok(None);
             }
             let page = self.listing.page(PAGE_BYTES).await.inspect_err(|error| {
-                tracing::debug!(%error, "a list was cut: its rest cannot be read");
+                tracing::debug!(%error, "a list was truncated: its rest cannot be read");
             })?;
             self.ready.push_back(Bytes::from_static(b","));
             self.put(page)?;
@@ -166,7 +166,10 @@ impl Sending {
         self.extra = bytes.saturating_sub(PAGE_BYTES);
         if !self.held.take(self.extra) {
             self.extra = 0;
-            tracing::debug!(bytes, "a list was cut: too many bytes of answers are held");
+            tracing::debug!(
+                bytes,
+                "a list was truncated: too many bytes of responses are in memory"
+            );
             return Err(StatusError::too_many_requests());
         }
         self.ready.extend(pieces);

@@ -96,7 +96,7 @@ impl Drop for Inner {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).take();
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if writer.is_some_and(|writer| writer.join().is_err()) {
-            tracing::error!("the writer of the audit log broke off");
+            tracing::error!("the writer of the audit log stopped unexpectedly");
         }
     }
 }

@@ -29,7 +29,7 @@ pub(super) async fn authenticate(door: &Door, head: &Parts) -> Result<Option<Use
                 match door.bearer(token, &audiences).await {
                     Ok((user, _)) => Some(user),
                     Err(why) => {
-                        tracing::debug!(why, "a bearer token was not taken");
+                        tracing::debug!(why, "a bearer token was refused");
                         None
                     }
                 }

@@ -59,7 +59,7 @@ impl LiveRoles {
             match self.follow(live, target).await {
                 Ok(()) => return Ok(self.known()),
                 Err(error) => {
-                    tracing::info!(%error, "the index of roles is read anew");
+                    tracing::info!(%error, "reading the index of roles again");
                     *feed = None;
                 }
             }

@@ -25,7 +25,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub async fn run(engine: Engine) {
     loop {
         if let Err(error) = follow(&engine).await {
-            tracing::warn!(%error, "cleaning up behind a deleted definition goes on later");
+            tracing::warn!(%error, "the cleanup of a deleted definition continues later");
         }
         tokio::time::sleep(AGAIN).await;
     }

@@ -109,7 +109,7 @@ impl Collector {
                 ended = self.follow() => ended,
             };
             if let Err(error) = ended {
-                tracing::warn!(error = %error, "collecting begins anew");
+                tracing::warn!(error = %error, "garbage collection starts again");
             }
             tokio::select! {
                 biased;

@@ -66,7 +66,7 @@ fn wrong_entries_are_refused() {
         (with("apiVersion", json!("")), "apiVersion must not be empty"),
         (with("fieldsType", json!(null)), "missing fieldsType in managed fields entry 0"),
         (with("fieldsType", json!("V2")), "invalid fieldsType \"V2\" in managed fields entry 0"),
-        (with("time", json!("now")), "time in managed fields entry 0 is no RFC 3339 time"),
+        (with("time", json!("now")), "time in managed fields entry 0 is not an RFC 3339 time"),
         (with("manager", json!(1)), "manager in managed fields entry 0 must be a string"),
     ] {
         assert_eq!(Managers::read(&entries).unwrap_err().to_string(), message);

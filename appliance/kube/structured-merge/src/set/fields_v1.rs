@@ -15,7 +15,7 @@ pub enum UnreadableSet {
     #[error("cannot read a set of fields: {0}")]
     Element(#[from] UnreadableElement),
     /// The value of a key is not an object.
-    #[error("cannot read a set of fields: what is inside {0:?} is no object")]
+    #[error("cannot read a set of fields: the value of {0:?} is not an object")]
     NoObject(String),
     /// The JSON is nested deeper than [`MAX_DEPTH`].
     #[error("cannot read a set of fields nested deeper than {MAX_DEPTH} levels")]

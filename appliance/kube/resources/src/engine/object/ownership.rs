@@ -91,7 +91,7 @@ impl Ownership {
             // The write itself is valid; only its ownership cannot be computed. Upstream does the
             // same.
             let (kind, why) = (&self.kind, Excerpt(&why));
-            tracing::warn!(kind, %why, "an object's field managers are forgotten");
+            tracing::warn!(kind, %why, "dropping the field managers of an object");
         }
         if let Some(old) = old {
             keep_times(old, new);

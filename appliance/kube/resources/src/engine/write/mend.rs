@@ -56,7 +56,7 @@ impl Engine {
             Ok::<(), Abort<()>>(())
         });
         written.await?;
-        tracing::warn!(kind, count, "times and numbers that no client can read were mended");
+        tracing::warn!(kind, count, "repaired times and numbers that clients cannot read");
         Ok(())
     }
 }
