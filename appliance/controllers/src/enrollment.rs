@@ -87,7 +87,7 @@ impl ReportInbox {
         if !self.reports.add(told) {
             tracing::warn!(
                 agent_id,
-                "too many agents speak at once: restart this one to enroll it"
+                "too many agents report at once: restart this one to enroll it"
             );
         }
     }
@@ -136,7 +136,7 @@ impl Enrollment {
             };
             let agent_id = told.agent_id.clone();
             if let Err(error) = self.deal(&told, &mut memory).await {
-                tracing::warn!(agent_id, %error, "what an agent said is not kept");
+                tracing::warn!(agent_id, %error, "cannot store the report of an agent");
             }
         }
     }
@@ -201,7 +201,7 @@ impl Enrollment {
         }
         let Some(object) = hardware(told, annotations, self.enrollment) else {
             let agent_id = &told.agent_id;
-            tracing::warn!(agent_id, "an agent that does not go by its MAC cannot enroll");
+            tracing::warn!(agent_id, "an agent whose id is not its MAC cannot enroll");
             return Ok(None);
         };
         if !memory.places.take(Instant::now()) {
@@ -211,7 +211,7 @@ impl Enrollment {
             return Ok(None);
         }
         for eldest in places::beyond(&all, |key| self.index.has_workflow(key)) {
-            tracing::warn!(hardware = %eldest, "too many unknown machines: the eldest goes");
+            tracing::warn!(hardware = %eldest, "too many unknown machines: deleting the oldest");
             match self.objects.delete(HARDWARE, &eldest).await {
                 Ok(()) | Err(ObjectError::NotFound(_)) => {}
                 Err(error) => return Err(error),
@@ -261,7 +261,7 @@ impl Enrollment {
             // An earlier attempt created the Workflow, and the annotation below may be missing.
             Err(ObjectError::AlreadyExists(_)) => {}
             Err(error) => {
-                let why = format!("no workflow {key} could be made: {error}");
+                let why = format!("cannot create workflow {key}: {error}");
                 self.tell_mistake(&RuleMistake::of(&set, why), heard);
                 return Ok(());
             }
@@ -318,8 +318,8 @@ fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
             let same = status::plain(&same.join(", "));
             let name = &key.name;
             let sentence = format!(
-                "came back with the unknown MAC {agent_id}, by its {same}: if its network card was \
-                 replaced, run tinbox machine adopt {name} {agent_id}"
+                "returned with the unknown MAC {agent_id}, recognized by its {same}: if its NIC \
+                 was replaced, run tinbox machine adopt {name} {agent_id}"
             );
             vec![(key.clone(), sentence)]
         }

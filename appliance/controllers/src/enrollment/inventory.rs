@@ -23,7 +23,7 @@ pub fn annotations(told: &AgentReport) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     let mut add = |key, text: Option<String>| match text {
         Some(text) if text.len() <= ANNOTATION_BYTES => drop(annotations.insert(key, text)),
-        Some(_) => tracing::warn!(agent_id = told.agent_id, key, "it is too long to be kept"),
+        Some(_) => tracing::warn!(agent_id = told.agent_id, key, "it is too long to be stored"),
         None => {}
     };
     add(AGENT_ATTRIBUTES, told.attributes.as_ref().and_then(text));

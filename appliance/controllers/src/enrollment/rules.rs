@@ -59,7 +59,7 @@ pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>,
     let event = match Event::new(attributes) {
         Ok(event) => event,
         Err(error) => {
-            tracing::warn!(%error, "what an agent says of its machine is not matched");
+            tracing::warn!(%error, "cannot match the facts of an agent");
             return (None, Vec::new());
         }
     };
@@ -68,7 +68,7 @@ pub fn choose(sets: Vec<Value>, attributes: &Value) -> (Option<WorkflowRuleSet>,
         .filter_map(|set| match read(set) {
             Ok(set) => Some(set),
             Err(error) => {
-                tracing::warn!(%error, "a rule set is not used");
+                tracing::warn!(%error, "cannot use a rule set");
                 None
             }
         })
@@ -90,7 +90,7 @@ fn fitting(set: &WorkflowRuleSet, event: &Event) -> Result<usize, String> {
     let rules = &set.spec.rules;
     if rules.len() > RULES_MAX {
         return Err(format!(
-            "{} rules are more than the {RULES_MAX} that one set may have: part it",
+            "{} rules, the limit of a rule set is {RULES_MAX}: split it",
             rules.len()
         ));
     }
@@ -115,7 +115,7 @@ pub fn workflow(
 ) -> Result<Value, String> {
     let wanted = &set.spec.workflow;
     if wanted.template.name.is_empty() {
-        return Err("spec.workflow.template.ref is empty: name a Template".to_owned());
+        return Err("spec.workflow.template.ref is empty: set a Template".to_owned());
     }
     let namespace = match wanted.namespace.as_str() {
         "" => &set.metadata.namespace,
@@ -158,8 +158,8 @@ pub fn workflow(
         }
         Some(hardware) => {
             return Err(format!(
-                "it fits {}, but makes workflows in namespace {namespace}, where that machine is \
-                 not: give both one namespace",
+                "it matches {}, but creates workflows in namespace {namespace}, where that \
+                 machine is not: use one namespace for both",
                 hardware.key()
             ));
         }

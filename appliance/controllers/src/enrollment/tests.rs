@@ -64,8 +64,8 @@ fn an_owner_reads_who_came_back_and_what_to_do() {
     assert_eq!(resembling(&Verdict::Nobody, mac), []);
     let same = vec!["UUID 7".to_owned(), "disk s4ev".to_owned()];
     let told = resembling(&Verdict::One(key("nuc1"), same), mac);
-    let sentence = "came back with the unknown MAC 52:54:00:77:00:99, by its UUID 7, disk s4ev: \
-                    if its network card was replaced, run tinbox machine adopt nuc1 \
+    let sentence = "returned with the unknown MAC 52:54:00:77:00:99, recognized by its UUID 7, \
+                    disk s4ev: if its NIC was replaced, run tinbox machine adopt nuc1 \
                     52:54:00:77:00:99";
     assert_eq!(told, [(key("nuc1"), sentence.to_owned())]);
     let both = resembling(&Verdict::Several(vec![key("a"), key("b")]), mac);

@@ -104,13 +104,13 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     for (at, task) in observed.tasks.iter().enumerate() {
         let Some(task) = task else {
             if observed.tasks[at..].iter().any(Option::is_some) {
-                return end("Failed", format!("task {at} was removed after it was begun"));
+                return end("Failed", format!("task {at} was removed after its start"));
             }
             if !is_held && !is_deleted && switches_off_and_on(job) {
                 return Decision { steps: vec![Step::Hold(true)], again: Again::OnSignal };
             }
             if is_deleted && observed.machine.is_none() {
-                return end("Failed", "its machine is gone".to_owned());
+                return end("Failed", "its machine was deleted".to_owned());
             }
             return start(observed, at, now);
         };

@@ -51,12 +51,12 @@ impl std::fmt::Display for Failure {
             Self::Bmc(error) | Self::NotDone(error) => f.write_str(&stdx::chain(error)),
             Self::Unknown(error) => write!(
                 f,
-                "{}; not sent again: look at the machine, then ask again",
+                "{}; not sent again: check the machine, then request it again",
                 stdx::chain(error)
             ),
             Self::StillOn => write!(
                 f,
-                "the operating system did not shut down within {} s of being asked",
+                "the operating system did not shut down within {} s of the request",
                 SHUT_DOWN.as_secs()
             ),
         }
@@ -106,7 +106,7 @@ pub async fn act(driver: &dyn Driver, plan: Plan, sent: bool) -> Result<String, 
         }
         Plan::Boot(boot) => {
             driver.set_boot_device(boot).await?;
-            let when = if boot.persistent { "every boot comes" } else { "the next boot comes" };
+            let when = if boot.persistent { "every boot is" } else { "the next boot is" };
             Ok(format!("{when} from {}", boot.device))
         }
     }

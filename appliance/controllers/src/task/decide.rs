@@ -70,7 +70,7 @@ pub fn plan(action: &Action) -> Result<Plan, String> {
         }));
     }
     if let Some(boot) = &action.one_time_boot_device_action {
-        let first = boot.device.first().ok_or("oneTimeBootDeviceAction names no device")?;
+        let first = boot.device.first().ok_or("oneTimeBootDeviceAction has no device")?;
         let device = device(*first);
         return Ok(Plan::Boot(BootOverride { device, persistent: false, efi: boot.efi_boot }));
     }

@@ -45,7 +45,7 @@ fn preparing_job(observed: &Observed) -> Result<Option<(String, Vec<Action>)>, S
             Ok(Some((format!("customboot-preparing-{name}"), actions)))
         }
         Some(BootMode::Isoboot) => Err("boot mode isoboot needs virtual media, which IPMI does \
-            not have; use netboot"
+            not support; use netboot"
             .to_owned()),
     }
 }
@@ -127,7 +127,9 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     let Some((name, actions)) = job else { return prepared("network boot is permitted") };
     if !workflow.status.boot_options.jobs.contains_key(&name) {
         match again::agent(observed) {
-            Agent::There => return prepared("its agent is there: the machine is not booted again"),
+            Agent::There => {
+                return prepared("its agent is running: the machine is not booted again");
+            }
             Agent::Unheard(left) => return Decision::later(left),
             Agent::Gone => {}
         }
@@ -275,7 +277,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
                 Progress::Due(Decision { steps: vec![create, status], again: None })
             }
             None => Progress::Failed(format!(
-                "hardware {:?} has no bmcRef, so nothing can power it on",
+                "hardware {:?} has no bmcRef, so the box cannot power it on",
                 workflow.spec.hardware_ref
             )),
         },

@@ -107,7 +107,7 @@ pub fn decide(
 fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     if let Some(ahead) = &observed.ahead {
-        let message = format!("waits until workflow {ahead} is done with the machine");
+        let message = format!("waits until workflow {ahead} has finished with the machine");
         let after = with_condition(status, WAITING, true, "Queued", &message, now);
         let news = after != *status;
         let steps = news.then(|| Step::Status(Box::new(after))).into_iter().collect();
@@ -183,8 +183,7 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
             let message = format!("template rendered: {actions} action(s)");
             let mut steps = moved(&workflow, event, "Rendered", message, now);
             if !unknown.is_empty() {
-                let message =
-                    format!("the template has keys that nothing reads: {}", unknown.join("; "));
+                let message = format!("the template has unknown keys: {}", unknown.join("; "));
                 steps.push(Step::Tell { reason: "UnknownKeys", message, warning: true });
             }
             Decision { steps, again: None }
@@ -247,11 +246,11 @@ pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let at = running(status)?;
     let action = &status.tasks[at.0].actions[at.1];
     let heard = match observed.life.heard {
-        Some(heard) => format!("last heard {} s ago", observed.moments.since(heard).as_secs()),
-        None => "not heard of since the box started".to_owned(),
+        Some(heard) => format!("last seen {} s ago", observed.moments.since(heard).as_secs()),
+        None => "not seen since the box started".to_owned(),
     };
     let agent = &status.tasks[at.0].agent_id;
-    let message = format!("no end within its {} s; agent {agent} was {heard}", action.timeout);
+    let message = format!("not done within its {} s; agent {agent} was {heard}", action.timeout);
     let after = time_out(status, &message, now)?;
     let tell = Step::Tell { reason: "ActionTimedOut", message, warning: true };
     Some(Decision { steps: vec![Step::Status(Box::new(after)), tell], again: None })

@@ -33,8 +33,8 @@ pub fn complete(document: &mut Document, hardware: Option<&Hardware>) -> Result<
                 }
                 let value = found.ok_or_else(|| {
                     format!(
-                        "action {:?}: {IMAGE} is carried out as image2disk and lacks {setting}: \
-                         set it in the action's environment, or spec.{field} of the Hardware{}",
+                        "action {:?}: {IMAGE} runs as image2disk and lacks {setting}: set it in \
+                         the action's environment, or spec.{field} of the Hardware{}",
                         action.name,
                         if setting == SOURCE { " to the URL of a disk image" } else { "" },
                     )
@@ -101,7 +101,7 @@ mod tests {
         for hardware in [None, Some(hardware("ubuntu_22_04"))] {
             let mut document = parse(TEMPLATE).unwrap();
             let why = complete(&mut document, hardware.as_ref()).unwrap_err();
-            let lacks = "action \"install-os\": osie-installer is carried out as image2disk and \
+            let lacks = "action \"install-os\": osie-installer runs as image2disk and \
                          lacks IMG_URL";
             assert!(why.starts_with(lacks), "{why}");
         }

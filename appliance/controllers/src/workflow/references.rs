@@ -47,7 +47,8 @@ impl WorkflowReconciler {
         let mut referred = Referred::default();
         let all = Reference::of(hardware);
         if all.len() > REFERENCES_MAX {
-            let why = format!("of {} references only {REFERENCES_MAX} are given", all.len());
+            let why =
+                format!("only the first {REFERENCES_MAX} of {} references are used", all.len());
             referred.missing.push(why);
         }
         for (name, reference) in all.into_iter().take(REFERENCES_MAX) {
@@ -61,7 +62,7 @@ impl WorkflowReconciler {
                     referred.missing.push(why);
                 }
                 Err(ObjectError::Invalid(why)) => {
-                    referred.missing.push(format!("reference {name} is not given: {why}"));
+                    referred.missing.push(format!("reference {name} is not allowed: {why}"));
                 }
                 Err(error) => return Err(error),
             }

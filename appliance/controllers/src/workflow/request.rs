@@ -31,10 +31,10 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let request = asked(workflow, RETRY_REQUEST, &status.requests.retry)?;
     let refused = match status.state {
         _ if workflow.spec.disabled == Some(true) => {
-            "not retried: it is disabled; enable it, and ask again"
+            "not retried: it is disabled; enable it, and request it again"
         }
         State::Failed | State::Timeout => "",
-        _ => "nothing to retry: only a workflow that failed or timed out is tried again",
+        _ => "nothing to retry: only a workflow that failed or timed out can be retried",
     };
     if !refused.is_empty() {
         let mut status = status.clone();
@@ -66,13 +66,13 @@ fn answered(status: WorkflowStatus, reason: &'static str, message: &str) -> Deci
 fn cancel(workflow: &Workflow, request: &str, now: Timestamp) -> Decision {
     let mut status = workflow.status.clone();
     request.clone_into(&mut status.requests.cancel);
-    let message = "cancelled: somebody asked for its end";
+    let message = "canceled on request";
     match attempt::end(&status, Event::Cancelled, CANCELLED, message, now) {
         Some(status) => {
             let status = with_condition(&status, CANCELLED, true, "Requested", message, now);
             answered(status, CANCELLED, message)
         }
-        None => answered(status, "NothingToCancel", "nothing to cancel: every action is done"),
+        None => answered(status, "NothingToCancel", "nothing to cancel: all actions are complete"),
     }
 }
 
@@ -91,13 +91,13 @@ pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
             None => Decision { steps: Vec::new(), again: observed.left.action },
         }),
         (true, None) => {
-            let message = "nothing new is begun until it is resumed";
+            let message = "no new action starts until it is resumed";
             let status = with_condition(status, PAUSED, true, "Requested", message, now);
             Some(told(status, "Paused", message))
         }
         (false, Some(condition)) => {
             let status = resumed(status, condition, now);
-            Some(told(status, "Resumed", "it goes on"))
+            Some(told(status, "Resumed", "the workflow continues"))
         }
     }
 }

@@ -119,12 +119,12 @@ impl Hold {
     fn message(self, agent: &str) -> String {
         match self {
             Self::BmcAway => format!(
-                "waits for the BMC of the machine: neither it nor agent {agent} answers; look at \
+                "waits for the BMC of the machine: neither it nor agent {agent} responds; check \
                  the machine's power and network"
             ),
             Self::AllSilent => format!(
-                "waits for agent {agent}: no agent at all is heard, so its machine is left alone; \
-                 look at the network of the box"
+                "waits for agent {agent}: no agent responds, so its machine is not restarted; \
+                 check the network of the box"
             ),
         }
     }
@@ -159,8 +159,8 @@ fn held_back(
         Some(Hold::BmcAway) if silent >= UNREACHABLE_MAX => {
             let hours = silent.as_secs() / 3600;
             let message = format!(
-                "neither agent {agent} nor the BMC of its machine has answered for {hours} h: look \
-                 at its power and its network"
+                "neither agent {agent} nor the BMC of its machine has responded for {hours} h: \
+                 check its power and its network"
             );
             let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
             return Some(Decision { steps, again: None });
@@ -217,8 +217,8 @@ fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
     let agent = &workflow.status.agent_id;
     let secs = silent.as_secs();
     let message = format!(
-        "agent {agent} has been silent for {secs} s in the middle of an action, and nothing here \
-         can boot its machine"
+        "agent {agent} has not responded for {secs} s during an action, and the box cannot boot \
+         its machine"
     );
     let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
     Decision { steps, again: None }
@@ -289,11 +289,12 @@ fn boot_again(observed: &Observed, boots: usize, silent_secs: u64, now: Timestam
     let workflow = &observed.workflow;
     let agent = &workflow.status.agent_id;
     let Some(name) = next_name(workflow) else {
-        let message = format!("agent {agent} is silent after {boots} boots; look at its screen");
+        let message =
+            format!("agent {agent} does not respond after {boots} boots; check its screen");
         let steps = moved(workflow, Event::BootFailed, "BootFailed", message, now);
         return Decision { steps, again: None };
     };
-    let message = format!("agent {agent} has been silent for {silent_secs} s: booting it again");
+    let message = format!("agent {agent} has not responded for {silent_secs} s: booting it again");
     let tell = Step::Tell { reason: "AgentSilent", message, warning: true };
     match boot::run_job(observed, &name, boot::netboot(observed)) {
         Progress::Due(mut decision) => {

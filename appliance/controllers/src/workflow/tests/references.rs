@@ -38,7 +38,7 @@ async fn a_template_reads_what_its_hardware_refers_to() {
     template(".references.off.data");
     world.settle().await;
     let message = world.condition("TemplateRenderedSuccess")["message"].to_string();
-    assert!(message.contains("reference off is not given: no rule allows it"), "{message}");
+    assert!(message.contains("reference off is not allowed: no rule allows it"), "{message}");
     hardware["spec"]["references"] = json!({ "lvm": refer("lvm"), "off": refer("none") });
     hardware["metadata"] = world.memory.peek(HARDWARE, "nuc1").unwrap()["metadata"].clone();
     world.memory.update(HARDWARE, hardware).await.unwrap();
