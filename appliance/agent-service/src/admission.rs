@@ -42,9 +42,10 @@ impl Denial {
     fn sentence(self) -> &'static str {
         match self {
             Self::NoWork => "there is no workflow for this agent",
-            Self::Foreign => "its token is of no workflow of this machine",
+            Self::Foreign => "its token does not belong to a workflow of this machine",
             Self::Over => {
-                "its token is of another workflow, or of one that has ended: restart the machine"
+                "its token belongs to another workflow, or to one that has ended: restart the \
+                machine"
             }
             Self::OtherBoot => {
                 "its token is in use by another boot of the machine: restart the machine"
@@ -117,8 +118,8 @@ impl Service {
             if self.rack.is_sender(agent_id, shown.peer) {
                 return Ok(());
             }
-            let why = "the network shows another NIC than the MAC that it goes by";
-            return Err(Refusal::Unauthenticated(format!("agent {agent_id} is not known: {why}")));
+            let why = "its MAC differs from that of the sending NIC";
+            return Err(Refusal::Unauthenticated(format!("agent {agent_id} is unknown: {why}")));
         }
         if shown.token.is_none() && self.settings.permissive {
             return Ok(());
@@ -138,7 +139,7 @@ impl Service {
             return Ok(());
         }
         let Some(token) = shown.token else {
-            return Err(Refusal::Unauthenticated("the agent showed no token".into()));
+            return Err(Refusal::Unauthenticated("the agent sent no token".into()));
         };
         let (kind, candidates) = self.candidates(agent_id, token, shown.call, &runs);
         let named = match shown.call {

@@ -12,7 +12,7 @@ use crate::Service;
 use crate::wire::assignment;
 
 /// Message of an action that ended the agent's own OS, such as a reboot or kexec.
-const BACK: &str = "the machine left the agent's OS and is back";
+const BACK: &str = "the machine left the agent OS and returned";
 
 /// Offer of one workflow to an agent.
 enum Offer {
@@ -41,7 +41,7 @@ impl Service {
                 Offer::Final(answer) => return answer.map(|given| *given),
                 Offer::Nothing => {}
                 Offer::Again => {
-                    let why = format!("workflow {key} is being written too often");
+                    let why = format!("workflow {key} is written too often");
                     return Err(Refusal::Unavailable(why));
                 }
             }
@@ -86,7 +86,7 @@ impl Service {
             };
             let mut status = workflow.status.clone();
             if report::take(&mut status, &said, now) != Ok(true) {
-                return wait("its agent is back from it, and it has ended");
+                return wait("its agent has returned, and it has ended");
             }
             let objects = self.objects.as_ref();
             return match write_status(objects, WORKFLOW, &workflow.metadata, &status).await {

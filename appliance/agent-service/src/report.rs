@@ -54,7 +54,7 @@ impl Service {
         let mut message = from.message.clone();
         if action.id != said.action_id {
             let (retried, retries) = (action.retried, action.retries);
-            message.push_str(&format!("; it is begun again, retry {retried} of {retries}"));
+            message.push_str(&format!("; it starts again, retry {retried} of {retries}"));
         }
         let moment = match said.state {
             ActionState::Pending => return,

@@ -86,7 +86,7 @@ impl Service {
         let written = self
             .change(&key, |workflow| Ok(report::say(&workflow.status, agent, action, &message)));
         if let Err(error) = written.await {
-            tracing::debug!(workflow = %key, ?error, "the reason of a wait is not kept");
+            tracing::debug!(workflow = %key, ?error, "cannot store the reason of a wait");
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::Service;
 use crate::wire::{action_state, assignment, workflow_key};
 
 /// Message of a failed action for which the worker sent no reason.
-const NO_REASON: &str = "it failed; an older tink-worker does not say why";
+const NO_REASON: &str = "it failed; an older tink-worker does not report the reason";
 
 impl Service {
     /// Returns the action that is the worker's turn: the one that a newer agent would be assigned.
@@ -43,7 +43,7 @@ impl Service {
         let workflow = self.workflow(&key).await?;
         let status = &workflow.status;
         let Some(worker_id) = report::turn(status).filter(|_| status.state.serves()) else {
-            return Err(Refusal::Precondition(format!("workflow {key} has nothing to be done")));
+            return Err(Refusal::Precondition(format!("workflow {key} has no action to run")));
         };
         let actions = worker::list(status).map(|(task, action)| {
             let named = ListedAction {
