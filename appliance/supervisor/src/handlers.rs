@@ -58,7 +58,7 @@ async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>>
 
 /// Makes the box blink for a minute, so that a person can find it among others.
 async fn identify(State(identify_state): State<IdentifyState>) -> Json<serde_json::Value> {
-    tracing::info!("asked over the API to show which box this is");
+    tracing::info!("identify requested over the API");
     identify_state.begin();
     Json(json!({ "seconds": IdentifyState::SECONDS }))
 }
@@ -122,7 +122,7 @@ async fn progress(
             .into_response()
         }
         None => {
-            let why = "no action of this workflow says how far it is";
+            let why = "no action of this workflow reports progress";
             failure(StatusCode::NOT_FOUND, "NotFound", why)
         }
     }

@@ -29,7 +29,7 @@ pub fn bound() {
         libc::mallopt(libc::M_ARENA_MAX, ARENAS) & libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT_BYTES)
     };
     if set == 0 {
-        eprintln!("warning: the allocator takes no bounds; tinboxd will use more memory");
+        eprintln!("warning: cannot set limits of the allocator; tinboxd will use more memory");
     }
 }
 
@@ -48,7 +48,7 @@ pub async fn trim(shutdown: CancellationToken) {
         }
         // The call scans the whole heap, so it must not run on a worker thread.
         if let Err(error) = tokio::task::spawn_blocking(give_back).await {
-            tracing::warn!(%error, "cannot give memory back");
+            tracing::warn!(%error, "cannot return memory to the kernel");
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
         let before = resident();
         give_back();
         let gone = before.saturating_sub(resident());
-        assert!(gone > FREE_BYTES, "{gone} bytes went back");
+        assert!(gone > FREE_BYTES, "returned {gone} bytes");
         drop(kept);
     }
 }

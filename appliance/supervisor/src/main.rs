@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     if !arguments.check
         && let Err(error) = resume(arguments.state.as_deref())
     {
-        eprintln!("error: cannot go on with a restore: {error}");
+        eprintln!("error: cannot continue a restore: {error}");
         return ExitCode::FAILURE;
     }
     let (state, told, file) = match (arguments.state, arguments.config) {

@@ -108,10 +108,10 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let (OpenedStore { store, lost, folder: _folder }, trouble) = kept;
-    let registry = builtin::registry().context("two kinds claim one name")?;
+    let registry = builtin::registry().context("two kinds have the same name")?;
     let engine = Engine::new(store.clone(), registry, Arc::clone(&clock));
-    engine.ensure_permanent().await.context("cannot make the first objects")?;
-    roles::ensure(&engine).await.context("cannot make the first roles")?;
+    engine.ensure_permanent().await.context("cannot create the first objects")?;
+    roles::ensure(&engine).await.context("cannot create the first roles")?;
     let tokens = BootTokens::ensure(state)?;
 
     let images = Images::open(&config, state).context("cannot open the images' cache")?;
@@ -331,8 +331,8 @@ impl Wiring {
     }
 
     async fn watch(mut self) -> anyhow::Result<()> {
-        let mut terminate = signal(SignalKind::terminate()).context("cannot take signals")?;
-        let mut interrupt = signal(SignalKind::interrupt()).context("cannot take signals")?;
+        let mut terminate = signal(SignalKind::terminate()).context("cannot receive signals")?;
+        let mut interrupt = signal(SignalKind::interrupt()).context("cannot receive signals")?;
         let ended = tokio::select! {
             _ = terminate.recv() => None,
             _ = interrupt.recv() => None,
@@ -341,16 +341,16 @@ impl Wiring {
         self.shutdown.cancel();
         match ended {
             None => {
-                tracing::info!("asked to stop");
+                tracing::info!("stopping on request");
                 let rest = async { while self.services.join_next().await.is_some() {} };
                 if tokio::time::timeout(STOP_GRACE, rest).await.is_err() {
                     tracing::warn!("some services did not stop in time");
                 }
                 Ok(())
             }
-            Some(Ok((name, Ok(())))) => anyhow::bail!("service {name} ended by itself"),
+            Some(Ok((name, Ok(())))) => anyhow::bail!("service {name} stopped unexpectedly"),
             Some(Ok((name, Err(error)))) => Err(error.context(format!("service {name} failed"))),
-            Some(Err(error)) => Err(error).context("a service broke off"),
+            Some(Err(error)) => Err(error).context("a service panicked"),
         }
     }
 }

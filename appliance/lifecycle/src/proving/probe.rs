@@ -63,7 +63,7 @@ impl Probe {
     pub async fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         if let Err(error) = self.api().await {
-            lacks.push(format!("the API does not answer: {error:#}"));
+            lacks.push(format!("the API does not respond: {error:#}"));
         }
         match platform::net::look().await {
             Ok(seen) => {

@@ -120,10 +120,10 @@ fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, both: bool) 
 fn fault(name: &str, standing: &Standing) -> Option<Fault> {
     let failed = standing.status.phase == Phase::Failed;
     let trouble = || Trouble {
-        what: "Nothing is answered".into(),
+        what: "No request is answered".into(),
         on: name.into(),
         why: standing.status.message.as_str().into(),
-        now: "Mend its Network, or box.toml".into(),
+        now: "Correct its Network, or box.toml".into(),
         code: "NetworkFailed".into(),
     };
     failed.then(|| Fault {
@@ -141,7 +141,7 @@ fn waiting(wait: &Wait) -> Fault {
         what: format!("{service} is not served").into(),
         on: interface.as_str().into(),
         why: why.as_str().into(),
-        now: "The box goes on trying".into(),
+        now: "The box tries again".into(),
         code: "NetworkWaits".into(),
     };
     Fault { title: format!("{interface} WAITS").into(), trouble, ..Fault::default() }
@@ -151,10 +151,10 @@ fn waiting(wait: &Wait) -> Fault {
 fn without_cable(port: &Seen) -> Option<Fault> {
     let (name, bond) = (&port.link.name, port.port_of.as_ref()?);
     let trouble = || Trouble {
-        what: format!("A cable of {bond} is out").into(),
+        what: format!("{bond} lost a cable").into(),
         on: name.as_str().into(),
         why: "it has no link".into(),
-        now: format!("Plug {name} in; {bond} goes on with its other ports").into(),
+        now: format!("Connect {name}; {bond} continues with its other ports").into(),
         code: "NoCarrier".into(),
     };
     let title = format!("{name} HAS NO CABLE").into();
@@ -233,8 +233,8 @@ mod tests {
         };
         assert_eq!(port(Some(1_000), Some("bond0")), None);
         assert_eq!(port(None, None), None, "that is told of an interface itself");
-        let told = "A cable of bond0 is out on eth1: it has no link. Plug eth1 in; bond0 goes on \
-            with its other ports.";
+        let told = "bond0 lost a cable on eth1: it has no link. Connect eth1; bond0 \
+            continues with its other ports.";
         assert_eq!(port(None, Some("bond0")).as_deref(), Some(told));
     }
 }

@@ -25,10 +25,10 @@ impl Wiring {
         (backups, faces): (&Arc<Backups>, Option<&Arc<StatusBuilder>>),
     ) -> anyhow::Result<SocketAddr> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
-            .context("cannot make the administrator's kubeconfig")?;
+            .context("cannot create the administrator's kubeconfig")?;
         if access.created {
             let file = access.kubeconfig.display();
-            tracing::info!(%file, "the administrator's kubeconfig was made");
+            tracing::info!(%file, "created the administrator's kubeconfig");
         }
         // The gate reads the existing tokens, which include the administrator's.
         let gate = self.gate(state, faces)?;
@@ -69,7 +69,7 @@ impl Wiring {
         });
         let own = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let own = self.listen("the box's own questions", own).await?;
-        let asked_at = own.local_addr().context("cannot listen for the box's own questions")?;
+        let asked_at = own.local_addr().context("cannot listen for the box's own requests")?;
         for (name, listener) in [("api", listener), ("the box's own questions", own)] {
             let (tls, router) = (Arc::clone(&tls), router.clone());
             let shutdown = self.shutdown.clone();

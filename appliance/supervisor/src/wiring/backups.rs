@@ -68,7 +68,7 @@ async fn copy(state: PathBuf) {
         let folder = state.clone();
         let copied = tokio::task::spawn_blocking(move || copies::keep(&folder)).await;
         if let Err(error) = copied {
-            tracing::warn!(%error, "no second copies");
+            tracing::warn!(%error, "cannot write second copies");
         }
         tokio::time::sleep(COPIED_EVERY).await;
     }

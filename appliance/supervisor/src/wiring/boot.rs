@@ -132,11 +132,11 @@ impl Wiring {
             (self.config.boot.kernel.clone(), self.config.boot.initramfs.clone());
         tokio::task::spawn_blocking(move || {
             match netboot::assemble::refresh(&files, &kernel, &initramfs) {
-                Ok(true) => tracing::info!("made the agent OS's bootable media"),
+                Ok(true) => tracing::info!("created the agent OS's bootable media"),
                 Ok(false) => {}
                 Err(error) => {
                     let error = stdx::chain(&error);
-                    tracing::warn!(%error, "there are no bootable media of the agent OS");
+                    tracing::warn!(%error, "cannot create bootable media of the agent OS");
                 }
             }
         });

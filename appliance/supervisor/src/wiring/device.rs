@@ -41,11 +41,11 @@ impl Wiring {
             Ok(Some(name)) if name == "a" => Slot::A,
             Ok(Some(name)) if name == "b" => Slot::B,
             Ok(_) => {
-                tracing::info!("started from no slot: there is nothing to update");
+                tracing::info!("not started from a slot: updates are not possible");
                 return None;
             }
             Err(error) => {
-                tracing::warn!(error = %stdx::chain(&error), "which slot is this?");
+                tracing::warn!(error = %stdx::chain(&error), "cannot determine the slot");
                 return None;
             }
         };
@@ -125,7 +125,7 @@ impl Wiring {
             loop {
                 match probe.api().await {
                     Ok(()) => pulse.tick(),
-                    Err(error) => tracing::warn!("the API does not answer: {error:#}"),
+                    Err(error) => tracing::warn!("the API does not respond: {error:#}"),
                 }
                 tokio::time::sleep(EVERY).await;
             }

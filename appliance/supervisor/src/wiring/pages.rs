@@ -203,7 +203,7 @@ impl Wiring {
         let trouble = trouble.lines().map(str::to_owned).chain(kept);
         let trouble = trouble.chain(lifecycle::backups::unrestored(state)).collect();
         let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
-            .context("cannot read whose this box is")?;
+            .context("cannot read the owner of this box")?;
         let lost = firmware.is_some() && platform::init::without_state();
         let owner = if lost { owner.out_of_reach() } else { owner };
         let owner = Arc::new(match firmware {

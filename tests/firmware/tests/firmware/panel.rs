@@ -100,7 +100,7 @@ fn a_small_screen_is_turned_by_its_buttons_and_a_bond_outlives_its_cables() {
 fn outlives_cables(board: &mut Board, owner: &Host, address: &str) {
     for (card, other) in [(1, 0), (0, 1)] {
         board.plug(card, false).unwrap();
-        let out = format!("problem: A cable of bond0 is out on eth{card}");
+        let out = format!("problem: bond0 lost a cable on eth{card}");
         let (_, mark) = board.serial().wait_for_after(Mark::START, &out, PATIENCE).unwrap();
         let through = format!("the box to answer on eth{other} alone");
         poll(&through, PATIENCE, || answers(owner, address)).unwrap();
