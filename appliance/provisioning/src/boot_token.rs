@@ -35,7 +35,7 @@ pub fn restore(service: &Service, state: &Path) {
     match std::fs::read_to_string(state.join(BOUND)) {
         Ok(text) => service.boots().restore(&text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-        Err(error) => tracing::warn!(%error, "cannot read which boot uses which token"),
+        Err(error) => tracing::warn!(%error, "cannot read the boots of tokens"),
     }
 }
 
@@ -47,8 +47,10 @@ pub async fn keep(service: Arc<Service>, state: PathBuf) {
         let write = move || replace_private(&folder, BOUND, text.as_bytes());
         match tokio::task::spawn_blocking(write).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "cannot write which boot uses which token"),
-            Err(error) => tracing::error!(%error, "writing the boots of tokens broke off"),
+            Ok(Err(error)) => tracing::warn!(%error, "cannot write the boots of tokens"),
+            Err(error) => {
+                tracing::error!(%error, "writing the boots of tokens stopped unexpectedly")
+            }
         }
         tokio::time::sleep(WRITE_EVERY).await;
     }

@@ -83,11 +83,11 @@ fn news(seen: &Seen) -> Option<News> {
         }
         // With another DHCP server on the network, the offer contains boot options only.
         Seen::Offered { mac, address } if address.is_unspecified() => {
-            News::Told(*mac, "told what to boot".to_owned())
+            News::Told(*mac, "received the boot file".to_owned())
         }
         Seen::Offered { mac, address } => News::Told(*mac, format!("offered {address}")),
         Seen::Acked { mac, address, .. } if address.is_unspecified() => {
-            News::Told(*mac, "told what to boot".to_owned())
+            News::Told(*mac, "received the boot file".to_owned())
         }
         Seen::Acked { mac, address, .. } => News::Told(*mac, format!("has {address}")),
         Seen::Refused { mac, reason } => News::Told(*mac, format!("refused: {reason}")),

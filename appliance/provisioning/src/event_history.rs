@@ -116,7 +116,7 @@ fn fill_history(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
             machine.state = MachineState::Silent;
             machine.overdue = silence.millis >= SILENT_MAX_MILLIS;
             machine.trouble = Some(Trouble {
-                what: format!("Nothing heard for {}", stdx::seconds(silence.millis)).into(),
+                what: format!("No request for {}", stdx::seconds(silence.millis)).into(),
                 on: machine.name.clone(),
                 why: silence.causes.first().copied().unwrap_or_default().into(),
                 now: "See its screen, or switch it off and on".into(),

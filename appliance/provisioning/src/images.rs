@@ -249,7 +249,7 @@ impl Inner {
     fn remove(&self, text: &str) -> Result<String, Refused> {
         let missing = || Refused::Missing(format!("{text}: there is no such image"));
         let held = self.find(text)?.ok_or_else(missing)?;
-        let kept = |why| Refused::Conflict(format!("{text} stays: {why}"));
+        let kept = |why| Refused::Conflict(format!("{text} cannot be removed: {why}"));
         self.cache.remove(held.digest).map_err(kept)?;
         Ok("removed".to_owned())
     }
@@ -263,7 +263,9 @@ impl Inner {
         let first = found.next();
         match found.next() {
             None => Ok(first),
-            Some(_) => Err(Refused::Invalid(format!("{text} means several images: say a digest"))),
+            Some(_) => {
+                Err(Refused::Invalid(format!("{text} matches several images: use a digest")))
+            }
         }
     }
 
@@ -291,7 +293,7 @@ impl Inner {
     fn learn(&self, url: &str, digest: Digest) {
         let mut pins = self.pins();
         if let Err(error) = pins.learn(url, digest) {
-            tracing::warn!(error = format!("{error:#}"), "a pin is forgotten at the next start");
+            tracing::warn!(error = format!("{error:#}"), "a pin will be lost at the next start");
         }
         self.cache.pin(pins.list().iter().filter_map(|pin| pin.digest).collect());
     }

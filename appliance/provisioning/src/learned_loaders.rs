@@ -102,7 +102,7 @@ impl Loaders {
         if decision != Decision::Nothing
             && self.lessons.try_send(LearnedLoader { hardware: hardware.key(), learned }).is_err()
         {
-            tracing::debug!(%mac, "a lesson about loaders is not kept: too many at once");
+            tracing::debug!(%mac, "dropped a learned loader: too many at once");
         }
         match decision {
             Decision::Next { from, to } => Some((from, to)),
@@ -135,7 +135,7 @@ pub async fn keep(objects: &dyn Objects, mut lessons: mpsc::Receiver<LearnedLoad
         }
         // The object changed at the same time. The loader is learned again at the next boot.
         if let Err(error) = objects.update(HARDWARE, object).await {
-            tracing::debug!(%hardware, %error, "a machine's loader is not kept");
+            tracing::debug!(%hardware, %error, "cannot store the loader of a machine");
         }
     }
 }

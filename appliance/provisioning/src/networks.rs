@@ -91,7 +91,7 @@ impl Networks {
             let name = name_of(&spec.interface);
             self.adopt_one(&name, spec)
                 .await
-                .with_context(|| format!("cannot keep the network {name}"))?;
+                .with_context(|| format!("cannot store the network {name}"))?;
         }
         Ok(())
     }
@@ -126,7 +126,7 @@ impl Networks {
                 () = shutdown.cancelled() => break,
                 followed = networks.follow(&mut services, &mut tasks, &shutdown) => {
                     if let Err(error) = followed {
-                        tracing::warn!(%error, "the watch of networks begins anew");
+                        tracing::warn!(%error, "the watch of networks starts again");
                     }
                     tokio::time::sleep(RETRY).await;
                 }

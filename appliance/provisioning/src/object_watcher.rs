@@ -81,7 +81,7 @@ impl ObjectWatcher {
             let wait = match self.follow(resource, &mut known, &mut listed, &shutdown).await {
                 Ok(()) => Duration::ZERO,
                 Err(error) => {
-                    tracing::debug!(kind = resource.kind, %error, "watch begins anew");
+                    tracing::debug!(kind = resource.kind, %error, "the watch starts again");
                     RETRY
                 }
             };

@@ -250,10 +250,10 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
             Outcome::Completed => BootEvent::FetchedLoader { file, via: Via::Tftp, bytes, millis },
             Outcome::SizeOnly => return None,
             Outcome::Aborted { message, .. } => failed(file, Via::Tftp, &message),
-            Outcome::TimedOut => failed(file, Via::Tftp, "it fell silent"),
+            Outcome::TimedOut => failed(file, Via::Tftp, "it stopped responding"),
             Outcome::NotFound if file.ends_with(netboot::loader::NOT_ALLOWED) => return None,
             Outcome::NotFound => {
-                let why = no_loader(&file).unwrap_or_else(|| "there is no such file".to_owned());
+                let why = no_loader(&file).unwrap_or_else(|| "the file does not exist".to_owned());
                 failed(file, Via::Tftp, &why)
             }
             Outcome::Refused(why) => failed(file, Via::Tftp, why),
@@ -288,7 +288,7 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
             }
         },
         Fetched::Script { boot: "withheld", .. } => {
-            let why = "who asked is not known to be this machine";
+            let why = "the sender is not known to be this machine";
             failed("auto.ipxe".to_owned(), Via::Http, why)
         }
         Fetched::Script { status, .. } => {
@@ -302,8 +302,8 @@ fn no_loader(file: &str) -> Option<String> {
     let name = file.rsplit('/').next().unwrap_or_default();
     dhcp::BINARIES.iter().any(|(_, loader)| *loader == name).then(|| {
         format!(
-            "this box has no boot loader for the machine's architecture; it would be ipxe/{name} \
-             among its artifacts"
+            "this box has no boot loader for the machine's architecture; add ipxe/{name} to its \
+             artifacts"
         )
     })
 }
@@ -333,14 +333,14 @@ impl metadata::Observer for Observers {
     }
 
     fn withheld(&self, peer: IpAddr, hardware: &str) {
-        tracing::warn!(%peer, hardware, "user data was asked for outside its window");
+        tracing::warn!(%peer, hardware, "user data was requested outside its window");
     }
 
     fn refused(&self, peer: IpAddr, hardware: &str, mac: MacAddr) {
         tracing::debug!(%peer, hardware, %mac, "metadata was requested by another NIC");
         if let Some(hardware) = self.index.by_address(peer) {
             let what = "metadata".to_owned();
-            let why = format!("NIC {mac} uses its address {peer} and is not in its record");
+            let why = format!("NIC {mac} uses its address {peer}, but is not in its Hardware");
             self.tell(&hardware, &BootEvent::Refused { what, why });
         }
     }

@@ -13,7 +13,7 @@ use crate::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
     /// The file is not in the cache.
-    #[error("there is no such file in the cache")]
+    #[error("the file does not exist in the cache")]
     Missing,
     /// The owner has pinned the file.
     #[error("it is pinned")]

@@ -139,7 +139,7 @@ fn believed(authorities: Option<&Path>, system: &Path) -> anyhow::Result<RootCer
     let found = read().with_context(|| format!("cannot read {}", file.display()))?;
     let mut roots = RootCertStore::empty();
     let (good, _) = roots.add_parsable_certificates(found);
-    anyhow::ensure!(good > 0, "{} holds no certificate", file.display());
+    anyhow::ensure!(good > 0, "{} has no certificate", file.display());
     Ok(roots)
 }
 

@@ -44,15 +44,15 @@ fn judge(
     for address in spellings.into_iter().flatten() {
         if is_never_foreign(address) || is_own(address) {
             return Err(RefusedAddress(format!(
-                "{address} is the box itself or never leaves the link: the box fetches no file \
-                 from there; name another server"
+                "{address} is the box itself or a link-local address: the box fetches no files \
+                 from there; use another server"
             )));
         }
         let is_named = networks.iter().any(|network| network.contains(&address));
         if let Some(interface) = routes.beside_default(address).filter(|_| !is_named) {
             return Err(RefusedAddress(format!(
-                "{address} is reached by {interface}, not by the default route, and the box \
-                 fetches no file from there: add its network to \"networks\" of [images]"
+                "{address} is reached by {interface}, not by the default route, so the box \
+                 fetches no files from there: add its network to \"networks\" of [images]"
             )));
         }
     }

@@ -42,7 +42,7 @@ async fn off_the_runtime(
     work: impl FnOnce(&Arc<Inner>) -> Result<Response, Refused> + Send + 'static,
 ) -> Response {
     let Some(inner) = images.0 else {
-        let why = "the box keeps no images: its configuration has no [images]";
+        let why = "the box has no image cache: its configuration has no [images]";
         return failure(StatusCode::NOT_FOUND, "NotFound", why);
     };
     match tokio::task::spawn_blocking(move || work(&inner)).await {
@@ -51,8 +51,8 @@ async fn off_the_runtime(
         Ok(Err(Refused::Conflict(why))) => failure(StatusCode::CONFLICT, "Conflict", &why),
         Ok(Err(Refused::Invalid(why))) => failure(StatusCode::BAD_REQUEST, "BadRequest", &why),
         Err(error) => {
-            tracing::error!(%error, "the images could not be looked at");
-            let why = "the images could not be looked at";
+            tracing::error!(%error, "cannot read the images");
+            let why = "cannot read the images";
             failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why)
         }
     }

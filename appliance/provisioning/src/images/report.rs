@@ -142,7 +142,7 @@ fn warning(space: Space, held: &[Held]) -> String {
         let largest = room::largest(held);
         return format!(
             "the cache's partition is {percent} % full: no new file is fetched above {line} %; \
-             the largest in it: {largest}"
+             the largest files: {largest}"
         );
     }
     if percent >= room::NOTICE_PERCENT {

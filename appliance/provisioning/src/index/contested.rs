@@ -28,7 +28,7 @@ impl Contested {
         claimants: &[Claimant],
     ) -> Option<Self> {
         let [(.., owner), .., (.., other)] = claimants else { return None };
-        tracing::warn!(%name, %owner, %other, "two Hardware claim one {what}: the first has it");
+        tracing::warn!(%name, %owner, %other, "two Hardware have the same {what}: using one");
         Some(Self { what, name: name.to_string(), owner: owner.clone(), other: other.clone() })
     }
 }

@@ -68,9 +68,8 @@ pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
         return None;
     }
     Some(format!(
-        "the default route leads through {}, so it is probably your own network; to give away \
-         addresses there all the same, set spec.confirm to the last four digits of its hardware \
-         address, {}",
+        "the default route uses {}, so it is probably your own network; to give addresses there \
+         anyway, set spec.confirm to the last four digits of its hardware address, {}",
         plan.interface, nic.mac
     ))
 }
@@ -86,7 +85,7 @@ pub fn pools(plan: &NetworkPlan) -> String {
             .collect();
         let gateway = subnet
             .gateway
-            .map_or_else(|| "no gateway handed out".to_owned(), |it| format!("gateway {it}"));
+            .map_or_else(|| "no gateway is announced".to_owned(), |it| format!("gateway {it}"));
         format!("{}, {} addresses, {gateway}", ranges.join(", "), subnet.addresses())
     });
     told.collect::<Vec<_>>().join("; ")
@@ -120,7 +119,7 @@ mod tests {
         assert_eq!(config.subnets[0].lease_secs, 600);
         assert_eq!(config.syslog, Some([10, 77, 0, 1].into()));
         assert_eq!(service_mode(Mode::Off), None);
-        assert_eq!(pools(&plan), "10.77.0.100-10.77.0.200, 101 addresses, no gateway handed out");
+        assert_eq!(pools(&plan), "10.77.0.100-10.77.0.200, 101 addresses, no gateway is announced");
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub struct Report {
 impl Report {
     /// Returns the report for mode `off`: the service answers no message.
     pub fn off() -> Self {
-        Self::new(Phase::Off, "no DHCP message is answered, for spec.mode is off".to_owned())
+        Self::new(Phase::Off, "no DHCP message is answered, because spec.mode is off".to_owned())
     }
 
     /// Returns the report for a network that cannot be served, with the reason `why`.
@@ -41,7 +41,7 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
     let mut report = match state {
         State::Held(Hold::NoCarrier) => Report::new(
             Phase::Probing,
-            format!("no cable in {}, or nothing at its other end", plan.interface),
+            format!("no link on {}: no cable, or no device at the other end", plan.interface),
         ),
         State::Held(_) => {
             let message = "looking for other DHCP servers before the first answer".to_owned();
@@ -53,7 +53,7 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
         State::Serving => Report::new(Phase::Serving, "known machines".to_owned()),
         State::Checking(foreign) => {
             let message = format!(
-                "a client took the offer of another DHCP server, {foreign}; looking for that \
+                "a client accepted the offer of another DHCP server, {foreign}; looking for that \
                  server before the next lease"
             );
             Report { warning: true, ..Report::new(Phase::Probing, message) }
@@ -82,7 +82,7 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
 
 fn stopped(foreign: &Foreign) -> Report {
     let message = format!(
-        "DHCP stopped: there is another DHCP server, {foreign}; take it off this network, then \
+        "DHCP stopped: there is another DHCP server, {foreign}; remove it from this network, then \
          serve again with: tinbox network resume {}",
         foreign.interface
     );
@@ -120,7 +120,9 @@ impl Networks {
         if before != network.status {
             let written = match manifest(&network) {
                 Ok(object) => self.objects.update_status(NETWORK, object).await,
-                Err(error) => return tracing::warn!(name, %error, "a network's status is no JSON"),
+                Err(error) => {
+                    return tracing::warn!(name, %error, "a network's status is not valid JSON");
+                }
             };
             if let Err(error) = written {
                 // The object changed at the same time. The change triggers another report.

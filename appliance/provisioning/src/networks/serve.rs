@@ -114,7 +114,7 @@ impl Networks {
             ended = session.attend(self, network, plan, wanted) => ended,
             // On another Linux system, the box may start before the network of the system is up.
             () = until(|| is_refused(&confirmed) == Some(true)) => {
-                tracing::warn!(interface, "the default route leads through this interface now");
+                tracing::warn!(interface, "the default route uses this interface now");
                 Ok(End::Route)
             }
         }
@@ -277,7 +277,7 @@ impl Session {
                         }
                         Err(_) => {}
                     }
-                    anyhow::bail!("a service of the network ended by itself");
+                    anyhow::bail!("a service of the network stopped unexpectedly");
                 }
                 // The count changes every few seconds, which also retries a status that could not
                 // be written.
@@ -305,7 +305,7 @@ async fn checker(
     tasks: &mut JoinSet<anyhow::Result<()>>,
     stop: &CancellationToken,
 ) -> anyhow::Result<Checker> {
-    let arp = dhcp::arp::Checker::open(interface).await.context("cannot ask who uses addresses")?;
+    let arp = dhcp::arp::Checker::open(interface).await.context("cannot probe addresses")?;
     let (questions, mut asked) = mpsc::channel(QUESTIONS_MAX);
     let (answer, answers) = mpsc::channel(QUESTIONS_MAX);
     let stop = stop.clone();

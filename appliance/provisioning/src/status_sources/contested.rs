@@ -58,7 +58,7 @@ fn fault(contested: &[Contested]) -> Option<Fault> {
         Some(more) => why.push_str(&format!("; and {more} more")),
     }
     let trouble = Trouble {
-        what: "Two Hardware are of one machine".into(),
+        what: "Two Hardware describe one machine".into(),
         why: why.into(),
         now: "Change one of the two, or delete the one that is wrong".into(),
         code: "Contested".into(),
