@@ -94,7 +94,7 @@ impl Client {
             .build(connector);
         let mut authorization =
             HeaderValue::from_str(&format!("Bearer {}", kubeconfig.token.expose()))
-                .map_err(|_| unusable("the token has characters no header may have".to_owned()))?;
+                .map_err(|_| unusable("the token is not valid in a header".to_owned()))?;
         authorization.set_sensitive(true);
         Ok(Client { http, server: kubeconfig.server.clone(), authorization })
     }

@@ -78,7 +78,7 @@ pub enum Error {
         namespace: String,
     },
     /// Several things go by that name.
-    #[error("{text:?} is more than one {}: {names}", noun(.resource))]
+    #[error("{text:?} matches more than one {}: {names}", noun(.resource))]
     Ambiguous {
         /// Kind that was looked for.
         resource: Resource,
@@ -113,7 +113,7 @@ pub enum Error {
         look: String,
     },
     /// An operation that did not end in time.
-    #[error("{what} has not ended after {after}; it goes on")]
+    #[error("{what} has not ended after {after}; it is still running")]
     TooLate {
         /// Name of the operation or object.
         what: String,
@@ -192,12 +192,14 @@ impl Error {
                     .to_owned()
             }
             Error::Unknown { resource, .. } => {
-                format!("`{program} {} list` shows what there is", command(resource))
+                format!("`{program} {} list` shows all of them", command(resource))
             }
             Error::Ambiguous { .. } => "use its id or its full name".to_owned(),
             Error::Unable { hint, .. } => (*hint).to_owned(),
             Error::Failed { look, .. } => format!("`{program} {look}` shows more"),
-            Error::TooLate { .. } => "run the command again to wait on, or give --timeout".into(),
+            Error::TooLate { .. } => {
+                "run the command again to wait longer, or set --timeout".into()
+            }
             Error::Content { .. } => "correct the file and run the command again".to_owned(),
             Error::Untrusted { .. } => {
                 "compare with the box's own screen; if it shows another pin, another machine \
@@ -290,14 +292,14 @@ fn is_of_kinds(message: &str) -> bool {
 fn refused(code: u16, reason: &str) -> Option<&'static str> {
     Some(match (code, reason) {
         (401, _) => {
-            "this box does not know the kubeconfig's token: copy admin.kubeconfig from its state \
+            "the box rejected the kubeconfig's token: copy admin.kubeconfig from its state \
              directory again"
         }
         (403, _) => "use a kubeconfig with more rights",
         (404, _) => "does the namespace exist, and does this version of the box serve the kind?",
-        (409, "AlreadyExists") => "choose another name, or delete that one first",
+        (409, "AlreadyExists") => "choose another name, or delete the existing object first",
         (409, _) => "another client changed it at the same time: run the command again",
-        (412, _) => "look at what there is now, then run the command again",
+        (412, _) => "check the current state, then run the command again",
         (422, _) => "correct the fields named above and run the command again",
         (413, _) => "make it smaller; large files belong on a server the agent downloads from",
         (429 | 503 | 504, _) => "wait a moment and run the command again",

@@ -122,7 +122,7 @@ mod tests {
         let error = pick(rack(), HARDWARE, "default", "nuc9").unwrap_err();
         assert_eq!(error.to_string(), "found no hardware \"nuc9\" in namespace default");
         let error = pick(rack(), HARDWARE, "default", "52:54:00:77:00:02").unwrap_err();
-        let text = "\"52:54:00:77:00:02\" is more than one hardware: nuc2, twin";
+        let text = "\"52:54:00:77:00:02\" matches more than one hardware: nuc2, twin";
         assert_eq!(error.to_string(), text);
         assert!(pick(rack(), TEMPLATE, "default", "10.77.0.11").is_err());
         assert!(pick(rack(), HARDWARE, "default", "").is_err());

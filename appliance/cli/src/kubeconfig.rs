@@ -152,7 +152,7 @@ fn authorities(cluster: &Cluster, folder: &Path) -> Result<Vec<CertificateDer<'s
         .collect::<Result<_, _>>()
         .map_err(|error| format!("its certificate authority is not PEM: {error}"))?;
     if found.is_empty() {
-        return Err("its certificate authority holds no certificate".to_owned());
+        return Err("its certificate authority has no certificate".to_owned());
     }
     Ok(found)
 }

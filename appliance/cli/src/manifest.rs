@@ -83,7 +83,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Manifest>, Error> {
         }
     }
     if manifests.is_empty() {
-        return Err(content(file, "it holds no object"));
+        return Err(content(file, "it contains no object"));
     }
     Ok(manifests)
 }
@@ -131,7 +131,7 @@ fn manifest(file: &str, place: &str, value: Value) -> Result<Manifest, Error> {
     if let Err(why) = check(resource, &object) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         let kind = kind.to_lowercase();
-        return Err(wrong(&format!("{kind}/{name} is not of the form of its kind: {why}")));
+        return Err(wrong(&format!("{kind}/{name} does not match its kind: {why}")));
     }
     Ok(Manifest { resource, object })
 }

@@ -53,7 +53,7 @@ impl Client {
         }
         match done == whole {
             true => Ok(done),
-            false => Err(Error::Answer { what, why: format!("{done} of {whole} bytes came") }),
+            false => Err(Error::Answer { what, why: format!("received {done} of {whole} bytes") }),
         }
     }
 }

@@ -18,13 +18,13 @@ pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
 
 /// An answer that ended before its end.
 pub fn broken(server: &str, error: &(dyn StdError + 'static)) -> Error {
-    let why = format!("the answer broke off: {}", stdx::chain(error));
+    let why = format!("the response was interrupted: {}", stdx::chain(error));
     Error::Reach { server: server.to_owned(), trouble: ReachFailure::Broken, why }
 }
 
 /// No answer within the time given to it.
 pub fn silent(server: &str) -> Error {
-    let why = "it did not answer in time".to_owned();
+    let why = "it did not respond in time".to_owned();
     Error::Reach { server: server.to_owned(), trouble: ReachFailure::Silent, why }
 }
 

@@ -47,7 +47,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             }
             let made = answer["kubeconfig"].as_str().unwrap_or_default();
             made.lines().try_for_each(|line| printer.line(&at(line, context)))?;
-            printer.note("older kubeconfigs of the administrator do not work any more");
+            printer.note("older kubeconfigs of the administrator are no longer valid");
             Ok(())
         }
         Command::Revoke { id } => {

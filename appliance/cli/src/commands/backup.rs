@@ -131,7 +131,7 @@ pub async fn run(context: &Context, out: Option<PathBuf>, command: Command) -> R
             agreed(context, yes)?;
             let report = asked(context, &which, "restore", &secret).await?;
             show(context, &report, "is restored, and the box restarts")?;
-            context.printer.note("next: use the kubeconfig that you had of that box");
+            context.printer.note("next: use the kubeconfig of the restored box");
             Ok(())
         }
     }
@@ -151,7 +151,7 @@ async fn asked(
             let path = Path::backup(&format!("/{what}"));
             send(context, file, (&path, what), secret).await
         }
-        (None, None) => Err(Error::Usage("name the file, or one by --kept NAME".to_owned())),
+        (None, None) => Err(Error::Usage("give a file, or --kept NAME".to_owned())),
     }
 }
 
@@ -163,15 +163,15 @@ fn agreed(context: &Context, yes: bool) -> Result<(), Error> {
         return Err(Error::Usage("no terminal for a prompt: give --yes to replace the box".into()));
     }
     let server = context.client.server();
-    context.printer.note(&format!("everything on {server} is replaced by what is in the backup"));
-    match question("go on? (yes or no) ", true)?.expose().trim() {
+    context.printer.note(&format!("the backup replaces all data on {server}"));
+    match question("continue? (yes or no) ", true)?.expose().trim() {
         "yes" | "y" => Ok(()),
         _ => Err(Error::Usage("nothing was changed".to_owned())),
     }
 }
 
 async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> Result<(), Error> {
-    let name = || Error::Usage("name the file to write with -o FILE".to_owned());
+    let name = || Error::Usage("give the file to write with -o FILE".to_owned());
     let out = out.ok_or_else(name)?;
     let file = new_file::NewFile::create(&out)?;
     let Create { secret, recipient, plain } = arguments;
@@ -201,7 +201,7 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
     context.printer.line(&format!("{} is written, {size}", out.display()))?;
     let shown = out.display();
     match plain {
-        true => context.printer.note("it has no secrets, and no box can be made of it"),
+        true => context.printer.note("it has no secrets, so it cannot restore a box"),
         false => context.printer.note(&format!("next: tinbox backup verify {shown}")),
     }
     Ok(())
@@ -261,7 +261,7 @@ fn chosen(source: &Source) -> Result<Secret, Error> {
         return Ok(secret);
     }
     let secret = question("passphrase of the backup (8 characters or more): ", false)?;
-    let again = question("the same again: ", false)?;
+    let again = question("repeat the passphrase: ", false)?;
     match secret == again {
         true => Ok(secret),
         false => Err(Error::Usage("the two passphrases are not the same".to_owned())),

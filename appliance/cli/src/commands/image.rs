@@ -58,7 +58,7 @@ async fn list(context: &Context) -> Result<(), Error> {
     context.printer.table(&table(&images.items, Timestamp::now()))?;
     notes(&images.items).iter().for_each(|note| context.printer.note(note));
     let (used, capacity) = (stdx::bytes(images.used), stdx::bytes(images.capacity));
-    context.printer.note(&format!("{used} of the cache's {capacity} are taken"));
+    context.printer.note(&format!("{used} of the cache's {capacity} are used"));
     if !images.warning.is_empty() {
         context.printer.note(&format!("warning: {}", plain(&images.warning)));
     }

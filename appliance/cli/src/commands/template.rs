@@ -144,11 +144,11 @@ pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     }
     if let Some(why) = unread {
         printer.note(&format!(
-            "{file}: keys and values were not looked at, because the text is YAML only once it is \
-             rendered ({why}); `tinbox template render` looks at them"
+            "{file}: keys and values were not checked, because the text is YAML only after it is \
+             rendered ({why}); `tinbox template render` checks them"
         ));
     }
-    printer.line("no mistake found; `tinbox template render` also looks at a machine's workflow")
+    printer.line("no mistake found; `tinbox template render` also checks a machine's workflow")
 }
 
 /// Prints the built-in templates, or one of them.
@@ -245,7 +245,7 @@ fn object(file: &str, text: &str, name: Option<String>) -> Result<Value, Error> 
         })?),
     };
     if name.is_empty() || name.contains("{{") {
-        return Err(content(file, "its `name:` makes no object name; give one with --name"));
+        return Err(content(file, "its `name:` is not a valid object name; give one with --name"));
     }
     Ok(json!({
         "apiVersion": TEMPLATE.api_version(),

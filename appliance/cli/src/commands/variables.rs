@@ -32,7 +32,7 @@ fn named(text: &str) -> Result<BTreeMap<String, String>, Error> {
         Error::Usage(format!("--hardware is not JSON like {{\"device_1\":\"MAC\"}}: {error}"))
     })?;
     if map.is_empty() {
-        return Err(Error::Usage("--hardware names no machine".to_owned()));
+        return Err(Error::Usage("--hardware contains no machine".to_owned()));
     }
     Ok(map)
 }
@@ -64,7 +64,7 @@ pub fn agents(
 /// `machines` is empty.
 pub fn first(machines: &BTreeMap<String, Value>) -> Result<&Value, Error> {
     let first = machines.get(DEVICE).or_else(|| machines.values().next());
-    first.ok_or_else(|| Error::Usage("--hardware names no machine".to_owned()))
+    first.ok_or_else(|| Error::Usage("--hardware contains no machine".to_owned()))
 }
 
 pub fn hardware(object: &Value) -> Hardware {

@@ -16,11 +16,11 @@ fn reach(trouble: ReachFailure, why: &str) -> Error {
 
 fn all() -> Vec<Error> {
     vec![
-        Error::Usage("--hardware names no machine".into()),
+        Error::Usage("--hardware contains no machine".into()),
         Error::NoKubeconfig("/root/.tinbox/admin.kubeconfig".into()),
         Error::Kubeconfig { path: "a.kubeconfig".into(), why: "its user has no token".into() },
         Error::Read { file: "hardware.yaml".into(), source: std::io::Error::from_raw_os_error(2) },
-        Error::Content { file: "hardware.yaml".into(), why: "it holds no object".into() },
+        Error::Content { file: "hardware.yaml".into(), why: "it contains no object".into() },
         reach(ReachFailure::Refused, "connection refused"),
         reach(ReachFailure::Silent, "no answer"),
         reach(ReachFailure::Name, "its name does not resolve"),

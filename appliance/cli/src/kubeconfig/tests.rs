@@ -40,7 +40,7 @@ fn what_is_missing_is_named() {
         (text("{server: \"https://box\", certificate-authority-data: \"?\"}", token), "not base64"),
         (
             text("{server: \"https://box\", certificate-authority-data: \"YQ==\"}", token),
-            "holds no certificate",
+            "has no certificate",
         ),
         (
             text("{server: \"https://box\", insecure-skip-tls-verify: true}", token),

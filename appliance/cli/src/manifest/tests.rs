@@ -80,7 +80,7 @@ fn the_json_of_older_tinkerbell() {
 #[test]
 fn mistakes_are_placed_and_secrets_kept() {
     let cases = [
-        ("", "rack.yaml: it holds no object"),
+        ("", "rack.yaml: it contains no object"),
         ("a: b\n", "document 1: it has no apiVersion and kind"),
         ("- a\n", "document 1: it is not an object"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "v1 Pod is not a kind"),
@@ -88,7 +88,7 @@ fn mistakes_are_placed_and_secrets_kept() {
         (
             "apiVersion: tinkerbell.org/v1alpha1\nkind: Hardware\nmetadata: {name: a}\n\
              spec: {interfaces: [{dhcp: {uefi: yes}}]}\n",
-            "hardware/a is not of the form of its kind: invalid type: string \"yes\"",
+            "hardware/a does not match its kind: invalid type: string \"yes\"",
         ),
         ("password: hunter2\n  more: [\n", "line 2"),
     ];

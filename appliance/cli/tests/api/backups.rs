@@ -12,10 +12,10 @@ async fn what_cannot_be_meant_is_said_before_the_box_is_asked() {
         ended.err
     };
     let err = said(&["backup", "create"]).await;
-    assert!(err.contains("name the file to write with -o FILE"), "{err}");
+    assert!(err.contains("give the file to write with -o FILE"), "{err}");
     place.file("there.boxbak", "");
     let err = said(&["backup", "create", "-o", "there.boxbak"]).await;
-    assert!(err.contains("there.boxbak is there already"), "{err}");
+    assert!(err.contains("there.boxbak already exists"), "{err}");
     let err = said(&["backup", "create", "-o", "new.boxbak"]).await;
     assert!(err.contains("no terminal for a prompt: give --passphrase-file"), "{err}");
     place.file("empty", "# no passphrase\n\n");

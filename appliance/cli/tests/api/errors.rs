@@ -31,7 +31,7 @@ async fn what_the_box_refuses_is_explained() {
     let (code, err) = failure(&place, &["hardware", "get", "nuc9"]).await;
     assert_eq!(code, 1);
     let want = "error: found no hardware \"nuc9\" in namespace default\n\
-                hint: `tinbox hardware list` shows what there is\n";
+                hint: `tinbox hardware list` shows all of them\n";
     assert_eq!(err, want);
 
     let (code, err) = failure(&place, &["hardware", "get", "../../../version"]).await;
@@ -48,7 +48,7 @@ async fn a_box_that_cannot_be_reached_is_told_apart() {
     let path = with("token", text.replace(from, to));
     let (code, err) = failure(&place, &["hardware", "list", "--kubeconfig", &path]).await;
     assert_eq!(code, 2);
-    assert!(err.contains("does not know the kubeconfig's token"), "{err}");
+    assert!(err.contains("rejected the kubeconfig's token"), "{err}");
 
     let other = Place::start().await;
     let server =

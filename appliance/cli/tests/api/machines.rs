@@ -162,7 +162,7 @@ async fn a_new_card_is_adopted_where_it_is_nobodys() {
 
     let Outcome { code, err, .. } = place.run(&["machine", "adopt", "nuc1", second]).await;
     assert_eq!(code, 1);
-    assert!(err.contains("52:54:00:77:00:9a is a MAC of nuc1 already"), "{err}");
+    assert!(err.contains("52:54:00:77:00:9a is already a MAC of nuc1"), "{err}");
     let Outcome { code, err, .. } =
         place.run(&["machine", "adopt", "nuc1", "52:54:00:77:00:9b", "--instead-of", old]).await;
     assert_eq!(code, 1);

@@ -130,7 +130,7 @@ fn flashed_with_a_configuration(folder: &Path, xz: &Path, bmap: &Path) {
         assert!(said.contains(why), "not {why:?}: {said}");
         disk.has_no_box(why);
     };
-    refused("stranger.key.pub", "the key that signed is not in");
+    refused("stranger.key.pub", "the signing key is not in");
     fs::write(at("mine.toml"), "[netwrok]\n").unwrap();
     refused("release.key.pub", "line 1: unknown field `netwrok`");
     fs::write(at("mine.toml"), config).unwrap();
@@ -212,10 +212,10 @@ fn no_wrong_disk_and_no_damaged_image_is_flashed() {
     run(Command::new("cp").arg("--sparse=always").args([&image, &damaged])).unwrap();
     fs::copy(&map, damaged.with_added_extension("bmap")).unwrap();
     flip(&damaged, Part::RootA.offset() + 100).unwrap();
-    disk.refuses(&mut disk.flash(&damaged), "its sum is another than its block map says");
+    disk.refuses(&mut disk.flash(&damaged), "its checksum differs from its block map");
     fs::write(at("SHA256SUMS"), format!("{:064}  damaged.img\n", 1)).unwrap();
     fs::remove_file(damaged.with_added_extension("bmap")).unwrap();
-    disk.refuses(&mut disk.flash(&damaged), "SHA256SUMS has the sum");
+    disk.refuses(&mut disk.flash(&damaged), "SHA256SUMS has the checksum");
     let xz = at("cut.img.xz");
     let mut pack = Command::new("bash");
     pack.args(["-ec", "xz -0 -T0 -c \"$0\" | head -c 9000000 >\"$1\" || true"]);

@@ -44,7 +44,7 @@ pub async fn run(
     let home = std::env::home_dir().map(|home| home.join(".tinbox/admin.kubeconfig"));
     let file = file.or(home).ok_or_else(|| Error::Usage("name a --kubeconfig".to_owned()))?;
     if file.exists() {
-        let why = format!("{} is there already: name another --kubeconfig", file.display());
+        let why = format!("{} already exists: choose another --kubeconfig", file.display());
         return Err(Error::Usage(why));
     }
     // First of all: a box that is claimed stays so, whatever fails afterwards.
@@ -62,8 +62,8 @@ pub async fn run(
     let refused = |what: &str, body: &[u8]| Error::Unable {
         what: format!("{what} the box at {address}"),
         why: plain(String::from_utf8_lossy(body).trim()),
-        hint: "the box's screen shows its code as long as it has no owner; who owns it logs in on \
-               its page and downloads the kubeconfig there",
+        hint: "the box's screen shows its code until it has an owner; the owner logs in on its \
+               page and downloads the kubeconfig there",
     };
     let cookie = answer.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
     let Some(cookie) = cookie.and_then(|it| it.split(';').next()) else {
@@ -120,7 +120,7 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
     }
     let code = question("code on its screen: ", true)?;
     let passphrase = question("new passphrase (8 characters or more): ", false)?;
-    let again = question("the same again: ", false)?;
+    let again = question("repeat the passphrase: ", false)?;
     if passphrase.expose() != again.expose() {
         return Err(Error::Usage("the two passphrases are not the same".to_owned()));
     }

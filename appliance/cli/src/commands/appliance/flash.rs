@@ -78,36 +78,36 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     // The name says why a disk cannot be opened. All else is about the disk that is open: another
     // one may have its name when a person has answered.
     looked(Target::find(&to))?;
-    let busy = "is it mounted, or part of something? `lsblk` shows it";
+    let busy = "is it mounted, or part of a RAID or LVM? `lsblk` shows it";
     let disk = open(&to).map_err(|error| cannot(error.to_string(), busy))?;
     let target = looked(Target::of(&disk))?;
     for line in target.lines() {
         printer.note(&line);
     }
     if !image.mapped {
-        printer.note("no block map lies beside the image: all of it is written");
+        printer.note("no block map beside the image: writing all of it");
     }
     if !image.is_summed() {
-        printer.note("no SHA256SUMS beside the image names it: it is not known to be whole");
+        printer.note("no SHA256SUMS beside the image lists it: its checksum is not verified");
     } else if image.signed {
         printer.note("SHA256SUMS is signed by one of your keys");
     } else {
-        printer.note("who made the image was not checked: --key names whose images you take");
+        printer.note("the author of the image was not verified: give the trusted keys with --key");
     }
     prove(&target, erase)?;
     let (now, again) = (looked(Target::of(&disk))?, "run the command again");
     if now.sequence != target.sequence {
-        return Err(cannot("another medium was put into it".to_owned(), again));
+        return Err(cannot("its medium was replaced".to_owned(), again));
     }
     let configured = if config.is_some() { ", with the configuration" } else { "" };
     let (written, discarded) = write(printer.bar(), image, (disk, target.size), config).await?;
     let name = to.display();
     let written = stdx::bytes(written);
-    printer.line(&format!("{name} is a box{configured}: {written} written and read again"))?;
+    printer.line(&format!("{name} is a box{configured}: {written} written and verified"))?;
     if !discarded {
         printer.note(&format!(
-            "the disk does not discard: bytes that it held before are left where the box has not \
-             written; if it was a box, or had secrets, first: dd if=/dev/zero of={name} bs=4M"
+            "the disk does not support discard: old data stays where the box has not written; if \
+             it was a box, or had secrets, first run: dd if=/dev/zero of={name} bs=4M"
         ));
     }
     printer.note("next: put it into the box's machine and switch that on; its screen shows a code");
@@ -206,7 +206,7 @@ fn flash(
 
 fn configure(disk: &File, text: &str) -> Result<(), Error> {
     volume::configure(disk, text).map_err(|failure| Error::Unable {
-        what: "put the configuration onto the disk, which is a box without one now".to_owned(),
+        what: "write the configuration to the disk, which is now a box without one".to_owned(),
         why: failure.to_string(),
         hint: "copy the file as box.toml onto the disk's volume TINBOX, or run the command again",
     })
@@ -214,7 +214,7 @@ fn configure(disk: &File, text: &str) -> Result<(), Error> {
 
 fn failed(why: &str) -> Error {
     Error::Unable {
-        what: "flash the disk, which holds no system now".to_owned(),
+        what: "flash the disk, which has no system now".to_owned(),
         why: why.to_owned(),
         hint: "run the command again; if the disk fails twice, take another",
     }

@@ -83,7 +83,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     if leaving == BoxAction::Factory {
         printer.note(
             "next: `tinbox --kubeconfig NEW box claim ADDRESS` with the code that its screen \
-             shows; the kubeconfig that you have opens nothing any more",
+             shows; your present kubeconfig is no longer valid",
         );
     }
     Ok(())
@@ -95,7 +95,7 @@ fn prove(name: &str) -> Result<(), Error> {
         let why = "no terminal for a prompt: give --yes";
         return Err(Error::Usage(why.to_owned()));
     }
-    let said = question(&format!("type {name} to go on: "), true)?;
+    let said = question(&format!("type {name} to continue: "), true)?;
     let said = said.expose().trim();
     if said == name {
         return Ok(());

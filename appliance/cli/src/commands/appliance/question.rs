@@ -91,7 +91,7 @@ fn standard_input() -> String {
 }
 
 fn cut() -> Error {
-    Error::Content { file: standard_input(), why: "it ends before all was read".to_owned() }
+    Error::Content { file: standard_input(), why: "it ended too early".to_owned() }
 }
 
 #[cfg(test)]

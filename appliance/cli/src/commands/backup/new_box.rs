@@ -37,7 +37,7 @@ pub struct NewBox {
 pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
     let Restore { which, secret, fresh, .. } = arguments;
     let file = which.file.ok_or_else(|| {
-        Error::Usage("name the file: another box has no backup of this one".to_owned())
+        Error::Usage("give a file: another box has no backup of this box".to_owned())
     })?;
     let address = bare(fresh.to.as_deref().unwrap_or_default());
     let pin = trusted(printer, &address, fresh.pin.as_deref()).await?;
@@ -76,7 +76,7 @@ pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
     let said = plain(String::from_utf8_lossy(answer.body()).trim());
     if answer.status().is_success() {
         printer.line(&said)?;
-        printer.note("next: use the kubeconfig that you had of that box");
+        printer.note("next: use the kubeconfig of the restored box");
         return Ok(());
     }
     let claimed = answer.status().is_redirection();
@@ -84,7 +84,7 @@ pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
         what: format!("restore {} on the box at {address}", file.display()),
         why: if claimed { "it has an owner".to_owned() } else { said },
         hint: match claimed {
-            true => "a box that has an owner is restored with its own kubeconfig: leave --to out",
+            true => "restore a box that has an owner by its own kubeconfig, without --to",
             false => "nothing on the box was changed: correct that and run the command again",
         },
     })

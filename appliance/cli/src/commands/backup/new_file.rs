@@ -21,7 +21,7 @@ impl NewFile {
     /// The file exists, or cannot be created.
     pub fn create(path: &Path) -> Result<Self, Error> {
         if path.exists() {
-            let why = format!("{} is there already: name another file", path.display());
+            let why = format!("{} already exists: choose another file", path.display());
             return Err(Error::Usage(why));
         }
         let mut part = path.as_os_str().to_owned();

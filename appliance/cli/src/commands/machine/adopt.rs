@@ -33,7 +33,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let all = context.list(HARDWARE).await?;
     let has = |object: &&Value| typed(object).spec.macs().any(|own| own == mac);
     let changed = match all.iter().find(has) {
-        Some(owner) => Err(format!("{mac} is a MAC of {} already", name_of(owner))),
+        Some(owner) => Err(format!("{mac} is already a MAC of {}", name_of(owner))),
         None => adopted(object, mac, old),
     };
     let changed = changed.map_err(|why| Error::Unable {

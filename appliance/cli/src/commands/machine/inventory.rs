@@ -23,7 +23,8 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let said = said(&object);
     if said.values().all(Value::is_null) {
         let name = name_of(&object);
-        let note = "its agent has not reported yet: it does when the machine boots for a workflow";
+        let note =
+            "its agent has not reported yet: it does so when the machine boots for a workflow";
         context.printer.note(&format!("{name}: {note}"));
         return Ok(());
     }

@@ -170,7 +170,7 @@ async fn until_end(
                 continue;
             }
         };
-        let gone = || failed("was given up", "its Job was deleted".to_owned());
+        let gone = || failed("was canceled", "its Job was deleted".to_owned());
         let object = object.ok_or_else(gone)?;
         let job: Job = serde_json::from_value(object.clone()).unwrap_or_default();
         if let Some(condition) = job.status.condition("Failed").filter(|it| it.status == "True") {

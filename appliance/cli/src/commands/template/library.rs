@@ -38,7 +38,7 @@ pub fn entries() -> impl Iterator<Item = Entry> {
 pub fn entry(name: &str) -> Result<Entry, Error> {
     entries().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = entries().map(|entry| entry.name).collect();
-        Error::Usage(format!("the library has no template {name:?}, but {}", names.join(", ")))
+        Error::Usage(format!("the library has no template {name:?}; it has {}", names.join(", ")))
     })
 }
 

@@ -21,8 +21,8 @@ pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Re
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if !matches!(state, State::Failed | State::Timeout) {
-        let hint = "a workflow that has not ended goes on by itself; to do one that succeeded \
-            again, create another";
+        let hint = "a workflow that has not ended continues by itself; to repeat one that \
+            succeeded, create another";
         return Err(unable("retry", &object, state, hint));
     }
     let patch = json!({ "metadata": { "annotations": {
@@ -55,7 +55,7 @@ pub async fn pause(context: &Context, text: &str, paused: bool) -> Result<(), Er
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if paused && state.ended() {
-        let hint = "nothing is begun in it any more";
+        let hint = "no new action starts in it";
         return Err(unable("pause", &object, state, hint));
     }
     // Taken away rather than set to false: then it is as if it had never been paused.

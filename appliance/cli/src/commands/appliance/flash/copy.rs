@@ -26,7 +26,7 @@ pub enum Failure {
     #[error("the image is damaged or cannot be read: {0}")]
     Image(io::Error),
     /// The image differs from its map at this byte.
-    #[error("the image is damaged at byte {0}: its sum is another than its block map says")]
+    #[error("the image is damaged at byte {0}: its checksum differs from its block map")]
     Sum(u64),
     /// The image is larger than the disk.
     #[error("the image is larger than the disk")]

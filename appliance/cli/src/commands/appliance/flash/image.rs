@@ -132,7 +132,7 @@ fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error
     match wanted {
         Some(wanted) if wanted != found => Err(Error::Content {
             file: path.display().to_string(),
-            why: format!("SHA256SUMS has the sum {wanted}, the file {found}"),
+            why: format!("SHA256SUMS has the checksum {wanted}, the file has {found}"),
         }),
         _ => Ok(()),
     }

@@ -67,7 +67,7 @@ impl Map {
             parts.push(Part { bytes: bytes.start..bytes.end.min(size), sum: Some(sum) });
         }
         if parts.is_empty() {
-            return Err("it maps nothing".to_owned());
+            return Err("it has no ranges".to_owned());
         }
         Ok(Self { size: Some(size), parts })
     }

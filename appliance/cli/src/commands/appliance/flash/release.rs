@@ -58,7 +58,7 @@ impl Keys {
         verify(&self.keys, sums.as_bytes(), signature).map_err(|unverified| match unverified {
             Unverified::Content(why) => format!("the signature does not match this {SUMS}: {why}"),
             Unverified::UnknownKey => {
-                format!("the key that signed is not in {}", self.file.display())
+                format!("the signing key is not in {}", self.file.display())
             }
             format @ Unverified::Format(_) => format.to_string(),
         })

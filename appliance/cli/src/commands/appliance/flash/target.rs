@@ -115,21 +115,21 @@ impl Target {
     pub fn refusal(&self, size: Option<u64>) -> Option<(String, &'static str)> {
         let needed = size.unwrap_or_default();
         if let Some(disk) = &self.part_of {
-            return Some((format!("it is a part of {disk}"), "name the whole disk"));
+            return Some((format!("it is a part of {disk}"), "give the whole disk"));
         }
         if !self.in_use.is_empty() {
             let why = self.in_use.join(", ");
-            return Some((why, "unmount it first, or is it another disk that you mean?"));
+            return Some((why, "unmount it first, or choose another disk"));
         }
         if self.read_only {
-            return Some(("it is write-protected".to_owned(), "is there a switch on its side?"));
+            return Some(("it is write-protected".to_owned(), "check the switch on its side"));
         }
         if self.size == 0 {
             return Some(("it contains no medium".to_owned(), "insert one"));
         }
         if self.size < needed {
             let (has, needed) = (stdx::bytes(self.size), stdx::bytes(needed));
-            return Some((format!("it has {has}, the image {needed}"), "take a larger one"));
+            return Some((format!("it has {has}, the image needs {needed}"), "take a larger one"));
         }
         None
     }
@@ -146,7 +146,7 @@ impl Target {
                 self.name,
                 stdx::bytes(self.size)
             ),
-            format!("it holds {holds}; all of it will be lost"),
+            format!("it has {holds}; all data on it will be lost"),
         ]
     }
 }

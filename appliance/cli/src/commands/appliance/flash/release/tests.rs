@@ -59,7 +59,7 @@ fn what_nobody_known_signed_is_refused_with_the_reason() {
     let table: [(Files<'_>, &str, &str); 7] = [
         (&[], OURS, "SHA256SUMS: it does not exist"),
         (&[("SHA256SUMS", SUMS)], OURS, "SHA256SUMS.minisig: it does not exist"),
-        (&both(SUMS, SIGNATURE), OTHER, "the key that signed is not in update.pub"),
+        (&both(SUMS, SIGNATURE), OTHER, "the signing key is not in update.pub"),
         (&both("ab  tinbox.img.xz\n", SIGNATURE), OURS, "the signature does not match this"),
         (&both(SUMS, &comment), OURS, "the signature does not match this"),
         (&both(SUMS, cut), OURS, "not a valid minisign signature"),

@@ -21,7 +21,7 @@ fn what_may_not_be_overwritten() {
         (|it| it.in_use = vec!["sdb1 is mounted at /".into()], Some("sdb1 is mounted at /")),
         (|it| it.read_only = true, Some("it is write-protected")),
         (|it| it.size = 0, Some("it contains no medium")),
-        (|it| it.size = 512 << 20, Some("it has 512 MiB, the image 706 MiB")),
+        (|it| it.size = 512 << 20, Some("it has 512 MiB, the image needs 706 MiB")),
     ];
     for (change, why) in table {
         let mut disk = stick();
@@ -35,7 +35,7 @@ fn a_disk_is_shown_and_proved() {
     let disk = stick();
     let [what, holds] = disk.lines();
     assert_eq!(what, "sdb: SanDisk Extreme, serial 4C530001, 32 GiB, removable");
-    assert_eq!(holds, "it holds sdb1; all of it will be lost");
+    assert_eq!(holds, "it has sdb1; all data on it will be lost");
     assert_eq!(disk.proof(), "0001");
     let none = Target { serial: String::new(), partitions: Vec::new(), ..stick() };
     assert_eq!((none.proof(), none.proof_of().as_str()), ("sdb", "its name, as it has no serial"));
