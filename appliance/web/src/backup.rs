@@ -41,7 +41,7 @@ pub async fn download(
     Form(wish): Form<BackupForm>,
 ) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != wish.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
     }
     if let Err(answer) = prove(&site, (&headers, peer), &wish.owner).await {
         return answer;
@@ -95,7 +95,7 @@ pub async fn restore_stored(
     Form(form): Form<StoredBackupForm>,
 ) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
     }
     let restored = match form.agreed {
         Some(_) => site.source.restore_kept(form.name).await,

@@ -119,7 +119,7 @@ pub fn router(site: Arc<Site>) -> Router {
 pub fn plain(site: Arc<Site>, port: u16) -> Router {
     let elsewhere = move |headers: HeaderMap, uri: Uri| async move {
         let Some(host) = host(&headers) else {
-            return text(StatusCode::BAD_REQUEST, "There is no Host in this request.");
+            return text(StatusCode::BAD_REQUEST, "This request has no Host header.");
         };
         let port = if port == 443 { String::new() } else { format!(":{port}") };
         let path = uri.path_and_query().map_or("/", |it| it.as_str());
@@ -214,7 +214,7 @@ async fn ca_pem(State(site): SiteState) -> PageResponse {
 async fn show(State(site): SiteState, uri: Uri, headers: HeaderMap) -> PageResponse {
     let view = site.view().await;
     let Some(page) = Page::at(uri.path()) else {
-        let text = "There is no such page on this box.";
+        let text = "This page does not exist on this box.";
         return html(StatusCode::NOT_FOUND, page::sentence(&view, "Not found", text));
     };
     let known = match &page {
@@ -237,7 +237,7 @@ async fn events(
     headers: HeaderMap,
 ) -> PageResponse {
     let Some(page) = Page::at(&query.page) else {
-        return text(StatusCode::NOT_FOUND, "There is no such page on this box.");
+        return text(StatusCode::NOT_FOUND, "This page does not exist on this box.");
     };
     let Ok(place) = Arc::clone(&site.streams).try_acquire_owned() else {
         return text(StatusCode::SERVICE_UNAVAILABLE, "Too many pages are open. Reload this one.");
@@ -354,7 +354,7 @@ async fn logout(
     Form(form): Form<LogoutForm>,
 ) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
     }
     token(&headers).into_iter().for_each(|token| site.owner.leave(token));
     with_cookie(see("/login"), "")
@@ -367,7 +367,7 @@ pub(crate) fn refused(
     page: impl FnOnce(&str) -> String,
 ) -> PageResponse {
     if let AccessError::Disk(error) = refusal {
-        tracing::error!(error = %stdx::chain(error), "the box cannot write down who owns it");
+        tracing::error!(error = %stdx::chain(error), "the box cannot save its owner");
     }
     let status = match refusal {
         AccessError::Claimed | AccessError::Unclaimed | AccessError::Unknown => {

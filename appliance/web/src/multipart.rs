@@ -36,7 +36,7 @@ impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FormError::Shape => "The form cannot be read.",
-            FormError::Cut => "The upload was cut short. Try again.",
+            FormError::Cut => "The upload was interrupted. Try again.",
             FormError::Long => "The form is too large.",
         })
     }

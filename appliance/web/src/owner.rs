@@ -47,8 +47,8 @@ pub enum AccessError {
     Unclaimed,
     /// The box cannot read the record of its owner.
     #[error(
-        "This box cannot read its state volume, and does not know its owner. It can be claimed \
-         again after a factory reset."
+        "This box cannot read its state volume, so its owner is unknown. It can be claimed again \
+         after a factory reset."
     )]
     Unknown,
     /// The passphrase is not allowed: too short or too long.

@@ -125,7 +125,7 @@ fn own_form(site: &Site, headers: &HeaderMap, fields: &HashMap<String, String>) 
 }
 
 fn foreign() -> PageResponse {
-    text(StatusCode::FORBIDDEN, "This form is not of your session.")
+    text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
 }
 
 async fn show_nics(State(site): SiteState, headers: HeaderMap) -> PageResponse {

@@ -65,7 +65,7 @@ fn is_own(site: &Site, headers: &HeaderMap, given: &str) -> bool {
 }
 
 fn foreign() -> PageResponse {
-    text(StatusCode::FORBIDDEN, "This form is not of your session.")
+    text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
 }
 
 /// Sends the kubeconfig, if the session gave its passphrase within

@@ -29,12 +29,12 @@ pub(super) async fn leave(
     Form(form): Form<LeaveForm>,
 ) -> PageResponse {
     if csrf(&site, &headers).is_none_or(|csrf| csrf != form.csrf) {
-        return text(StatusCode::FORBIDDEN, "This form is not of your session.");
+        return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
     }
     let view = site.view().await;
     let said = |status, title: &str, text: &str| html(status, page::sentence(&view, title, text));
     let Some(leaving) = BoxAction::of(&form.level) else {
-        return text(StatusCode::UNPROCESSABLE_ENTITY, "There is no such level.");
+        return text(StatusCode::UNPROCESSABLE_ENTITY, "This level does not exist.");
     };
     let name = form.name.trim();
     if name != view.name.as_str() {
@@ -52,6 +52,6 @@ pub(super) async fn leave(
             let text = format!("The box goes down now: {effect}.");
             said(StatusCode::OK, leaving.label(), &text)
         }
-        Err(why) => said(StatusCode::CONFLICT, leaving.label(), &format!("It goes on: {why}.")),
+        Err(why) => said(StatusCode::CONFLICT, leaving.label(), &format!("It stays on: {why}.")),
     }
 }

@@ -166,7 +166,7 @@ async fn a_box_that_cannot_read_whose_it_is_says_so_in_the_place_of_its_claim() 
     assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
     let page = answer.into_body().collect().await.unwrap().to_bytes();
     let page = String::from_utf8_lossy(&page);
-    assert!(page.contains("does not know its owner") && !page.contains("name=\"code\""), "{page}");
+    assert!(page.contains("so its owner is unknown") && !page.contains("name=\"code\""), "{page}");
     let form = "code=7KQ4M2&passphrase=long+enough&again=long+enough";
     assert_eq!(ask(&router, "POST /S", &[], form).await.status(), StatusCode::CONFLICT);
 }
@@ -252,8 +252,14 @@ async fn only_the_owner_who_types_its_name_leaves_the_box() {
     let (status, _) = post(&[], &form(&csrf, "factory", "box-7f3a")).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "not logged in");
     for (csrf, level, name, wanted, said) in [
-        ("guess", "factory", "box-7f3a", StatusCode::FORBIDDEN, "not of your session"),
-        (&csrf, "explode", "box-7f3a", StatusCode::UNPROCESSABLE_ENTITY, "no such level"),
+        ("guess", "factory", "box-7f3a", StatusCode::FORBIDDEN, "does not belong to your session"),
+        (
+            &csrf,
+            "explode",
+            "box-7f3a",
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "This level does not exist",
+        ),
         (&csrf, "factory", "box-7f3b", StatusCode::UNPROCESSABLE_ENTITY, "is called box-7f3a"),
         (&csrf, "factory", "", StatusCode::UNPROCESSABLE_ENTITY, "Nothing was done"),
         (&csrf, "powerOff", "box-7f3a", StatusCode::CONFLICT, "the disk is full"),

@@ -18,7 +18,7 @@ fn field(fields: &Fields, name: &str) -> Result<Option<String>, String> {
     let length = text.chars().count();
     if length > FIELD_CHARS_MAX {
         return Err(format!(
-            "{name} has {length} characters, {FIELD_CHARS_MAX} are the most; nothing was changed."
+            "{name} has {length} characters, the limit is {FIELD_CHARS_MAX}; nothing was changed."
         ));
     }
     if text.chars().any(char::is_control) {

@@ -47,7 +47,7 @@ fn a_damaged_state_is_mended_or_waits_for_a_factory_reset() {
     let page = format!("https://{}/S", address(&line));
     let shown = || run(lab.owner.command("curl").args(["-ksS", &page])).ok();
     let shown = poll("the box to show its page", PATIENCE, shown).unwrap();
-    assert!(shown.contains("does not know its owner") && !shown.contains("name=\"code\""));
+    assert!(shown.contains("so its owner is unknown") && !shown.contains("name=\"code\""));
     let said = owner.refused(&["hardware", "list"]);
     assert!(said.contains("certificate"), "the box is taken for the owner's: {said}");
     let sockets = run(machine.network_command("ss").unwrap().args(["-Hlun"])).unwrap();

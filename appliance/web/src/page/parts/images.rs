@@ -32,8 +32,8 @@ struct Row {
 pub fn images(view: &StatusView) -> String {
     let images = &view.images;
     if images.capacity == 0 {
-        let none = "This box keeps no images: its configuration has no <code>[images]</code>. \
-            Machines fetch theirs by themselves.";
+        let none = "This box has no image cache: its configuration has no <code>[images]</code>. \
+            Machines fetch images by themselves.";
         return format!("<p class=\"card\">{none}</p>");
     }
     let full = percent(images.used, images.capacity);

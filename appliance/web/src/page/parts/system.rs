@@ -22,7 +22,7 @@ fn log(view: &StatusView) -> String {
         sentence: plain(&it.text),
         warning: it.warning(),
     });
-    rendered(&Events { lines: newest.collect(), none: "Nothing was said yet." })
+    rendered(&Events { lines: newest.collect(), none: "No messages yet." })
 }
 
 fn figures(system: &System) -> Vec<(&'static str, String)> {
