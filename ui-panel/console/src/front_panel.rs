@@ -197,7 +197,7 @@ impl Tries {
     fn failed(&mut self, why: &str) -> Duration {
         if self.said.as_deref() != Some(why) {
             let (device, reason) = (&self.what, why);
-            tracing::warn!(device, reason, "does not work; tried again now and then");
+            tracing::warn!(device, reason, "does not work; trying again");
             self.said = Some(why.to_owned());
         }
         self.backoff.next_wait()

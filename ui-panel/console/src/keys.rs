@@ -70,7 +70,7 @@ pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(KeyChange, Instant)>)
                 Err(error) => {
                     let (reason, path) = (error.to_string(), path.display());
                     if told.insert(name, reason.clone()).as_ref() != Some(&reason) {
-                        tracing::warn!(%path, reason, "these keys are not heard; tried again");
+                        tracing::warn!(%path, reason, "cannot read an input device; trying again");
                     }
                 }
             }
@@ -92,7 +92,7 @@ fn listen(mut device: File, path: &Path, to: &mpsc::Sender<(KeyChange, Instant)>
             return;
         }
     }
-    tracing::debug!(path = %path.display(), "an input device is gone");
+    tracing::debug!(path = %path.display(), "an input device was removed");
     let _ = to.blocking_send((KeyChange::Lost, Instant::now()));
 }
 

@@ -86,7 +86,7 @@ async fn draw(
         };
         let sheet = monitor::draw(&view, &console, monitor.size(), began.elapsed());
         if let Err(error) = monitor.show(&sheet) {
-            tracing::warn!(error = %stdx::chain(&error), "the monitor shows nothing any more");
+            tracing::warn!(error = %stdx::chain(&error), "the monitor no longer shows a picture");
             return;
         }
         pulse.tick();

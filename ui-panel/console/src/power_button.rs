@@ -19,7 +19,7 @@ pub fn listen(on_press: impl Fn() + Clone + Send + 'static) {
             }
             Err(error) => {
                 let path = path.display();
-                tracing::warn!(%path, %error, "a power button is not heard");
+                tracing::warn!(%path, %error, "cannot read a power button");
             }
         }
     }

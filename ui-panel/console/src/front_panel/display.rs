@@ -29,7 +29,7 @@ pub trait Display {
 
 impl<I: I2c> Display for Oled<I> {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
-        let Picture::Mono(sheet) = &frame.picture else { anyhow::bail!("it has no colours") };
+        let Picture::Mono(sheet) = &frame.picture else { anyhow::bail!("it has no colors") };
         Ok(Oled::show(self, sheet, frame.light)?)
     }
 }
@@ -49,7 +49,7 @@ impl Tft {
             opened
                 .inspect_err(|error| {
                     let reason = stdx::chain(error);
-                    tracing::warn!(reason, "the panel is as bright as it is");
+                    tracing::warn!(reason, "cannot set the brightness");
                 })
                 .ok()
         });
@@ -59,7 +59,7 @@ impl Tft {
 
 impl Display for Tft {
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()> {
-        let Picture::Color(sheet) = &frame.picture else { anyhow::bail!("it has colours") };
+        let Picture::Color(sheet) = &frame.picture else { anyhow::bail!("it has colors") };
         self.pixels.show(sheet)?;
         if let Some(backlight) = &mut self.backlight {
             backlight.set(frame.light)?;
