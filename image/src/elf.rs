@@ -53,7 +53,7 @@ pub(crate) fn require_static(path: &Path, program: &[u8], arch: Arch) -> Result<
     let (Some(machine), Some(table), Some(size), Some(count)) =
         (word(18, 2), word(32, 8), word(54, 2), word(56, 2))
     else {
-        return refuse("its header is cut short");
+        return refuse("its header is truncated");
     };
     // Values of e_machine in the ELF standard.
     let wanted = match arch {
@@ -66,9 +66,9 @@ pub(crate) fn require_static(path: &Path, program: &[u8], arch: Arch) -> Result<
     for index in 0..count {
         let at = usize::try_from(table.saturating_add(index * size)).unwrap_or(usize::MAX);
         match word(at, 4) {
-            None => return refuse("its program headers are cut short"),
+            None => return refuse("its program headers are truncated"),
             Some(kind) if kind == u64::from(PT_INTERP) => {
-                return refuse("it asks for a dynamic loader");
+                return refuse("it needs a dynamic loader");
             }
             Some(_) => {}
         }

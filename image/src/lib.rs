@@ -100,7 +100,7 @@ pub enum Error {
     #[error(transparent)]
     Key(#[from] ::release::Error),
     /// The list of components has an invalid line.
-    #[error("{} does not say what the image is made of: {why}", path.display())]
+    #[error("{} is not a valid list of the image's components: {why}", path.display())]
     Components {
         /// Path of the list.
         path: PathBuf,
@@ -119,7 +119,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The file is not a kernel for the processor, so the loader could not start it.
-    #[error("{} is no Linux kernel for {arch}", path.display())]
+    #[error("{} is not a Linux kernel for {arch}", path.display())]
     NotAKernel {
         /// Path of the file.
         path: PathBuf,

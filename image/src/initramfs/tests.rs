@@ -76,7 +76,7 @@ fn a_stock_kernels_modules_keep_their_order() {
 fn a_program_that_needs_a_loader_is_refused() {
     let shell = PathBuf::from("/bin/sh");
     let error = agent_initramfs(&shell, Arch::OWN, None, None).unwrap_err();
-    assert!(error.to_string().contains("asks for a dynamic loader"), "{error}");
+    assert!(error.to_string().contains("needs a dynamic loader"), "{error}");
 }
 
 #[test]
