@@ -29,7 +29,7 @@ impl Cgroup {
         let (root, old) = if old.is_dir() { (old, true) } else { (new, false) };
         let folder = root.join(name);
         fs::create_dir(&folder)
-            .with_context(|| format!("cannot make the cgroup {}", folder.display()))?;
+            .with_context(|| format!("cannot create the cgroup {}", folder.display()))?;
         Ok(Self { folder, old })
     }
 

@@ -36,12 +36,12 @@ pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
     let folder = tempfile::tempdir()?;
     prepare(folder.path())?;
     let me = std::env::current_exe()?;
-    let me = me.to_str().context("my own path is no text")?;
-    let artifacts = folder.path().to_str().context("a folder's path is no text")?;
+    let me = me.to_str().context("the path of this program is not UTF-8")?;
+    let artifacts = folder.path().to_str().context("a folder's path is not UTF-8")?;
     let mut ours = Server::start("tinbox", (me, ""), &["served", artifacts], folder.path())?;
     ours.wait_for("tcp", TLS_PORT)?;
     let config = folder.path().join("nginx.conf");
-    let config = config.to_str().context("a folder's path is no text")?;
+    let config = config.to_str().context("a folder's path is not UTF-8")?;
     let nginx = ["-c", config, "-p", artifacts, "-e", "nginx.errors"];
     let mut theirs = Server::start("nginx", ("nginx", "nginx"), &nginx, folder.path())?;
     theirs.wait_for("tcp", NGINX_TLS_PORT)?;

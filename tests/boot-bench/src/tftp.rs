@@ -141,7 +141,7 @@ pub fn measure(rounds: usize, table: &mut Table) -> Result<()> {
 
 /// All servers, ours first.
 fn servers(folder: &Path, shelf: &Path) -> Result<Vec<(Server, u16)>> {
-    let text = |path: &Path| path.to_str().map(ToOwned::to_owned).context("a path is no text");
+    let text = |path: &Path| path.to_str().map(ToOwned::to_owned).context("a path is not UTF-8");
     let me = text(&std::env::current_exe()?)?;
     let (artifacts, shelf) = (text(folder)?, text(shelf)?);
     crate::http::certificate(folder)?;

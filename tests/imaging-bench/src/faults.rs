@@ -128,7 +128,7 @@ fn runtime() -> std::io::Result<Runtime> {
 fn copy(from: &Path, to: &Path, bytes: u64) -> Result<()> {
     let mut part = File::open(from)?.take(bytes);
     let mut file = File::create(to)?;
-    std::io::copy(&mut part, &mut file).context("no room for half an image")?;
+    std::io::copy(&mut part, &mut file).context("no space for half an image")?;
     Ok(())
 }
 

@@ -55,17 +55,17 @@ fn run(names: &[String]) -> Result<()> {
     let images = folder.join("images");
     println!("load average: {}", fs::read_to_string("/proc/loadavg")?.trim());
     let about = images.join(Packing::Raw.file()).metadata();
-    let about = about.context("there is no image\nhint: make bench-imaging makes it")?;
+    let about = about.context("the image is missing\nhint: make bench-imaging creates it")?;
     let filled = about.blocks() as f64 * 512.0 / about.len() as f64;
     let packed = images.join(Packing::Zstd.file()).metadata()?.len();
     let mib = packed >> 20;
     println!("image: {} MiB, {:.0} % data, {mib} MiB in zstd", about.len() >> 20, filled * 100.0);
-    let scratch = tempfile::tempdir().context("cannot make a folder")?;
+    let scratch = tempfile::tempdir().context("cannot create a folder")?;
     let target = Target::new(scratch.path(), about.len())?;
     let server = Server::start(&folder, &scratch.path().join("server.log"))?;
     let own = std::env::current_exe().context("cannot find the running program")?;
     let agent = own.with_file_name("tinbox-agent");
-    ensure!(agent.is_file(), "there is no {}\nhint: make bench-imaging", agent.display());
+    ensure!(agent.is_file(), "{} is missing\nhint: make bench-imaging", agent.display());
     let ring = Ring {
         agent,
         image2disk: image2disk()?,
@@ -93,7 +93,7 @@ fn image2disk() -> Result<Option<PathBuf>> {
         println!("image2disk takes no part\nhint: IMAGE2DISK=PATH names its program");
         return Ok(None);
     };
-    ensure!(program.is_file(), "IMAGE2DISK: there is no {}", program.display());
+    ensure!(program.is_file(), "IMAGE2DISK: {} does not exist", program.display());
     Ok(Some(program))
 }
 

@@ -32,7 +32,7 @@ impl Target {
     /// There is no space or no loop device, or this process is not root.
     pub fn new(folder: &Path, bytes: u64) -> Result<Self> {
         let file = folder.join("disk");
-        let backing = File::create(&file).context("cannot make the file of the disk")?;
+        let backing = File::create(&file).context("cannot create the file of the disk")?;
         allocate(&backing, bytes)?;
         let mut losetup = Command::new(find("losetup", "mount")?);
         losetup.args(["--find", "--show", "--direct-io=on"]).arg(&file);
@@ -120,7 +120,7 @@ impl Drop for Target {
 }
 
 fn allocate(file: &File, bytes: u64) -> Result<()> {
-    fallocate(file, FallocateFlags::empty(), 0, bytes).context("no room for the disk's file")
+    fallocate(file, FallocateFlags::empty(), 0, bytes).context("no space for the disk's file")
 }
 
 /// Text of a program's output, trimmed.

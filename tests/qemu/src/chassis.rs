@@ -73,7 +73,7 @@ fn perform(words: &[&str], nucs: &[Arc<Nuc>]) -> Result<String, String> {
         return Err("usage: SOCKET NUMBER get|set|check NAME [VALUE]...".to_owned());
     };
     let nuc = number.parse::<usize>().ok().and_then(|n| nucs.get(n.checked_sub(1)?));
-    let nuc = nuc.ok_or_else(|| format!("there is no NUC `{number}`"))?;
+    let nuc = nuc.ok_or_else(|| format!("NUC `{number}` does not exist"))?;
     match *verb {
         "get" => rest.iter().map(|name| get(nuc, name)).collect(),
         "check" => rest.chunks(2).try_for_each(check).map(|()| String::new()),

@@ -172,7 +172,7 @@ impl NucConfig {
             return Err(Error::Config(format!("{path:?} needs virtio: EDK2 cannot drive {nic}")));
         }
         if self.path == BootPath::BiosPlainPxe && self.vlan.is_some() {
-            return Err(Error::Config("a plain ROM and a VLAN want one place".to_owned()));
+            return Err(Error::Config("a plain ROM and a VLAN cannot be combined".to_owned()));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub struct Missing {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// This machine cannot run a rack; the list is complete.
-    #[error("this machine cannot carry a virtual rack:{}", list(.0))]
+    #[error("this machine cannot run a virtual rack:{}", list(.0))]
     Preflight(Vec<Missing>),
     /// The configuration or request is invalid.
     #[error("{0}")]
@@ -60,7 +60,7 @@ pub enum Error {
         state: String,
     },
     /// An expected event did not happen in time.
-    #[error("waited {after:?} for {what} in vain{seen}")]
+    #[error("timed out after {after:?}, waiting for {what}{seen}")]
     Deadline {
         /// The event that was expected.
         what: String,

@@ -165,7 +165,7 @@ pub fn first_ack() -> Result<()> {
             _ => {}
         }
     }
-    bail!("nobody answered for {} s", FIRST_ACK_LIMIT.as_secs())
+    bail!("no server answered for {} s", FIRST_ACK_LIMIT.as_secs())
 }
 
 #[cfg(test)]
