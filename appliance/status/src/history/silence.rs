@@ -57,25 +57,25 @@ fn usual(line: &Line) -> Option<(SignedDuration, &'static [&'static str])> {
 
 const AFTER_POWER_ON: &[&str] = &[
     "the network is not in its boot order, or network boot is off in its firmware",
-    "its cable is in another network or another port than the one that is registered",
-    "its firmware trains new memory, which takes minutes once",
+    "its cable is in another network, or in another port than the registered one",
+    "its firmware trains new memory, which takes some minutes once",
 ];
 const AFTER_QUESTION: &[&str] = &[
     "another DHCP server answered it",
-    "the answer is lost on its way: a switch port that learns slowly (spanning tree), a VLAN",
-    "it gave up on its NIC and went on to its disk",
+    "the response is lost: a switch port in the spanning tree's learning state, or a VLAN",
+    "it stopped network boot and continued with its disk",
 ];
 const AFTER_ADDRESS: &[&str] = &[
-    "it cannot reach the box by TFTP or HTTP: a firewall or another VLAN is between",
+    "it cannot reach the box by TFTP or HTTP: a firewall or another VLAN blocks it",
     "its firmware has no network boot for this NIC",
 ];
 const AFTER_LOADER: &[&str] = &[
     "Secure Boot refused the loader: its screen says “Access Denied” or “Security Violation”",
-    "the loader does not drive its NIC: the next attempt gets another one",
+    "the loader does not support its NIC: the next attempt gets another one",
 ];
 const AFTER_IPXE_ADDRESS: &[&str] = &[
     "iPXE waits at its prompt, or for another NIC: look at its screen",
-    "it cannot reach the box by HTTP: a firewall is between",
+    "it cannot reach the box by HTTP: a firewall blocks it",
 ];
 const AFTER_SCRIPT: &[&str] = &[
     "it cannot fetch the kernel: its screen shows iPXE's error and a link that explains it",
@@ -88,11 +88,11 @@ const AFTER_KERNEL: &[&str] = &[
 ];
 const AFTER_DISK: &[&str] = &[
     "nothing on its disk boots in this firmware mode (UEFI or BIOS)",
-    "the installed system does not phone home: its cloud-init is not told to",
+    "the installed system does not phone home: its cloud-init is not configured to",
 ];
 const AFTER_METADATA: &[&str] = &[
     "its cloud-init failed: look at /var/log/cloud-init.log on it",
-    "its user data does not tell cloud-init to phone home",
+    "its user data does not configure cloud-init to phone home",
 ];
 
 #[cfg(test)]

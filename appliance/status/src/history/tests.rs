@@ -119,7 +119,7 @@ fn the_table_of_times() {
         "action stream-image 20000 33000",
         "action reboot 1000 34000",
         "disk boot 6000 40000",
-        "first boot asks who it is 12000 52000",
+        "first boot requests its metadata 12000 52000",
         "phoned home 8000 60000",
     ];
     assert_eq!(spans, want);

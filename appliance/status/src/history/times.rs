@@ -55,7 +55,7 @@ fn milestone(lines: &[Line], at: usize) -> Option<String> {
         }
         reason::SENT_TO_DISK => "disk boot",
         reason::GOT_ADDRESS if system => "installed system's address",
-        reason::ASKED_METADATA if agent_ran => "first boot asks who it is",
+        reason::ASKED_METADATA if agent_ran => "first boot requests its metadata",
         reason::PHONED_HOME => "phoned home",
         _ => return None,
     };
