@@ -50,7 +50,7 @@ pub(super) fn add_common(schemas: &mut Schemas) {
             complete(schemas.all.entry(name).or_default(), kind);
         }
     }
-    let patch = json!({ "type": "object", "description": "A change, in the form of its type." });
+    let patch = json!({ "type": "object", "description": "Patch in the format of its type." });
     schemas.all.insert(PATCH.to_owned(), patch);
 }
 

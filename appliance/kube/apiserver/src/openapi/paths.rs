@@ -14,34 +14,34 @@ const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 /// Query parameter: name, type and description.
 type Parameter = (&'static str, &'static str, &'static str);
 
-const DRY_RUN: Parameter = ("dryRun", "string", "With All everything happens but the storing.");
-const MANAGER: Parameter = ("fieldManager", "string", "Who is writing, for the managed fields.");
+const DRY_RUN: Parameter = ("dryRun", "string", "All: a dry run, which stores nothing.");
+const MANAGER: Parameter = ("fieldManager", "string", "Name of the field manager.");
 const VALIDATION: Parameter =
-    ("fieldValidation", "string", "What happens to unknown fields: Ignore, Warn or Strict.");
-const FORCE: Parameter = ("force", "boolean", "Whether an apply takes over fields of others.");
-const PRETTY: Parameter = ("pretty", "string", "Whether the answer is laid out for people.");
-const LABELS: Parameter = ("labelSelector", "string", "Only objects with these labels.");
-const FIELDS: Parameter = ("fieldSelector", "string", "Only objects with these fields.");
+    ("fieldValidation", "string", "Handling of unknown fields: Ignore, Warn or Strict.");
+const FORCE: Parameter = ("force", "boolean", "Takes over fields of other managers.");
+const PRETTY: Parameter = ("pretty", "string", "Indents the JSON of the response.");
+const LABELS: Parameter = ("labelSelector", "string", "Selects objects by labels.");
+const FIELDS: Parameter = ("fieldSelector", "string", "Selects objects by fields.");
 const WRITES: [Parameter; 3] = [DRY_RUN, MANAGER, VALIDATION];
 const PATCHING: [Parameter; 4] = [DRY_RUN, MANAGER, VALIDATION, FORCE];
 const LISTS: [Parameter; 10] = [
-    ("allowWatchBookmarks", "boolean", "Whether a watch tells of its progress."),
-    ("continue", "string", "Which part of a list, as the part before it said."),
+    ("allowWatchBookmarks", "boolean", "Sends bookmarks in a watch."),
+    ("continue", "string", "Token of the next part of a list."),
     FIELDS,
     LABELS,
-    ("limit", "integer", "At most this many objects in one answer."),
-    ("resourceVersion", "string", "The state of the server to read."),
-    ("resourceVersionMatch", "string", "How exactly that state is meant."),
-    ("sendInitialEvents", "boolean", "Whether a watch begins with what there is."),
-    ("timeoutSeconds", "integer", "How long the request may take."),
-    ("watch", "boolean", "Whether changes are told as they happen."),
+    ("limit", "integer", "Maximum number of objects in a response."),
+    ("resourceVersion", "string", "Resource version to read."),
+    ("resourceVersionMatch", "string", "Match of resourceVersion: Exact or NotOlderThan."),
+    ("sendInitialEvents", "boolean", "Begins a watch with the present objects."),
+    ("timeoutSeconds", "integer", "Timeout of the request in seconds."),
+    ("watch", "boolean", "Streams changes instead of a list."),
 ];
 const OF_WATCHES: [&str; 2] = ["allowWatchBookmarks", "watch"];
 const DELETES: [Parameter; 4] = [
     DRY_RUN,
-    ("gracePeriodSeconds", "integer", "Seconds the object is given to end."),
-    ("orphanDependents", "boolean", "Whether objects that belong to this one stay."),
-    ("propagationPolicy", "string", "What happens to objects that belong to this one."),
+    ("gracePeriodSeconds", "integer", "Grace period in seconds."),
+    ("orphanDependents", "boolean", "Keeps the objects that this object owns."),
+    ("propagationPolicy", "string", "Deletion of the objects that this object owns."),
 ];
 
 /// Common data of the operations on one resource or subresource.
@@ -243,11 +243,11 @@ impl About<'_> {
     fn with_parameters(&self, mut item: Value, namespaced: bool, named: bool) -> Value {
         let mut parameters = Vec::new();
         if named {
-            let text = format!("The name of the {}.", self.kind.name);
+            let text = format!("Name of the {}.", self.kind.name);
             parameters.push(in_path("name", &text));
         }
         if namespaced {
-            parameters.push(in_path("namespace", "The namespace of the object."));
+            parameters.push(in_path("namespace", "Namespace of the object."));
         }
         parameters.push(query(&PRETTY));
         item["parameters"] = Value::Array(parameters);

@@ -23,7 +23,7 @@ pub(super) fn age() -> Column {
 pub(super) fn created_at() -> Column {
     Column {
         kind: ColumnType::Date,
-        description: "When the object was created.".to_owned(),
+        description: "Creation time of the object.".to_owned(),
         ..Column::with("Created At", |object, _| object["metadata"]["creationTimestamp"].clone())
     }
 }
