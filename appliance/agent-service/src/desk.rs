@@ -23,7 +23,7 @@ pub const AGENT: &str = "52:54:00:77:00:01";
 pub struct One(pub Mutex<Option<Value>>, pub AtomicUsize);
 
 fn never<'a, T>() -> Pending<'a, T> {
-    Box::pin(async { Err(ObjectError::Internal("nobody writes here".to_owned())) })
+    Box::pin(async { Err(ObjectError::Internal("this test does not write".to_owned())) })
 }
 
 impl Objects for One {

@@ -224,7 +224,7 @@ impl Inner {
                 Pin { digest: Some(held.digest), url }
             }
             None if self.own.is_foreign(text) => Pin { digest: None, url: Some(text.to_owned()) },
-            None => return Err(Refused::Missing(format!("{text}: there is no such image"))),
+            None => return Err(Refused::Missing(format!("{text}: the image does not exist"))),
         };
         let here = pin.digest.is_some();
         self.pins().add(pin).map_err(|error| Refused::Invalid(format!("{error:#}")))?;
@@ -247,7 +247,7 @@ impl Inner {
     }
 
     fn remove(&self, text: &str) -> Result<String, Refused> {
-        let missing = || Refused::Missing(format!("{text}: there is no such image"));
+        let missing = || Refused::Missing(format!("{text}: the image does not exist"));
         let held = self.find(text)?.ok_or_else(missing)?;
         let kept = |why| Refused::Conflict(format!("{text} cannot be removed: {why}"));
         self.cache.remove(held.digest).map_err(kept)?;

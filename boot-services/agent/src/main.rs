@@ -21,13 +21,13 @@ usage: tinbox-agent --grpc HOST:PORT --id ID [--pin PIN] [--token-file FILE]
                     [--allow-files] [--registry HOST:PORT]
        tinbox-agent write --url URL --disk DISK [--sha256 HEX]
 
-The first asks the box at HOST:PORT for work, for ever, as agent ID. It never
-restarts this machine. --pin is that of the box's certificate, as kernel
-command lines have it: the agent then speaks TLS to that box alone.
+The first form requests work from the box at HOST:PORT as agent ID. It never
+restarts this machine. --pin is the pin of the box's certificate, as in kernel
+command lines: the agent then uses TLS and accepts only that box.
 --allow-files lets image2disk write to regular files.
---registry lets it run images of containers, which may do anything to this
+--registry allows container images, which have full access to this
 machine, fetched from the box's registry there.
-The second writes one image. As process 1 it takes no arguments: it reads the
+The second form writes one image. Process 1 takes no arguments: it reads the
 kernel command line.";
 
 fn main() -> ExitCode {

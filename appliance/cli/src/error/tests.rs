@@ -86,7 +86,7 @@ fn a_reader_that_left_is_no_error() {
 
 #[test]
 fn a_missing_file_has_no_hint_about_kinds() {
-    let missing = refused(404, "NotFound", "http://10.0.0.1:7080/a.raw: there is no such image");
+    let missing = refused(404, "NotFound", "http://10.0.0.1:7080/a.raw: the image does not exist");
     assert_eq!(missing.hint("tinbox"), None);
     let kind = refused(404, "NotFound", "the server could not find the requested resource");
     assert!(kind.hint("tinbox").is_some_and(|hint| hint.contains("namespace")));

@@ -111,7 +111,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
         Decision { steps, again: None }
     };
     if observed.hardware.is_none() {
-        return fail("booting a machine needs hardwareRef, and there is no such hardware".into());
+        return fail("booting a machine needs hardwareRef, but the Hardware does not exist".into());
     }
     if workflow.spec.boot_options.toggle_allow_netboot && !toggle(&workflow.status).toggled_true {
         return toggled(observed, true, now);

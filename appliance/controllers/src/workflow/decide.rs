@@ -208,9 +208,9 @@ fn rendered(observed: &Observed) -> Result<(Document, Vec<String>), String> {
     let from = observed
         .template
         .as_ref()
-        .ok_or_else(|| format!("there is no template {:?}", spec.template_ref))?;
+        .ok_or_else(|| format!("template {:?} does not exist", spec.template_ref))?;
     if observed.hardware.is_none() && !spec.hardware_ref.is_empty() {
-        return Err(format!("there is no hardware {:?}", spec.hardware_ref));
+        return Err(format!("hardware {:?} does not exist", spec.hardware_ref));
     }
     let text = from.spec.data.as_deref().unwrap_or_default();
     let mut data = document::data(&spec.hardware_map, &observed.hardware_json);

@@ -89,7 +89,7 @@ impl Probe {
             stream.write_all(REQUEST).await?;
             let mut answer = [0; 9];
             stream.read_exact(&mut answer).await?;
-            anyhow::ensure!(answer == *b"HTTP/1.1 ", "it does not speak HTTP");
+            anyhow::ensure!(answer == *b"HTTP/1.1 ", "its response is not HTTP");
             Ok(())
         };
         timeout(ANSWER, asking).await.context("it takes too long")?

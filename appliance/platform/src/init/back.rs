@@ -42,7 +42,7 @@ pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) ->
                 Ok(()) => eprintln!("tinbox: factory reset: everything of the owner is erased"),
                 Err(error) => {
                     let error = stdx::chain(&error);
-                    trouble.push(format!("the factory reset goes on at the next start: {error}"));
+                    trouble.push(format!("the factory reset continues at the next start: {error}"));
                 }
             }
             None

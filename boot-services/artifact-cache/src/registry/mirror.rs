@@ -106,7 +106,7 @@ impl Mirror {
                 let Some(last) = self.stored(reference).await? else {
                     return Err(Refusal::Later(reason));
                 };
-                tracing::warn!(image = %reference, reason, "what the tag last meant is told");
+                tracing::warn!(image = %reference, reason, "serving the last known digest");
                 self.remember(reference);
                 Ok(last)
             }

@@ -231,7 +231,7 @@ fn decoded(bytes: &[u8]) -> Result<Decoded, StatusError> {
 /// Decodes the first document of a YAML body.
 fn yaml(bytes: &[u8]) -> Result<Decoded, StatusError> {
     let text = std::str::from_utf8(bytes)
-        .map_err(|_| StatusError::bad_request("the body is not YAML: it is no UTF-8"))?;
+        .map_err(|_| StatusError::bad_request("the body is not YAML: it is not UTF-8"))?;
     Decoded::yaml(text)
         .map_err(|error| StatusError::bad_request(format!("error decoding YAML: {error}")))
 }

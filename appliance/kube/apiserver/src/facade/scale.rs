@@ -149,7 +149,7 @@ fn demand(change: &mut Value, wanted: &Value) {
 fn replicas(wanted: &Value, name: &str) -> Result<i64, StatusError> {
     let kind = (wanted["apiVersion"].as_str(), wanted["kind"].as_str());
     if !matches!(kind, (Some("autoscaling/v1") | None, Some("Scale") | None)) {
-        return Err(StatusError::bad_request("the object is no autoscaling/v1 Scale"));
+        return Err(StatusError::bad_request("the object is not an autoscaling/v1 Scale"));
     }
     let replicas = match &wanted["spec"]["replicas"] {
         Value::Null => 0,
