@@ -226,8 +226,8 @@ fn urls_ciphers_and_patterns() {
         ("{{ urlParse \"http://a b\" }}", "unable to parse url: invalid character in host name"),
         ("{{ urlJoin (dict \"host\" 1) }}", "must be of type string, but int found"),
         ("{{ decryptAES \"x\" \"aGVsbG8=\" }}", "less than a block of AES"),
-        ("{{ encryptAES \"x\" \"y\" }}", "gives something else each time"),
-        ("{{ derivePassword 1 \"long\" \"a\" \"b\" \"c\" }}", "takes 32 MiB"),
+        ("{{ encryptAES \"x\" \"y\" }}", "returns another value at each call"),
+        ("{{ derivePassword 1 \"long\" \"a\" \"b\" \"c\" }}", "uses 32 MiB"),
     ]);
 }
 
@@ -238,7 +238,7 @@ fn a_mistake_is_an_error_with_its_line() {
         ("\n{{ .device_1.x }}", "line 2: can't evaluate field x in type string"),
         ("{{ $nope }}", "line 1: undefined variable"),
         ("\n\n\n{{ nope 1 }}", "line 4: function \"nope\" not defined"),
-        ("{{ randInt 1 2 }}", "gives something else each time"),
+        ("{{ randInt 1 2 }}", "returns another value at each call"),
         ("{{ env \"HOME\" }}", "not defined"),
         ("{{ index .Hardware.Disks 9 }}", "out of range"),
         ("{{ eq 1 1.0 }}", "incompatible types for comparison: int and float64"),
