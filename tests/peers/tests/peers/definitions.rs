@@ -140,6 +140,6 @@ fn installers_find_their_definitions_in_place() {
     let newer = published("tinkerbell/definitions.sh", &["v1alpha2"]);
     let newer = newer.iter().find(|file| file.ends_with("tinkerbell.org_hardware.yaml")).unwrap();
     let applied = kubectl.run(&["apply", "-f", &newer.display().to_string()], "").unwrap();
-    let told = "stays as the box defines it, without version v1alpha2";
+    let told = "keeps the definition of the box, without version v1alpha2";
     assert!(applied.success && applied.err.contains(told), "{applied:?}");
 }

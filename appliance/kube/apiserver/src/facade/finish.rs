@@ -92,7 +92,7 @@ fn packed(headers: &mut HeaderMap) {
 async fn in_yaml(response: Response) -> Response {
     let Some(size) = response.body().size_hint().exact() else { return response };
     if size > MAX_YAML {
-        let why = format!("{size} bytes are too many for YAML: ask for JSON, or for pages");
+        let why = format!("{size} bytes are too many for YAML: request JSON, or pages");
         return answer::failure(&StatusError::new(Reason::NotAcceptable, why));
     }
     let (mut head, body) = response.into_parts();

@@ -69,7 +69,7 @@ impl Listing {
             return Ok(answer::pieces(StatusCode::OK, pieces));
         }
         if in_yaml {
-            let why = "the list is too long for YAML: ask for JSON, or for pages";
+            let why = "the list is too long for YAML: request JSON, or pages";
             return Err(StatusError::new(Reason::NotAcceptable, why));
         }
         if !held.take(LONG_LIST_BYTES) {

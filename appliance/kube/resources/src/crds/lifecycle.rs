@@ -55,7 +55,7 @@ pub fn admit(
             return Err(StatusError::forbidden(definition, &name, &why));
         }
         for missing in compiled::missing(known, new) {
-            warnings.add(format!("{name} stays as the box defines it, without {missing}"));
+            warnings.add(format!("{name} keeps the definition of the box, without {missing}"));
         }
         new["spec"] = known["spec"].clone();
         complete(new);

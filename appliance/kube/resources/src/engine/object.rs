@@ -80,7 +80,7 @@ fn encode_within(
     metadata_mut(&mut object).remove("resourceVersion");
     definition.to_stored(&mut object);
     let bytes = serde_json::to_vec(&object)
-        .map_err(|error| StatusError::internal("cannot serialise an object", &error))?;
+        .map_err(|error| StatusError::internal("cannot serialize an object", &error))?;
     if bytes.len() > limit {
         return Err(StatusError::new(
             Reason::RequestEntityTooLarge,

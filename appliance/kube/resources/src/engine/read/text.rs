@@ -79,7 +79,7 @@ fn cut(out: &mut Vec<u8>, begun: usize, key: &[u8]) -> Option<()> {
 /// Returns an error if a key is not text.
 pub fn write_value(value: &Value, out: &mut Vec<u8>) -> Result<(), StatusError> {
     serde_json::to_writer(out, value)
-        .map_err(|error| StatusError::internal("cannot serialise an object", &error))
+        .map_err(|error| StatusError::internal("cannot serialize an object", &error))
 }
 
 /// Inserts the revision into the metadata of the stored text, and replaces the stored version by

@@ -143,7 +143,7 @@ async fn a_definition_of_another_age_applies_with_a_warning() {
     let options = WriteOptions::default();
     let put = bench.engine.update(crate::crds::RESOURCE, "", name, other, options.clone()).await;
     assert_eq!(put.unwrap()["spec"], stored["spec"]);
-    let told = "hardware.tinkerbell.org stays as the box defines it, without";
+    let told = "hardware.tinkerbell.org keeps the definition of the box, without";
     assert_eq!(
         options.fields.warnings.take(),
         [

@@ -27,8 +27,8 @@ async fn two_machines_with_one_address_are_refused_with_the_name_of_the_other() 
     assert_eq!(
         message,
         "Hardware.tinkerbell.org \"second\" is invalid: \
-         spec.interfaces[0].dhcp.ip.address: Invalid value: \"10.88.0.11\": is the address of \
-         Hardware default/first already: change one of the two objects, or delete the other"
+         spec.interfaces[0].dhcp.ip.address: Invalid value: \"10.88.0.11\": is already the \
+         address of Hardware default/first: change one of the two objects, or delete the other"
     );
     let message = refusal(&bench, machine("second", MAC, "10.88.0.12")).await;
     assert!(message.contains("is the MAC address of Hardware default/first already"), "{message}");

@@ -172,7 +172,7 @@ enum Misfit {
 impl Misfit {
     fn status(&self, at: usize) -> StatusError {
         let why = match self {
-            Self::NoOperation => "it is none that RFC 6902 knows",
+            Self::NoOperation => "it is not an operation of RFC 6902",
             Self::NoSuchPath => "its path does not exist in the object",
             Self::TestFailed => "the test found another value",
             Self::TooDeep => "it would nest the object too deeply",

@@ -23,8 +23,8 @@ pub fn check(
     let grows = before == 0 || after > before.saturating_add(GROWTH_MAX);
     if grows && room.is_short() && options.manager.is_some() {
         let message = format!(
-            "cannot store {} {name:?}: the box's disk is nearly full ({} are free, {} are needed): \
-             delete what is not needed",
+            "cannot store {} {name:?}: the box's disk is nearly full ({} are free, {} are \
+             needed): delete data that is not needed",
             place.definition.qualified(),
             stdx::bytes(room.free),
             stdx::bytes(room.needed)

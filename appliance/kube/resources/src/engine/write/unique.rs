@@ -109,7 +109,7 @@ fn has(
 fn taken(place: &Place, one: &UniqueValue, other: &Key) -> FieldError {
     let (kind, namespace, name) = (&place.definition.kind, &other.namespace, &other.name);
     let detail = format!(
-        "is the {} of {kind} {namespace}/{name} already: change one of the two objects, or delete \
+        "is already the {} of {kind} {namespace}/{name}: change one of the two objects, or delete \
          the other",
         one.what
     );

@@ -106,8 +106,8 @@ pub(in crate::engine) fn check_owners(
         return Ok(());
     }
     let message = format!(
-        "the object and who owns its fields have more than {MAX_OWNED_VALUES} values, which is the \
-         limit: fewer managers should apply it"
+        "the object and its managedFields have more than {MAX_OWNED_VALUES} values, which is the \
+         limit: use fewer field managers"
     );
     Err(StatusError::about(Reason::RequestEntityTooLarge, definition, name, message))
 }

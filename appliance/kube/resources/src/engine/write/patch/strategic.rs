@@ -41,7 +41,7 @@ impl Misfit {
             Self::Format(why) => StatusError::bad_request(why),
             Self::Unprocessable => StatusError::new(Reason::Invalid, super::REJECTED),
             Self::TooLarge => {
-                StatusError::new(Reason::RequestEntityTooLarge, "the patch is too much work")
+                StatusError::new(Reason::RequestEntityTooLarge, "the patch is too complex")
             }
         }
     }
