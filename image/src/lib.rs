@@ -152,6 +152,6 @@ pub enum Error {
         limit: String,
     },
     /// The media of the agent OS cannot be built.
-    #[error("cannot make the media of the agent OS")]
+    #[error("cannot create the media of the agent OS")]
     Media(#[source] netboot::Error),
 }

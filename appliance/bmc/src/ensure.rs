@@ -86,7 +86,7 @@ async fn ensure_at(
             last = observed;
             let step = pace.decide(want, observed, asked.map(|at| at.elapsed()));
             if let Step::Act(action) = step {
-                tracing::debug!(%action, driver = driver.name(), "power change asked");
+                tracing::debug!(%action, driver = driver.name(), "power change requested");
                 asked = Some(Instant::now());
                 driver.set_power(action).await?;
             }

@@ -28,7 +28,7 @@ pub async fn list(context: &Context) -> Result<(), Error> {
         return printed;
     }
     if kept.is_empty() {
-        context.printer.note("the box has no backup yet: `tinbox backup keep` makes one");
+        context.printer.note("the box has no backup yet: `tinbox backup keep` creates one");
     }
     context.printer.table(&table(&kept, Timestamp::now()))
 }

@@ -40,7 +40,7 @@ pub async fn cancel(context: &Context, text: &str) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
     if state.ended() || state == State::Post {
-        let hint = "`tinbox workflow delete` takes it out of the list";
+        let hint = "`tinbox workflow delete` removes it from the list";
         return Err(unable("cancel", &object, state, hint));
     }
     let patch = json!({ "metadata": { "annotations": { CANCEL_REQUEST: id() } } });
