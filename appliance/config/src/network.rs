@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(plans(&shared).unwrap(), []);
         shared[0].mode = api::network::Mode::Pool;
         let problems = plans(&shared).unwrap_err();
-        assert!(problems[0].contains("so the mode is proxy or off"), "{problems:?}");
+        assert!(problems[0].contains("set the mode to proxy or off"), "{problems:?}");
         shared[0].interface = "a b".to_owned();
         assert!(plans(&shared).unwrap_err().len() >= 2);
     }

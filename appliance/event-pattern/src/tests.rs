@@ -89,7 +89,7 @@ fn what_is_not_understood_is_refused_in_a_sentence() {
         ("{\"a\": [{\"wildcard\": \"a\\\\n\"}]}", "with \\ only before"),
         ("{\"a\": [{\"regexp\": \"(a\"}]}", "( without its )"),
         ("{\"a\": [{\"regexp\": \"a)\"}]}", ") without its ("),
-        ("{\"a\": [{\"regexp\": \"a{5,2}\"}]}", "backwards"),
+        ("{\"a\": [{\"regexp\": \"a{5,2}\"}]}", "not in ascending order"),
         ("{\"a\": [{\"regexp\": \"[\"}]}", "[ without its ]"),
         ("{\"a\": [{\"regexp\": \"~w\"}]}", "not a valid escape"),
         ("{\"a\": [{\"regexp\": \"(((a{99}){99}){99}){99}\"}]}", "larger than"),

@@ -75,7 +75,7 @@ impl Source for Example {
                 ("its own", b"a backup") => {
                     Ok(BackupSummary { name: "b".into(), ..BackupSummary::default() })
                 }
-                _ => Err("That is not the passphrase of this backup.".to_owned()),
+                _ => Err("Wrong passphrase for this backup.".to_owned()),
             }
         })
     }

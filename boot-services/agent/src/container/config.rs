@@ -124,7 +124,7 @@ mod tests {
             );
         }
         let error = merge(r#"{"config": {"Cmd": []}}"#, &[], &[]).err().unwrap();
-        assert!(error.contains("which program"), "{error}");
+        assert!(error.contains("a program to run"), "{error}");
     }
 
     #[test]

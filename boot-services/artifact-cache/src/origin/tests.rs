@@ -64,7 +64,7 @@ fn a_redirect_elsewhere_is_refused_and_shows_no_secret() {
         ("http://a/", "file:///etc/shadow", "which is neither http nor https"),
         ("http://a/", "http://me:s3cret@b/c?s3cret", "to http://b/c, with a user name"),
         ("http://a/", "//s3cret@b/c", "to http://b/c, with a user name"),
-        ("http://a/", "http://b:99999/s3cret", "what is not a URL"),
+        ("http://a/", "http://b:99999/s3cret", "an invalid URL"),
     ] {
         let why = lead(from, location).unwrap_err();
         assert!(why.contains(words) && !why.contains("s3cret"), "{location}: {why}");

@@ -53,7 +53,7 @@ pub fn a_fresh_box_becomes_the_lost_one(
         run(&mut restore)
     };
     let said = restore("other").expect_err("a wrong passphrase").to_string();
-    assert!(said.contains("That is not the passphrase of this backup"), "{said}");
+    assert!(said.contains("Wrong passphrase for this backup"), "{said}");
     restore("words").unwrap();
 
     let (_, mark) = serial.wait_for_after(mark, STARTING, PATIENCE).unwrap();

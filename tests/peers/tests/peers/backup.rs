@@ -197,7 +197,7 @@ fn a_fresh_box_becomes_the_one_of_the_backup() {
     let guess = told(&attempt(wrong, WORDS));
     assert!(guess.contains("That is not the code"), "{guess}");
     let other = told(&attempt(&right, "another passphrase"));
-    assert!(other.contains("That is not the passphrase of this backup"), "{other}");
+    assert!(other.contains("Wrong passphrase for this backup"), "{other}");
     assert_eq!(pin(&new), new_pin, "it is as it was");
     let restored = good(attempt(&right, WORDS));
     assert!(restored.contains("It restarts"), "{restored}");

@@ -37,7 +37,7 @@ async fn a_box_without_an_owner_takes_a_backup_from_who_knows_its_code() {
     assert_eq!(owner.code().unwrap().1, left - 1, "a guess at the code counts as one");
     let (status, said) = post(&code, "another").await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(said, "That is not the passphrase of this backup.\n");
+    assert_eq!(said, "Wrong passphrase for this backup.\n");
     let (status, said) = post(&code, "its own").await;
     assert_eq!(status, StatusCode::OK, "{said}");
     assert!(said.starts_with("This box is now b as it was at 1970-01-01T00:00:00Z: "), "{said}");

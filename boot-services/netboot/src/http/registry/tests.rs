@@ -252,7 +252,7 @@ async fn every_refusal_has_its_code_and_its_sentence() {
         ),
         ("GET", "/v2/ghcr.io/a/b/manifests/v2", 404, "MANIFEST_UNKNOWN", "it answers 404"),
         ("GET", &unknown, 404, "BLOB_UNKNOWN", "could not fetch"),
-        ("GET", "/v2/ghcr.io/a/b/blobs/latest", 400, "DIGEST_INVALID", "no digest"),
+        ("GET", "/v2/ghcr.io/a/b/blobs/latest", 400, "DIGEST_INVALID", "not a digest"),
         ("GET", "/v2/ghcr.io/A/b/manifests/v1", 400, "NAME_INVALID", "lower-case"),
         ("GET", "/v2/_catalog", 404, "UNSUPPORTED", "no lists"),
         ("PUT", "/v2/ghcr.io/a/b/manifests/v1", 405, "UNSUPPORTED", "read-only"),

@@ -108,7 +108,7 @@ mod tests {
             (range("2") + &range("2"), "out of order"),
             (range("10"), "out of order"),
             (range("0-18446744073709551615"), "not a valid range"),
-            (String::new(), "maps nothing"),
+            (String::new(), "has no ranges"),
         ];
         for (ranges, why) in wrong {
             let said = map(&ranges).unwrap_err();
