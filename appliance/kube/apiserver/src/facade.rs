@@ -1,21 +1,12 @@
 //! HTTP handlers: a request is authenticated, counted and parsed. The engine processes it, and the
 //! response is formatted.
 
-mod accept;
-pub(crate) mod answer;
-pub(crate) mod body;
-mod counted;
-mod decode;
 mod discovery;
-pub(crate) mod documents;
 mod finish;
 mod listing;
-pub(crate) mod negotiate;
 mod objects;
 mod old_watch;
 mod packing;
-pub(crate) mod path;
-pub(crate) mod query;
 mod scale;
 mod specification;
 mod stream;
@@ -33,10 +24,10 @@ use http::{Method, StatusCode};
 
 use crate::gate::{self, Client, Door, Gate};
 use crate::openapi::Specifications;
+use crate::wire::counted::{CountedAnswer, CountedRequest};
+use crate::wire::path::{self, Target};
+use crate::wire::{answer, body};
 use crate::{reviews, version};
-use counted::{CountedAnswer, CountedRequest};
-pub use decode::Decoded;
-use path::Target;
 use resources::engine::Engine;
 use resources::reviews::Review;
 use resources::{Reason, StatusError};

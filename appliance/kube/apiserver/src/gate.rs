@@ -27,7 +27,7 @@ use rbac::{Limits, Share, Shares, User};
 
 use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey, TokenSecrets};
 use crate::budget::{Budget, ByteLimits};
-use crate::facade::answer;
+use crate::wire::answer;
 pub use audit_log::AuditLog;
 pub(crate) use held::Seat;
 pub(crate) use live_roles::LiveRoles;

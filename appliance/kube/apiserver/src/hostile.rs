@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::Authenticator;
-use crate::facade::{negotiate, path, query::Query};
 use crate::gate::identity;
+use crate::wire::{negotiate, path, query::Query};
 use resources::engine::Patch;
 use resources::{FieldSelector, JsonPath, LabelSelector, Registry, builtin};
 

@@ -20,14 +20,16 @@ mod openapi;
 mod reviews;
 mod serve;
 mod version;
+mod wire;
 
 pub use auth::{
     AdminAccess, AdminTokens, Authenticator, Error, Pki, ServiceAccountTokens, SigningKey,
     TokenError, TokenInfo,
 };
 pub use budget::ByteLimits;
-pub use facade::{Decoded, router};
+pub use facade::router;
 pub use failure::failure;
 pub use gate::{ANSWERS, AuditLog, BODIES, Gate, Peer, READS, WATCHES, WRITES};
 pub use rbac::User;
 pub use serve::{STRANGERS, serve};
+pub use wire::Decoded;

@@ -18,26 +18,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value, json};
 
-use crate::facade::documents::Document;
+use crate::wire::documents::Document;
+use crate::wire::path::OpenApiName;
 use resources::definition::Registry;
 use resources::served::{self, Group, GroupVersion};
 use types::Schemas;
 
 /// Maximum cached documents: one for every group and version, and a few of all kinds.
 const MAX_KEPT: usize = 256;
-
-/// Name of a document in a request path.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Name {
-    /// Document `/openapi/v3`: list of all v3 documents.
-    Index,
-    /// Document `/openapi/v3/NAME`: `api/v1`, `apis/GROUP/VERSION`.
-    Version(String),
-    /// Document `/openapi/v2` as JSON.
-    Swagger,
-    /// Document `/openapi/v2` as protobuf.
-    SwaggerProtobuf,
-}
 
 /// Cache of the documents; clones share it.
 #[derive(Debug, Clone, Default)]
@@ -48,13 +36,17 @@ pub(crate) struct Specifications {
 #[derive(Debug, Default)]
 struct Kept {
     generation: u64,
-    documents: BTreeMap<Name, Arc<Document>>,
+    documents: BTreeMap<OpenApiName, Arc<Document>>,
 }
 
 impl Specifications {
     /// Returns a document of the kinds in `registry`; `None` for a group or version that is not
     /// served. Making a document takes milliseconds, so call this on a blocking thread.
-    pub(crate) fn document(&self, registry: &Registry, name: &Name) -> Option<Arc<Document>> {
+    pub(crate) fn document(
+        &self,
+        registry: &Registry,
+        name: &OpenApiName,
+    ) -> Option<Arc<Document>> {
         // The lock is held while a document is made, so that concurrent requests make it only once.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.generation != registry.generation() {
@@ -65,10 +57,10 @@ impl Specifications {
         }
         let groups = served::groups(registry);
         let document = Arc::new(match name {
-            Name::Index => Document::new(index(&groups, &mut kept).to_string().into_bytes()),
-            Name::Version(version) => version_document(&groups, version)?,
-            Name::Swagger => Document::new(whole(&groups).to_string().into_bytes()),
-            Name::SwaggerProtobuf => Document::new(gnostic::document(&whole(&groups))),
+            OpenApiName::Index => Document::new(index(&groups, &mut kept).to_string().into_bytes()),
+            OpenApiName::Version(version) => version_document(&groups, version)?,
+            OpenApiName::Swagger => Document::new(whole(&groups).to_string().into_bytes()),
+            OpenApiName::SwaggerProtobuf => Document::new(gnostic::document(&whole(&groups))),
         });
         kept.keep(name.clone(), &document);
         Some(document)
@@ -76,7 +68,7 @@ impl Specifications {
 }
 
 impl Kept {
-    fn keep(&mut self, name: Name, document: &Arc<Document>) {
+    fn keep(&mut self, name: OpenApiName, document: &Arc<Document>) {
         if self.documents.len() < MAX_KEPT {
             self.documents.insert(name, Arc::clone(document));
         }
@@ -88,7 +80,7 @@ impl Kept {
 fn index(groups: &[Group<'_>], kept: &mut Kept) -> Value {
     let mut paths = Map::new();
     for (name, group, version) in versions(groups) {
-        let key = Name::Version(name.clone());
+        let key = OpenApiName::Version(name.clone());
         let document = match kept.documents.get(&key) {
             Some(document) => Arc::clone(document),
             None => {

@@ -11,9 +11,9 @@ use http::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::facade::path::ResourcePath;
-use crate::facade::{answer, body};
 use crate::gate::{Door, Written};
+use crate::wire::path::ResourcePath;
+use crate::wire::{answer, body};
 use rbac::User;
 use resources::reviews::{Question, Review};
 use resources::{Reason, StatusError};

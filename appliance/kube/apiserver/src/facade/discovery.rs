@@ -12,9 +12,9 @@ use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::documents::{self, Document};
-use super::path::Target;
-use super::{accept, answer};
+use crate::wire::documents::{self, Document};
+use crate::wire::path::Target;
+use crate::wire::{accept, answer};
 use aggregated::Version;
 use resources::StatusError;
 use resources::definition::Registry;

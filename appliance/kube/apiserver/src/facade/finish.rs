@@ -13,7 +13,8 @@ use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt as _;
 
 use super::packing::Packing;
-use super::{accept, answer, yaml};
+use super::yaml;
+use crate::wire::{accept, answer};
 use resources::{Reason, StatusError};
 
 /// Size in bytes below which responses are not compressed (upstream's threshold).

@@ -12,10 +12,10 @@ use futures_util::stream;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::answer::{self, Form};
 use super::finish::{ENCODER_BYTES, InPages, MAX_YAML};
-use super::negotiate::Shape;
 use crate::budget::Held;
+use crate::wire::answer::{self, Form};
+use crate::wire::negotiate::Shape;
 use resources::definition::ResourceDefinition;
 use resources::engine::object::decode;
 use resources::engine::{

@@ -10,14 +10,15 @@ use http::{Method, StatusCode};
 use rbac::{Action, Target, User};
 use serde_json::Value;
 
-use super::answer::{self, Form};
 use super::listing::Listing;
-use super::negotiate::{self, Shape};
-use super::path::ResourcePath;
-use super::query::Query;
-use super::{App, accept, body, scale, stream as watching};
+use super::{App, scale, stream as watching};
 use crate::budget::Held;
 use crate::gate::{Client, Door, Written};
+use crate::wire::answer::{self, Form};
+use crate::wire::negotiate::{self, Shape};
+use crate::wire::path::ResourcePath;
+use crate::wire::query::Query;
+use crate::wire::{accept, body};
 use resources::definition::{ResourceDefinition, Scale};
 use resources::engine::{
     Configuration, Engine, ObjectList, Part, Warnings, WriteOptions, manager_of,

@@ -5,9 +5,10 @@ use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use super::documents::{self, Document};
-use super::{App, accept};
-use crate::openapi::Name;
+use super::App;
+use crate::wire::accept;
+use crate::wire::documents::{self, Document};
+use crate::wire::path::OpenApiName;
 use resources::{Reason, StatusError};
 
 /// Media types of the protobuf form of v2; the second is the original spelling.
@@ -22,11 +23,11 @@ const PROTOBUF: [&str; 2] = [
 /// 404 for a group or version that is not served, 406 for an unsupported format.
 pub(super) async fn respond(
     app: &App,
-    mut name: Name,
+    mut name: OpenApiName,
     headers: &HeaderMap,
     query: &str,
 ) -> Result<Response, StatusError> {
-    if name == Name::Swagger {
+    if name == OpenApiName::Swagger {
         name = swagger_form(headers)?;
     } else {
         accept::takes_plain(headers)?;
@@ -38,7 +39,7 @@ pub(super) async fn respond(
     let document =
         made.await.map_err(|error| StatusError::internal("make the OpenAPI document", &error))?;
     let document = document.ok_or_else(StatusError::no_such_resource)?;
-    let Name::Version(version) = &name else {
+    let OpenApiName::Version(version) = &name else {
         return Ok(whole(&name, &document, headers));
     };
     let hash = hash(query);
@@ -53,9 +54,9 @@ pub(super) async fn respond(
     Ok(response)
 }
 
-fn whole(name: &Name, document: &Document, headers: &HeaderMap) -> Response {
+fn whole(name: &OpenApiName, document: &Document, headers: &HeaderMap) -> Response {
     let mut response = documents::conditional(document, headers);
-    if *name == Name::SwaggerProtobuf && response.status() == StatusCode::OK {
+    if *name == OpenApiName::SwaggerProtobuf && response.status() == StatusCode::OK {
         let form = HeaderValue::from_static(PROTOBUF[1]);
         response.headers_mut().insert(CONTENT_TYPE, form);
     }
@@ -63,17 +64,17 @@ fn whole(name: &Name, document: &Document, headers: &HeaderMap) -> Response {
 }
 
 /// Returns the form of v2 that the first usable clause of the Accept header requests.
-fn swagger_form(headers: &HeaderMap) -> Result<Name, StatusError> {
+fn swagger_form(headers: &HeaderMap) -> Result<OpenApiName, StatusError> {
     let mut clauses = accept::clauses(headers).peekable();
     if clauses.peek().is_none() {
-        return Ok(Name::Swagger);
+        return Ok(OpenApiName::Swagger);
     }
     for clause in clauses {
         if PROTOBUF.contains(&clause.media) {
-            return Ok(Name::SwaggerProtobuf);
+            return Ok(OpenApiName::SwaggerProtobuf);
         }
         if clause.is_json() {
-            return Ok(Name::Swagger);
+            return Ok(OpenApiName::Swagger);
         }
     }
     let forms = format!("application/json, {}", PROTOBUF[0]);

@@ -19,10 +19,10 @@ use tokio::time::Instant;
 
 use self::line::{Line, Writer};
 pub use self::socket::Handshake;
-use super::answer::{self, Form};
-use super::negotiate::Shape;
-use super::query::Query;
 use crate::budget::Held;
+use crate::wire::answer::{self, Form};
+use crate::wire::negotiate::Shape;
+use crate::wire::query::Query;
 use resources::StatusError;
 use resources::definition::ResourceDefinition;
 use resources::engine::{Engine, EventKind, ObjectWatch, RawEvent};

@@ -12,8 +12,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::{Caller, Door, Peer};
-use crate::facade::path::{self, Target};
-use crate::facade::query::Query;
+use crate::wire::path::{self, Target};
+use crate::wire::query::Query;
 use resources::reviews::Review;
 use resources::{FieldSelector, StatusError};
 

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Name, Specifications, gnostic, swagger};
-use crate::facade::documents::Document;
+use super::{OpenApiName, Specifications, gnostic, swagger};
+use crate::wire::documents::Document;
 use resources::builtin;
 use resources::definition::Registry;
 
@@ -17,22 +17,22 @@ fn registry() -> Registry {
 }
 
 fn version(name: &str) -> Value {
-    let name = Name::Version(name.to_owned());
+    let name = OpenApiName::Version(name.to_owned());
     read(&Specifications::default().document(&registry(), &name).unwrap())
 }
 
 #[test]
 fn every_reference_leads_somewhere() {
     let (specifications, registry) = (Specifications::default(), registry());
-    let index = read(&specifications.document(&registry, &Name::Index).unwrap());
-    let mut names: Vec<Name> = index["paths"]
+    let index = read(&specifications.document(&registry, &OpenApiName::Index).unwrap());
+    let mut names: Vec<OpenApiName> = index["paths"]
         .as_object()
         .unwrap()
         .keys()
-        .map(|name| Name::Version(name.clone()))
+        .map(|name| OpenApiName::Version(name.clone()))
         .collect();
-    assert!(names.contains(&Name::Version("apis/tinkerbell.org/v1alpha1".to_owned())));
-    names.push(Name::Swagger);
+    assert!(names.contains(&OpenApiName::Version("apis/tinkerbell.org/v1alpha1".to_owned())));
+    names.push(OpenApiName::Swagger);
     for name in names {
         let document = read(&specifications.document(&registry, &name).unwrap());
         let mut references = Vec::new();
@@ -137,14 +137,14 @@ fn what_the_older_form_cannot_say_is_left_out() {
 #[test]
 fn documents_are_made_once_for_each_state_of_the_kinds() {
     let (specifications, registry) = (Specifications::default(), registry());
-    let name = Name::Version("api/v1".to_owned());
+    let name = OpenApiName::Version("api/v1".to_owned());
     let first = specifications.document(&registry, &name).unwrap();
     let again = specifications.document(&registry, &name).unwrap();
     assert!(std::sync::Arc::ptr_eq(&first, &again));
     let other = specifications.document(&registry.at(7), &name).unwrap();
     assert!(!std::sync::Arc::ptr_eq(&first, &other));
     assert_eq!(first.tag(), other.tag());
-    let none = Name::Version("apis/none.example.org/v1".to_owned());
+    let none = OpenApiName::Version("apis/none.example.org/v1".to_owned());
     assert!(specifications.document(&super::tests::registry(), &none).is_none());
 }
 

@@ -6,8 +6,8 @@ use http::{HeaderMap, StatusCode};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use super::super::path::Target;
 use super::respond;
+use crate::wire::path::Target;
 use resources::builtin;
 
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";

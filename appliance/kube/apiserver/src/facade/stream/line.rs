@@ -12,8 +12,8 @@ use bytes::Bytes;
 use http_body::Frame;
 use tokio::sync::Notify;
 
-use super::super::counted::PIECE_BYTES;
 use crate::budget::Held;
+use crate::wire::counted::PIECE_BYTES;
 
 /// A line, and the bytes counted for it.
 pub(super) struct Line {

@@ -128,7 +128,7 @@ pub async fn delete_options(
 }
 
 /// Parses and checks `meta.k8s.io/v1 DeleteOptions`.
-pub(crate) fn read_delete_options(options: &Value) -> Result<DeleteOptions, StatusError> {
+pub fn read_delete_options(options: &Value) -> Result<DeleteOptions, StatusError> {
     let mut errors = Vec::new();
     let dry = options["dryRun"].as_array().into_iter().flatten();
     let dry: Vec<&str> = dry.map(|one| one.as_str().unwrap_or_default()).collect();

@@ -2,7 +2,18 @@
 
 use percent_encoding::percent_decode_str;
 
-use crate::openapi::Name;
+/// Name of an OpenAPI document in a request path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpenApiName {
+    /// Document `/openapi/v3`: list of all v3 documents.
+    Index,
+    /// Document `/openapi/v3/NAME`: `api/v1`, `apis/GROUP/VERSION`.
+    Version(String),
+    /// Document `/openapi/v2` as JSON.
+    Swagger,
+    /// Document `/openapi/v2` as protobuf.
+    SwaggerProtobuf,
+}
 
 /// Target of a request path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +29,7 @@ pub enum Target {
     /// Path `/openid/v1/jwks`: public keys of ServiceAccount tokens.
     TokenKeys,
     /// `/openapi/v2`, `/openapi/v3`, `/openapi/v3/apis/GROUP/VERSION`.
-    OpenApi(Name),
+    OpenApi(OpenApiName),
     /// Path `/api`: versions of the core group.
     CoreVersions,
     /// Path `/apis`: all groups except core.
@@ -85,10 +96,10 @@ pub fn parse(path: &str) -> Option<Target> {
         ("readyz", _) => Some(Target::Readiness),
         (".well-known", [one]) if one == "openid-configuration" => Some(Target::TokenIssuer),
         ("openid", [version, keys]) if version == "v1" && keys == "jwks" => Some(Target::TokenKeys),
-        ("openapi", [form]) if form == "v2" => Some(Target::OpenApi(Name::Swagger)),
-        ("openapi", [form]) if form == "v3" => Some(Target::OpenApi(Name::Index)),
+        ("openapi", [form]) if form == "v2" => Some(Target::OpenApi(OpenApiName::Swagger)),
+        ("openapi", [form]) if form == "v3" => Some(Target::OpenApi(OpenApiName::Index)),
         ("openapi", [form, rest @ ..]) if form == "v3" => {
-            Some(Target::OpenApi(Name::Version(rest.join("/"))))
+            Some(Target::OpenApi(OpenApiName::Version(rest.join("/"))))
         }
         ("api", []) => Some(Target::CoreVersions),
         ("api", [version, rest @ ..]) => below("", version, rest),
@@ -123,7 +134,7 @@ fn below(group: &str, version: &str, rest: &[String]) -> Option<Target> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, ResourcePath, Target, parse};
+    use super::{OpenApiName, ResourcePath, Target, parse};
 
     fn resource(parts: [&str; 6]) -> Option<Target> {
         let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -166,9 +177,12 @@ mod tests {
             ("/apis/a.b/v1/namespaces/x/hw/n/status/y", None),
             ("/apis//v1/hw", None),
             ("/api/v1/%ff", None),
-            ("/openapi/v2", Some(Target::OpenApi(Name::Swagger))),
-            ("/openapi/v3", Some(Target::OpenApi(Name::Index))),
-            ("/openapi/v3/api/v1", Some(Target::OpenApi(Name::Version("api/v1".to_owned())))),
+            ("/openapi/v2", Some(Target::OpenApi(OpenApiName::Swagger))),
+            ("/openapi/v3", Some(Target::OpenApi(OpenApiName::Index))),
+            (
+                "/openapi/v3/api/v1",
+                Some(Target::OpenApi(OpenApiName::Version("api/v1".to_owned()))),
+            ),
             ("/openapi/v1", None),
             ("/", None),
             ("", None),

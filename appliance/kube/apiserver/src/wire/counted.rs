@@ -14,19 +14,19 @@ use crate::budget::Held;
 
 /// Maximum bytes passed to the connection at once, because bytes in its buffers cannot be taken
 /// back.
-pub(super) const PIECE_BYTES: usize = 16 * 1024;
+pub const PIECE_BYTES: usize = 16 * 1024;
 /// Maximum size of a frame that is passed to the connection unchanged.
 const FRAME_BYTES: usize = 64 * 1024;
 
 /// Body of a request. Its bytes stay counted as long as a clone of `held` exists.
-pub(super) struct CountedRequest {
+pub struct CountedRequest {
     body: Body,
     held: Arc<Mutex<Held>>,
 }
 
 /// Error: the requests in memory exceed the byte limit.
 #[derive(Debug)]
-pub(super) struct TooManyBytes;
+pub struct TooManyBytes;
 
 impl fmt::Display for TooManyBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,7 +76,7 @@ impl HttpBody for CountedRequest {
 }
 
 /// Body of a response, counted as a whole at first.
-pub(super) struct CountedAnswer {
+pub struct CountedAnswer {
     body: Body,
     /// Rest of a large frame. It is copied out in pieces, because a connection's buffers would
     /// otherwise keep the whole frame until its last byte is sent.

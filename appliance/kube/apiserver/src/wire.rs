@@ -1,0 +1,14 @@
+//! Wire forms of requests and responses: paths, queries, bodies, content negotiation, and documents
+//! with an ETag. They depend on no handler, filter or review.
+
+pub mod accept;
+pub mod answer;
+pub mod body;
+pub mod counted;
+mod decode;
+pub mod documents;
+pub mod negotiate;
+pub mod path;
+pub mod query;
+
+pub use decode::Decoded;
