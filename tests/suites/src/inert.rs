@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use apiserver::{AdminAccess, Gate, Pki};
+use apiserver::{AdminAccess, AuthConfig, Pki};
 use axum::Router;
 use jiff::Timestamp;
 use resources::{Collector, Engine, WriteOptions, builtin, roles};
@@ -70,8 +70,8 @@ async fn serve(state: &Path) -> Result<PathBuf> {
     tokio::spawn(resources::crds::cleanup::run(engine.clone()));
     let collector = Collector::new(engine.clone(), Vec::new()).hesitating();
     tokio::spawn(collector.run(std::future::pending()));
-    let gate = Gate::open(state, &url)?;
-    let router = apiserver::router(engine, gate, Router::new());
+    let config = AuthConfig::open(state, &url)?;
+    let router = apiserver::router(engine, config, Router::new());
     let tls = pki.server_config()?;
     tokio::spawn(apiserver::serve(listener, tls, router, std::future::pending()));
     Ok(access.kubeconfig)

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use apiserver::{AdminAccess, Gate, Pki};
+use apiserver::{AdminAccess, AuthConfig, Pki};
 use axum::routing::get;
 use axum::{Json, Router};
 use http::StatusCode;
@@ -183,7 +183,7 @@ async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Runn
     };
     let router = apiserver::router(
         engine.clone(),
-        Gate::open(state, &format!("https://{address}")).unwrap(),
+        AuthConfig::open(state, &format!("https://{address}")).unwrap(),
         Router::new().route(path, get(answer)).merge(crate::settings::router()).merge(reset(left)),
     );
     let (stop, stopped) = oneshot::channel();

@@ -4,21 +4,23 @@
 //! Never: decides about an object (`resources` has the rules), reads a wall clock of its own, shows
 //! an object to an unauthenticated user, logs a token or a body.
 //!
-//! Enter at [`router`]; a request passes `gate` → `facade` → [`resources::Engine`].
+//! Enter at [`router`]; a request passes `filters` → `handlers` → [`resources::Engine`].
 //!
 //! Not served yet: protobuf responses (protobuf request bodies are accepted), conversion between
 //! versions by webhook, admission webhooks.
 
 pub mod auth;
 mod budget;
-mod facade;
 mod failure;
-mod gate;
-#[cfg(test)]
-mod hostile;
+mod filters;
+mod handlers;
 mod openapi;
 mod reviews;
 mod serve;
+#[cfg(test)]
+mod tests {
+    mod untrusted_input;
+}
 mod version;
 mod wire;
 
@@ -27,9 +29,9 @@ pub use auth::{
     TokenError, TokenInfo,
 };
 pub use budget::ByteLimits;
-pub use facade::router;
 pub use failure::failure;
-pub use gate::{ANSWERS, AuditLog, BODIES, Gate, Peer, READS, WATCHES, WRITES};
+pub use filters::{ANSWERS, AuditLog, AuthConfig, BODIES, Peer, READS, WATCHES, WRITES};
+pub use handlers::router;
 pub use rbac::User;
 pub use serve::{STRANGERS, serve};
 pub use wire::Decoded;

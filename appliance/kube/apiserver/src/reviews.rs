@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::gate::{Door, Written};
+use crate::filters::{AuthLayer, WrittenObject};
 use crate::wire::path::ResourcePath;
 use crate::wire::{answer, body};
 use rbac::User;
@@ -20,7 +20,7 @@ use resources::{Reason, StatusError};
 
 /// Handles a request for one of [`resources::reviews::REVIEWS`].
 pub(crate) async fn respond(
-    door: &Door,
+    auth: &AuthLayer,
     review: &Review,
     path: &ResourcePath,
     request: Request,
@@ -47,19 +47,19 @@ pub(crate) async fn respond(
         None => format!("{}/{version}", review.group),
     };
     check_kind(&mut object, &api_version, review.kind)?;
-    let place = Place { door, review, path, user: &user };
+    let place = Place { auth, review, path, user: &user };
     place.answer(&mut object).await?;
     let mut response = answer::json(StatusCode::CREATED, &object);
     if !review.is_question() {
         // The path contains the account's name; the token itself has no uid.
-        response.extensions_mut().insert(Written::of(&object));
+        response.extensions_mut().insert(WrittenObject::of(&object));
     }
     Ok(response)
 }
 
 /// Target and user of a review.
 struct Place<'a> {
-    door: &'a Door,
+    auth: &'a AuthLayer,
     review: &'a Review,
     path: &'a ResourcePath,
     user: &'a User,
@@ -69,7 +69,7 @@ impl Place<'_> {
     async fn answer(&self, object: &mut Value) -> Result<(), StatusError> {
         match self.review.question {
             Question::WhoAmI => {
-                let now = self.door.engine.clock().now();
+                let now = self.auth.engine.clock().now();
                 object["metadata"]["creationTimestamp"] =
                     json!(resources::engine::object::time_text(now));
                 object["status"] = json!({ "userInfo": user_info(self.user) });
@@ -139,15 +139,15 @@ fn check_kind(object: &mut Value, api_version: &str, kind: &str) -> Result<(), S
 }
 
 /// Returns the document `/.well-known/openid-configuration`.
-pub(crate) fn issuer(door: &Door) -> Result<Value, StatusError> {
-    match door.accounts() {
-        Some(_) => Ok(rbac::jwt::configuration(door.url())),
+pub(crate) fn issuer(auth: &AuthLayer) -> Result<Value, StatusError> {
+    match auth.accounts() {
+        Some(_) => Ok(rbac::jwt::configuration(auth.url())),
         None => Err(StatusError::no_such_resource()),
     }
 }
 
 /// Returns the document `/openid/v1/jwks`.
-pub(crate) fn keys(door: &Door) -> Result<Value, StatusError> {
-    let accounts = door.accounts().ok_or_else(StatusError::no_such_resource)?;
+pub(crate) fn keys(auth: &AuthLayer) -> Result<Value, StatusError> {
+    let accounts = auth.accounts().ok_or_else(StatusError::no_such_resource)?;
     Ok(accounts.key_set())
 }

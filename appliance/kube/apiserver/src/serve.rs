@@ -30,7 +30,7 @@ use tokio_rustls::server::TlsStream;
 
 use self::regulars::Regulars;
 use crate::auth::Error;
-use crate::gate::Peer;
+use crate::filters::Peer;
 
 /// Maximum open connections; a further one waits to be accepted.
 pub const MAX_CONNECTIONS: usize = 1024;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use apiserver::{AdminAccess, AdminTokens, Gate, Pki};
+use apiserver::{AdminAccess, AdminTokens, AuthConfig, Pki};
 use lifecycle::backups::{self, Backups};
 use lifecycle::{admin_tokens, opened, reset, settings};
 use resources::{Collector, builtin, roles};
@@ -30,13 +30,13 @@ impl Wiring {
             let file = access.kubeconfig.display();
             tracing::info!(%file, "created the administrator's kubeconfig");
         }
-        // The gate reads the existing tokens, which include the administrator's.
-        let gate = self.gate(state, faces)?;
+        // The configuration reads the existing tokens, which include the administrator's.
+        let auth = self.auth_config(state, faces)?;
         let url = self.config.api_url();
-        let tokens = AdminTokens::new(state.to_owned(), pki, &url, gate.tokens());
+        let tokens = AdminTokens::new(state.to_owned(), pki, &url, auth.tokens());
         let tokens = admin_tokens::Tokens::new(tokens, state.to_owned());
         self.admin_tokens = Some(Arc::clone(&tokens));
-        let filling = gate.fill_token_secrets(self.engine.clone(), pki.ca_pem());
+        let filling = auth.fill_token_secrets(self.engine.clone(), pki.ca_pem());
         let filling = self.shutdown.clone().run_until_cancelled_owned(filling);
         self.spawn("token secrets", async move {
             filling.await;
@@ -44,7 +44,7 @@ impl Wiring {
         });
         let router = apiserver::router(
             self.engine.clone(),
-            gate,
+            auth,
             handlers::router(
                 Arc::clone(&self.agents),
                 Arc::clone(&self.syslog),
@@ -100,11 +100,15 @@ impl Wiring {
 
     /// Makes the authentication of the API; needs the administrator's token. On a box with its own
     /// system, unauthenticated requests get a hint how to claim the box until it has an owner.
-    fn gate(&self, state: &Path, faces: Option<&Arc<StatusBuilder>>) -> anyhow::Result<Gate> {
-        let gate = Gate::with_audit(state, &self.config.api_url(), self.audit.log())
+    fn auth_config(
+        &self,
+        state: &Path,
+        faces: Option<&Arc<StatusBuilder>>,
+    ) -> anyhow::Result<AuthConfig> {
+        let auth = AuthConfig::with_audit(state, &self.config.api_url(), self.audit.log())
             .context("cannot read the API's tokens and keys")?;
-        let Some(faces) = faces else { return Ok(gate) };
+        let Some(faces) = faces else { return Ok(auth) };
         let owner = Arc::clone(&faces.owner);
-        Ok(gate.unclaimed_until(move || owner.claimed()))
+        Ok(auth.unclaimed_until(move || owner.claimed()))
     }
 }

@@ -82,7 +82,7 @@ pub(super) async fn access(place: &Place<'_>, object: &mut Value) -> Result<(), 
             Action::on_path(of.verb, of.path)
         }
     };
-    let decision = place.door.roles.authorize(&user, &action).await?;
+    let decision = place.auth.roles.authorize(&user, &action).await?;
     let mut status = json!({ "allowed": decision.allowed });
     if !decision.reason.is_empty() {
         status["reason"] = json!(decision.reason);
@@ -192,7 +192,7 @@ pub(super) async fn rules(place: &Place<'_>, object: &mut Value) -> Result<(), S
     if namespace.is_empty() {
         return Err(StatusError::bad_request("no namespace on request"));
     }
-    let roles = place.door.roles.now().await?;
+    let roles = place.auth.roles.now().await?;
     let (rules, unresolved) = roles.rules_for(place.user, namespace);
     let (mut resources, mut paths) = (Vec::new(), Vec::new());
     for rule in rules {

@@ -35,7 +35,7 @@ pub(super) async fn review(place: &Place<'_>, object: &mut Value) -> Result<(), 
         [] => ServiceAccountTokens::audiences(),
         asked => asked.to_vec(),
     };
-    object["status"] = match place.door.bearer(&spec.token, &audiences).await {
+    object["status"] = match place.auth.bearer(&spec.token, &audiences).await {
         Ok((user, audiences)) => json!({
             "authenticated": true,
             "user": user_info(&user),
@@ -65,8 +65,8 @@ struct BoundRef {
 
 /// Answers a `TokenRequest` with a new token.
 pub(super) async fn request(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
-    let accounts = place.door.accounts().ok_or_else(StatusError::no_such_resource)?;
-    let engine = &place.door.engine;
+    let accounts = place.auth.accounts().ok_or_else(StatusError::no_such_resource)?;
+    let engine = &place.auth.engine;
     let namespace = place.path.namespace.clone().unwrap_or_default();
     let name = place.path.name.clone().unwrap_or_default();
     check_names(place, object, &namespace, &name)?;
@@ -160,7 +160,7 @@ async fn bound_secret(
             bound.api_version, bound.kind
         )));
     }
-    let secret = place.door.engine.get("/secrets", namespace, &bound.name).await?;
+    let secret = place.auth.engine.get("/secrets", namespace, &bound.name).await?;
     let uid = meta(&secret, "uid").to_owned();
     if !["", uid.as_str()].contains(&bound.uid.as_str()) {
         let message = format!(

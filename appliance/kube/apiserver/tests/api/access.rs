@@ -53,7 +53,7 @@ async fn a_box_without_an_owner_tells_strangers_how_to_claim_it() {
     let owned = Arc::new(AtomicBool::new(false));
     let asked = Arc::clone(&owned);
     let owned_now = move || asked.load(Ordering::Relaxed);
-    let server = Server::start_with(|gate| gate.unclaimed_until(owned_now)).await;
+    let server = Server::start_with(|config| config.unclaimed_until(owned_now)).await;
     let mut client = Client::connect(&server).await;
     for token in ["", "Bearer wrong"] {
         for path in ["/api", HARDWARE] {

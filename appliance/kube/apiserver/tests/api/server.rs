@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use apiserver::{AdminAccess, Gate, Pki};
+use apiserver::{AdminAccess, AuthConfig, Pki};
 use axum::Router;
 use axum::routing::get;
 use jiff::Timestamp;
@@ -33,11 +33,11 @@ pub struct Server {
 impl Server {
     /// Starts on a free port with fresh state.
     pub async fn start() -> Self {
-        Self::start_with(|gate| gate).await
+        Self::start_with(|config| config).await
     }
 
-    /// Works as [`Self::start`], with a changed `Gate`.
-    pub async fn start_with(change: impl FnOnce(Gate) -> Gate) -> Self {
+    /// Works as [`Self::start`], with a changed `AuthConfig`.
+    pub async fn start_with(change: impl FnOnce(AuthConfig) -> AuthConfig) -> Self {
         let folder = TempDir::new().unwrap();
         let state = folder.path().join("state");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -51,8 +51,8 @@ impl Server {
         roles::ensure(&engine).await.unwrap();
         let cleanup = tokio::spawn(resources::crds::cleanup::run(engine.clone()));
         let extra = Router::new().route("/apis/tinbox.dev/v1alpha1/hello", get(async || "hello"));
-        let gate = change(Gate::open(&state, &url).unwrap());
-        let router = apiserver::router(engine.clone(), gate, extra);
+        let config = change(AuthConfig::open(&state, &url).unwrap());
+        let router = apiserver::router(engine.clone(), config, extra);
         let collector = Collector::new(engine.clone(), Vec::new()).run(std::future::pending());
         let collector = tokio::spawn(collector).abort_handle();
         let (stop, stopped) = oneshot::channel();

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::Authenticator;
-use crate::gate::identity;
+use crate::filters::authentication;
 use crate::wire::{negotiate, path, query::Query};
 use resources::engine::Patch;
 use resources::{FieldSelector, JsonPath, LabelSelector, Registry, builtin};
@@ -88,7 +88,7 @@ proptest! {
         if let Ok(value) = http::HeaderValue::from_bytes(&bytes) {
             let mut headers = HeaderMap::new();
             headers.insert(AUTHORIZATION, value.clone());
-            let token = identity::bearer(&headers);
+            let token = authentication::bearer(&headers);
             prop_assert!(token.is_none_or(|token| Authenticator::default().user(token).is_none()));
             headers.insert(ACCEPT, value.clone());
             headers.insert(CONTENT_TYPE, value);

@@ -9,7 +9,7 @@ use axum::response::Response;
 use http_body::{Frame, SizeHint};
 use rbac::Share;
 
-struct Held {
+struct SeatedBody {
     body: Body,
     _share: Share,
 }
@@ -26,12 +26,12 @@ pub(super) fn hold(response: Response, share: Option<Share>) -> Response {
         return response;
     }
     match share {
-        Some(share) => response.map(|body| Body::new(Held { body, _share: share })),
+        Some(share) => response.map(|body| Body::new(SeatedBody { body, _share: share })),
         None => response,
     }
 }
 
-impl HttpBody for Held {
+impl HttpBody for SeatedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

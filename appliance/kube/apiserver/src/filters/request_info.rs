@@ -11,7 +11,7 @@ use rbac::{Action, AuditRecord, MAX_TEXT_CHARS, Shares, Target as Of, User, verb
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Caller, Door, Peer};
+use super::{AuthLayer, Caller, Peer};
 use crate::wire::path::{self, Target};
 use crate::wire::query::Query;
 use resources::reviews::Review;
@@ -27,14 +27,14 @@ const MAX_ID: usize = 64;
 /// Written object, which handlers store in the response's extensions. The box may have generated
 /// the name, and only the box knows the uid.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Written {
+pub(crate) struct WrittenObject {
     pub name: String,
     pub uid: String,
     /// True if nothing was stored and only the request body said so.
     pub dry_run: bool,
 }
 
-impl Written {
+impl WrittenObject {
     pub(crate) fn of(object: &Value) -> Self {
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
         Self { name: text("name"), uid: text("uid"), dry_run: false }
@@ -42,7 +42,7 @@ impl Written {
 }
 
 /// Parsed head of a request.
-pub(super) struct Asked {
+pub(super) struct RequestInfo {
     pub action: Action,
     /// True if the path needs no authentication.
     pub open: bool,
@@ -58,7 +58,7 @@ pub(super) struct Asked {
     id: Option<String>,
 }
 
-impl Asked {
+impl RequestInfo {
     pub(super) fn read(head: &Parts) -> Self {
         let method = head.method.as_str();
         let uri = &head.uri;
@@ -115,11 +115,11 @@ impl Asked {
     }
 
     /// Returns the slots for this type of request.
-    pub(super) fn lane<'a>(&self, door: &'a Door) -> &'a Shares {
+    pub(super) fn lane<'a>(&self, auth: &'a AuthLayer) -> &'a Shares {
         match self.action.verb.as_str() {
-            "watch" => &door.watches,
-            _ if self.writes() => &door.writes,
-            _ => &door.reads,
+            "watch" => &auth.watches,
+            _ if self.writes() => &auth.writes,
+            _ => &auth.reads,
         }
     }
 
@@ -141,9 +141,9 @@ impl Asked {
     }
 
     /// Logs the request, and adds an audit record if its type is recorded.
-    pub(super) fn tell(
+    pub(super) fn log(
         &self,
-        door: &Door,
+        auth: &AuthLayer,
         caller: &Caller,
         (began, id): (Timestamp, &str),
         response: &Response,
@@ -159,21 +159,21 @@ impl Asked {
             tracing::debug!(user = name, method, path, code, "API request");
             return;
         };
-        if let Some(written) = response.extensions().get::<Written>() {
+        if let Some(written) = response.extensions().get::<WrittenObject>() {
             record.name.clone_from(&written.name);
             record.uid.clone_from(&written.uid);
             record.dry_run |= written.dry_run;
         }
-        let record = ended(door, record, (began, id), code).by(really, acting);
+        let record = ended(auth, record, (began, id), code).by(really, acting);
         if self.writes() {
             tracing::info!(user = name, method, path, code, id, "API write");
         } else {
             tracing::debug!(user = name, method, path, code, id, "API request");
         }
-        match &door.audit {
+        match &auth.audit {
             // Unauthenticated clients can reach the open paths, so their records are limited.
             Some(log) if name == rbac::ANONYMOUS => {
-                log.refused(record, door.engine.clock().steady());
+                log.refused(record, auth.engine.clock().steady());
             }
             Some(log) => log.record(&record),
             None => {}
@@ -181,9 +181,9 @@ impl Asked {
     }
 
     /// Records a request whose credential was refused.
-    pub(super) fn tell_refused(
+    pub(super) fn log_unauthorized(
         &self,
-        door: &Door,
+        auth: &AuthLayer,
         (began, id): (Timestamp, &str),
         response: &Response,
     ) {
@@ -191,9 +191,9 @@ impl Asked {
         if code != StatusCode::UNAUTHORIZED || !self.has_credential {
             return;
         }
-        let Some(log) = &door.audit else { return };
-        let record = ended(door, self.begun(), (began, id), code.as_u16());
-        log.refused(record.by(&User::anonymous(), None), door.engine.clock().steady());
+        let Some(log) = &auth.audit else { return };
+        let record = ended(auth, self.begun(), (began, id), code.as_u16());
+        log.refused(record.by(&User::anonymous(), None), auth.engine.clock().steady());
     }
 
     /// Starts the audit record of a request that is recorded, given its status code.
@@ -246,12 +246,12 @@ impl Asked {
 
 /// Completes the record with the result of the request.
 fn ended(
-    door: &Door,
+    auth: &AuthLayer,
     record: AuditRecord,
     (began, id): (Timestamp, &str),
     code: u16,
 ) -> AuditRecord {
-    let millis = door.engine.clock().now().duration_since(began).as_millis();
+    let millis = auth.engine.clock().now().duration_since(began).as_millis();
     let millis = u64::try_from(millis).unwrap_or(0);
     AuditRecord { at: began.to_string(), id: id.to_owned(), code, millis, ..record }
 }

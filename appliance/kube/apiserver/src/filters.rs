@@ -5,13 +5,13 @@
 //! The user is that of the connection's client certificate, or of the bearer token. Impersonation
 //! requires permission. `/version` and the health checks need no authentication.
 
-mod admission;
 mod audit_log;
-mod held;
-pub(crate) mod identity;
+pub(crate) mod authentication;
+mod escalation_check;
 mod live_roles;
 mod peer;
-mod request;
+mod request_info;
+mod seat;
 
 use std::panic::AssertUnwindSafe;
 use std::path::Path;
@@ -29,11 +29,11 @@ use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey, TokenS
 use crate::budget::{Budget, ByteLimits};
 use crate::wire::answer;
 pub use audit_log::AuditLog;
-pub(crate) use held::Seat;
 pub(crate) use live_roles::LiveRoles;
 pub use peer::Peer;
-use request::Asked;
-pub(crate) use request::Written;
+use request_info::RequestInfo;
+pub(crate) use request_info::WrittenObject;
+pub(crate) use seat::Seat;
 use resources::engine::Engine;
 use resources::{Reason, StatusError};
 
@@ -52,7 +52,7 @@ pub const ANSWERS: ByteLimits = ByteLimits { total: 48 * MIB, each: 24 * MIB, re
 
 /// Configuration of authentication and audit log, besides the engine.
 #[derive(Clone, Default)]
-pub struct Gate {
+pub struct AuthConfig {
     tokens: Authenticator,
     accounts: Option<ServiceAccountTokens>,
     audit: Option<AuditLog>,
@@ -67,14 +67,14 @@ type Owned = Arc<dyn Fn() -> bool + Send + Sync>;
 const UNCLAIMED: &str = "this box has no owner yet: claim it at https://<its address>/S with the \
     code that its screen and its serial console show, or by `tinbox box claim <its address>`";
 
-impl From<Authenticator> for Gate {
+impl From<Authenticator> for AuthConfig {
     /// Accepts only the tokens of the file: no ServiceAccounts, no audit log. For tests and tools.
     fn from(tokens: Authenticator) -> Self {
         Self { tokens, ..Self::default() }
     }
 }
 
-impl Gate {
+impl AuthConfig {
     /// Opens the files in `state_dir`: the token file, the key of ServiceAccount tokens (created if
     /// missing) and the audit log. `url` is the box's own, for programs that verify its tokens.
     ///
@@ -128,7 +128,7 @@ impl Gate {
 }
 
 /// Shared state of the authentication layer.
-pub(crate) struct Door {
+pub(crate) struct AuthLayer {
     pub engine: Engine,
     pub roles: LiveRoles,
     tokens: Authenticator,
@@ -143,16 +143,16 @@ pub(crate) struct Door {
     pub answers: Budget,
 }
 
-impl Door {
-    pub(crate) fn new(engine: Engine, gate: Gate) -> Self {
+impl AuthLayer {
+    pub(crate) fn new(engine: Engine, config: AuthConfig) -> Self {
         Self {
             roles: LiveRoles::new(engine.clone()),
             engine,
-            tokens: gate.tokens,
-            accounts: gate.accounts,
-            audit: gate.audit,
-            url: gate.url,
-            owned: gate.owned,
+            tokens: config.tokens,
+            accounts: config.accounts,
+            audit: config.audit,
+            url: config.url,
+            owned: config.owned,
             reads: Shares::new(READS),
             writes: Shares::new(WRITES),
             watches: Shares::new(WATCHES),
@@ -170,7 +170,7 @@ impl Door {
     }
 
     /// Returns the error for an unauthenticated request.
-    fn stranger(&self) -> StatusError {
+    fn unauthenticated(&self) -> StatusError {
         match &self.owned {
             Some(owned) if !owned() => StatusError::new(Reason::Unclaimed, UNCLAIMED),
             _ => StatusError::new(Reason::Unauthorized, "Unauthorized"),
@@ -217,24 +217,28 @@ pub(crate) struct Caller {
 pub(crate) struct Client(pub Arc<str>);
 
 /// Authenticates, authorizes, limits and records requests.
-pub(crate) async fn guard(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+pub(crate) async fn apply(
+    State(auth): State<Arc<AuthLayer>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (mut head, body) = request.into_parts();
-    let asked = Asked::read(&head);
-    let id = asked.audit_id();
-    let began = door.engine.clock().now();
+    let info = RequestInfo::read(&head);
+    let id = info.audit_id();
+    let began = auth.engine.clock().now();
     let mut caller = None;
-    let admitted = admit(&door, &asked, &mut head, &mut caller).await;
-    let writes = asked.writes();
+    let admitted = admit(&auth, &info, &mut head, &mut caller).await;
+    let writes = info.writes();
     let answering = async move {
         let (response, share) = match admitted {
             Ok(share) => (run(next, Request::from_parts(head, body)).await, Some(share)),
             Err(refused) => (answer::failure(&refused), None),
         };
         match caller {
-            Some(caller) => asked.tell(&door, &caller, (began, &id), &response),
-            None => asked.tell_refused(&door, (began, &id), &response),
+            Some(caller) => info.log(&auth, &caller, (began, &id), &response),
+            None => info.log_unauthorized(&auth, (began, &id), &response),
         }
-        let mut response = held::hold(response, share);
+        let mut response = seat::hold(response, share);
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().entry("audit-id").or_insert(id);
         }
@@ -261,29 +265,29 @@ async fn run(next: Next, request: Request) -> Response {
 /// Does all steps between a request and its handler. Sets `known` as soon as the sender is
 /// authenticated, even if the request is then refused. Stores the [`User`] in an admitted request.
 async fn admit(
-    door: &Door,
-    asked: &Asked,
+    auth: &AuthLayer,
+    info: &RequestInfo,
     head: &mut Parts,
     known: &mut Option<Caller>,
 ) -> Result<Share, StatusError> {
-    let really = match identity::authenticate(door, head).await? {
+    let really = match authentication::authenticate(auth, head).await? {
         Some(user) => user,
-        None if asked.open => User::anonymous(),
-        None => return Err(door.stranger()),
+        None if info.open => User::anonymous(),
+        None => return Err(auth.unauthenticated()),
     };
-    let client = asked.client(&really, head);
-    let share = asked.lane(door).enter(&client).ok_or_else(StatusError::too_many_requests)?;
+    let client = info.client(&really, head);
+    let share = info.lane(auth).enter(&client).ok_or_else(StatusError::too_many_requests)?;
     let caller = Caller { user: really, really: None };
     *known = Some(caller.clone());
-    let caller = identity::impersonate(door, caller, head).await?;
+    let caller = authentication::impersonate(auth, caller, head).await?;
     *known = Some(caller.clone());
-    if !asked.open {
-        let decision = door.roles.authorize(&caller.user, &asked.action).await?;
+    if !info.open {
+        let decision = auth.roles.authorize(&caller.user, &info.action).await?;
         if !decision.allowed {
-            return Err(asked.forbidden(&caller.user, &decision.reason));
+            return Err(info.forbidden(&caller.user, &decision.reason));
         }
     }
-    if let Some(admission) = admission::of(door, &caller.user, &asked.action).await? {
+    if let Some(admission) = escalation_check::of(auth, &caller.user, &info.action).await? {
         head.extensions.insert(admission);
     }
     head.extensions.insert(caller.user);

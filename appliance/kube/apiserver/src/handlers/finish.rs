@@ -32,13 +32,13 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub struct InPages;
 
 /// Parts of a request that determine the form of its response.
-pub struct Wishes {
+pub struct ResponseOptions {
     gzip: bool,
     head: bool,
     yaml: bool,
 }
 
-impl Wishes {
+impl ResponseOptions {
     /// Reads method and headers of a request.
     pub fn of(method: &Method, headers: &HeaderMap) -> Self {
         Self {

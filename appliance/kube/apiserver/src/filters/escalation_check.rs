@@ -4,14 +4,14 @@
 use rbac::{Action, MASTERS, RBAC_GROUP, Refusal, Target, User};
 use serde_json::Value;
 
-use super::Door;
+use super::AuthLayer;
 use resources::StatusError;
 use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
 use resources::engine::Admission;
 
 /// Returns the check for the write that `user` requests; `None` if no check is needed.
 pub(super) async fn of(
-    door: &Door,
+    auth: &AuthLayer,
     user: &User,
     action: &Action,
 ) -> Result<Option<Admission>, StatusError> {
@@ -20,13 +20,13 @@ pub(super) async fn of(
     };
     let writes = ["create", "update", "patch"].contains(&action.verb.as_str());
     if group.is_empty() && resource == "secrets" && writes && !user.is_in(MASTERS) {
-        return token_secret(door, user, namespace).await.map(Some);
+        return token_secret(auth, user, namespace).await.map(Some);
     }
     if group != RBAC_GROUP || !writes || user.is_in(MASTERS) {
         return Ok(None);
     }
     // The present roles: the transaction cannot wait for newer ones.
-    let roles = door.roles.now().await?;
+    let roles = auth.roles.now().await?;
     let (user, resource) = (user.clone(), resource.clone());
     let (namespace, name) = (namespace.clone(), name.clone());
     Ok(Some(Admission::new(move |definition, new, old| {
@@ -45,8 +45,12 @@ pub(super) async fn of(
 
 /// Returns the check for a Secret: the box fills a Secret of the token type, so its writer needs
 /// permission to request a token of that account.
-async fn token_secret(door: &Door, user: &User, namespace: &str) -> Result<Admission, StatusError> {
-    let roles = door.roles.now().await?;
+async fn token_secret(
+    auth: &AuthLayer,
+    user: &User,
+    namespace: &str,
+) -> Result<Admission, StatusError> {
+    let roles = auth.roles.now().await?;
     let (user, namespace) = (user.clone(), namespace.to_owned());
     Ok(Admission::new(move |definition, new, old| {
         let account = |secret: &Value| {

@@ -11,9 +11,9 @@ use rbac::{Action, Target, User};
 use serde_json::Value;
 
 use super::listing::Listing;
-use super::{App, scale, stream as watching};
+use super::{App, scale, watch};
 use crate::budget::Held;
-use crate::gate::{Client, Door, Written};
+use crate::filters::{AuthLayer, Client, WrittenObject};
 use crate::wire::answer::{self, Form};
 use crate::wire::negotiate::{self, Shape};
 use crate::wire::path::ResourcePath;
@@ -45,7 +45,7 @@ struct Call {
     warnings: Warnings,
     /// Field manager that owns the written fields.
     manager: String,
-    door: Arc<Door>,
+    auth: Arc<AuthLayer>,
     user: Option<User>,
     /// Client in whose limits the call is counted.
     client: Arc<str>,
@@ -59,7 +59,7 @@ pub(super) async fn respond(
     let call = Call::read(app, path, &request)?;
     let method = request.method().clone();
     if method == Method::GET && call.path.name.is_none() && call.query.flag("watch") {
-        return call.watch(watching::Handshake::of(&mut request)?).await;
+        return call.watch(watch::Handshake::of(&mut request)?).await;
     }
     call.negotiable(&method)?;
     let mut response = call.run(method, request).await?;
@@ -120,7 +120,7 @@ impl Call {
             Some(manager) => manager.to_owned(),
             None => manager_of(agent.unwrap_or_default()),
         };
-        let (door, user) = (Arc::clone(&app.door), request.extensions().get().cloned());
+        let (auth, user) = (Arc::clone(&app.auth), request.extensions().get().cloned());
         let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
         Ok(Self {
             engine,
@@ -134,7 +134,7 @@ impl Call {
             row,
             warnings,
             manager,
-            door,
+            auth,
             user,
             client: client.unwrap_or_default(),
         })
@@ -219,7 +219,7 @@ impl Call {
 
     /// Returns the response to a write.
     fn written(&self, code: StatusCode, object: Value) -> Response {
-        let written = Written::of(&object);
+        let written = WrittenObject::of(&object);
         let mut response = answer::json(code, &self.form().object(object));
         response.extensions_mut().insert(written);
         response
@@ -248,7 +248,7 @@ impl Call {
     }
 
     /// Watches the collection in the path.
-    async fn watch(&self, handshake: Option<watching::Handshake>) -> Result<Response, StatusError> {
+    async fn watch(&self, handshake: Option<watch::Handshake>) -> Result<Response, StatusError> {
         if self.in_yaml {
             let why = "only the following media types are accepted: application/json;stream=watch";
             return Err(StatusError::new(Reason::NotAcceptable, why));
@@ -262,7 +262,7 @@ impl Call {
             watch => watch,
         };
         let (engine, definition) = (self.engine.clone(), self.definition.clone());
-        let feed = watching::Feed::new(watch, engine, definition, (self.shape, self.held()?));
+        let feed = watch::Feed::new(watch, engine, definition, (self.shape, self.held()?));
         let feed = feed.with_rows(self.row).bookmarks(&self.query).until(ends);
         Ok(match handshake {
             Some(handshake) => feed.respond_to(handshake),
@@ -285,7 +285,7 @@ impl Call {
 
     /// Starts counting response bytes of the caller.
     fn held(&self) -> Result<Held, StatusError> {
-        self.door.answers.enter(&self.client).ok_or_else(StatusError::too_many_requests)
+        self.auth.answers.enter(&self.client).ok_or_else(StatusError::too_many_requests)
     }
 
     async fn create(&self, request: Request) -> Result<Response, StatusError> {
@@ -350,7 +350,7 @@ impl Call {
             name: name.to_owned(),
         };
         let action = Action { verb: "create".to_owned(), target };
-        let decision = self.door.roles.authorize(user, &action).await?;
+        let decision = self.auth.roles.authorize(user, &action).await?;
         let refused = || StatusError::denied(user, &action, &decision.reason);
         Ok((!decision.allowed).then(refused))
     }
@@ -360,7 +360,7 @@ impl Call {
         let options = body::delete_options(&parts.headers, &self.query, body).await?;
         let (namespace, dry_run) = (self.namespace(), options.dry_run);
         let deleted = self.engine.delete(&self.resource, namespace, name, options).await?;
-        let written = Written { dry_run, ..Written::of(deleted.object()) };
+        let written = WrittenObject { dry_run, ..WrittenObject::of(deleted.object()) };
         let mut response = answer::json(StatusCode::OK, &self.form().deleted(deleted));
         response.extensions_mut().insert(written);
         Ok(response)
@@ -395,7 +395,7 @@ impl Call {
         let items = deleted.into_iter().flatten().collect();
         let list = ObjectList { revision: self.engine.revision(), items, ..ObjectList::default() };
         let mut response = answer::json(StatusCode::OK, &self.form().list(list));
-        response.extensions_mut().insert(Written { dry_run, ..Written::default() });
+        response.extensions_mut().insert(WrittenObject { dry_run, ..WrittenObject::default() });
         Ok(response)
     }
 }

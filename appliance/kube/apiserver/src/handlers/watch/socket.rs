@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 
 use super::frame::{self, Opcode, Received, Violation};
 use super::{Feed, LAST_CALL, STALL_TIMEOUT};
-use crate::gate::{Peer, Seat};
+use crate::filters::{Peer, Seat};
 use resources::{Reason, StatusError};
 
 /// Maximum wait for the upgrade of the connection to a WebSocket.

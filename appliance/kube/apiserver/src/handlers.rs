@@ -6,10 +6,10 @@ mod finish;
 mod listing;
 mod objects;
 mod old_watch;
+mod openapi;
 mod packing;
 mod scale;
-mod specification;
-mod stream;
+mod watch;
 mod yaml;
 
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use axum::middleware;
 use axum::response::Response;
 use http::{Method, StatusCode};
 
-use crate::gate::{self, Client, Door, Gate};
+use crate::filters::{self, AuthConfig, AuthLayer, Client};
 use crate::openapi::Specifications;
 use crate::wire::counted::{CountedAnswer, CountedRequest};
 use crate::wire::path::{self, Target};
@@ -39,7 +39,7 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub(crate) struct App {
     pub engine: Engine,
-    pub door: Arc<Door>,
+    pub auth: Arc<AuthLayer>,
     specifications: Specifications,
 }
 
@@ -47,16 +47,16 @@ pub(crate) struct App {
 /// `extra` must be absolute (`/apis/tinbox.dev/v1alpha1/…`) and must not have a fallback. Every
 /// path except `/version` and the health checks requires an authenticated and authorized user, by
 /// the roles in the store. Handlers of `extra` find the [`rbac::User`] in the request's extensions.
-pub fn router(engine: Engine, gate: impl Into<Gate>, extra: Router) -> Router {
-    let door = Arc::new(Door::new(engine.clone(), gate.into()));
+pub fn router(engine: Engine, config: impl Into<AuthConfig>, extra: Router) -> Router {
+    let auth = Arc::new(AuthLayer::new(engine.clone(), config.into()));
     let specifications = Specifications::default();
-    let app = App { engine, door: Arc::clone(&door), specifications };
+    let app = App { engine, auth: Arc::clone(&auth), specifications };
     extra
         .fallback(move |request: Request| {
             let app = app.clone();
             async move { handle(&app, request).await }
         })
-        .layer(middleware::from_fn_with_state(door, gate::guard))
+        .layer(middleware::from_fn_with_state(auth, filters::apply))
         .layer(middleware::map_request(old_watch::rewrite))
 }
 
@@ -69,7 +69,7 @@ async fn handle(app: &App, request: Request) -> Response {
     }
     let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
     let client = client.unwrap_or_default();
-    let entered = (app.door.bodies.enter(&client), app.door.answers.enter(&client));
+    let entered = (app.auth.bodies.enter(&client), app.auth.answers.enter(&client));
     let (Some(body), Some(mut held)) = entered else {
         return answer::failure(&StatusError::too_many_requests());
     };
@@ -93,7 +93,7 @@ async fn handle(app: &App, request: Request) -> Response {
 }
 
 async fn answer(app: &App, request: Request) -> Response {
-    let wishes = finish::Wishes::of(request.method(), request.headers());
+    let options = finish::ResponseOptions::of(request.method(), request.headers());
     let response = match tokio::time::timeout(REQUEST_TIMEOUT, respond(app, request)).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => answer::failure(&error),
@@ -102,7 +102,7 @@ async fn answer(app: &App, request: Request) -> Response {
             "the request did not finish within the time given to it",
         )),
     };
-    wishes.apply(response).await
+    options.apply(response).await
 }
 
 async fn respond(app: &App, mut request: Request) -> Result<Response, StatusError> {
@@ -114,7 +114,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
     let registry = registry.as_ref();
     let document = match target {
         Target::Resource(path) => match Review::find(&path.group, &path.resource()) {
-            Some(review) => return reviews::respond(&app.door, review, &path, request).await,
+            Some(review) => return reviews::respond(&app.auth, review, &path, request).await,
             None => return objects::respond(app, path, request).await,
         },
         _ if request.method() != Method::GET => {
@@ -127,11 +127,11 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
         Target::Readiness => return Ok(readiness(&app.engine)),
         Target::OpenApi(name) => {
             let query = request.uri().query().unwrap_or_default();
-            return specification::respond(app, name, request.headers(), query).await;
+            return openapi::respond(app, name, request.headers(), query).await;
         }
         Target::Version => version::document(),
-        Target::TokenIssuer => reviews::issuer(&app.door)?,
-        Target::TokenKeys => reviews::keys(&app.door)?,
+        Target::TokenIssuer => reviews::issuer(&app.auth)?,
+        Target::TokenKeys => reviews::keys(&app.auth)?,
         target => return discovery::respond(registry, &target, request.headers()),
     };
     Ok(answer::json(StatusCode::OK, &document))

@@ -7,7 +7,7 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use rbac::{User, impersonation};
 
-use super::{Caller, Door, Peer};
+use super::{AuthLayer, Caller, Peer};
 use crate::auth::ServiceAccountTokens;
 use resources::StatusError;
 
@@ -19,14 +19,17 @@ const MAX_HEADER: usize = 16 * 1024;
 ///
 /// # Errors
 /// 429 if the user has too many connections.
-pub(super) async fn authenticate(door: &Door, head: &Parts) -> Result<Option<User>, StatusError> {
+pub(super) async fn authenticate(
+    auth: &AuthLayer,
+    head: &Parts,
+) -> Result<Option<User>, StatusError> {
     let peer = head.extensions.get::<Arc<Peer>>();
     let user = match peer.and_then(|peer| peer.user()) {
         Some(user) => Some(user.clone()),
         None => match bearer(&head.headers) {
             Some(token) => {
                 let audiences = ServiceAccountTokens::audiences();
-                match door.bearer(token, &audiences).await {
+                match auth.bearer(token, &audiences).await {
                     Ok((user, _)) => Some(user),
                     Err(why) => {
                         tracing::debug!(why, "a bearer token was refused");
@@ -54,7 +57,7 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// Replaces the caller by the user in the impersonation headers, if the caller has permission.
 pub(super) async fn impersonate(
-    door: &Door,
+    auth: &AuthLayer,
     caller: Caller,
     head: &Parts,
 ) -> Result<Caller, StatusError> {
@@ -65,7 +68,7 @@ pub(super) async fn impersonate(
     let asked = impersonation::read(headers).map_err(StatusError::bad_request)?;
     let Some(asked) = asked else { return Ok(caller) };
     for need in &asked.needs {
-        let decision = door.roles.authorize(&caller.user, need).await?;
+        let decision = auth.roles.authorize(&caller.user, need).await?;
         if !decision.allowed {
             return Err(StatusError::denied(&caller.user, need, &decision.reason));
         }
