@@ -33,7 +33,7 @@ struct Table {
 
 /// Bytes that one request holds; released on drop.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct HeldBytes {
     client: Arc<str>,
     bytes: usize,
     budget: Budget,
@@ -45,10 +45,10 @@ impl Budget {
     }
 
     /// Starts a request of `client` with zero bytes. `None` if the client's limit is reached.
-    pub fn enter(&self, client: &str) -> Option<Held> {
+    pub fn enter(&self, client: &str) -> Option<HeldBytes> {
         let client = Arc::from(client);
         let fits = self.fits(&self.table(), &client, 1);
-        fits.then(|| Held { client, bytes: 0, budget: self.clone() })
+        fits.then(|| HeldBytes { client, bytes: 0, budget: self.clone() })
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -69,7 +69,7 @@ impl Budget {
     }
 }
 
-impl Held {
+impl HeldBytes {
     /// Adds `bytes`; returns false, without a change, if they exceed a limit.
     pub fn take(&mut self, bytes: usize) -> bool {
         let mut table = self.budget.table();
@@ -119,7 +119,7 @@ impl Table {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldBytes {
     fn drop(&mut self) {
         self.give_back(self.bytes);
     }

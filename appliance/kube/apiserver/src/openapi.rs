@@ -25,16 +25,16 @@ use resources::served::{self, Group, GroupVersion};
 use types::Schemas;
 
 /// Maximum cached documents: one for every group and version, and a few of all kinds.
-const MAX_KEPT: usize = 256;
+const MAX_CACHED: usize = 256;
 
 /// Cache of the documents; clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Specifications {
-    kept: Arc<Mutex<Kept>>,
+    cache: Arc<Mutex<DocumentCache>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct DocumentCache {
     generation: u64,
     documents: BTreeMap<OpenApiName, Arc<Document>>,
 }
@@ -48,28 +48,28 @@ impl Specifications {
         name: &OpenApiName,
     ) -> Option<Arc<Document>> {
         // The lock is held while a document is made, so that concurrent requests make it only once.
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.generation != registry.generation() {
-            *kept = Kept { generation: registry.generation(), ..Kept::default() };
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if cache.generation != registry.generation() {
+            *cache = DocumentCache { generation: registry.generation(), ..DocumentCache::default() };
         }
-        if let Some(document) = kept.documents.get(name) {
+        if let Some(document) = cache.documents.get(name) {
             return Some(Arc::clone(document));
         }
         let groups = served::groups(registry);
         let document = Arc::new(match name {
-            OpenApiName::Index => Document::new(index(&groups, &mut kept).to_string().into_bytes()),
+            OpenApiName::Index => Document::new(index(&groups, &mut cache).to_string().into_bytes()),
             OpenApiName::Version(version) => version_document(&groups, version)?,
             OpenApiName::Swagger => Document::new(whole(&groups).to_string().into_bytes()),
             OpenApiName::SwaggerProtobuf => Document::new(gnostic::document(&whole(&groups))),
         });
-        kept.keep(name.clone(), &document);
+        cache.insert(name.clone(), &document);
         Some(document)
     }
 }
 
-impl Kept {
-    fn keep(&mut self, name: OpenApiName, document: &Arc<Document>) {
-        if self.documents.len() < MAX_KEPT {
+impl DocumentCache {
+    fn insert(&mut self, name: OpenApiName, document: &Arc<Document>) {
+        if self.documents.len() < MAX_CACHED {
             self.documents.insert(name, Arc::clone(document));
         }
     }
@@ -77,15 +77,15 @@ impl Kept {
 
 /// Lists the URL of each version's document, with its hash: a cached document under this URL stays
 /// valid.
-fn index(groups: &[Group<'_>], kept: &mut Kept) -> Value {
+fn index(groups: &[Group<'_>], cache: &mut DocumentCache) -> Value {
     let mut paths = Map::new();
     for (name, group, version) in versions(groups) {
         let key = OpenApiName::Version(name.clone());
-        let document = match kept.documents.get(&key) {
+        let document = match cache.documents.get(&key) {
             Some(document) => Arc::clone(document),
             None => {
                 let document = Arc::new(of_version(group, version));
-                kept.keep(key, &document);
+                cache.insert(key, &document);
                 document
             }
         };

@@ -49,15 +49,15 @@ const RENEW_YEARS: i16 = 2;
 pub struct Pki {
     folder: PathBuf,
     ca_pem: String,
-    shown: Arc<Shown>,
+    served: Arc<ServedCertificate>,
 }
 
 /// The present server certificate. Every TLS configuration of a [`Pki`] shares it, so a new
 /// certificate is used from the next handshake on.
 #[derive(Debug, Default)]
-struct Shown(RwLock<Option<Arc<CertifiedKey>>>);
+struct ServedCertificate(RwLock<Option<Arc<CertifiedKey>>>);
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for ServedCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -91,7 +91,7 @@ impl Pki {
                 made.pem()
             }
         };
-        let pki = Self { folder, ca_pem, shown: Arc::default() };
+        let pki = Self { folder, ca_pem, served: Arc::default() };
         let ensured = pki.ensure_server(names, year, &Issuer::new(params, key));
         // A box with a full disk starts with its present certificate. A client that frees the disk
         // verifies the pin, whatever names the certificate contains.
@@ -101,7 +101,7 @@ impl Pki {
             }
             ensured => ensured?,
         }
-        pki.show()?;
+        pki.serve()?;
         Ok(pki)
     }
 
@@ -114,17 +114,17 @@ impl Pki {
         let year = now.to_zoned(TimeZone::UTC).year().max(FIRST_YEAR);
         let key = ensure_key(&self.folder.join("ca.key"), "authority's key")?;
         self.ensure_server(names, year, &Issuer::new(authority(&key), key))?;
-        self.show()
+        self.serve()
     }
 
-    fn show(&self) -> Result<(), Error> {
+    fn serve(&self) -> Result<(), Error> {
         let certificate = self.server_certificate()?;
         let path = self.folder.join("server.key");
         let key =
             PrivateKeyDer::from_pem_file(&path).map_err(|source| Error::Pem { path, source })?;
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         let made = CertifiedKey::from_der(vec![certificate], key, &provider).map_err(Error::Tls)?;
-        *self.shown.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(made));
+        *self.served.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(made));
         Ok(())
     }
 
@@ -165,7 +165,7 @@ impl Pki {
             .with_protocol_versions(SERVED)
             .map_err(Error::Tls)?
             .with_client_cert_verifier(clients)
-            .with_cert_resolver(Arc::clone(&self.shown) as _);
+            .with_cert_resolver(Arc::clone(&self.served) as _);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
@@ -181,7 +181,7 @@ impl Pki {
             .with_protocol_versions(SERVED)
             .map_err(Error::Tls)?
             .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&self.shown) as _);
+            .with_cert_resolver(Arc::clone(&self.served) as _);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }

@@ -23,10 +23,11 @@ pub const MAX_TOKENS: usize = 1024;
 /// invalid in all of them.
 #[derive(Clone, Default)]
 pub struct Authenticator {
-    known: Arc<RwLock<Known>>,
+    known: Arc<RwLock<TokenTable>>,
 }
 
-type Known = Vec<([u8; 32], User)>;
+/// Hashes of tokens, each with its user.
+type TokenTable = Vec<([u8; 32], User)>;
 
 impl Authenticator {
     /// Loads the tokens in `state_dir`; none if the file is missing.
@@ -44,7 +45,7 @@ impl Authenticator {
             .map(|(at, line)| {
                 read_line(line).ok_or_else(|| Error::TokenLine { path: path.clone(), line: at + 1 })
             })
-            .collect::<Result<Known, Error>>()?;
+            .collect::<Result<TokenTable, Error>>()?;
         Ok(Self { known: Arc::new(RwLock::new(known)) })
     }
 
@@ -77,7 +78,7 @@ impl Authenticator {
     }
 
     /// Returns the hashes and users of all tokens.
-    pub(super) fn all(&self) -> Known {
+    pub(super) fn all(&self) -> TokenTable {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -13,7 +13,7 @@ use http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::finish::{ENCODER_BYTES, InPages, MAX_YAML};
-use crate::budget::Held;
+use crate::budget::HeldBytes;
 use crate::wire::answer::{self, Form};
 use crate::wire::negotiate::Shape;
 use resources::definition::ResourceDefinition;
@@ -48,7 +48,7 @@ struct Sending {
     ready: VecDeque<Bytes>,
     /// True if there are more pages.
     more: bool,
-    held: Held,
+    held: HeldBytes,
     /// Bytes of the page beyond [`PAGE_BYTES`].
     extra: usize,
 }
@@ -59,7 +59,7 @@ impl Listing {
     /// # Errors
     /// As for [`Engine::list`]; 406 if the list is too long for YAML, 429 if the client has too
     /// many long lists in progress.
-    pub async fn respond(self, in_yaml: bool, mut held: Held) -> Result<Response, StatusError> {
+    pub async fn respond(self, in_yaml: bool, mut held: HeldBytes) -> Result<Response, StatusError> {
         let room = if in_yaml { usize::try_from(MAX_YAML).unwrap_or(0) } else { PAGE_BYTES };
         let page = self.page(room).await?;
         if self.is_over(&page) {

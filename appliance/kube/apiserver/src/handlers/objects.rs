@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::listing::Listing;
 use super::{App, scale, watch};
-use crate::budget::Held;
+use crate::budget::HeldBytes;
 use crate::filters::{AuthLayer, Client, WrittenObject};
 use crate::wire::answer::{self, Form};
 use crate::wire::negotiate::{self, Shape};
@@ -284,7 +284,7 @@ impl Call {
     }
 
     /// Starts counting response bytes of the caller.
-    fn held(&self) -> Result<Held, StatusError> {
+    fn held(&self) -> Result<HeldBytes, StatusError> {
         self.auth.answers.enter(&self.client).ok_or_else(StatusError::too_many_requests)
     }
 

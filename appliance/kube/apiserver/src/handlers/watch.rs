@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use self::line::{Line, Writer};
 pub use self::socket::Handshake;
-use crate::budget::Held;
+use crate::budget::HeldBytes;
 use crate::wire::answer::{self, Form};
 use crate::wire::negotiate::Shape;
 use crate::wire::query::Query;
@@ -48,7 +48,7 @@ pub struct Feed {
     definition: Arc<ResourceDefinition>,
     shape: Shape,
     /// Counted response bytes of the client.
-    held: Held,
+    held: HeldBytes,
     row: RowObject,
     ends: Instant,
     bookmarks: bool,
@@ -62,7 +62,7 @@ impl Feed {
         watch: Result<ObjectWatch, StatusError>,
         engine: Engine,
         definition: Arc<ResourceDefinition>,
-        (shape, held): (Shape, Held),
+        (shape, held): (Shape, HeldBytes),
     ) -> Self {
         Self {
             watch,

@@ -10,7 +10,7 @@ use axum::body::{Body, HttpBody};
 use bytes::{Buf as _, Bytes};
 use http_body::{Frame, SizeHint};
 
-use crate::budget::Held;
+use crate::budget::HeldBytes;
 
 /// Maximum bytes passed to the connection at once, because bytes in its buffers cannot be taken
 /// back.
@@ -21,7 +21,7 @@ const FRAME_BYTES: usize = 64 * 1024;
 /// Body of a request. Its bytes stay counted as long as a clone of `held` exists.
 pub struct CountedRequest {
     body: Body,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<HeldBytes>>,
 }
 
 /// Error: the requests in memory exceed the byte limit.
@@ -45,7 +45,7 @@ impl TooManyBytes {
 }
 
 impl CountedRequest {
-    pub fn new(body: Body, held: Arc<Mutex<Held>>) -> Self {
+    pub fn new(body: Body, held: Arc<Mutex<HeldBytes>>) -> Self {
         Self { body, held }
     }
 }
@@ -82,12 +82,12 @@ pub struct CountedAnswer {
     /// otherwise keep the whole frame until its last byte is sent.
     large: Bytes,
     large_bytes: usize,
-    held: Held,
+    held: HeldBytes,
 }
 
 impl CountedAnswer {
     /// Wraps `body`; `held` must already hold as many bytes as `body` has.
-    pub fn new(body: Body, held: Held) -> Self {
+    pub fn new(body: Body, held: HeldBytes) -> Self {
         Self { body, large: Bytes::new(), large_bytes: 0, held }
     }
 

@@ -12,18 +12,18 @@ use bytes::Bytes;
 use http_body::Frame;
 use tokio::sync::Notify;
 
-use crate::budget::Held;
+use crate::budget::HeldBytes;
 use crate::wire::counted::PIECE_BYTES;
 
 /// A line, and the bytes counted for it.
 pub(super) struct Line {
     pub text: Vec<u8>,
     taken: usize,
-    pub held: Option<Held>,
+    pub held: Option<HeldBytes>,
 }
 
 impl Line {
-    pub fn new(text: Vec<u8>, held: Option<Held>) -> Self {
+    pub fn new(text: Vec<u8>, held: Option<HeldBytes>) -> Self {
         Self { text, taken: 0, held }
     }
 }

@@ -3,11 +3,11 @@ use std::time::Duration;
 use http_body_util::BodyExt as _;
 
 use super::{Line, PIECE_BYTES, pair};
-use crate::budget::{Budget, ByteLimits, Held};
+use crate::budget::{Budget, ByteLimits, HeldBytes};
 
 const STALL: Duration = Duration::from_secs(30);
 
-fn held(bytes: usize) -> (Budget, Held) {
+fn held(bytes: usize) -> (Budget, HeldBytes) {
     let budget = Budget::new(ByteLimits { total: 1 << 20, each: 1 << 20, reserve: 0 });
     let mut held = budget.enter("a").unwrap();
     assert!(held.take(bytes));
