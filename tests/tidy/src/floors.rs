@@ -22,7 +22,7 @@ const TOP: u8 = 5;
 /// Floor of the tests: they may use any crate, and no other crate may use them.
 const TESTS: u8 = 6;
 
-const PLACES: [Place; 45] = [
+const PLACES: [Place; 46] = [
     place("stdx", 0, &[]),
     place("api", 1, &["stdx"]),
     place("go-text", 1, &[]),
@@ -31,6 +31,7 @@ const PLACES: [Place; 45] = [
     place("objects", 1, &["api"]),
     place("schema", 1, &["go-text"]),
     place("structured-merge", 1, &["go-text", "stdx"]),
+    place("kube-patch", 1, &["go-text", "stdx"]),
     place("kube-protobuf", 1, &[]),
     place("kube-yaml", 1, &["stdx"]),
     place("template", 1, &["go-text", "kube-yaml", "stdx"]),
@@ -56,7 +57,17 @@ const PLACES: [Place; 45] = [
     place(
         "resources",
         2,
-        &["api", "event-pattern", "go-text", "rbac", "schema", "stdx", "store", "structured-merge"],
+        &[
+            "api",
+            "event-pattern",
+            "go-text",
+            "kube-patch",
+            "rbac",
+            "schema",
+            "stdx",
+            "store",
+            "structured-merge",
+        ],
     ),
     place(
         "config",

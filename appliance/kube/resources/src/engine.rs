@@ -22,6 +22,7 @@ use crate::definition::{Registry, ResourceDefinition};
 use crate::status_error::{Reason, StatusError};
 
 pub use collector::Collector;
+pub use kube_patch::Patch;
 pub use object::MAX_OBJECT_BYTES;
 pub use object::fields::{FieldValidation, MAX_WARNINGS, Strictness, Warnings};
 pub use object::ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
@@ -32,7 +33,6 @@ pub use write::admission::Admission;
 pub use write::apply::Applied;
 pub use write::delete::{DeleteOptions, Deleted, FOREGROUND, ORPHAN, Propagation};
 pub use write::modify::Configuration;
-pub use write::patch::Patch;
 use write::unique::Unique;
 
 /// Part of an object that a write may change.

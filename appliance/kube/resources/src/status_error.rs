@@ -3,6 +3,8 @@
 //! Reasons, codes and messages are those of Kubernetes' `meta/v1 Status`, because clients branch on
 //! the reason and users recognize the messages.
 
+mod convert;
+
 use rbac::{Action, Target, User};
 use serde_json::{Map, Value, json};
 

@@ -75,11 +75,11 @@ pub async fn patch(
     expect(headers, known)?;
     let decoded = apart(read(body).await?, decoded).await?;
     found.extend(decoded.duplicates);
-    match media_type(headers).as_str() {
-        JSON_PATCH => Patch::json(&decoded.value),
-        STRATEGIC_PATCH => Patch::strategic(decoded.value),
-        _ => Patch::merge(decoded.value),
-    }
+    Ok(match media_type(headers).as_str() {
+        JSON_PATCH => Patch::json(&decoded.value)?,
+        STRATEGIC_PATCH => Patch::strategic(decoded.value)?,
+        _ => Patch::merge(decoded.value)?,
+    })
 }
 
 /// Returns true if the media type is that of server-side apply.

@@ -19,9 +19,8 @@ use crate::status_error::{Reason, StatusError};
 /// request body. The box's own additions may exceed it, up to [`store::MAX_VALUE_BYTES`].
 pub const MAX_OBJECT_BYTES: usize = 3 * 1024 * 1024;
 
-/// Maximum nesting depth of a stored object. JSON readers, ours too, stop at 128, and a list adds
-/// levels around its items.
-pub const MAX_DEPTH: usize = 100;
+/// Maximum nesting depth of a stored object.
+pub const MAX_DEPTH: usize = kube_patch::MAX_DEPTH;
 
 /// Maximum length of the path to a value in an object, in bytes of its field names. Messages repeat
 /// the path of each value, so a long name above many values would be repeated as often.

@@ -6,7 +6,6 @@ pub mod create;
 pub mod delete;
 pub mod mend;
 pub mod modify;
-pub mod patch;
 pub mod room;
 pub mod unique;
 pub mod weight;

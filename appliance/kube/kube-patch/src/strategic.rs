@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use stdx::json::{drop_nulls, is_within};
 
 use self::strategy::Strategy;
-use crate::engine::object::MAX_DEPTH;
-use crate::status_error::{Reason, StatusError};
+use crate::MAX_DEPTH;
+use crate::error::{PatchError, Reason};
 
 /// Directive with value `replace` or `delete`, for the object or list element that contains it.
 const DIRECTIVE: &str = "$patch";
@@ -36,12 +36,12 @@ enum Misfit {
 }
 
 impl Misfit {
-    fn status(self) -> StatusError {
+    fn status(self) -> PatchError {
         match self {
-            Self::Format(why) => StatusError::bad_request(why),
-            Self::Unprocessable => StatusError::new(Reason::Invalid, super::REJECTED),
+            Self::Format(why) => PatchError::bad_request(why),
+            Self::Unprocessable => PatchError::rejected(),
             Self::TooLarge => {
-                StatusError::new(Reason::RequestEntityTooLarge, "the patch is too complex")
+                PatchError::new(Reason::RequestEntityTooLarge, "the patch is too complex")
             }
         }
     }
@@ -55,9 +55,9 @@ const BAD_RETAIN: &str = "invalid patch format of retainKeys";
 ///
 /// # Errors
 /// 400 for an invalid patch, 422 for a patch that does not match the object.
-pub(super) fn apply(kind: &str, target: Value, patch: &Value) -> Result<Value, StatusError> {
+pub fn apply(kind: &str, target: Value, patch: &Value) -> Result<Value, PatchError> {
     let (Value::Object(target), Value::Object(patch)) = (target, patch.clone()) else {
-        return Err(StatusError::bad_request("a strategic merge patch must be a JSON object"));
+        return Err(PatchError::bad_request("a strategic merge patch must be a JSON object"));
     };
     let merged = Merge { kind }.object(target, patch, "");
     let merged = Value::Object(merged.map_err(Misfit::status)?);

@@ -1,22 +1,20 @@
 //! Patches: JSON merge patch (RFC 7386), JSON patch (RFC 6902) and, for Kubernetes' own kinds,
 //! strategic merge patch.
 
-mod strategic;
-
 use go_text::json_kind;
 use serde_json::{Map, Value};
 use stdx::json::is_within;
 
-use crate::engine::object::{MAX_DEPTH, MAX_OBJECT_BYTES};
-use crate::status_error::{Reason, StatusError};
+use crate::error::{PatchError, Reason};
+use crate::{MAX_DEPTH, strategic};
 
 /// Maximum operations in one JSON patch.
 pub const MAX_OPERATIONS: usize = 10_000;
 /// Maximum values that one JSON patch may copy, move or shift in arrays, over all operations.
 pub const MAX_WORK: usize = 10_000_000;
 
-/// Common part of the message about a patch that cannot be applied, as upstream words it.
-const REJECTED: &str = "the server rejected our request due to an error in our request";
+/// Maximum bytes of values that one JSON patch may copy: as much as the API's largest request body.
+pub const MAX_COPIED_BYTES: usize = 3 * 1024 * 1024;
 
 /// A parsed patch of one of three formats.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,10 +45,10 @@ impl Patch {
     ///
     /// # Errors
     /// 400 if the patch is not a JSON object.
-    pub fn merge(patch: Value) -> Result<Self, StatusError> {
+    pub fn merge(patch: Value) -> Result<Self, PatchError> {
         match patch.is_object() {
             true => Ok(Self::Merge(patch)),
-            false => Err(StatusError::bad_request(format!(
+            false => Err(PatchError::bad_request(format!(
                 "error decoding patch: {}",
                 not_a_map(&patch)
             ))),
@@ -61,10 +59,10 @@ impl Patch {
     ///
     /// # Errors
     /// 400 if the patch is not a JSON object.
-    pub fn strategic(patch: Value) -> Result<Self, StatusError> {
+    pub fn strategic(patch: Value) -> Result<Self, PatchError> {
         match patch.is_object() {
             true => Ok(Self::Strategic(patch)),
-            false => Err(StatusError::bad_request(not_a_map(&patch))),
+            false => Err(PatchError::bad_request(not_a_map(&patch))),
         }
     }
 
@@ -72,16 +70,16 @@ impl Patch {
     ///
     /// # Errors
     /// 400 if the body is not an array, 422 for an unreadable operation, 413 for too many.
-    pub fn json(patch: &Value) -> Result<Self, StatusError> {
+    pub fn json(patch: &Value) -> Result<Self, PatchError> {
         let Some(operations) = patch.as_array() else {
             let found = json_kind(patch);
-            return Err(StatusError::bad_request(format!(
+            return Err(PatchError::bad_request(format!(
                 "error decoding patch: json: cannot unmarshal {found} into Go value of type \
                  []handlers.jsonPatchOp"
             )));
         };
         if operations.len() > MAX_OPERATIONS {
-            return Err(StatusError::new(
+            return Err(PatchError::new(
                 Reason::RequestEntityTooLarge,
                 format!("the JSON patch has more than {MAX_OPERATIONS} operations"),
             ));
@@ -100,7 +98,7 @@ impl Patch {
     ///
     /// # Errors
     /// 422 if an operation cannot be applied to the object, 413 if copies make it too large.
-    pub fn apply(&self, mut target: Value) -> Result<Value, StatusError> {
+    pub fn apply(&self, mut target: Value) -> Result<Value, PatchError> {
         match self {
             Self::Merge(patch) => merge(&mut target, patch),
             Self::Strategic(patch) => {
@@ -152,7 +150,7 @@ struct Costs {
 impl Costs {
     fn copies(&mut self, value: &Value) -> Result<(), Misfit> {
         self.copied_bytes = self.copied_bytes.saturating_add(value.to_string().len());
-        if self.copied_bytes > MAX_OBJECT_BYTES { Err(Misfit::Grows) } else { Ok(()) }
+        if self.copied_bytes > MAX_COPIED_BYTES { Err(Misfit::Grows) } else { Ok(()) }
     }
 
     fn works(&mut self, values: usize) -> Result<(), Misfit> {
@@ -170,7 +168,7 @@ enum Misfit {
 }
 
 impl Misfit {
-    fn status(&self, at: usize) -> StatusError {
+    fn status(&self, at: usize) -> PatchError {
         let why = match self {
             Self::NoOperation => "it is not an operation of RFC 6902",
             Self::NoSuchPath => "its path does not exist in the object",
@@ -179,11 +177,11 @@ impl Misfit {
             Self::Grows => {
                 let why =
                     format!("cannot apply operation {at} of the JSON patch: it copies too much");
-                return StatusError::new(Reason::RequestEntityTooLarge, why);
+                return PatchError::new(Reason::RequestEntityTooLarge, why);
             }
         };
         tracing::debug!(operation = at, why, "a JSON patch does not fit");
-        StatusError::new(Reason::Invalid, REJECTED)
+        PatchError::rejected()
     }
 }
 

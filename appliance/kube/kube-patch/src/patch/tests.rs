@@ -1,7 +1,7 @@
 //! The examples in the appendices of both RFCs, and protection against harmful patches.
 
 use super::Patch;
-use crate::status_error::Reason;
+use crate::error::Reason;
 use serde_json::{Value, json};
 
 fn apply(target: Value, operations: &Value) -> Result<Value, Reason> {
