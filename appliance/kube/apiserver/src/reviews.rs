@@ -71,7 +71,7 @@ impl Place<'_> {
             Question::WhoAmI => {
                 let now = self.auth.engine.clock().now();
                 object["metadata"]["creationTimestamp"] =
-                    json!(resources::engine::object::time_text(now));
+                    json!(resources::object::time_text(now));
                 object["status"] = json!({ "userInfo": user_info(self.user) });
                 Ok(())
             }

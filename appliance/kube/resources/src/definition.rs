@@ -6,6 +6,7 @@
 //! changes only `apiVersion`, except for the two Event kinds (see [`Conversion`]).
 
 mod column;
+pub(crate) mod json_path;
 mod merging;
 mod registry;
 mod scale;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 pub use column::{Cell, Column, ColumnType};
+pub use json_path::JsonPath;
 pub use merging::Merging;
 pub use registry::{Duplicate, Registry};
 pub use scale::Scale;

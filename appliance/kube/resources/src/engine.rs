@@ -4,7 +4,10 @@
 //! conflict rules. Objects are [`serde_json::Value`]s in served form.
 
 mod collector;
-pub mod object;
+mod fields;
+mod metadata;
+mod native;
+mod ownership;
 mod read;
 mod write;
 
@@ -19,13 +22,14 @@ use tokio::sync::Semaphore;
 use crate::crds::kinds::Kinds;
 use crate::crds::{self, compiled};
 use crate::definition::{Registry, ResourceDefinition};
+use crate::object;
+pub use crate::object::{MAX_OBJECT_BYTES, MAX_WARNINGS, Warnings};
 use crate::status_error::{Reason, StatusError};
 
 pub use collector::Collector;
 pub use kube_patch::Patch;
-pub use object::MAX_OBJECT_BYTES;
-pub use object::fields::{FieldValidation, MAX_WARNINGS, Strictness, Warnings};
-pub use object::ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
+pub use fields::{FieldValidation, Strictness};
+pub use ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
 pub use read::list::{ListOptions, ObjectList, RevisionMatch, TextList, WriteItem};
 pub use read::text;
 pub use read::watch::{EventKind, InitialEvents, ObjectWatch, RawEvent, WatchEvent, WatchOptions};

@@ -11,7 +11,7 @@ pub mod builtin;
 pub mod crds;
 pub mod definition;
 pub mod engine;
-mod json_path;
+pub mod object;
 pub mod reviews;
 pub mod roles;
 mod selector;
@@ -19,13 +19,12 @@ pub mod served;
 mod status_error;
 pub mod table;
 
-pub use definition::{Registry, ResourceDefinition};
+pub use definition::{JsonPath, Registry, ResourceDefinition};
 pub use engine::{
     Admission, Collector, DeleteOptions, Deleted, Engine, EventKind, FieldValidation,
     InitialEvents, ListOptions, ObjectList, ObjectWatch, Part, Patch, Propagation, RevisionMatch,
     Strictness, Warnings, WatchEvent, WatchOptions, WriteOptions,
 };
-pub use json_path::JsonPath;
 pub use schema::{FieldError, Mistake};
 pub use selector::{FieldSelector, LabelSelector};
 pub use status_error::{Cause, Details, Reason, StatusError};

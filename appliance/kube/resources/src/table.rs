@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
-use crate::json_path::printed;
+use crate::definition::json_path::printed;
 
 /// Object part that a row carries beside its cells (`includeObject`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{MAX_SECONDS, ServiceAccountTokens};
 use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
-use resources::engine::object::{is_deleting, meta};
+use resources::object::{is_deleting, meta};
 use resources::engine::{
     DeleteOptions, Engine, InitialEvents, ListOptions, ObjectWatch, Patch, WatchOptions,
     WriteOptions,

@@ -17,7 +17,7 @@ use crate::budget::HeldBytes;
 use crate::wire::answer::{self, Form};
 use crate::wire::negotiate::Shape;
 use resources::definition::ResourceDefinition;
-use resources::engine::object::decode;
+use resources::object::decode;
 use resources::engine::{
     Engine, ListOptions, ObjectList, RevisionMatch, TextList, WriteItem, text,
 };

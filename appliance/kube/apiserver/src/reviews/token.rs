@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{Place, user_info};
 use crate::auth::{MAX_SECONDS, ServiceAccountTokens};
-use resources::engine::object::{meta, time_text};
+use resources::object::{meta, time_text};
 use resources::{Reason, StatusError};
 use schema::FieldError;
 

@@ -114,7 +114,7 @@ proptest! {
         for definition in registry().all() {
             let mut prepared = object.clone();
             if let Some(prepare) = &definition.prepare {
-                resources::engine::object::metadata_mut(&mut prepared);
+                resources::object::metadata_mut(&mut prepared);
                 prepare(&mut prepared);
             }
             if let Some(validate) = &definition.validate {

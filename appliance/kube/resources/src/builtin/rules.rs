@@ -15,7 +15,7 @@ use stdx::MacAddr;
 
 use super::{typed, typed_secret};
 use crate::definition::UniqueValue;
-use crate::engine::object::{bytes, namespace};
+use crate::object::{bytes, namespace};
 use schema::FieldError;
 
 type Errors = Vec<FieldError>;

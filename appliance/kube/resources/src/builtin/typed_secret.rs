@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::object::bytes;
+use crate::object::bytes;
 use schema::FieldError;
 
 /// Type of a Secret that holds the token of a ServiceAccount.

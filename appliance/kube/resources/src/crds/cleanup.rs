@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::{FINALIZER, RESOURCE};
-use crate::engine::object::{finalizers, is_deleting, meta, metadata_mut};
+use crate::object::{finalizers, is_deleting, meta, metadata_mut};
 use crate::engine::{
     DeleteOptions, Engine, InitialEvents, ListOptions, ObjectWatch, WatchOptions, WriteOptions,
 };

@@ -7,8 +7,8 @@ use store::{Key, Txn};
 
 use super::{FINALIZER, MAX_DEFINITIONS, RESOURCE, compiled, read, status};
 use crate::definition::ResourceDefinition;
-use crate::engine::object::{decode, encode_own, meta, metadata_mut};
-use crate::engine::{Warnings, failed};
+use crate::object::{Warnings, decode, encode_own, meta, metadata_mut};
+use crate::engine::failed;
 use crate::status_error::StatusError;
 
 /// Fills in the optional fields of a definition.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::definition::{
     Cell, Column, ColumnType, ResourceDefinition, Scale, StoredForm, preference,
 };
-use crate::json_path::{InvalidPath, JsonPath};
+use crate::definition::json_path::{InvalidPath, JsonPath};
 
 /// Reason why a CustomResourceDefinition cannot be converted to kinds.
 #[derive(Debug, thiserror::Error)]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::builtin;
-use crate::engine::object::time_text;
+use crate::object::time_text;
 use crate::reviews::REVIEWS;
 
 /// Names of a group that are already taken.

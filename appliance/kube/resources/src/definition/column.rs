@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::json_path::JsonPath;
+use super::json_path::JsonPath;
 
 /// Type of a Table cell (`columnDefinitions[].type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::MAX_REQUIREMENTS;
 use crate::definition::ResourceDefinition;
-use crate::json_path::{JsonPath, printed};
+use crate::definition::json_path::{JsonPath, printed};
 use crate::status_error::StatusError;
 
 /// A field selector: every requirement must match. The default selects all objects.

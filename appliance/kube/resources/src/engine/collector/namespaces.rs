@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::{Key, Txn, Walk};
 
-use super::super::object::{decode, encode, is_deleting, time_text};
+use crate::object::{decode, encode, is_deleting, time_text};
 use super::super::{Abort, DeleteOptions, Engine, Place, Propagation, WriteOptions, failed};
 use super::AT_ONCE;
 use super::head::Head;
 use super::sweep::settle;
 use crate::definition::{Registry, ResourceDefinition};
-use crate::engine::object::namespace::KUBERNETES;
+use crate::object::namespace::KUBERNETES;
 use crate::status_error::{Reason, StatusError};
 
 /// Objects of a namespace deleted in one step.

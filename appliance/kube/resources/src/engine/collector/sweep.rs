@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use store::{Key, Txn};
 
-use super::super::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
+use crate::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
 use super::super::{Abort, DeleteOptions, Engine, FOREGROUND, ORPHAN, Place, Propagation, failed};
 use super::head::{Head, Owner};
 use super::verdict::{Below, Found, Verdict, verdict};

@@ -19,7 +19,7 @@ use self::pieces::Pieces;
 use self::token::Token;
 use super::selection::Selection;
 use crate::definition::ResourceDefinition;
-use crate::engine::object::decode;
+use crate::object::decode;
 use crate::engine::{Engine, failed};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};

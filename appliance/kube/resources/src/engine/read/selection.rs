@@ -7,7 +7,7 @@ use store::{Key, Stored};
 
 use super::text;
 use crate::definition::ResourceDefinition;
-use crate::engine::object::decode;
+use crate::object::decode;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::StatusError;
 

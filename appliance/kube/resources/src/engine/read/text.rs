@@ -1,6 +1,6 @@
 //! Served objects as text, made from the stored text without parsing it into a tree.
 //!
-//! Stored objects are compact JSON written by [`crate::engine::object::encode`]: without spaces,
+//! Stored objects are compact JSON written by [`crate::object::encode`]: without spaces,
 //! each key once. One pass over the bytes therefore finds the places where the served form differs:
 //! the revision and the version.
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use store::Stored;
 
 use crate::definition::ResourceDefinition;
-use crate::engine::object::decode_written;
+use crate::object::decode_written;
 use crate::status_error::StatusError;
 
 const METADATA: &[u8] = b"\"metadata\":{";

@@ -13,7 +13,7 @@ use self::initial::Initial;
 use super::selection::Selection;
 use super::text::{write_served, write_value};
 use crate::definition::{Registry, ResourceDefinition};
-use crate::engine::object::decode_written;
+use crate::object::decode_written;
 use crate::engine::{Engine, failed};
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError};

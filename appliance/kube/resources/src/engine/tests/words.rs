@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::object::MAX_PATH_BYTES;
+use crate::object::MAX_PATH_BYTES;
 use super::super::{Patch, WriteOptions};
 use super::{HARDWARE, NAMESPACES, bench};
 use crate::StatusError;

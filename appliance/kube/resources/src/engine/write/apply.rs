@@ -6,9 +6,10 @@ use store::Txn;
 
 use super::modify::{self, Change, Configuration};
 use super::{create, weight};
-use crate::engine::object::fields::{FieldValidation, Strictness};
-use crate::engine::object::ownership::Ownership;
-use crate::engine::object::{meta, metadata, metadata_mut, set_revision};
+use crate::engine::fields::{FieldValidation, Strictness};
+use crate::engine::ownership::Ownership;
+use crate::object::{meta, metadata_mut, set_revision};
+use crate::engine::metadata;
 use crate::engine::{Abort, Engine, Part, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 

@@ -8,12 +8,10 @@ use uuid::Uuid;
 use super::{room, weight};
 use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
-use crate::engine::object::fields::{self, Body};
-use crate::engine::object::ownership::Ownership;
-use crate::engine::object::{
-    decode, encode, is_deleting, meta, metadata, metadata_mut, names, namespace, set_revision,
-    time_text,
-};
+use crate::engine::fields::{self, Body};
+use crate::engine::ownership::Ownership;
+use crate::object::{decode, encode, is_deleting, meta, metadata_mut, names, namespace, set_revision, time_text};
+use crate::engine::metadata;
 use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed};
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;

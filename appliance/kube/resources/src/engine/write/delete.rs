@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use store::Txn;
 
 use crate::crds::lifecycle;
-use crate::engine::object::{
+use crate::object::{
     bump_generation, decode, encode, finalizers, is_deleting, is_held, meta, metadata_mut,
     set_revision, time_text,
 };

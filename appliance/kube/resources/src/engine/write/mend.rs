@@ -6,8 +6,9 @@ use std::sync::Arc;
 use store::Key;
 
 use crate::definition::ResourceDefinition;
-use crate::engine::object::native;
-use crate::engine::{Abort, Engine, failed, object};
+use crate::engine::native;
+use crate::engine::{Abort, Engine, failed};
+use crate::object;
 use crate::status_error::StatusError;
 
 /// Maximum objects repaired in one transaction.

@@ -6,12 +6,10 @@ use store::{Key, Stored, Txn};
 
 use super::{room, weight};
 use crate::crds::lifecycle;
-use crate::engine::object::fields::{self, Body, FieldValidation};
-use crate::engine::object::ownership::{self, Ownership};
-use crate::engine::object::{
-    bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, metadata,
-    metadata_mut, namespace, set_revision,
-};
+use crate::engine::fields::{self, Body, FieldValidation};
+use crate::engine::ownership::{self, Ownership};
+use crate::object::{bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, metadata_mut, namespace, set_revision};
+use crate::engine::metadata;
 use crate::engine::{Abort, Engine, Part, Patch, Place, WriteOptions, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;

@@ -11,7 +11,7 @@ use serde_json::Value;
 use store::{Key, Txn};
 
 use crate::definition::{UniqueValue, UniqueValues};
-use crate::engine::object::{decode, meta};
+use crate::object::{decode, meta};
 use crate::engine::{Place, failed};
 use crate::status_error::StatusError;
 use schema::FieldError;

@@ -9,7 +9,7 @@ use store::Stored;
 use super::{write_item, write_served};
 use crate::builtin;
 use crate::definition::ResourceDefinition;
-use crate::engine::object::{decode, encode};
+use crate::object::{decode, encode};
 
 fn both(definition: &ResourceDefinition, object: &Value) -> (Value, Value) {
     let value: Arc<[u8]> = encode(definition, object).unwrap().into();

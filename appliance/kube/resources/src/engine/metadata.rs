@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{MAX_PATH_BYTES, finalizers, is_deleting, meta, metadata_mut, names, ownership};
+use super::ownership;
 use crate::definition::{NameRule, ResourceDefinition};
 use crate::engine::{FOREGROUND, ORPHAN};
+use crate::object::{MAX_PATH_BYTES, finalizers, is_deleting, meta, metadata_mut, names};
 use crate::status_error::StatusError;
 use schema::FieldError;
 use stdx::json::has_paths_within;

@@ -1,19 +1,14 @@
 //! Conversion of a client's object to the stored object by the kind's schema: unknown fields are
 //! reported and dropped, defaults are filled in, and the whole object is checked.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use serde_json::Value;
 
-use super::{metadata_mut, native};
+use super::native;
 use crate::definition::ResourceDefinition;
 use crate::engine::Part;
+use crate::object::{Warnings, bytes, metadata_mut};
 use crate::status_error::{Reason, StatusError};
 use schema::{FieldError, Findings, Mistake};
-
-/// Maximum warnings of one response. A body with a million unknown fields does not need a longer
-/// response.
-pub const MAX_WARNINGS: usize = 64;
 
 /// Handling of a write with unknown or duplicate fields (`fieldValidation`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -25,26 +20,6 @@ pub enum Strictness {
     Warn,
     /// Refuses the whole write.
     Strict,
-}
-
-/// Warnings to the client beside the response; clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Warnings(Arc<Mutex<Vec<String>>>);
-
-impl Warnings {
-    /// Adds a warning, unless it is a duplicate or `MAX_WARNINGS` is reached.
-    pub fn add(&self, text: impl Into<String>) {
-        let text = text.into();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() < MAX_WARNINGS && !all.contains(&text) {
-            all.push(text);
-        }
-    }
-
-    /// Removes and returns all collected warnings.
-    pub fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// Field validation of one write.
@@ -272,7 +247,7 @@ fn mismatch(definition: &ResourceDefinition, error: &FieldError) -> Option<Strin
         "array" => "[]",
         "object" => "map",
         "string" => "string",
-        "byte" => return super::bytes::decode(given).err().map(illegal_base64),
+        "byte" => return bytes::decode(given).err().map(illegal_base64),
         _ => return None,
     };
     let place = native::decoded_field(definition, &error.field);

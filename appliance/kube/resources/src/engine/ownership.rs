@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use structured_merge::{FieldManager, Path, Refused, Schema, Set};
 
-use super::{fields, metadata_mut};
+use super::fields;
 use crate::definition::{Registry, ResourceDefinition};
 use crate::engine::{Part, Place, WriteOptions};
+use crate::object::metadata_mut;
 use crate::status_error::{Cause, Reason, StatusError};
 use schema::FieldError;
 

@@ -2,18 +2,16 @@
 //! engine reads.
 
 pub(crate) mod bytes;
-pub(crate) mod fields;
-pub(super) mod metadata;
 pub mod names;
 pub(crate) mod namespace;
-pub(super) mod native;
-pub(super) mod ownership;
+mod warnings;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use crate::definition::ResourceDefinition;
 use crate::status_error::{Reason, StatusError};
+pub use warnings::{MAX_WARNINGS, Warnings};
 
 /// Maximum size of an object that a client may write, in bytes of compact JSON; also the largest
 /// request body. The box's own additions may exceed it, up to [`store::MAX_VALUE_BYTES`].
