@@ -67,7 +67,7 @@ async fn serve(state: &Path) -> Result<PathBuf> {
         "spec": { "type": "ClusterIP" },
     });
     engine.create("/services", "default", service, WriteOptions::default()).await?;
-    tokio::spawn(resources::crds::cleanup::run(engine.clone()));
+    tokio::spawn(resources::engine::crd_finalizer::run(engine.clone()));
     let collector = Collector::new(engine.clone(), Vec::new()).hesitating();
     tokio::spawn(collector.run(std::future::pending()));
     let config = AuthConfig::open(state, &url)?;

@@ -9,6 +9,7 @@
 
 mod advice;
 mod columns;
+pub(crate) mod compiled;
 mod conformance;
 mod core;
 mod custom;
@@ -29,8 +30,6 @@ use crate::definition::{Column, Duplicate, Registry, ResourceDefinition};
 /// Maximum events per namespace. Above this number, the object with the most events loses its
 /// oldest event.
 pub const MAX_EVENTS: usize = 1000;
-
-pub(crate) use custom::manifests;
 
 /// Returns the registry of every compiled-in kind.
 ///

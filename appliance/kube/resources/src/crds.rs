@@ -1,16 +1,12 @@
-//! CustomResourceDefinitions: kinds that clients add, change and delete at run time, and the
-//! compiled-in kinds as objects of the same form.
+//! CustomResourceDefinitions: kinds that clients add, change and delete at run time.
 //!
 //! The `schema` crate checks an object of kind CustomResourceDefinition. Its conditions are set in
 //! the transaction that writes it (`lifecycle`, `status`). It becomes
-//! [`crate::ResourceDefinition`]s (`read`, `kinds`) before the client gets the response. A
-//! finalizer keeps a deleted definition until its objects are gone ([`cleanup`]).
+//! [`crate::ResourceDefinition`]s (`kinds`) before the client gets the response. A finalizer keeps a
+//! deleted definition until its objects are gone ([`crate::engine::crd_finalizer`]).
 
-pub mod cleanup;
-pub(crate) mod compiled;
 pub(crate) mod kinds;
 pub(crate) mod lifecycle;
-pub(crate) mod read;
 pub(crate) mod status;
 
 /// Store key of the definitions.

@@ -6,6 +6,7 @@
 //! changes only `apiVersion`, except for the two Event kinds (see [`Conversion`]).
 
 mod column;
+pub(crate) mod crd;
 pub(crate) mod json_path;
 mod merging;
 mod registry;

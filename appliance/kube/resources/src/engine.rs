@@ -4,6 +4,7 @@
 //! conflict rules. Objects are [`serde_json::Value`]s in served form.
 
 mod collector;
+pub mod crd_finalizer;
 mod fields;
 mod metadata;
 mod native;
@@ -19,12 +20,13 @@ use stdx::Clock;
 use store::{Key, Store, Txn};
 use tokio::sync::Semaphore;
 
+use crate::builtin::compiled;
+use crate::crds;
 use crate::crds::kinds::Kinds;
-use crate::crds::{self, compiled};
-use crate::definition::{Registry, ResourceDefinition};
+use crate::definition::{Registry, ResourceDefinition, crd};
 use crate::object;
 pub use crate::object::{MAX_OBJECT_BYTES, MAX_WARNINGS, Warnings};
-use crate::status_error::{Reason, StatusError};
+use crate::status_error::{Reason, StatusError, failed};
 
 pub use collector::Collector;
 pub use kube_patch::Patch;
@@ -182,7 +184,7 @@ impl Engine {
                 Err(_) => Value::Null,
             };
             let mut wanted = manifest.clone();
-            crds::lifecycle::complete(&mut wanted);
+            crd::complete(&mut wanted);
             if spec == wanted["spec"] {
                 return Ok(());
             }
@@ -313,25 +315,6 @@ impl Engine {
             Err(Abort::Refused(error)) => Err(error),
         }
     }
-}
-
-/// Converts a store error to the error for the client.
-pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
-    match error {
-        store::Error::Compacted { after, .. } => StatusError::expired(*after),
-        store::Error::Lagged { at, .. } => StatusError::expired(*at),
-        store::Error::Future { after, current } => StatusError::from_the_future(*after, *current),
-        store::Error::Storage { .. } | store::Error::Refusing { .. } => {
-            StatusError::internal(&format!("{attempted}: {}", deepest(error)), error)
-        }
-        other => StatusError::internal(attempted, other),
-    }
-}
-
-/// Returns the root cause, such as `No space left on device`.
-fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.last().map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod convert;
 
+pub(crate) use self::convert::failed;
 use rbac::{Action, Target, User};
 use serde_json::{Map, Value, json};
 

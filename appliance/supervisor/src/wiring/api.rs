@@ -78,7 +78,7 @@ impl Wiring {
                 Ok(())
             });
         }
-        let cleanup = resources::crds::cleanup::run(self.engine.clone());
+        let cleanup = resources::engine::crd_finalizer::run(self.engine.clone());
         let cleanup = self.shutdown.clone().run_until_cancelled_owned(cleanup);
         self.spawn("kinds", async move {
             cleanup.await;

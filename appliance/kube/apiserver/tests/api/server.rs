@@ -49,7 +49,7 @@ impl Server {
             Engine::new(store.clone(), builtin::registry().unwrap(), Arc::new(stdx::SystemClock));
         engine.ensure_permanent().await.unwrap();
         roles::ensure(&engine).await.unwrap();
-        let cleanup = tokio::spawn(resources::crds::cleanup::run(engine.clone()));
+        let cleanup = tokio::spawn(resources::engine::crd_finalizer::run(engine.clone()));
         let extra = Router::new().route("/apis/tinbox.dev/v1alpha1/hello", get(async || "hello"));
         let config = change(AuthConfig::open(&state, &url).unwrap());
         let router = apiserver::router(engine.clone(), config, extra);

@@ -9,8 +9,7 @@ use schema::{Schema, superset};
 use serde_json::Value;
 
 use super::{advice, rules, typed::validated};
-use crate::crds::{lifecycle, read};
-use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate};
+use crate::definition::{ResourceDefinition, StoredForm, UniqueValues, Validate, crd};
 
 /// Manifests in the order of discovery. Clients take the first of two kinds of one name, so
 /// `machines` means the machines of a cluster.
@@ -32,7 +31,7 @@ const MANIFESTS: [&str; 14] = [
 ];
 
 /// Parses every compiled-in CustomResourceDefinition.
-pub(crate) fn manifests() -> Vec<Value> {
+pub(super) fn manifests() -> Vec<Value> {
     let read = |text: &&str| serde_json::from_str(text).expect("a test reads every manifest");
     MANIFESTS.iter().map(read).collect()
 }
@@ -40,8 +39,8 @@ pub(crate) fn manifests() -> Vec<Value> {
 pub(super) fn definitions() -> Vec<ResourceDefinition> {
     let mut all = Vec::new();
     for mut manifest in manifests() {
-        lifecycle::complete(&mut manifest);
-        let read = read::definitions(&manifest).expect("a test reads every manifest");
+        crd::complete(&mut manifest);
+        let read = crd::definitions(&manifest).expect("a test reads every manifest");
         let form = lossless_form(&read);
         all.extend(read.into_iter().map(|definition| ResourceDefinition {
             validate: readable(&definition),

@@ -8,8 +8,9 @@ use sha2::{Digest as _, Sha256};
 use store::{Store, Stored};
 use tokio::sync::watch::{Receiver, Sender};
 
-use super::{RESOURCE, compiled, read, status};
-use crate::definition::{Origin, Registry, ResourceDefinition};
+use super::{RESOURCE, status};
+use crate::builtin::compiled;
+use crate::definition::{Origin, Registry, ResourceDefinition, crd};
 
 /// Definitions made from one stored CustomResourceDefinition.
 struct Made {
@@ -73,15 +74,15 @@ impl Kinds {
 
 /// Makes the definitions of a stored object; none if it is not established or not readable.
 fn make(name: &str, stored: &Stored) -> Made {
-    let crd: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
-    let definitions = if status::is(&crd, "Established") {
-        let mut definitions = read::definitions(&crd).unwrap_or_else(|error| {
+    let object: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
+    let definitions = if status::is(&object, "Established") {
+        let mut definitions = crd::definitions(&object).unwrap_or_else(|error| {
             let why = stdx::chain(&error);
             tracing::error!(name, why, "a stored definition cannot be served");
             Vec::new()
         });
-        let spec = [&crd["spec"], &crd["status"]["acceptedNames"]].map(Value::to_string).concat();
-        let spec = Sha256::digest(spec).into();
+        let spec = [&object["spec"], &object["status"]["acceptedNames"]];
+        let spec = Sha256::digest(spec.map(Value::to_string).concat()).into();
         for definition in &mut definitions {
             definition.origin = Some(Origin { revision: stored.revision, spec });
             let form = definition.stored_form.take();

@@ -1,41 +1,14 @@
 //! Steps that a definition goes through inside the transaction that writes or deletes it.
 
 use jiff::Timestamp;
-use schema::FieldError;
 use serde_json::{Value, json};
 use store::{Key, Txn};
 
-use super::{FINALIZER, MAX_DEFINITIONS, RESOURCE, compiled, read, status};
-use crate::definition::ResourceDefinition;
+use super::{FINALIZER, MAX_DEFINITIONS, RESOURCE, status};
+use crate::builtin::compiled;
+use crate::definition::{ResourceDefinition, crd};
 use crate::object::{Warnings, decode, encode_own, meta, metadata_mut};
-use crate::engine::failed;
-use crate::status_error::StatusError;
-
-/// Fills in the optional fields of a definition.
-pub fn complete(crd: &mut Value) {
-    schema::crd::default(crd);
-    schema::crd::remember_storage_version(crd);
-}
-
-/// Returns all mistakes in a completed definition.
-pub fn check(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    // A compiled-in definition is not checked: its stored form always replaces the client's
-    // content.
-    if compiled::manifest(meta(crd, "name")).is_some() {
-        return Vec::new();
-    }
-    let errors = match old {
-        None => schema::crd::check(crd),
-        Some(old) => schema::crd::check_update(crd, old),
-    };
-    if !errors.is_empty() {
-        return errors;
-    }
-    match read::definitions(crd) {
-        Ok(_) => Vec::new(),
-        Err(error) => vec![FieldError::invalid("spec", &Value::Null, stdx::chain(&error))],
-    }
-}
+use crate::status_error::{StatusError, failed};
 
 /// Admits a definition before it is stored, and sets its status.
 ///
@@ -58,7 +31,7 @@ pub fn admit(
             warnings.add(format!("{name} keeps the definition of the box, without {missing}"));
         }
         new["spec"] = known["spec"].clone();
-        complete(new);
+        crd::complete(new);
     }
     let others = others(txn, definition, &name)?;
     if old.is_none() {

@@ -28,8 +28,8 @@ use self::graph::Graph;
 use self::head::{Head, Owner};
 use self::queue::Queue;
 use self::sweep::owner_key;
-use super::{Engine, failed};
-use crate::status_error::StatusError;
+use super::Engine;
+use crate::status_error::{StatusError, failed};
 
 /// Maximum concurrent work items, which can share commits.
 const AT_ONCE: usize = 16;

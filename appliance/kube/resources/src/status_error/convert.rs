@@ -14,3 +14,22 @@ impl From<PatchError> for StatusError {
         Self::new(reason, error.message)
     }
 }
+
+/// Converts a store error to the error for the client.
+pub(crate) fn failed(attempted: &str, error: &store::Error) -> StatusError {
+    match error {
+        store::Error::Compacted { after, .. } => StatusError::expired(*after),
+        store::Error::Lagged { at, .. } => StatusError::expired(*at),
+        store::Error::Future { after, current } => StatusError::from_the_future(*after, *current),
+        store::Error::Storage { .. } | store::Error::Refusing { .. } => {
+            StatusError::internal(&format!("{attempted}: {}", deepest(error)), error)
+        }
+        other => StatusError::internal(attempted, other),
+    }
+}
+
+/// Returns the root cause, such as `No space left on device`.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.last().map(ToString::to_string).unwrap_or_default()
+}

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use store::{Key, Txn, Walk};
 
 use crate::object::{decode, encode, is_deleting, time_text};
-use super::super::{Abort, DeleteOptions, Engine, Place, Propagation, WriteOptions, failed};
+use super::super::{Abort, DeleteOptions, Engine, Place, Propagation, WriteOptions};
 use super::AT_ONCE;
 use super::head::Head;
 use super::sweep::settle;
 use crate::definition::{Registry, ResourceDefinition};
 use crate::object::namespace::KUBERNETES;
-use crate::status_error::{Reason, StatusError};
+use crate::status_error::{Reason, StatusError, failed};
 
 /// Objects of a namespace deleted in one step.
 const BATCH: usize = 64;

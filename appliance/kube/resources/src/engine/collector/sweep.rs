@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use store::{Key, Txn};
 
 use crate::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
-use super::super::{Abort, DeleteOptions, Engine, FOREGROUND, ORPHAN, Place, Propagation, failed};
+use super::super::{Abort, DeleteOptions, Engine, FOREGROUND, ORPHAN, Place, Propagation};
 use super::head::{Head, Owner};
 use super::verdict::{Below, Found, Verdict, verdict};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::engine::write::delete::Deletion;
-use crate::status_error::{Reason, StatusError};
+use crate::status_error::{Reason, StatusError, failed};
 
 impl Engine {
     /// Deletes the object if none of its owners exists any more. If some exist, removes the

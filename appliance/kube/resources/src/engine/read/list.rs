@@ -20,9 +20,9 @@ use self::token::Token;
 use super::selection::Selection;
 use crate::definition::ResourceDefinition;
 use crate::object::decode;
-use crate::engine::{Engine, failed};
+use crate::engine::Engine;
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::status_error::{Reason, StatusError};
+use crate::status_error::{Reason, StatusError, failed};
 
 /// Required revision of a list (`resourceVersionMatch`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

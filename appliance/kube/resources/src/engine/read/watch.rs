@@ -14,9 +14,9 @@ use super::selection::Selection;
 use super::text::{write_served, write_value};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::object::decode_written;
-use crate::engine::{Engine, failed};
+use crate::engine::Engine;
 use crate::selector::{FieldSelector, LabelSelector};
-use crate::status_error::{Reason, StatusError};
+use crate::status_error::{Reason, StatusError, failed};
 
 /// Interval of bookmarks in a watch that requested them.
 pub const BOOKMARK_EVERY: Duration = Duration::from_secs(60);

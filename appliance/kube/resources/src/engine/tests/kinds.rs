@@ -207,7 +207,7 @@ async fn a_kind_goes_with_its_objects() {
     }
     let held = json!({ "metadata": { "name": "held", "finalizers": ["example.net/hold"] } });
     bench.create(WIDGETS, held).await.unwrap();
-    let task = tokio::spawn(crds::cleanup::run(bench.engine.clone()));
+    let task = tokio::spawn(crate::engine::crd_finalizer::run(bench.engine.clone()));
     let options = DeleteOptions::default();
     let deleted = bench.engine.delete(CRDS, "", "widgets.example.net", options).await.unwrap();
     let Deleted::Finalizing(gone) = deleted else { panic!("it waits for its objects") };
@@ -244,7 +244,7 @@ async fn a_kind_goes_with_its_objects() {
 #[tokio::test]
 async fn names_are_given_to_who_comes_first_and_free_with_it() {
     let bench = bench().await;
-    let task = tokio::spawn(crds::cleanup::run(bench.engine.clone()));
+    let task = tokio::spawn(crate::engine::crd_finalizer::run(bench.engine.clone()));
     bench.define(crd("widgets", "Widget", widget_spec())).await.unwrap();
     let second = bench.define(crd("gadgets", "Widget", widget_spec())).await.unwrap();
     assert_eq!(condition(&second, "NamesAccepted")["reason"], "ListKindConflict");

@@ -10,8 +10,8 @@ use crate::engine::fields::{FieldValidation, Strictness};
 use crate::engine::ownership::Ownership;
 use crate::object::{meta, metadata_mut, set_revision};
 use crate::engine::metadata;
-use crate::engine::{Abort, Engine, Part, Place, WriteOptions, failed};
-use crate::status_error::StatusError;
+use crate::engine::{Abort, Engine, Part, Place, WriteOptions};
+use crate::status_error::{StatusError, failed};
 
 /// Result of an apply.
 #[derive(Debug, Clone, PartialEq)]

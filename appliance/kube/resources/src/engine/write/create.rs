@@ -10,10 +10,12 @@ use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
 use crate::engine::fields::{self, Body};
 use crate::engine::ownership::Ownership;
-use crate::object::{decode, encode, is_deleting, meta, metadata_mut, names, namespace, set_revision, time_text};
+use crate::object::{
+    decode, encode, is_deleting, meta, metadata_mut, names, namespace, set_revision, time_text,
+};
 use crate::engine::metadata;
-use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions, failed};
-use crate::status_error::{Cause, Reason, StatusError};
+use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions};
+use crate::status_error::{Cause, Reason, StatusError, failed};
 use schema::FieldError;
 
 /// Maximum names tried for one `generateName`.

@@ -9,8 +9,8 @@ use crate::object::{
     bump_generation, decode, encode, finalizers, is_deleting, is_held, meta, metadata_mut,
     set_revision, time_text,
 };
-use crate::engine::{Abort, Engine, Place, failed};
-use crate::status_error::{Reason, StatusError};
+use crate::engine::{Abort, Engine, Place};
+use crate::status_error::{Reason, StatusError, failed};
 
 /// Handling of the objects that name the deleted object as their owner (`propagationPolicy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

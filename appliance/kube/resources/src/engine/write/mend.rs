@@ -7,9 +7,9 @@ use store::Key;
 
 use crate::definition::ResourceDefinition;
 use crate::engine::native;
-use crate::engine::{Abort, Engine, failed};
+use crate::engine::{Abort, Engine};
 use crate::object;
-use crate::status_error::StatusError;
+use crate::status_error::{StatusError, failed};
 
 /// Maximum objects repaired in one transaction.
 const BATCH: usize = 500;

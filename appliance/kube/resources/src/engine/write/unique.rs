@@ -12,8 +12,8 @@ use store::{Key, Txn};
 
 use crate::definition::{UniqueValue, UniqueValues};
 use crate::object::{decode, meta};
-use crate::engine::{Place, failed};
-use crate::status_error::StatusError;
+use crate::engine::Place;
+use crate::status_error::{StatusError, failed};
 use schema::FieldError;
 
 /// Maximum entries of one kind. Above it, the index is rebuilt from the store.

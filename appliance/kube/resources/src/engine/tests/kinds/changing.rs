@@ -80,7 +80,7 @@ async fn watches_end_with_what_they_watch() {
     assert_eq!(reason(next(&mut open).await), Reason::Expired);
     // The kind's objects are deleted first; only then do the watches end.
     let mut open = watch(WIDGETS).await;
-    let task = tokio::spawn(crds::cleanup::run(engine.clone()));
+    let task = tokio::spawn(crate::engine::crd_finalizer::run(engine.clone()));
     forsake(engine, &made).await;
     let mut seen = Vec::new();
     let end = loop {
@@ -104,7 +104,7 @@ async fn kubernetes_own_kinds_are_nobody_elses() {
     let engine = &bench.engine;
     let role = json!({ "metadata": { "name": "kept" }, "rules": [] });
     engine.create(CLUSTER_ROLES, "", role, WriteOptions::default()).await.unwrap();
-    let task = tokio::spawn(crds::cleanup::run(engine.clone()));
+    let task = tokio::spawn(crate::engine::crd_finalizer::run(engine.clone()));
     let rival = |version: &str| {
         let mut rival = crd("clusterroles", "ClusterRole", json!({ "type": "object" }));
         rival["metadata"] = json!({

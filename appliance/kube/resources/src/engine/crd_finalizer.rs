@@ -6,11 +6,11 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
 
-use super::{FINALIZER, RESOURCE};
-use crate::object::{finalizers, is_deleting, meta, metadata_mut};
-use crate::engine::{
+use super::{
     DeleteOptions, Engine, InitialEvents, ListOptions, ObjectWatch, WatchOptions, WriteOptions,
 };
+use crate::crds::{FINALIZER, RESOURCE, status};
+use crate::object::{finalizers, is_deleting, meta, metadata_mut};
 use crate::status_error::{Reason, StatusError};
 
 /// Objects read per page.
@@ -85,7 +85,7 @@ async fn empty(engine: &Engine, crd: &Value) -> Result<bool, StatusError> {
     // Kubernetes' own kinds have no definition that could be deleted.
     let registry = engine.registry();
     let served = registry.by_id(&resource).filter(|kind| !kind.native);
-    if !super::status::is(crd, "Established") || served.is_none() {
+    if !status::is(crd, "Established") || served.is_none() {
         return Ok(true);
     }
     let mut left = false;

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::builtin;
+use super::custom;
 
 /// Maximum schema depth that is compared.
 const MAX_DEPTH: usize = 64;
@@ -26,7 +26,7 @@ pub fn manifests() -> &'static BTreeMap<String, Value> {
     static MANIFESTS: OnceLock<BTreeMap<String, Value>> = OnceLock::new();
     MANIFESTS.get_or_init(|| {
         let name = |crd: &Value| crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-        builtin::manifests().into_iter().map(|crd| (name(&crd), crd)).collect()
+        custom::manifests().into_iter().map(|crd| (name(&crd), crd)).collect()
     })
 }
 

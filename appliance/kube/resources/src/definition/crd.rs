@@ -5,10 +5,8 @@ use schema::crd::{
 };
 use serde_json::Value;
 
-use crate::definition::{
-    Cell, Column, ColumnType, ResourceDefinition, Scale, StoredForm, preference,
-};
-use crate::definition::json_path::{InvalidPath, JsonPath};
+use super::json_path::{InvalidPath, JsonPath};
+use super::{Cell, Column, ColumnType, ResourceDefinition, Scale, StoredForm, preference};
 
 /// Reason why a CustomResourceDefinition cannot be converted to kinds.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +20,12 @@ pub enum Unreadable {
     /// No version is marked as the storage version.
     #[error("cannot find the version that is stored")]
     NoStorage,
+}
+
+/// Fills in the optional fields of a definition.
+pub fn complete(crd: &mut Value) {
+    schema::crd::default(crd);
+    schema::crd::remember_storage_version(crd);
 }
 
 /// Returns the definitions of every version that `crd` names, the storage version included. `crd`
