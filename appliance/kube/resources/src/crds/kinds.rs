@@ -13,7 +13,7 @@ use crate::builtin::compiled;
 use crate::definition::{Origin, Registry, ResourceDefinition, crd};
 
 /// Definitions made from one stored CustomResourceDefinition.
-struct Made {
+struct ServedDefinitions {
     revision: u64,
     definitions: Vec<ResourceDefinition>,
 }
@@ -21,7 +21,7 @@ struct Made {
 /// The current registry, replaced as a whole after a definition was written.
 pub struct Kinds {
     base: Registry,
-    made: Mutex<BTreeMap<String, Made>>,
+    made: Mutex<BTreeMap<String, ServedDefinitions>>,
     current: Sender<Arc<Registry>>,
 }
 
@@ -73,7 +73,7 @@ impl Kinds {
 }
 
 /// Makes the definitions of a stored object; none if it is not established or not readable.
-fn make(name: &str, stored: &Stored) -> Made {
+fn make(name: &str, stored: &Stored) -> ServedDefinitions {
     let object: Value = serde_json::from_slice(&stored.value).unwrap_or_default();
     let definitions = if status::is(&object, "Established") {
         let mut definitions = crd::definitions(&object).unwrap_or_else(|error| {
@@ -92,5 +92,5 @@ fn make(name: &str, stored: &Stored) -> Made {
     } else {
         Vec::new()
     };
-    Made { revision: stored.revision, definitions }
+    ServedDefinitions { revision: stored.revision, definitions }
 }

@@ -115,10 +115,10 @@ pub fn check_current(txn: &Txn<'_>, kind: &ResourceDefinition) -> Result<(), Sta
     }
 }
 
-fn taken(others: &[Value], group: &Value, name: &str) -> status::Taken {
+fn taken(others: &[Value], group: &Value, name: &str) -> status::ReservedNames {
     let rivals = others.iter();
     let rivals = rivals.filter(|one| one["spec"]["group"] == *group && meta(one, "name") != name);
-    status::Taken::natively(group.as_str().unwrap_or_default()).and(rivals)
+    status::ReservedNames::natively(group.as_str().unwrap_or_default()).and(rivals)
 }
 
 fn key(name: &str) -> Key {

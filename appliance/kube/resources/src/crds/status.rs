@@ -13,15 +13,15 @@ use crate::reviews::REVIEWS;
 
 /// Names of a group that are already taken.
 #[derive(Debug, Clone, Default)]
-pub struct Taken {
+pub struct ReservedNames {
     resources: BTreeSet<String>,
     kinds: BTreeSet<String>,
 }
 
-impl Taken {
+impl ReservedNames {
     /// Returns the names of Kubernetes' own kinds in `group`, which no definition can get.
     pub fn natively(group: &str) -> Self {
-        static NATIVE: OnceLock<BTreeMap<String, Taken>> = OnceLock::new();
+        static NATIVE: OnceLock<BTreeMap<String, ReservedNames>> = OnceLock::new();
         let native = NATIVE.get_or_init(|| {
             let mut groups = BTreeMap::<String, Self>::new();
             for one in builtin::natives() {
@@ -58,7 +58,7 @@ impl Taken {
 }
 
 /// Updates the status of `crd`: stored versions, accepted names and conditions.
-pub fn settle(crd: &mut Value, taken: &Taken, now: Timestamp) {
+pub fn settle(crd: &mut Value, taken: &ReservedNames, now: Timestamp) {
     if !crd["status"].is_object() {
         crd["status"] = json!({ "conditions": [], "acceptedNames": { "plural": "", "kind": "" } });
     }
@@ -121,7 +121,7 @@ pub fn set_condition(
 }
 
 /// Accepts the requested names that are free. Returns the last conflict as reason and message.
-fn accept_names(crd: &mut Value, taken: &Taken) -> Option<(&'static str, String)> {
+fn accept_names(crd: &mut Value, taken: &ReservedNames) -> Option<(&'static str, String)> {
     let asked = crd["spec"]["names"].clone();
     let mut accepted = crd["status"]["acceptedNames"].clone();
     if !accepted.is_object() {
@@ -170,7 +170,7 @@ fn texts(value: &Value) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Taken, is, settle};
+    use super::{ReservedNames, is, settle};
     use jiff::Timestamp;
     use serde_json::{Value, json};
 
@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn settled(mut crd: Value, others: &[&Value]) -> Value {
-        settle(&mut crd, &Taken::default().and(others.iter().copied()), Timestamp::UNIX_EPOCH);
+        settle(&mut crd, &ReservedNames::default().and(others.iter().copied()), Timestamp::UNIX_EPOCH);
         crd
     }
 

@@ -22,7 +22,7 @@ use crate::status_error::{Reason, StatusError, failed};
 const BATCH: usize = 64;
 
 /// Remaining objects of one kind in a namespace.
-struct Left {
+struct RemainingObjects {
     definition: Arc<ResourceDefinition>,
     objects: usize,
     /// Finalizers that block their deletion, with the number of objects for each.
@@ -75,12 +75,12 @@ impl Engine {
         &self,
         registry: &Registry,
         namespace: &str,
-    ) -> Result<(Vec<Key>, Vec<Left>), StatusError> {
+    ) -> Result<(Vec<Key>, Vec<RemainingObjects>), StatusError> {
         let (mut batch, mut left) = (Vec::new(), Vec::new());
         for definition in registry.resources().iter().filter(|one| one.namespaced) {
             let resource = definition.id();
             let walk = Walk { resource: &resource, namespace: Some(namespace), ..Walk::default() };
-            let mut here = Left { definition: definition.clone(), objects: 0, finalizers: vec![] };
+            let mut here = RemainingObjects { definition: definition.clone(), objects: 0, finalizers: vec![] };
             let walked = self.inner.store.walk(walk, |key, stored| {
                 let head = Head::read(&stored.value).unwrap_or_default();
                 here.objects += 1;
@@ -114,7 +114,7 @@ impl Engine {
         registry: &Arc<Registry>,
         definition: Arc<ResourceDefinition>,
         name: &str,
-        left: &[Left],
+        left: &[RemainingObjects],
     ) -> Result<(), StatusError> {
         let now = self.inner.clock.now();
         let conditions = conditions(left, now);
@@ -185,7 +185,7 @@ fn is_empty(txn: &Txn<'_>, registry: &Registry, namespace: &str) -> Result<bool,
 
 /// Returns the conditions that explain what blocks a namespace, as upstream's namespace controller
 /// writes them.
-fn conditions(left: &[Left], now: Timestamp) -> Vec<Value> {
+fn conditions(left: &[RemainingObjects], now: Timestamp) -> Vec<Value> {
     let at = time_text(now);
     let make = |kind: &str, is: bool, reason: &str, message: String| {
         json!({

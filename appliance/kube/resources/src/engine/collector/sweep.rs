@@ -12,7 +12,7 @@ use store::{Key, Txn};
 use crate::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
 use super::super::{Abort, DeleteOptions, Engine, FOREGROUND, ORPHAN, Place, Propagation};
 use super::head::{Head, Owner};
-use super::verdict::{Below, Found, Verdict, verdict};
+use super::verdict::{DependentState, OwnerState, Verdict, verdict};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::engine::write::delete::Deletion;
 use crate::status_error::{Reason, StatusError, failed};
@@ -34,18 +34,18 @@ impl Engine {
             let place = place(&registry, &definition, &key);
             let Some((object, head)) = read(txn, &definition, &key)? else { return Ok(()) };
             let owners = head.owner_references.iter();
-            let owners: Vec<Found> = owners
+            let owners: Vec<OwnerState> = owners
                 .map(|owner| look_up(txn, &registry, &place, owner, &lost))
                 .collect::<Result<_, _>>()?;
-            let below = match owners.contains(&Found::Waiting) {
+            let below = match owners.contains(&OwnerState::Waiting) {
                 true => look_below(txn, &dependents)?,
                 // Without an owner that waits, the dependents do not matter.
-                false => Below::Nothing,
+                false => DependentState::Nothing,
             };
             match verdict(&head, &owners, below) {
                 Verdict::Keep => Ok(()),
                 Verdict::Forget => forget_owners(txn, &place, object, |at, _| {
-                    owners.get(at) == Some(&Found::Solid)
+                    owners.get(at) == Some(&OwnerState::Solid)
                 }),
                 Verdict::Delete { policy, unblock } => {
                     if unblock {
@@ -150,11 +150,11 @@ fn head_of(txn: &Txn<'_>, key: &Key) -> Result<Option<Head>, StatusError> {
 }
 
 /// Classifies the dependents of an object.
-fn look_below(txn: &Txn<'_>, dependents: &[Key]) -> Result<Below, StatusError> {
-    let mut below = Below::Nothing;
+fn look_below(txn: &Txn<'_>, dependents: &[Key]) -> Result<DependentState, StatusError> {
+    let mut below = DependentState::Nothing;
     for key in dependents {
         let waits = head_of(txn, key)?.is_some_and(|head| head.waits_for_dependents());
-        below = if waits { return Ok(Below::Circle) } else { Below::Dependents };
+        below = if waits { return Ok(DependentState::Circle) } else { DependentState::Dependents };
     }
     Ok(below)
 }
@@ -165,18 +165,18 @@ fn look_up(
     dependent: &Place,
     owner: &Owner,
     lost: &BTreeSet<String>,
-) -> Result<Found, StatusError> {
+) -> Result<OwnerState, StatusError> {
     let Some(definition) = kind_of(registry, owner) else {
         // If the owner's kind was removed with the owner, no lookup is possible.
-        return Ok(if lost.contains(&owner.uid) { Found::Absent } else { Found::Unknown });
+        return Ok(if lost.contains(&owner.uid) { OwnerState::Absent } else { OwnerState::Unknown });
     };
     let Some(key) = key_of(definition, &dependent.namespace, owner) else {
-        return Ok(Found::Unknown);
+        return Ok(OwnerState::Unknown);
     };
     Ok(match head_of(txn, &key)? {
-        Some(head) if head.uid == owner.uid && head.waits_for_dependents() => Found::Waiting,
-        Some(head) if head.uid == owner.uid => Found::Solid,
-        _ => Found::Absent,
+        Some(head) if head.uid == owner.uid && head.waits_for_dependents() => OwnerState::Waiting,
+        Some(head) if head.uid == owner.uid => OwnerState::Solid,
+        _ => OwnerState::Absent,
     })
 }
 

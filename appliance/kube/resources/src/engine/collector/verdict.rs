@@ -8,7 +8,7 @@ use super::head::Head;
 
 /// State of the owner that an owner reference names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum OwnerState {
     /// The owner exists and is not in foreground deletion.
     Solid,
     /// The owner waits until its dependents are deleted.
@@ -22,7 +22,7 @@ pub(crate) enum Found {
 
 /// Dependents of an object: the objects that name it as their owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Below {
+pub(crate) enum DependentState {
     /// No dependents exist for the object.
     Nothing,
     /// Dependents exist, and none waits for its own dependents.
@@ -36,7 +36,7 @@ pub(crate) enum Below {
 pub(crate) enum Verdict {
     /// The object stays unchanged.
     Keep,
-    /// The references to owners that are not [`Found::Solid`] are removed.
+    /// The references to owners that are not [`OwnerState::Solid`] are removed.
     Forget,
     /// The object is deleted. If `unblock` is true, the object first stops blocking its owners.
     Delete { policy: Propagation, unblock: bool },
@@ -44,19 +44,19 @@ pub(crate) enum Verdict {
 
 /// Decides about the object with this `head`; `owners` are the states of its references, one by
 /// one.
-pub(crate) fn verdict(head: &Head, owners: &[Found], below: Below) -> Verdict {
-    if head.is_deleting() || owners.is_empty() || owners.contains(&Found::Unknown) {
+pub(crate) fn verdict(head: &Head, owners: &[OwnerState], below: DependentState) -> Verdict {
+    if head.is_deleting() || owners.is_empty() || owners.contains(&OwnerState::Unknown) {
         return Verdict::Keep;
     }
-    if owners.contains(&Found::Solid) {
-        return match owners.iter().all(|one| *one == Found::Solid) {
+    if owners.contains(&OwnerState::Solid) {
+        return match owners.iter().all(|one| *one == OwnerState::Solid) {
             true => Verdict::Keep,
             false => Verdict::Forget,
         };
     }
-    let waited_for = owners.contains(&Found::Waiting) && below != Below::Nothing;
+    let waited_for = owners.contains(&OwnerState::Waiting) && below != DependentState::Nothing;
     let policy = if waited_for { Propagation::Foreground } else { wished(head) };
-    Verdict::Delete { policy, unblock: waited_for && below == Below::Circle }
+    Verdict::Delete { policy, unblock: waited_for && below == DependentState::Circle }
 }
 
 /// Returns the propagation policy that the object's own finalizers request.
@@ -71,7 +71,7 @@ fn wished(head: &Head) -> Propagation {
 #[cfg(test)]
 mod tests {
     use super::super::super::{FOREGROUND, ORPHAN, Propagation};
-    use super::{Below, Found, Head, Verdict, verdict};
+    use super::{DependentState, OwnerState, Head, Verdict, verdict};
 
     fn head(finalizers: &[&str], deleting: bool) -> Head {
         Head {
@@ -83,11 +83,11 @@ mod tests {
 
     #[test]
     fn owners_decide() {
-        use Below::{Circle, Dependents, Nothing};
-        use Found::{Absent, Solid, Unknown, Waiting};
+        use DependentState::{Circle, Dependents, Nothing};
+        use OwnerState::{Absent, Solid, Unknown, Waiting};
         use Propagation::{Background, Foreground, Orphan};
         let delete = |policy, unblock| Verdict::Delete { policy, unblock };
-        let table: [(&[&str], &[Found], Below, Verdict); 17] = [
+        let table: [(&[&str], &[OwnerState], DependentState, Verdict); 17] = [
             (&[], &[], Dependents, Verdict::Keep),
             (&[], &[Solid], Nothing, Verdict::Keep),
             (&[], &[Solid, Solid], Circle, Verdict::Keep),
