@@ -117,12 +117,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
             Some(review) => return reviews::respond(&app.auth, review, &path, request).await,
             None => return objects::respond(app, path, request).await,
         },
-        _ if request.method() != Method::GET => {
-            return Err(StatusError::new(
-                Reason::MethodNotAllowed,
-                "the server does not allow this method on the requested resource",
-            ));
-        }
+        _ if request.method() != Method::GET => return Err(StatusError::method_not_allowed()),
         Target::Health => return Ok(text(StatusCode::OK, "ok")),
         Target::Readiness => return Ok(readiness(&app.engine)),
         Target::OpenApi(name) => {

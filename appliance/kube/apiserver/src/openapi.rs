@@ -79,7 +79,7 @@ impl DocumentCache {
 /// valid.
 fn index(groups: &[Group<'_>], cache: &mut DocumentCache) -> Value {
     let mut paths = Map::new();
-    for (name, group, version) in versions(groups) {
+    for NamedVersion { name, group, version } in versions(groups) {
         let key = OpenApiName::Version(name.clone());
         let document = match cache.documents.get(&key) {
             Some(document) => Arc::clone(document),
@@ -95,23 +95,28 @@ fn index(groups: &[Group<'_>], cache: &mut DocumentCache) -> Value {
     json!({ "paths": paths })
 }
 
-fn versions<'a, 'b>(
-    groups: &'b [Group<'a>],
-) -> impl Iterator<Item = (String, &'b Group<'a>, &'b GroupVersion<'a>)> {
+/// A version of a group, with its name in the paths of OpenAPI documents.
+struct NamedVersion<'a, 'b> {
+    name: String,
+    group: &'b Group<'a>,
+    version: &'b GroupVersion<'a>,
+}
+
+fn versions<'a, 'b>(groups: &'b [Group<'a>]) -> impl Iterator<Item = NamedVersion<'a, 'b>> {
     groups.iter().flat_map(|group| {
         group.versions.iter().map(move |version| {
             let name = match group.name {
                 "" => format!("api/{}", version.name),
                 _ => format!("apis/{}", version.group_version),
             };
-            (name, group, version)
+            NamedVersion { name, group, version }
         })
     })
 }
 
 fn version_document(groups: &[Group<'_>], name: &str) -> Option<Document> {
-    let (_, group, version) = versions(groups).find(|(known, ..)| known == name)?;
-    Some(of_version(group, version))
+    let known = versions(groups).find(|known| known.name == name)?;
+    Some(of_version(known.group, known.version))
 }
 
 fn of_version(group: &Group<'_>, version: &GroupVersion<'_>) -> Document {
@@ -134,7 +139,7 @@ fn whole(groups: &[Group<'_>]) -> Value {
     let mut schemas = Schemas::default();
     let mut all_paths = Map::new();
     kinds::add_common(&mut schemas);
-    for (_, group, version) in versions(groups) {
+    for NamedVersion { group, version, .. } in versions(groups) {
         version.resources.iter().for_each(|resource| kinds::add(&mut schemas, resource));
         for (path, item) in paths::of(group.name, version) {
             all_paths.insert(path, swagger::path_item(&item));

@@ -32,10 +32,7 @@ pub(crate) async fn respond(
         return Err(StatusError::no_such_resource());
     }
     if request.method() != Method::POST {
-        return Err(StatusError::new(
-            Reason::MethodNotAllowed,
-            "the server does not allow this method on the requested resource",
-        ));
+        return Err(StatusError::method_not_allowed());
     }
     let user = request.extensions().get::<User>().cloned();
     let user = user.ok_or_else(|| StatusError::new(Reason::Unauthorized, "Unauthorized"))?;

@@ -2,8 +2,8 @@
 //!
 //! The `schema` crate checks an object of kind CustomResourceDefinition. Its conditions are set in
 //! the transaction that writes it (`lifecycle`, `status`). It becomes
-//! [`crate::ResourceDefinition`]s (`kinds`) before the client gets the response. A finalizer keeps a
-//! deleted definition until its objects are gone ([`crate::engine::crd_finalizer`]).
+//! [`crate::ResourceDefinition`]s (`kinds`) before the client gets the response. A finalizer
+//! keeps a deleted definition until its objects are gone ([`crate::engine::crd_finalizer`]).
 
 pub(crate) mod kinds;
 pub(crate) mod lifecycle;

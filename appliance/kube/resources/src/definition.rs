@@ -61,6 +61,15 @@ pub struct Conversion {
     pub stored: fn(&mut Value),
 }
 
+/// Name of a kind with its API group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupKind<'a> {
+    /// API group; empty for core.
+    pub group: &'a str,
+    /// Kind in CamelCase.
+    pub kind: &'a str,
+}
+
 /// The stored CustomResourceDefinition from which a kind was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
@@ -227,6 +236,11 @@ impl ResourceDefinition {
         } else {
             format!("{}.{}", self.plural, self.group)
         }
+    }
+
+    /// Returns the kind with its group.
+    pub fn group_kind(&self) -> GroupKind<'_> {
+        GroupKind { group: &self.group, kind: &self.kind }
     }
 
     /// Returns `tinkerbell.org/v1alpha1`, or `v1` for core.

@@ -3,6 +3,7 @@
 
 use schema::FieldError;
 
+use crate::definition::GroupKind;
 use crate::status_error::StatusError;
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
@@ -93,11 +94,9 @@ impl Review {
         self.question != Question::Token
     }
 
-    fn group_kind(&self) -> (&str, &str) {
-        match self.api_version.and_then(|text| text.split_once('/')) {
-            Some((group, _)) => (group, self.kind),
-            None => (self.group, self.kind),
-        }
+    fn group_kind(&self) -> GroupKind<'_> {
+        let other = self.api_version.and_then(|text| text.split_once('/'));
+        GroupKind { group: other.map_or(self.group, |(group, _)| group), kind: self.kind }
     }
 
     /// Returns 422 with the name of this kind.

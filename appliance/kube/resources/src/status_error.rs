@@ -9,7 +9,7 @@ pub(crate) use self::convert::failed;
 use rbac::{Action, Target, User};
 use serde_json::{Map, Value, json};
 
-use crate::definition::ResourceDefinition;
+use crate::definition::{GroupKind, ResourceDefinition};
 use schema::FieldError;
 
 /// Maximum bytes of an object in a message; a longer text is truncated.
@@ -137,6 +137,12 @@ impl StatusError {
         Self::new(Reason::NotFound, "the server could not find the requested resource")
     }
 
+    /// Returns 405 for a method that the path does not serve.
+    pub fn method_not_allowed() -> Self {
+        let why = "the server does not allow this method on the requested resource";
+        Self::new(Reason::MethodNotAllowed, why)
+    }
+
     /// Makes a failure about the object `name` of `definition`.
     pub fn about(
         reason: Reason,
@@ -229,11 +235,12 @@ impl StatusError {
 
     /// Returns 422 with the invalid fields.
     pub fn invalid(definition: &ResourceDefinition, name: &str, errors: &[FieldError]) -> Self {
-        Self::invalid_kind((&definition.group, &definition.kind), name, errors)
+        Self::invalid_kind(definition.group_kind(), name, errors)
     }
 
-    /// Works as [`Self::invalid`], for the kind `kind` of `group`.
-    pub fn invalid_kind((group, kind): (&str, &str), name: &str, errors: &[FieldError]) -> Self {
+    /// Works as [`Self::invalid`], for a kind without a definition.
+    pub fn invalid_kind(kind: GroupKind<'_>, name: &str, errors: &[FieldError]) -> Self {
+        let GroupKind { group, kind } = kind;
         let qualified = match group {
             "" => kind.to_owned(),
             group => format!("{kind}.{group}"),
@@ -272,7 +279,7 @@ impl StatusError {
 
     /// Returns 422 for the options of a request, which are of the kind `kind` of `meta.k8s.io`.
     pub fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
-        Self::invalid_kind(("meta.k8s.io", kind), "", errors)
+        Self::invalid_kind(GroupKind { group: "meta.k8s.io", kind }, "", errors)
     }
 
     /// Returns 410: the requested revision is older than the change log.

@@ -67,13 +67,6 @@ pub(super) async fn respond(
     Ok(response)
 }
 
-fn not_allowed() -> StatusError {
-    StatusError::new(
-        Reason::MethodNotAllowed,
-        "the server does not allow this method on the requested resource",
-    )
-}
-
 impl Call {
     fn read(app: &App, path: ResourcePath, request: &Request) -> Result<Self, StatusError> {
         let registry = app.engine.registry();
@@ -157,14 +150,14 @@ impl Call {
             (Method::PUT, Some(name), None) if self.part == Part::Finalize => {
                 self.update(&name, request).await
             }
-            _ if self.part == Part::Finalize => Err(not_allowed()),
+            _ if self.part == Part::Finalize => Err(StatusError::method_not_allowed()),
             (Method::GET, Some(name), None) => self.get(&name).await,
             (Method::PUT, Some(name), None) => self.update(&name, request).await,
             (Method::PATCH, Some(name), None) => self.patch(&name, request).await,
             (Method::DELETE, Some(name), None) if self.part == Part::Main => {
                 self.delete(&name, request).await
             }
-            _ => Err(not_allowed()),
+            _ => Err(StatusError::method_not_allowed()),
         }
     }
 
@@ -192,15 +185,16 @@ impl Call {
         let force = self.query.force(patched && body::is_apply(&parts.headers))?;
         let found = &mut options.fields.found;
         let change = if patched && body::is_apply(&parts.headers) {
-            scale::Change::Apply(body::configuration(body, found).await?, force)
+            scale::Change::Apply { config: body::configuration(body, found).await?, force }
         } else if patched {
             scale::Change::Patch(body::patch(&parts.headers, body, false, found).await?)
         } else {
             scale::Change::Replace(body::object(&parts.headers, body, true, found).await?)
         };
-        let place = (self.namespace(), name);
-        let (engine, definition) = (&self.engine, &self.definition);
-        let written = scale::write(engine, definition, scale, place, change, options).await?;
+        let (engine, definition) = (&self.engine, self.definition.as_ref());
+        let namespace = self.namespace();
+        let scaled = scale::Scaled { engine, definition, scale, namespace, name };
+        let written = scaled.write(change, options).await?;
         Ok(answer::json(StatusCode::OK, &written))
     }
 
@@ -291,7 +285,7 @@ impl Call {
     async fn create(&self, request: Request) -> Result<Response, StatusError> {
         let (parts, body) = request.into_parts();
         if self.definition.namespaced && self.path.namespace.is_none() {
-            return Err(not_allowed());
+            return Err(StatusError::method_not_allowed());
         }
         let mut options = self.write_options("CreateOptions")?;
         let (native, found) = (self.definition.native, &mut options.fields.found);
@@ -372,7 +366,7 @@ impl Call {
         // Namespaces can only be deleted one by one, as upstream.
         let everywhere = self.definition.namespaced && self.path.namespace.is_none();
         if everywhere || self.definition.is_namespace {
-            return Err(not_allowed());
+            return Err(StatusError::method_not_allowed());
         }
         let (parts, body) = request.into_parts();
         let options = body::delete_options(&parts.headers, &self.query, body).await?;

@@ -60,80 +60,92 @@ pub enum Change {
     Replace(Value),
     /// PATCH in one of the patch formats.
     Patch(Patch),
-    /// Server-side apply with a configuration; true means `force`.
-    Apply(Value, bool),
+    /// Server-side apply.
+    Apply {
+        /// Scale with the fields that the manager sets.
+        config: Value,
+        /// True if the manager takes over fields of others.
+        force: bool,
+    },
 }
 
-/// Writes a Scale and returns its new state.
-///
-/// # Errors
-/// As for a patch of the object; 422 for a number below zero; 400 if the body is not a Scale.
-pub async fn write(
-    engine: &Engine,
-    definition: &ResourceDefinition,
-    scale: &Scale,
-    (namespace, name): (&str, &str),
-    change: Change,
-    options: WriteOptions,
-) -> Result<Value, StatusError> {
-    let resource = definition.address();
-    let place = (resource.as_str(), namespace, name);
-    let patch = match change {
-        Change::Apply(config, force) => {
-            let place = (namespace, name);
-            return apply(engine, definition, scale, place, (config, force), options).await;
+/// Object whose Scale is written.
+#[derive(Clone, Copy)]
+pub struct Scaled<'a> {
+    pub engine: &'a Engine,
+    pub definition: &'a ResourceDefinition,
+    pub scale: &'a Scale,
+    pub namespace: &'a str,
+    pub name: &'a str,
+}
+
+impl Scaled<'_> {
+    /// Writes a Scale and returns its new state.
+    ///
+    /// # Errors
+    /// As for a patch of the object; 422 for a number below zero; 400 if the body is not a Scale.
+    pub async fn write(
+        self,
+        change: Change,
+        options: WriteOptions,
+    ) -> Result<Value, StatusError> {
+        let patch = match change {
+            Change::Apply { config, force } => return self.apply(config, force, options).await,
+            Change::Replace(wanted) => return self.put(&wanted, options).await,
+            Change::Patch(patch) => patch,
+        };
+        for _ in 1..MAX_ATTEMPTS {
+            let wanted = patch.apply(self.read().await?)?;
+            // The revision on which the patch is based is a precondition, so no other write is
+            // undone.
+            match self.put(&wanted, options.clone()).await {
+                Err(error) if error.reason == Reason::Conflict => {}
+                done => return done,
+            }
         }
-        Change::Replace(wanted) => return put(engine, scale, place, &wanted, options).await,
-        Change::Patch(patch) => patch,
-    };
-    for _ in 1..MAX_ATTEMPTS {
-        let wanted = patch.apply(read(scale, &engine.get(&resource, namespace, name).await?)?)?;
-        // The revision on which the patch is based is a precondition, so no other write is undone.
-        match put(engine, scale, place, &wanted, options.clone()).await {
-            Err(error) if error.reason == Reason::Conflict => {}
-            done => return done,
-        }
+        let wanted = patch.apply(self.read().await?)?;
+        self.put(&wanted, options).await
     }
-    let wanted = patch.apply(read(scale, &engine.get(&resource, namespace, name).await?)?)?;
-    put(engine, scale, place, &wanted, options).await
-}
 
-async fn put(
-    engine: &Engine,
-    scale: &Scale,
-    (resource, namespace, name): (&str, &str, &str),
-    wanted: &Value,
-    options: WriteOptions,
-) -> Result<Value, StatusError> {
-    let mut patch = nested(&scale.spec_replicas, json!(replicas(wanted, name)?));
-    demand(&mut patch, wanted);
-    let written = engine.patch(resource, namespace, name, Patch::merge(patch)?, options).await?;
-    read(scale, &written)
-}
+    async fn read(self) -> Result<Value, StatusError> {
+        let resource = self.definition.address();
+        read(self.scale, &self.engine.get(&resource, self.namespace, self.name).await?)
+    }
 
-/// Applies a Scale: its manager then owns the replicas of the object, and no other field.
-async fn apply(
-    engine: &Engine,
-    definition: &ResourceDefinition,
-    scale: &Scale,
-    (namespace, name): (&str, &str),
-    (wanted, force): (Value, bool),
-    options: WriteOptions,
-) -> Result<Value, StatusError> {
-    let asked = replicas(&wanted, name)?;
-    // An omitted number gets no owner.
-    let mut object = match wanted["spec"]["replicas"] {
-        Value::Null => json!({}),
-        _ => nested(&scale.spec_replicas, json!(asked)),
-    };
-    object["apiVersion"] = json!(definition.api_version());
-    object["kind"] = json!(definition.kind);
-    object["metadata"] = json!({ "name": name });
-    demand(&mut object, &wanted);
-    let uncreatable = Some(StatusError::not_found(definition, name));
-    let config = Configuration { object, force, uncreatable };
-    let applied = engine.apply(&definition.address(), namespace, name, config, options).await?;
-    read(scale, &applied.object)
+    async fn put(self, wanted: &Value, options: WriteOptions) -> Result<Value, StatusError> {
+        let replicas = replicas(wanted, self.name)?;
+        let mut patch = nested(&self.scale.spec_replicas, json!(replicas));
+        demand(&mut patch, wanted);
+        let (resource, patch) = (self.definition.address(), Patch::merge(patch)?);
+        let written =
+            self.engine.patch(&resource, self.namespace, self.name, patch, options).await?;
+        read(self.scale, &written)
+    }
+
+    /// Applies a Scale: its manager then owns the replicas of the object, and no other field.
+    async fn apply(
+        self,
+        wanted: Value,
+        force: bool,
+        options: WriteOptions,
+    ) -> Result<Value, StatusError> {
+        let Self { definition, name, .. } = self;
+        let asked = replicas(&wanted, name)?;
+        // An omitted number gets no owner.
+        let mut object = match wanted["spec"]["replicas"] {
+            Value::Null => json!({}),
+            _ => nested(&self.scale.spec_replicas, json!(asked)),
+        };
+        object["apiVersion"] = json!(definition.api_version());
+        object["kind"] = json!(definition.kind);
+        object["metadata"] = json!({ "name": name });
+        demand(&mut object, &wanted);
+        let uncreatable = Some(StatusError::not_found(definition, name));
+        let config = Configuration { object, force, uncreatable };
+        let resource = definition.address();
+        let applied = self.engine.apply(&resource, self.namespace, name, config, options).await?;
+        read(self.scale, &applied.object)
+    }
 }
 
 /// Copies the preconditions of a Scale (resourceVersion, uid) into the change of the object.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::ownership;
-use crate::definition::{NameRule, ResourceDefinition};
+use crate::definition::{GroupKind, NameRule, ResourceDefinition};
 use crate::engine::{FOREGROUND, ORPHAN};
 use crate::object::{MAX_PATH_BYTES, finalizers, is_deleting, meta, metadata_mut, names};
 use crate::status_error::StatusError;
@@ -121,7 +121,7 @@ fn wrong_type(
         )),
         _ => {
             let error = FieldError::invalid(field, given, format!("must be {expected}"));
-            let kind = (definition.group.as_str(), text.as_str());
+            let kind = GroupKind { kind: &text, ..definition.group_kind() };
             StatusError::invalid_kind(kind, meta(object, "name"), &[error])
         }
     }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use store::{Key, Txn};
 use uuid::Uuid;
 
-use super::{room, weight};
+use super::room::{self, Growth};
+use super::weight;
 use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
 use crate::engine::fields::{self, Body};
@@ -148,7 +149,8 @@ pub(in crate::engine) fn insert(
         place.definition.complete_stored(&mut object);
     }
     let value = encode(&place.definition, &object)?;
-    room::check(txn, (place, &key.name), (0, value.len()), options)?;
+    let growth = Growth { before: 0, after: value.len() };
+    room::check(txn, place, &key.name, growth, options)?;
     let revision = txn.put(key, value);
     set_revision(&mut object, revision);
     if let Some(limit) = place.definition.keep_newest {

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde_json::Value;
 use store::{Key, Stored, Txn};
 
-use super::{room, weight};
+use super::room::{self, Growth};
+use super::weight;
 use crate::crds::lifecycle;
 use crate::engine::fields::{self, Body, FieldValidation};
 use crate::engine::ownership::{self, Ownership};
@@ -158,7 +159,7 @@ pub(in crate::engine) fn modify(
         None => ownership.track(Some(&old), &mut new),
     }
     if options.manager.is_some() {
-        weight::check_owners(&place.definition, name, (&old, &new))?;
+        weight::check_owners(&place.definition, name, &old, &new)?;
     }
     check(place, name, &old, &new, options, fixed)?;
     if place.definition.defines_kinds {
@@ -221,7 +222,8 @@ fn keep(
         return Ok(None);
     }
     let value = encode(&place.definition, new)?;
-    room::check(txn, (place, &key.name), (stored.value.len(), value.len()), options)?;
+    let growth = Growth { before: stored.value.len(), after: value.len() };
+    room::check(txn, place, &key.name, growth, options)?;
     Ok(Some(txn.put(key, value)))
 }
 

@@ -9,14 +9,22 @@ use crate::status_error::{Reason, StatusError};
 /// Bytes by which a client may still enlarge an object: enough for a condition or a finalizer.
 const GROWTH_MAX: usize = 1024;
 
-/// Checks that an object may grow from `before` bytes to `after`. Zero `before` means a create.
+/// Sizes in bytes of the stored object before and after a write; zero before a create.
+#[derive(Debug, Clone, Copy)]
+pub struct Growth {
+    pub before: usize,
+    pub after: usize,
+}
+
+/// Checks that an object may grow.
 ///
 /// # Errors
 /// 507 if the disk is nearly full.
 pub fn check(
     txn: &Txn<'_>,
-    (place, name): (&Place, &str),
-    (before, after): (usize, usize),
+    place: &Place,
+    name: &str,
+    Growth { before, after }: Growth,
     options: &WriteOptions,
 ) -> Result<(), StatusError> {
     let room = txn.room();

@@ -99,7 +99,8 @@ pub(in crate::engine) fn check_items(
 pub(in crate::engine) fn check_owners(
     definition: &ResourceDefinition,
     name: &str,
-    (old, new): (&Value, &Value),
+    old: &Value,
+    new: &Value,
 ) -> Result<(), StatusError> {
     let is_same = old["metadata"]["managedFields"] == new["metadata"]["managedFields"];
     if definition.defines_kinds || is_same || !has_more_than(new, MAX_OWNED_VALUES) {
