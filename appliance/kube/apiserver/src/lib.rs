@@ -33,5 +33,5 @@ pub use failure::failure;
 pub use filters::{ANSWERS, AuditLog, AuthConfig, BODIES, Peer, READS, WATCHES, WRITES};
 pub use handlers::router;
 pub use rbac::User;
-pub use serve::{STRANGERS, serve};
+pub use serve::{UNAUTHENTICATED, serve};
 pub use wire::Decoded;

@@ -50,7 +50,8 @@ impl Specifications {
         // The lock is held while a document is made, so that concurrent requests make it only once.
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if cache.generation != registry.generation() {
-            *cache = DocumentCache { generation: registry.generation(), ..DocumentCache::default() };
+            let generation = registry.generation();
+            *cache = DocumentCache { generation, ..DocumentCache::default() };
         }
         if let Some(document) = cache.documents.get(name) {
             return Some(Arc::clone(document));

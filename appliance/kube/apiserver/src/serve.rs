@@ -38,11 +38,11 @@ pub const MAX_CONNECTIONS: usize = 1024;
 pub const USERS: Limits = Limits { total: 1024, each: 512 };
 /// Maximum unauthenticated connections among them. The same limits apply separately to addresses
 /// from which an authenticated client came recently.
-pub const STRANGERS: http_edge::Limits = http_edge::Limits { total: 192, each: 64 };
+pub const UNAUTHENTICATED: http_edge::Limits = http_edge::Limits { total: 192, each: 64 };
 /// Maximum wait for the first byte of a connection.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum time for which a connection may stay unauthenticated.
-pub const STRANGER_TIMEOUT: Duration = Duration::from_secs(20);
+pub const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum concurrent requests and watches on one HTTP/2 connection (a controller's watches share
 /// one).
 pub const MAX_STREAMS: u32 = 250;
@@ -89,7 +89,7 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let acceptor = TlsAcceptor::from(tls);
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let (strangers, returning) = (Connections::new(STRANGERS), Connections::new(STRANGERS));
+    let [unknown, returning] = [(); 2].map(|()| Connections::new(UNAUTHENTICATED));
     let (users, regulars) = (Shares::new(USERS), Regulars::default());
     let graceful = GracefulShutdown::new();
     let mut running = JoinSet::new();
@@ -115,14 +115,14 @@ pub async fn serve(
             },
         };
         let is_regular = regulars.has(address);
-        let lane = if is_regular { &returning } else { &strangers };
-        let Some(stranger) = lane.enter(address) else {
+        let lane = if is_regular { &returning } else { &unknown };
+        let Some(place) = lane.enter(address) else {
             tracing::debug!(%address, "too many unauthenticated connections");
             continue;
         };
         let connection = Connection {
             address,
-            stranger,
+            place,
             users: users.clone(),
             regulars: regulars.clone(),
             acceptor: acceptor.clone(),
@@ -130,10 +130,10 @@ pub async fn serve(
             watcher: graceful.watcher(),
             _permit: permit,
         };
-        let ended = connection.stranger.ended();
+        let ended = connection.place.ended();
         running.spawn(async move {
             if ended.run_until_cancelled(connection.run(socket)).await.is_none() {
-                tracing::debug!(%address, "closed an unauthenticated connection for a new one");
+                tracing::debug!(%address, "an unauthenticated connection made room for another");
             }
         });
     }
@@ -160,7 +160,7 @@ fn is_fatal(error: &std::io::Error) -> bool {
 
 struct Connection {
     address: IpAddr,
-    stranger: Place,
+    place: Place,
     users: Shares,
     regulars: Regulars,
     acceptor: TlsAcceptor,
@@ -187,7 +187,7 @@ impl Connection {
                 return;
             }
         };
-        let peer = Arc::new(Peer::new(self.address, self.stranger, self.users).certified(user));
+        let peer = Arc::new(Peer::new(self.address, self.place, self.users).certified(user));
         let router = self.router.layer(Extension(Arc::clone(&peer)));
         let service = TowerToHyperService::new(router);
         let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
@@ -197,11 +197,12 @@ impl Connection {
                 let error = stdx::chain(error.as_ref());
                 tracing::debug!(error, "connection ended with an error");
             },
-            () = stays_a_stranger(&peer, &self.regulars) => {
-                tracing::debug!(address = %peer.address(), "closed an unauthenticated connection");
+            () = stays_unauthenticated(&peer, &self.regulars) => {
+                let address = peer.address();
+                tracing::debug!(%address, "an unauthenticated connection was closed");
             }
         }
-        if !peer.is_stranger() {
+        if !peer.is_unauthenticated() {
             self.regulars.add(peer.address());
         }
         if let Some(next) = peer.next() {
@@ -211,9 +212,9 @@ impl Connection {
 }
 
 /// Ends if a connection stays unauthenticated for too long; never ends for an authenticated client.
-async fn stays_a_stranger(peer: &Peer, regulars: &Regulars) {
-    tokio::time::sleep(STRANGER_TIMEOUT).await;
-    if !peer.is_stranger() {
+async fn stays_unauthenticated(peer: &Peer, regulars: &Regulars) {
+    tokio::time::sleep(AUTHENTICATION_TIMEOUT).await;
+    if !peer.is_unauthenticated() {
         regulars.add(peer.address());
         std::future::pending::<()>().await;
     }

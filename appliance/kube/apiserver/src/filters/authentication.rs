@@ -41,7 +41,7 @@ pub(super) async fn authenticate(
         },
     };
     if let (Some(peer), Some(user)) = (peer, &user)
-        && !peer.is_known(user)
+        && !peer.authenticate(user)
     {
         return Err(StatusError::too_many_requests());
     }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use http_edge::Place as StrangersPlace;
+use http_edge::Place;
 use rbac::{Share, Shares, User};
 
 /// Client of one connection. A connection occupies one of the few slots for unauthenticated clients
@@ -16,7 +16,7 @@ pub struct Peer {
     user: Option<User>,
     /// Slots of authenticated users.
     users: Shares,
-    place: Mutex<Place>,
+    slot: Mutex<Slot>,
     /// Task that uses the connection after HTTP ends.
     next: Mutex<Option<Next>>,
 }
@@ -31,24 +31,24 @@ impl fmt::Debug for Next {
 }
 
 #[derive(Debug)]
-enum Place {
-    Stranger(#[expect(dead_code, reason = "held, not looked at")] StrangersPlace),
-    Known(#[expect(dead_code, reason = "held, not looked at")] Share),
+enum Slot {
+    Unauthenticated(#[expect(dead_code, reason = "held, not looked at")] Place),
+    Authenticated(#[expect(dead_code, reason = "held, not looked at")] Share),
 }
 
 impl Peer {
     /// Makes the state of a connection from `address`. `place` is its slot as an unauthenticated
     /// client, which can be exchanged for a slot of `users`.
-    pub fn new(address: IpAddr, place: StrangersPlace, users: Shares) -> Self {
-        let place = Mutex::new(Place::Stranger(place));
-        Self { address, user: None, users, place, next: Mutex::default() }
+    pub fn new(address: IpAddr, place: Place, users: Shares) -> Self {
+        let slot = Mutex::new(Slot::Unauthenticated(place));
+        Self { address, user: None, users, slot, next: Mutex::default() }
     }
 
     /// Sets the user of the client's certificate, which was verified.
     #[must_use]
     pub fn certified(mut self, user: Option<User>) -> Self {
         if let Some(user) = &user {
-            self.is_known(user);
+            self.authenticate(user);
         }
         self.user = user;
         self
@@ -66,11 +66,11 @@ impl Peer {
 
     /// Records that the client is `user`. Returns false if that user has the maximum number of
     /// connections; this connection then keeps its slot for unauthenticated clients.
-    pub fn is_known(&self, user: &User) -> bool {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Place::Stranger(_) = *place {
+    pub fn authenticate(&self, user: &User) -> bool {
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Slot::Unauthenticated(_) = *slot {
             let Some(share) = self.users.enter(&user.name) else { return false };
-            *place = Place::Known(share);
+            *slot = Slot::Authenticated(share);
         }
         true
     }
@@ -88,8 +88,8 @@ impl Peer {
     }
 
     /// Returns true if no request on the connection is authenticated yet.
-    pub fn is_stranger(&self) -> bool {
-        let place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(*place, Place::Stranger(_))
+    pub fn is_unauthenticated(&self) -> bool {
+        let slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*slot, Slot::Unauthenticated(_))
     }
 }

@@ -107,8 +107,8 @@ impl RequestInfo {
 
     /// Returns the client in whose limits the request is counted.
     pub(super) fn client(&self, user: &User, head: &Parts) -> String {
-        let stranger = user.name == rbac::ANONYMOUS;
-        match head.extensions.get::<Arc<Peer>>().filter(|_| stranger) {
+        let anonymous = user.name == rbac::ANONYMOUS;
+        match head.extensions.get::<Arc<Peer>>().filter(|_| anonymous) {
             Some(peer) => format!("{} {}", user.name, peer.address()),
             None => user.name.clone(),
         }

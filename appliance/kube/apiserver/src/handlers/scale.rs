@@ -48,7 +48,7 @@ fn number(object: &Value, path: &str) -> Result<Option<i64>, StatusError> {
     match JsonPath::dotted(path).first(object) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value.as_i64().map(Some).ok_or_else(|| {
-            let why = format!("Internal error occurred: the field {path:?} is no integer");
+            let why = format!("Internal error occurred: the field {path:?} is not an integer");
             StatusError::new(Reason::InternalError, why)
         }),
     }

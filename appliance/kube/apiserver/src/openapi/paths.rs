@@ -14,34 +14,34 @@ const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 /// Query parameter: name, type and description.
 type Parameter = (&'static str, &'static str, &'static str);
 
-const DRY_RUN: Parameter = ("dryRun", "string", "All: a dry run, which stores nothing.");
-const MANAGER: Parameter = ("fieldManager", "string", "Name of the field manager.");
+const DRY_RUN: Parameter = ("dryRun", "string", "All: run every check, store nothing.");
+const MANAGER: Parameter = ("fieldManager", "string", "Name of the writer in managedFields.");
 const VALIDATION: Parameter =
     ("fieldValidation", "string", "Handling of unknown fields: Ignore, Warn or Strict.");
-const FORCE: Parameter = ("force", "boolean", "Takes over fields of other managers.");
-const PRETTY: Parameter = ("pretty", "string", "Indents the JSON of the response.");
-const LABELS: Parameter = ("labelSelector", "string", "Selects objects by labels.");
-const FIELDS: Parameter = ("fieldSelector", "string", "Selects objects by fields.");
+const FORCE: Parameter = ("force", "boolean", "Take over fields of other managers in an apply.");
+const PRETTY: Parameter = ("pretty", "string", "Accepted and ignored: formatting for people.");
+const LABELS: Parameter = ("labelSelector", "string", "Only objects with these labels.");
+const FIELDS: Parameter = ("fieldSelector", "string", "Only objects with these fields.");
 const WRITES: [Parameter; 3] = [DRY_RUN, MANAGER, VALIDATION];
 const PATCHING: [Parameter; 4] = [DRY_RUN, MANAGER, VALIDATION, FORCE];
 const LISTS: [Parameter; 10] = [
-    ("allowWatchBookmarks", "boolean", "Sends bookmarks in a watch."),
-    ("continue", "string", "Token of the next part of a list."),
+    ("allowWatchBookmarks", "boolean", "Send bookmarks, which show a watch's progress."),
+    ("continue", "string", "Continue token of the previous page of a list."),
     FIELDS,
     LABELS,
-    ("limit", "integer", "Maximum number of objects in a response."),
-    ("resourceVersion", "string", "Resource version to read."),
+    ("limit", "integer", "Maximum objects in one response."),
+    ("resourceVersion", "string", "Revision of the data to read."),
     ("resourceVersionMatch", "string", "Match of resourceVersion: Exact or NotOlderThan."),
-    ("sendInitialEvents", "boolean", "Begins a watch with the present objects."),
-    ("timeoutSeconds", "integer", "Timeout of the request in seconds."),
-    ("watch", "boolean", "Streams changes instead of a list."),
+    ("sendInitialEvents", "boolean", "Begin a watch with the existing objects."),
+    ("timeoutSeconds", "integer", "Maximum duration of the request."),
+    ("watch", "boolean", "Send changes as they happen."),
 ];
 const OF_WATCHES: [&str; 2] = ["allowWatchBookmarks", "watch"];
 const DELETES: [Parameter; 4] = [
     DRY_RUN,
-    ("gracePeriodSeconds", "integer", "Grace period in seconds."),
-    ("orphanDependents", "boolean", "Keeps the objects that this object owns."),
-    ("propagationPolicy", "string", "Deletion of the objects that this object owns."),
+    ("gracePeriodSeconds", "integer", "Seconds before deletion."),
+    ("orphanDependents", "boolean", "Keep dependent objects."),
+    ("propagationPolicy", "string", "Handling of dependents: Orphan, Background, Foreground."),
 ];
 
 /// Common data of the operations on one resource or subresource.

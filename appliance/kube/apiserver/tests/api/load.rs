@@ -236,7 +236,7 @@ async fn strangers_who_come_again_and_again_keep_no_newcomer_out() {
 async fn strangers_who_say_nothing_are_sent_away() {
     let server = Server::start().await;
     let mut silent = Vec::new();
-    for _ in 0..apiserver::STRANGERS.each + 50 {
+    for _ in 0..apiserver::UNAUTHENTICATED.each + 50 {
         silent.push(stranger(&server).await);
     }
     // The slots of that address are in use; those of other addresses are free.
