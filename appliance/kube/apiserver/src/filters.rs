@@ -27,7 +27,7 @@ use rbac::{Limits, Share, Shares, User};
 
 use crate::auth::{Authenticator, Error, ServiceAccountTokens, SigningKey, TokenSecrets};
 use crate::budget::{Budget, ByteLimits};
-use crate::wire::answer;
+use crate::wire::response;
 pub use audit_log::AuditLog;
 pub(crate) use live_roles::LiveRoles;
 pub use peer::Peer;
@@ -48,7 +48,7 @@ const MIB: usize = 1024 * 1024;
 /// Maximum bytes of request bodies in memory. Their decoded form takes about ten times as much.
 pub const BODIES: ByteLimits = ByteLimits { total: 16 * MIB, each: 8 * MIB, reserve: 4 * MIB };
 /// Maximum bytes of responses that clients have not read yet.
-pub const ANSWERS: ByteLimits = ByteLimits { total: 48 * MIB, each: 24 * MIB, reserve: 16 * MIB };
+pub const RESPONSES: ByteLimits = ByteLimits { total: 48 * MIB, each: 24 * MIB, reserve: 16 * MIB };
 
 /// Configuration of authentication and audit log, besides the engine.
 #[derive(Clone, Default)]
@@ -140,7 +140,7 @@ pub(crate) struct AuthLayer {
     writes: Shares,
     watches: Shares,
     pub bodies: Budget,
-    pub answers: Budget,
+    pub responses: Budget,
 }
 
 impl AuthLayer {
@@ -157,7 +157,7 @@ impl AuthLayer {
             writes: Shares::new(WRITES),
             watches: Shares::new(WATCHES),
             bodies: Budget::new(BODIES),
-            answers: Budget::new(ANSWERS),
+            responses: Budget::new(RESPONSES),
         }
     }
 
@@ -232,7 +232,7 @@ pub(crate) async fn apply(
     let answering = async move {
         let (response, share) = match admitted {
             Ok(share) => (run(next, Request::from_parts(head, body)).await, Some(share)),
-            Err(refused) => (answer::failure(&refused), None),
+            Err(refused) => (response::failure(&refused), None),
         };
         match caller {
             Some(caller) => info.log(&auth, &caller, (began, &id), &response),
@@ -249,7 +249,7 @@ pub(crate) async fn apply(
     }
     // A write continues to its end, and is recorded, even if its client disconnects.
     let answered = tokio::spawn(answering).await;
-    answered.unwrap_or_else(|error| answer::failure(&StatusError::internal("end a write", &error)))
+    answered.unwrap_or_else(|error| response::failure(&StatusError::internal("end a write", &error)))
 }
 
 /// Returns the handler's response; 500 if the handler panics.
@@ -258,7 +258,7 @@ async fn run(next: Next, request: Request) -> Response {
     answered.unwrap_or_else(|_| {
         // The panic itself is already in the log.
         let why = "Internal error occurred: the request could not be answered";
-        answer::failure(&StatusError::new(Reason::InternalError, why))
+        response::failure(&StatusError::new(Reason::InternalError, why))
     })
 }
 

@@ -7,7 +7,7 @@ mod listing;
 mod objects;
 mod old_watch;
 mod openapi;
-mod packing;
+mod gzip_body;
 mod scale;
 mod watch;
 mod yaml;
@@ -24,9 +24,9 @@ use http::{Method, StatusCode};
 
 use crate::filters::{self, AuthConfig, AuthLayer, Client};
 use crate::openapi::Specifications;
-use crate::wire::counted::{CountedAnswer, CountedRequest};
+use crate::wire::counted::{CountedResponse, CountedRequest};
 use crate::wire::path::{self, Target};
-use crate::wire::{answer, body};
+use crate::wire::{body, response};
 use crate::{reviews, version};
 use resources::engine::Engine;
 use resources::reviews::Review;
@@ -65,18 +65,18 @@ async fn handle(app: &App, request: Request) -> Response {
     let target = path::parse(request.uri().path());
     if matches!(target, Some(Target::Version | Target::Health | Target::Readiness)) {
         // Health checks must get a response even if other clients use up the limits.
-        return answer(app, request).await;
+        return format_response(app, request).await;
     }
     let client = request.extensions().get::<Client>().map(|client| Arc::clone(&client.0));
     let client = client.unwrap_or_default();
-    let entered = (app.auth.bodies.enter(&client), app.auth.answers.enter(&client));
+    let entered = (app.auth.bodies.enter(&client), app.auth.responses.enter(&client));
     let (Some(body), Some(mut held)) = entered else {
-        return answer::failure(&StatusError::too_many_requests());
+        return response::failure(&StatusError::too_many_requests());
     };
     let reads = request.method() == Method::GET || request.method() == Method::HEAD;
     let read = Arc::new(Mutex::new(body));
     let counted = |inner| Body::new(CountedRequest::new(inner, Arc::clone(&read)));
-    let response = body::in_turn(answer(app, request.map(counted))).await;
+    let response = body::in_turn(format_response(app, request.map(counted))).await;
     drop(read);
     let Some(bytes) = response.body().size_hint().exact() else {
         // A watch or a long list counts its own bytes.
@@ -87,17 +87,18 @@ async fn handle(app: &App, request: Request) -> Response {
         // The write is done, so the response is sent whatever its size.
         held.force(bytes);
     } else if !held.take(bytes) {
-        return answer::failure(&StatusError::too_many_requests());
+        return response::failure(&StatusError::too_many_requests());
     }
-    response.map(|body| Body::new(CountedAnswer::new(body, held)))
+    response.map(|body| Body::new(CountedResponse::new(body, held)))
 }
 
-async fn answer(app: &App, request: Request) -> Response {
+/// Returns the final form of the response, after a failure too.
+async fn format_response(app: &App, request: Request) -> Response {
     let options = finish::ResponseOptions::of(request.method(), request.headers());
     let response = match tokio::time::timeout(REQUEST_TIMEOUT, respond(app, request)).await {
         Ok(Ok(response)) => response,
-        Ok(Err(error)) => answer::failure(&error),
-        Err(_) => answer::failure(&StatusError::new(
+        Ok(Err(error)) => response::failure(&error),
+        Err(_) => response::failure(&StatusError::new(
             Reason::Timeout,
             "the request did not finish within the time given to it",
         )),
@@ -129,7 +130,7 @@ async fn respond(app: &App, mut request: Request) -> Result<Response, StatusErro
         Target::TokenKeys => reviews::keys(&app.auth)?,
         target => return discovery::respond(registry, &target, request.headers()),
     };
-    Ok(answer::json(StatusCode::OK, &document))
+    Ok(response::json(StatusCode::OK, &document))
 }
 
 /// Readiness, in Kubernetes' words, which hide the reason from unauthenticated clients.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::filters::{AuthLayer, WrittenObject};
 use crate::wire::path::ResourcePath;
-use crate::wire::{answer, body};
+use crate::wire::{body, response};
 use rbac::User;
 use resources::reviews::{Question, Review};
 use resources::{Reason, StatusError};
@@ -46,7 +46,7 @@ pub(crate) async fn respond(
     check_kind(&mut object, &api_version, review.kind)?;
     let place = Place { auth, review, path, user: &user };
     place.answer(&mut object).await?;
-    let mut response = answer::json(StatusCode::CREATED, &object);
+    let mut response = response::json(StatusCode::CREATED, &object);
     if !review.is_question() {
         // The path contains the account's name; the token itself has no uid.
         response.extensions_mut().insert(WrittenObject::of(&object));

@@ -6,7 +6,7 @@
 //! within the last hour have separate slots. Therefore slow or frequent unauthenticated connections
 //! cannot block authenticated clients.
 
-mod regulars;
+mod recent_clients;
 
 use std::io::Cursor;
 use std::net::IpAddr;
@@ -28,7 +28,7 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use self::regulars::Regulars;
+use self::recent_clients::RecentClients;
 use crate::auth::Error;
 use crate::filters::Peer;
 
@@ -90,12 +90,12 @@ pub async fn serve(
     let acceptor = TlsAcceptor::from(tls);
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let [unknown, returning] = [(); 2].map(|()| Connections::new(UNAUTHENTICATED));
-    let (users, regulars) = (Shares::new(USERS), Regulars::default());
+    let (users, recent_clients) = (Shares::new(USERS), RecentClients::default());
     let graceful = GracefulShutdown::new();
     let mut running = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
-        let (socket, address, permit) = tokio::select! {
+        let Accepted { socket, address, permit } = tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(ended) = running.join_next() => {
@@ -114,8 +114,8 @@ pub async fn serve(
                 }
             },
         };
-        let is_regular = regulars.has(address);
-        let lane = if is_regular { &returning } else { &unknown };
+        let is_recent = recent_clients.has(address);
+        let lane = if is_recent { &returning } else { &unknown };
         let Some(place) = lane.enter(address) else {
             tracing::debug!(%address, "too many unauthenticated connections");
             continue;
@@ -124,7 +124,7 @@ pub async fn serve(
             address,
             place,
             users: users.clone(),
-            regulars: regulars.clone(),
+            recent_clients: recent_clients.clone(),
             acceptor: acceptor.clone(),
             router: router.clone(),
             watcher: graceful.watcher(),
@@ -143,13 +143,20 @@ pub async fn serve(
     Ok(())
 }
 
+/// Accepted socket with its place among all connections.
+struct Accepted {
+    socket: TcpStream,
+    address: IpAddr,
+    permit: OwnedSemaphorePermit,
+}
+
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> Result<(TcpStream, IpAddr, OwnedSemaphorePermit), std::io::Error> {
+) -> Result<Accepted, std::io::Error> {
     let permit = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
     let (socket, from) = listener.accept().await?;
-    Ok((socket, from.ip().to_canonical(), permit))
+    Ok(Accepted { socket, address: from.ip().to_canonical(), permit })
 }
 
 /// Returns true if the listening socket itself has failed.
@@ -162,7 +169,7 @@ struct Connection {
     address: IpAddr,
     place: Place,
     users: Shares,
-    regulars: Regulars,
+    recent_clients: RecentClients,
     acceptor: TlsAcceptor,
     router: Router,
     watcher: Watcher,
@@ -176,7 +183,7 @@ impl Connection {
             tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
         let opened = tokio::time::timeout(HANDSHAKE_TIMEOUT, open(&self.acceptor, socket)).await;
-        let (stream, builder, user) = match opened {
+        let Opened { stream, builder, user } = match opened {
             Ok(Ok(opened)) => opened,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "connection was not opened");
@@ -197,13 +204,13 @@ impl Connection {
                 let error = stdx::chain(error.as_ref());
                 tracing::debug!(error, "connection ended with an error");
             },
-            () = stays_unauthenticated(&peer, &self.regulars) => {
+            () = stays_unauthenticated(&peer, &self.recent_clients) => {
                 let address = peer.address();
                 tracing::debug!(%address, "an unauthenticated connection was closed");
             }
         }
         if !peer.is_unauthenticated() {
-            self.regulars.add(peer.address());
+            self.recent_clients.add(peer.address());
         }
         if let Some(next) = peer.next() {
             next.await;
@@ -212,25 +219,29 @@ impl Connection {
 }
 
 /// Ends if a connection stays unauthenticated for too long; never ends for an authenticated client.
-async fn stays_unauthenticated(peer: &Peer, regulars: &Regulars) {
+async fn stays_unauthenticated(peer: &Peer, recent_clients: &RecentClients) {
     tokio::time::sleep(AUTHENTICATION_TIMEOUT).await;
     if !peer.is_unauthenticated() {
-        regulars.add(peer.address());
+        recent_clients.add(peer.address());
         std::future::pending::<()>().await;
     }
 }
 
-/// A connection whose first bytes have already been read.
-type Opened = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
+/// Stream of a connection whose first bytes have already been read.
+type Rewound = Join<Chain<Cursor<Vec<u8>>, ReadHalf<Tls>>, WriteHalf<Tls>>;
 type Tls = TlsStream<TcpStream>;
 
-/// Does the TLS handshake. Returns the stream, the protocol builder and the user of the client's
-/// certificate. For HTTP/2, also reads the preface, because the server library waits for it without
-/// a time limit. On HTTP/1.1, the library's header timeout applies.
-async fn open(
-    acceptor: &TlsAcceptor,
-    socket: TcpStream,
-) -> Result<(Opened, Builder<TokioExecutor>, Option<User>), std::io::Error> {
+/// Connection after its handshake.
+struct Opened {
+    stream: Rewound,
+    builder: Builder<TokioExecutor>,
+    /// User of the client's certificate.
+    user: Option<User>,
+}
+
+/// Does the TLS handshake. For HTTP/2, also reads the preface, because the server library waits for
+/// it without a time limit. On HTTP/1.1, the library's header timeout applies.
+async fn open(acceptor: &TlsAcceptor, socket: TcpStream) -> Result<Opened, std::io::Error> {
     tokio::time::timeout(FIRST_BYTE_TIMEOUT, socket.peek(&mut [0])).await??;
     let stream = acceptor.accept(socket).await?;
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2".as_slice());
@@ -243,7 +254,7 @@ async fn open(
     let stream = tokio::io::join(Cursor::new(first).chain(reader), writer);
     let builder = builder();
     let builder = if is_http2 { builder.http2_only() } else { builder.http1_only() };
-    Ok((stream, builder, user))
+    Ok(Opened { stream, builder, user })
 }
 
 fn builder() -> Builder<TokioExecutor> {

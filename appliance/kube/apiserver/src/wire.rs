@@ -2,7 +2,6 @@
 //! with an ETag. They depend on no handler, filter or review.
 
 pub mod accept;
-pub mod answer;
 pub mod body;
 pub mod counted;
 mod decode;
@@ -10,5 +9,6 @@ pub mod documents;
 pub mod negotiate;
 pub mod path;
 pub mod query;
+pub mod response;
 
 pub use decode::Decoded;

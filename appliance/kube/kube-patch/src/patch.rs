@@ -88,7 +88,7 @@ impl Patch {
             .iter()
             .enumerate()
             .map(|(at, operation)| {
-                Operation::read(operation).ok_or_else(|| Misfit::NoOperation.status(at))
+                Operation::read(operation).ok_or_else(|| Mismatch::NoOperation.status(at))
             })
             .collect::<Result<_, _>>()
             .map(Self::Json)
@@ -148,18 +148,18 @@ struct Costs {
 }
 
 impl Costs {
-    fn copies(&mut self, value: &Value) -> Result<(), Misfit> {
+    fn copies(&mut self, value: &Value) -> Result<(), Mismatch> {
         self.copied_bytes = self.copied_bytes.saturating_add(value.to_string().len());
-        if self.copied_bytes > MAX_COPIED_BYTES { Err(Misfit::Grows) } else { Ok(()) }
+        if self.copied_bytes > MAX_COPIED_BYTES { Err(Mismatch::Grows) } else { Ok(()) }
     }
 
-    fn works(&mut self, values: usize) -> Result<(), Misfit> {
+    fn works(&mut self, values: usize) -> Result<(), Mismatch> {
         self.work = self.work.saturating_add(values);
-        if self.work > MAX_WORK { Err(Misfit::Grows) } else { Ok(()) }
+        if self.work > MAX_WORK { Err(Mismatch::Grows) } else { Ok(()) }
     }
 }
 
-enum Misfit {
+enum Mismatch {
     NoOperation,
     NoSuchPath,
     TestFailed,
@@ -167,7 +167,7 @@ enum Misfit {
     Grows,
 }
 
-impl Misfit {
+impl Mismatch {
     fn status(&self, at: usize) -> PatchError {
         let why = match self {
             Self::NoOperation => "it is not an operation of RFC 6902",
@@ -201,7 +201,7 @@ impl Operation {
         })
     }
 
-    fn apply(&self, root: &mut Value, costs: &mut Costs) -> Result<(), Misfit> {
+    fn apply(&self, root: &mut Value, costs: &mut Costs) -> Result<(), Mismatch> {
         match self {
             Self::Add { path, value } => add(root, path, value.clone(), costs),
             Self::Remove { path } => remove(root, path, costs).map(drop),
@@ -214,20 +214,20 @@ impl Operation {
                 }
                 None => match path.split_last().and_then(|(_, of)| find_mut(root, of)) {
                     Some(Value::Object(_)) => add(root, path, value.clone(), costs),
-                    _ => Err(Misfit::NoSuchPath),
+                    _ => Err(Mismatch::NoSuchPath),
                 },
             },
             Self::Move { from, path } => {
                 // The RFC forbids a move into a child of itself; the removal would lose the value.
                 if path.len() > from.len() && path.starts_with(from) {
-                    return Err(Misfit::NoSuchPath);
+                    return Err(Mismatch::NoSuchPath);
                 }
                 let value = remove(root, from, costs)?;
                 costs.works(size(&value))?;
                 add(root, path, value, costs)
             }
             Self::Copy { from, path } => {
-                let value = find(root, from).ok_or(Misfit::NoSuchPath)?.clone();
+                let value = find(root, from).ok_or(Mismatch::NoSuchPath)?.clone();
                 costs.copies(&value)?;
                 add(root, path, value, costs)
             }
@@ -235,7 +235,7 @@ impl Operation {
                 if find(root, path) == Some(value) {
                     Ok(())
                 } else {
-                    Err(Misfit::TestFailed)
+                    Err(Mismatch::TestFailed)
                 }
             }
         }
@@ -269,12 +269,12 @@ fn find_mut<'a>(root: &'a mut Value, path: &[String]) -> Option<&'a mut Value> {
     })
 }
 
-fn check_depth(path: &[String], value: &Value) -> Result<(), Misfit> {
+fn check_depth(path: &[String], value: &Value) -> Result<(), Mismatch> {
     let levels = MAX_DEPTH.checked_sub(path.len());
     if levels.is_some_and(|levels| is_within(value, levels)) {
         Ok(())
     } else {
-        Err(Misfit::TooDeep)
+        Err(Mismatch::TooDeep)
     }
 }
 
@@ -287,7 +287,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-fn add(root: &mut Value, path: &[String], value: Value, costs: &mut Costs) -> Result<(), Misfit> {
+fn add(root: &mut Value, path: &[String], value: Value, costs: &mut Costs) -> Result<(), Mismatch> {
     check_depth(path, &value)?;
     let Some((last, parents)) = path.split_last() else {
         *root = value;
@@ -308,24 +308,24 @@ fn add(root: &mut Value, path: &[String], value: Value, costs: &mut Costs) -> Re
                 items.insert(at, value);
                 Ok(())
             }
-            _ => Err(Misfit::NoSuchPath),
+            _ => Err(Mismatch::NoSuchPath),
         },
-        _ => Err(Misfit::NoSuchPath),
+        _ => Err(Mismatch::NoSuchPath),
     }
 }
 
-fn remove(root: &mut Value, path: &[String], costs: &mut Costs) -> Result<Value, Misfit> {
-    let (last, parents) = path.split_last().ok_or(Misfit::NoSuchPath)?;
+fn remove(root: &mut Value, path: &[String], costs: &mut Costs) -> Result<Value, Mismatch> {
+    let (last, parents) = path.split_last().ok_or(Mismatch::NoSuchPath)?;
     match find_mut(root, parents) {
-        Some(Value::Object(map)) => map.remove(last).ok_or(Misfit::NoSuchPath),
+        Some(Value::Object(map)) => map.remove(last).ok_or(Mismatch::NoSuchPath),
         Some(Value::Array(items)) => match index(last) {
             Some(at) if at < items.len() => {
                 costs.works(items.len() - at)?;
                 Ok(items.remove(at))
             }
-            _ => Err(Misfit::NoSuchPath),
+            _ => Err(Mismatch::NoSuchPath),
         },
-        _ => Err(Misfit::NoSuchPath),
+        _ => Err(Mismatch::NoSuchPath),
     }
 }
 

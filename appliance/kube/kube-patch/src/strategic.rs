@@ -26,7 +26,7 @@ const SET_ORDER: &str = "$setElementOrder";
 
 /// Reason why a patch cannot be applied.
 #[derive(Debug, PartialEq, Eq)]
-enum Misfit {
+enum Mismatch {
     /// The format of the patch is invalid.
     Format(&'static str),
     /// The patch does not match the target object.
@@ -35,7 +35,7 @@ enum Misfit {
     TooLarge,
 }
 
-impl Misfit {
+impl Mismatch {
     fn status(self) -> PatchError {
         match self {
             Self::Format(why) => PatchError::bad_request(why),
@@ -60,8 +60,8 @@ pub fn apply(kind: &str, target: Value, patch: &Value) -> Result<Value, PatchErr
         return Err(PatchError::bad_request("a strategic merge patch must be a JSON object"));
     };
     let merged = Merge { kind }.object(target, patch, "");
-    let merged = Value::Object(merged.map_err(Misfit::status)?);
-    if is_within(&merged, MAX_DEPTH) { Ok(merged) } else { Err(Misfit::TooLarge.status()) }
+    let merged = Value::Object(merged.map_err(Mismatch::status)?);
+    if is_within(&merged, MAX_DEPTH) { Ok(merged) } else { Err(Mismatch::TooLarge.status()) }
 }
 
 struct Merge<'a> {
@@ -74,12 +74,12 @@ impl Merge<'_> {
         mut original: Map<String, Value>,
         mut patch: Map<String, Value>,
         path: &str,
-    ) -> Result<Map<String, Value>, Misfit> {
+    ) -> Result<Map<String, Value>, Mismatch> {
         if let Some(directive) = patch.remove(DIRECTIVE) {
             return match directive.as_str() {
                 Some("replace") => Ok(patch),
                 Some("delete") => Ok(Map::new()),
-                _ => Err(Misfit::Unprocessable),
+                _ => Err(Mismatch::Unprocessable),
             };
         }
         if let Some(kept) = patch.remove(RETAIN) {
@@ -89,12 +89,12 @@ impl Merge<'_> {
             patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
         for key in orders {
             let order = patch.remove(&key).unwrap_or_default();
-            let name = named(&key, SET_ORDER).ok_or(Misfit::Format(BAD_ORDER))?;
+            let name = named(&key, SET_ORDER).ok_or(Mismatch::Format(BAD_ORDER))?;
             self.ordered(&mut original, &mut patch, name, order, path)?;
         }
         for (key, value) in patch {
             let (name, deletes) = match key.starts_with(DELETE_FROM) {
-                true => (named(&key, DELETE_FROM).ok_or(Misfit::Format(BAD_LIST))?, true),
+                true => (named(&key, DELETE_FROM).ok_or(Mismatch::Format(BAD_LIST))?, true),
                 false => (key.as_str(), false),
             };
             self.field(&mut original, name, value, deletes, &join(path, name))?;
@@ -109,7 +109,7 @@ impl Merge<'_> {
         patch: Value,
         deletes: bool,
         path: &str,
-    ) -> Result<(), Misfit> {
+    ) -> Result<(), Mismatch> {
         if patch.is_null() {
             original.remove(name);
             return Ok(());
@@ -145,7 +145,7 @@ impl Merge<'_> {
         patch: Vec<Value>,
         deletes: bool,
         path: &str,
-    ) -> Result<Vec<Value>, Misfit> {
+    ) -> Result<Vec<Value>, Mismatch> {
         match strategy::of_list(self.kind, path) {
             _ if deletes => Ok(list::without(original, &patch)),
             Strategy::Replace => Ok(patch),
@@ -162,13 +162,13 @@ impl Merge<'_> {
         name: &str,
         order: Value,
         path: &str,
-    ) -> Result<(), Misfit> {
+    ) -> Result<(), Mismatch> {
         let path = join(path, name);
-        let Value::Array(order) = order else { return Err(Misfit::Format(BAD_ORDER)) };
+        let Value::Array(order) = order else { return Err(Mismatch::Format(BAD_ORDER)) };
         let array = |value: Option<Value>| match value {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items)),
-            Some(_) => Err(Misfit::Unprocessable),
+            Some(_) => Err(Mismatch::Unprocessable),
         };
         let old = array(original.get(name).cloned())?;
         let new = array(patch.get(name).cloned())?;
@@ -200,8 +200,8 @@ fn retain(
     original: &mut Map<String, Value>,
     patch: &Map<String, Value>,
     kept: &Value,
-) -> Result<(), Misfit> {
-    let kept = kept.as_array().ok_or(Misfit::Format(BAD_RETAIN))?;
+) -> Result<(), Mismatch> {
+    let kept = kept.as_array().ok_or(Mismatch::Format(BAD_RETAIN))?;
     let kept: HashSet<&str> = kept.iter().filter_map(Value::as_str).collect();
     let is_kept = |name: &str| kept.contains(name);
     let foreign = patch.iter().any(|(name, value)| {
@@ -209,7 +209,7 @@ fn retain(
         !value.is_null() && !directive && !is_kept(name)
     });
     if foreign {
-        return Err(Misfit::Format(BAD_RETAIN));
+        return Err(Mismatch::Format(BAD_RETAIN));
     }
     original.retain(|name, _| is_kept(name));
     Ok(())

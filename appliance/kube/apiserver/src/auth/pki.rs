@@ -64,7 +64,7 @@ impl ResolvesServerCert for ServedCertificate {
 }
 
 #[derive(Serialize, Deserialize, PartialEq)]
-struct Issued {
+struct CertificateRecord {
     names: Vec<String>,
     last_year: i16,
 }
@@ -210,7 +210,7 @@ impl Pki {
     ) -> Result<(), Error> {
         let record = self.folder.join("server.json");
         let issued = private_file::read(&record)?;
-        let issued = issued.and_then(|text| serde_json::from_str::<Issued>(&text).ok());
+        let issued = issued.and_then(|text| serde_json::from_str::<CertificateRecord>(&text).ok());
         let fits = issued.is_some_and(|issued| {
             issued.names == names && issued.last_year > year.saturating_add(RENEW_YEARS)
         });
@@ -229,7 +229,7 @@ impl Pki {
         params.not_after = date_time_ymd(i32::from(last_year), 1, 1);
         let made = params.signed_by(&key, issuer).map_err(failed("server certificate"))?;
         private_file::write(&self.folder.join("server.crt"), &made.pem())?;
-        let issued = Issued { names: names.to_vec(), last_year };
+        let issued = CertificateRecord { names: names.to_vec(), last_year };
         let text = serde_json::to_string(&issued).expect("texts and a number are always JSON");
         private_file::write(&record, &text)
     }

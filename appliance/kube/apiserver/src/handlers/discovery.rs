@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::wire::documents::{self, Document};
 use crate::wire::path::Target;
-use crate::wire::{accept, answer};
+use crate::wire::{accept, response};
 use aggregated::Version;
 use resources::StatusError;
 use resources::definition::Registry;
@@ -55,7 +55,7 @@ pub fn respond(
         _ => None,
     };
     let document = document.ok_or_else(StatusError::no_such_resource)?;
-    let mut response = answer::json(StatusCode::OK, &document);
+    let mut response = response::json(StatusCode::OK, &document);
     documents::vary(&mut response);
     Ok(response)
 }

@@ -12,9 +12,9 @@ use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue, Method};
 use http_body_util::BodyExt as _;
 
-use super::packing::Packing;
+use super::gzip_body::GzipBody;
 use super::yaml;
-use crate::wire::{accept, answer};
+use crate::wire::{accept, response};
 use resources::{Reason, StatusError};
 
 /// Size in bytes below which responses are not compressed (upstream's threshold).
@@ -29,7 +29,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Marks a response of unknown length that is worth compressing while its pages are made.
 #[derive(Debug, Clone, Copy)]
-pub struct InPages;
+pub struct PagedResponse;
 
 /// Parts of a request that determine the form of its response.
 pub struct ResponseOptions {
@@ -60,10 +60,10 @@ impl ResponseOptions {
             }
             return response.map(|_| Body::empty());
         }
-        if self.gzip && response.extensions().get::<InPages>().is_some() {
+        if self.gzip && response.extensions().get::<PagedResponse>().is_some() {
             let (mut head, body) = response.into_parts();
             packed(&mut head.headers);
-            return Response::from_parts(head, Body::new(Packing::new(body)));
+            return Response::from_parts(head, Body::new(GzipBody::new(body)));
         }
         let large = size.is_some_and(|size| size >= MIN_COMPRESSED);
         if !(self.gzip && large) || response.headers().contains_key(CONTENT_ENCODING) {
@@ -94,7 +94,7 @@ async fn in_yaml(response: Response) -> Response {
     let Some(size) = response.body().size_hint().exact() else { return response };
     if size > MAX_YAML {
         let why = format!("{size} bytes are too many for YAML: request JSON, or pages");
-        return answer::failure(&StatusError::new(Reason::NotAcceptable, why));
+        return response::failure(&StatusError::new(Reason::NotAcceptable, why));
     }
     let (mut head, body) = response.into_parts();
     let Ok(body) = body.collect().await else {

@@ -12,9 +12,9 @@ use futures_util::stream;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::finish::{ENCODER_BYTES, InPages, MAX_YAML};
+use super::finish::{ENCODER_BYTES, PagedResponse, MAX_YAML};
 use crate::budget::HeldBytes;
-use crate::wire::answer::{self, Form};
+use crate::wire::response::{self, Form};
 use crate::wire::negotiate::Shape;
 use resources::definition::ResourceDefinition;
 use resources::object::decode;
@@ -42,7 +42,7 @@ pub(super) struct Listing {
 }
 
 /// A long list that is being sent.
-struct Sending {
+struct ListStream {
     listing: Listing,
     /// Pieces of the text that are ready to send.
     ready: VecDeque<Bytes>,
@@ -66,7 +66,7 @@ impl Listing {
             let (head, tail) = self.frame(&page.list, false);
             let pieces = std::iter::once(head).chain(page.items.into_vec()).chain([tail]);
             let pieces = pieces.filter(|piece| !piece.is_empty()).collect();
-            return Ok(answer::pieces(StatusCode::OK, pieces));
+            return Ok(response::pieces(StatusCode::OK, pieces));
         }
         if in_yaml {
             let why = "the list is too long for YAML: request JSON, or pages";
@@ -77,12 +77,12 @@ impl Listing {
         }
         let (head, _) = self.frame(&page.list, true);
         let mut sending =
-            Sending { listing: self, ready: VecDeque::from([head]), more: false, held, extra: 0 };
+            ListStream { listing: self, ready: VecDeque::from([head]), more: false, held, extra: 0 };
         sending.put(page)?;
-        let body = Body::from_stream(stream::try_unfold(sending, Sending::next));
+        let body = Body::from_stream(stream::try_unfold(sending, ListStream::next));
         let mut response = Response::new(body);
-        answer::headers(&mut response);
-        response.extensions_mut().insert(InPages);
+        response::headers(&mut response);
+        response.extensions_mut().insert(PagedResponse);
         Ok(response)
     }
 
@@ -138,7 +138,7 @@ impl Listing {
     }
 }
 
-impl Sending {
+impl ListStream {
     /// Returns the next piece of the text; `None` after the last.
     async fn next(mut self) -> Result<Option<(Bytes, Self)>, StatusError> {
         loop {
@@ -166,10 +166,7 @@ impl Sending {
         self.extra = bytes.saturating_sub(PAGE_BYTES);
         if !self.held.take(self.extra) {
             self.extra = 0;
-            tracing::debug!(
-                bytes,
-                "a list was truncated: too many bytes of responses are in memory"
-            );
+            tracing::debug!(bytes, "a list was cut: too many bytes of responses are held");
             return Err(StatusError::too_many_requests());
         }
         self.ready.extend(pieces);

@@ -14,7 +14,7 @@ use super::listing::Listing;
 use super::{App, scale, watch};
 use crate::budget::HeldBytes;
 use crate::filters::{AuthLayer, Client, WrittenObject};
-use crate::wire::answer::{self, Form};
+use crate::wire::response::{self, Form};
 use crate::wire::negotiate::{self, Shape};
 use crate::wire::path::ResourcePath;
 use crate::wire::query::Query;
@@ -63,7 +63,7 @@ pub(super) async fn respond(
     }
     call.negotiable(&method)?;
     let mut response = call.run(method, request).await?;
-    answer::warn(&mut response, &call.warnings.take());
+    response::warn(&mut response, &call.warnings.take());
     Ok(response)
 }
 
@@ -139,7 +139,7 @@ impl Call {
         match (method, name, self.definition.scale.clone().filter(|_| scaled)) {
             (Method::GET, Some(name), Some(scale)) => {
                 let object = self.engine.get(&self.resource, self.namespace(), &name).await?;
-                Ok(answer::json(StatusCode::OK, &scale::read(&scale, &object)?))
+                Ok(response::json(StatusCode::OK, &scale::read(&scale, &object)?))
             }
             (method @ (Method::PUT | Method::PATCH), Some(name), Some(scale)) => {
                 self.scale(&name, &scale, method, request).await
@@ -195,7 +195,7 @@ impl Call {
         let namespace = self.namespace();
         let scaled = scale::Scaled { engine, definition, scale, namespace, name };
         let written = scaled.write(change, options).await?;
-        Ok(answer::json(StatusCode::OK, &written))
+        Ok(response::json(StatusCode::OK, &written))
     }
 
     fn namespace(&self) -> &str {
@@ -214,7 +214,7 @@ impl Call {
     /// Returns the response to a write.
     fn written(&self, code: StatusCode, object: Value) -> Response {
         let written = WrittenObject::of(&object);
-        let mut response = answer::json(code, &self.form().object(object));
+        let mut response = response::json(code, &self.form().object(object));
         response.extensions_mut().insert(written);
         response
     }
@@ -225,7 +225,7 @@ impl Call {
             return Err(StatusError::from_the_future(ahead, newest));
         }
         let object = self.engine.get(&self.resource, self.namespace(), name).await?;
-        Ok(answer::json(StatusCode::OK, &self.form().object(object)))
+        Ok(response::json(StatusCode::OK, &self.form().object(object)))
     }
 
     /// Checks that the response can have the requested form.
@@ -279,7 +279,7 @@ impl Call {
 
     /// Starts counting response bytes of the caller.
     fn held(&self) -> Result<HeldBytes, StatusError> {
-        self.auth.answers.enter(&self.client).ok_or_else(StatusError::too_many_requests)
+        self.auth.responses.enter(&self.client).ok_or_else(StatusError::too_many_requests)
     }
 
     async fn create(&self, request: Request) -> Result<Response, StatusError> {
@@ -355,7 +355,7 @@ impl Call {
         let (namespace, dry_run) = (self.namespace(), options.dry_run);
         let deleted = self.engine.delete(&self.resource, namespace, name, options).await?;
         let written = WrittenObject { dry_run, ..WrittenObject::of(deleted.object()) };
-        let mut response = answer::json(StatusCode::OK, &self.form().deleted(deleted));
+        let mut response = response::json(StatusCode::OK, &self.form().deleted(deleted));
         response.extensions_mut().insert(written);
         Ok(response)
     }
@@ -388,7 +388,7 @@ impl Call {
         let deleted: Vec<_> = stream::iter(deletes).buffered(DELETES_AT_ONCE).try_collect().await?;
         let items = deleted.into_iter().flatten().collect();
         let list = ObjectList { revision: self.engine.revision(), items, ..ObjectList::default() };
-        let mut response = answer::json(StatusCode::OK, &self.form().list(list));
+        let mut response = response::json(StatusCode::OK, &self.form().list(list));
         response.extensions_mut().insert(WrittenObject { dry_run, ..WrittenObject::default() });
         Ok(response)
     }

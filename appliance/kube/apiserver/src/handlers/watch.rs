@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use self::line::{Line, Writer};
 pub use self::socket::Handshake;
 use crate::budget::HeldBytes;
-use crate::wire::answer::{self, Form};
+use crate::wire::response::{self, Form};
 use crate::wire::negotiate::Shape;
 use crate::wire::query::Query;
 use resources::StatusError;
@@ -109,7 +109,7 @@ impl Feed {
         let (writer, body) = line::pair(STALL_TIMEOUT);
         tokio::spawn(self.send(writer));
         let mut response = Response::new(Body::new(body));
-        answer::headers(&mut response);
+        response::headers(&mut response);
         response
     }
 

@@ -45,7 +45,7 @@ const DELETES: [Parameter; 4] = [
 ];
 
 /// Common data of the operations on one resource or subresource.
-struct About<'a> {
+struct OperationContext<'a> {
     resource: &'a Resource<'a>,
     /// Kind of the operations: that of the resource, even if a subresource responds with another
     /// kind.
@@ -68,7 +68,7 @@ pub(super) fn of(group: &str, version: &GroupVersion<'_>) -> Map<String, Value> 
     let mut paths = Map::new();
     for resource in &version.resources {
         let definition = resource.definition;
-        let about = About {
+        let about = OperationContext {
             resource,
             kind: resource.kind,
             version: camel(group, version.name),
@@ -94,7 +94,7 @@ pub(super) fn of(group: &str, version: &GroupVersion<'_>) -> Map<String, Value> 
             paths.insert(one.clone(), about.with_parameters(item, resource.namespaced, true));
         }
         for part in &resource.parts {
-            let about = About {
+            let about = OperationContext {
                 resource: part,
                 kind: resource.kind,
                 version: about.version.clone(),
@@ -133,7 +133,7 @@ fn capital(word: &str) -> String {
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
 
-impl About<'_> {
+impl OperationContext<'_> {
     /// Returns true for one of Kubernetes' own kinds or its subresource.
     fn of_native(&self) -> bool {
         !self.kind.qualified

@@ -76,7 +76,7 @@ impl HttpBody for CountedRequest {
 }
 
 /// Body of a response, counted as a whole at first.
-pub struct CountedAnswer {
+pub struct CountedResponse {
     body: Body,
     /// Rest of a large frame. It is copied out in pieces, because a connection's buffers would
     /// otherwise keep the whole frame until its last byte is sent.
@@ -85,7 +85,7 @@ pub struct CountedAnswer {
     held: HeldBytes,
 }
 
-impl CountedAnswer {
+impl CountedResponse {
     /// Wraps `body`; `held` must already hold as many bytes as `body` has.
     pub fn new(body: Body, held: HeldBytes) -> Self {
         Self { body, large: Bytes::new(), large_bytes: 0, held }
@@ -102,7 +102,7 @@ impl CountedAnswer {
     }
 }
 
-impl HttpBody for CountedAnswer {
+impl HttpBody for CountedResponse {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -146,7 +146,7 @@ mod tests {
     use axum::body::Body;
     use http_body_util::BodyExt as _;
 
-    use super::{CountedAnswer, FRAME_BYTES, HttpBody as _, PIECE_BYTES};
+    use super::{CountedResponse, FRAME_BYTES, HttpBody as _, PIECE_BYTES};
     use crate::budget::{Budget, ByteLimits};
 
     #[tokio::test]
@@ -155,7 +155,7 @@ mod tests {
         let budget = Budget::new(ByteLimits { total: 1 << 20, each: 1 << 20, reserve: 0 });
         let mut held = budget.enter("a").unwrap();
         assert!(held.take(text.len()));
-        let mut body = CountedAnswer::new(Body::from(text.clone()), held);
+        let mut body = CountedResponse::new(Body::from(text.clone()), held);
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         assert_eq!(first.len(), PIECE_BYTES);
         assert_eq!(budget.total(), text.len(), "all of it is there still");

@@ -4,18 +4,18 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::{BAD_ORDER, DIRECTIVE, Merge, Misfit};
+use super::{BAD_ORDER, DIRECTIVE, Merge, Mismatch};
 
 /// Identity of an element: the text of its key's value, or its own text.
-fn identity(item: &Value, key: &str) -> Result<String, Misfit> {
+fn identity(item: &Value, key: &str) -> Result<String, Mismatch> {
     if key.is_empty() {
         return Ok(item.to_string());
     }
     let value = item.as_object().and_then(|map| map.get(key));
-    value.map(Value::to_string).ok_or(Misfit::Unprocessable)
+    value.map(Value::to_string).ok_or(Mismatch::Unprocessable)
 }
 
-fn identities(items: &[Value], key: &str) -> Result<HashMap<String, usize>, Misfit> {
+fn identities(items: &[Value], key: &str) -> Result<HashMap<String, usize>, Mismatch> {
     let mut found = HashMap::with_capacity(items.len());
     for (at, item) in items.iter().enumerate() {
         found.entry(identity(item, key)?).or_insert(at);
@@ -30,9 +30,9 @@ pub(super) fn without(original: Vec<Value>, gone: &[Value]) -> Vec<Value> {
 }
 
 /// Returns both lists of scalars, without duplicates.
-pub(super) fn union(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Misfit> {
+pub(super) fn union(original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Mismatch> {
     if original.iter().chain(&patch).any(|item| item.is_array() || item.is_object()) {
-        return Err(Misfit::Unprocessable);
+        return Err(Mismatch::Unprocessable);
     }
     let mut seen = HashSet::new();
     let both = original.iter().chain(&patch).cloned();
@@ -48,18 +48,18 @@ pub(super) fn merge(
     patch: Vec<Value>,
     key: &str,
     path: &str,
-) -> Result<Vec<Value>, Misfit> {
+) -> Result<Vec<Value>, Mismatch> {
     let mut additions: Vec<Map<String, Value>> = Vec::new();
     let (mut deleted, mut replaces) = (HashSet::new(), false);
     for item in patch {
-        let Value::Object(item) = item else { return Err(Misfit::Unprocessable) };
+        let Value::Object(item) = item else { return Err(Mismatch::Unprocessable) };
         match item.get(DIRECTIVE).map(|directive| directive.as_str()) {
             None => additions.push(item),
             Some(Some("delete")) => {
                 deleted.insert(identity(&Value::Object(item), key)?);
             }
             Some(Some("replace")) => replaces = true,
-            Some(_) => return Err(Misfit::Unprocessable),
+            Some(_) => return Err(Mismatch::Unprocessable),
         }
     }
     if replaces {
@@ -81,7 +81,7 @@ pub(super) fn merge(
         let Value::Object(addition) = addition else { continue };
         match places.get(&name).and_then(|at| merged.get_mut(*at)) {
             Some(place) => {
-                let Value::Object(old) = place.take() else { return Err(Misfit::Unprocessable) };
+                let Value::Object(old) = place.take() else { return Err(Mismatch::Unprocessable) };
                 *place = Value::Object(merge.object(old, addition, path)?);
             }
             None => {
@@ -94,7 +94,7 @@ pub(super) fn merge(
 }
 
 /// Checks that the elements of a patch are in the order that the patch sets.
-pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Misfit> {
+pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result<(), Mismatch> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
@@ -102,7 +102,7 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], key: &str) -> Result
     for item in patch.iter().filter(|item| item.get(DIRECTIVE).is_none()) {
         let wanted = identity(item, key)?;
         loop {
-            let Some(next) = order.next() else { return Err(Misfit::Format(BAD_ORDER)) };
+            let Some(next) = order.next() else { return Err(Mismatch::Format(BAD_ORDER)) };
             if identity(next, key)? == wanted {
                 break;
             }
@@ -118,7 +118,7 @@ pub(super) fn in_order(
     order: &[Value],
     before: &[Value],
     key: &str,
-) -> Result<Vec<Value>, Misfit> {
+) -> Result<Vec<Value>, Mismatch> {
     let (places, earlier) = (identities(order, key)?, identities(before, key)?);
     let (mut named, mut others) = (Vec::new(), Vec::new());
     for item in items {

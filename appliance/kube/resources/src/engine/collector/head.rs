@@ -17,13 +17,13 @@ pub(crate) struct Head {
     pub deletion_timestamp: Option<String>,
     pub creation_timestamp: Option<String>,
     #[serde(deserialize_with = "nullable")]
-    pub managed_fields: Vec<Written>,
+    pub managed_fields: Vec<ManagedFieldsEntry>,
 }
 
 /// Time of a write, from a `managedFields` entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Written {
+pub(crate) struct ManagedFieldsEntry {
     pub time: Option<String>,
 }
 

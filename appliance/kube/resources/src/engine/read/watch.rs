@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use store::{Change, ChangeKind, Key, Stored};
 use tokio::sync::watch::Receiver;
 
-use self::initial::Initial;
+use self::initial::InitialObjects;
 use super::selection::Selection;
 use super::text::{write_served, write_value};
 use crate::definition::{Registry, ResourceDefinition};
@@ -129,7 +129,7 @@ impl RawEvent {
 /// A running watch on one resource.
 pub struct ObjectWatch {
     /// Initial objects that are not yet reported.
-    initial: Option<Initial>,
+    initial: Option<InitialObjects>,
     /// True until the end of the initial events has been reported.
     streaming: bool,
     live: store::Watch,
@@ -168,7 +168,7 @@ impl Engine {
                 if least > newest {
                     return Err(StatusError::from_the_future(least, newest));
                 }
-                let initial = Initial::begin(self, &definition, namespace, &selection).await?;
+                let initial = InitialObjects::begin(self, &definition, namespace, &selection).await?;
                 (initial.floor, Some(initial))
             }
         };
@@ -259,7 +259,7 @@ impl ObjectWatch {
     /// Bytes of buffered objects that the client has not yet requested.
     #[cfg(test)]
     pub(in crate::engine) fn held(&self) -> usize {
-        self.initial.as_ref().map_or(0, Initial::held) + self.live.held()
+        self.initial.as_ref().map_or(0, InitialObjects::held) + self.live.held()
     }
 
     /// Returns a bookmark event with the revision up to which all events were reported.
@@ -276,7 +276,7 @@ impl ObjectWatch {
 
     /// Returns true if a bookmark is valid now; pending initial objects must come first.
     pub fn is_caught_up(&self) -> bool {
-        self.initial.as_ref().is_none_or(Initial::is_over) && !self.streaming
+        self.initial.as_ref().is_none_or(InitialObjects::is_over) && !self.streaming
     }
 
     fn progress(&self, revision: u64) -> Value {

@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::definition::ResourceDefinition;
 use crate::status_error::StatusError;
 
-type Look =
+type AdmissionFn =
     dyn Fn(&ResourceDefinition, &Value, Option<&Value>) -> Result<(), StatusError> + Send + Sync;
 
 /// Decides if the new state of an object (over the old state, on an update) may be stored. The
 /// function must not block, because all other writes wait for it.
 #[derive(Clone)]
-pub struct Admission(Arc<Look>);
+pub struct Admission(Arc<AdmissionFn>);
 
 impl Admission {
     /// Makes an admission that calls `look`.

@@ -17,7 +17,7 @@ use crate::status_error::{Reason, StatusError};
 const PAGE_BYTES: usize = 64 * 1024;
 
 /// Objects that a watch reports first.
-pub(super) struct Initial {
+pub(super) struct InitialObjects {
     source: Source,
     /// Revision of the state that the objects show.
     pub floor: u64,
@@ -37,7 +37,7 @@ struct Source {
     selection: Selection,
 }
 
-impl Initial {
+impl InitialObjects {
     /// Starts to read the present objects that `selection` matches.
     pub async fn begin(
         engine: &Engine,

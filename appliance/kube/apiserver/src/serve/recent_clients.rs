@@ -9,15 +9,15 @@ use http_edge::Network;
 use tokio::time::Instant;
 
 /// Time for which an address counts as recent.
-const LATELY: Duration = Duration::from_secs(3600);
+const RECENT_TIME: Duration = Duration::from_secs(3600);
 /// Maximum addresses that are stored.
-const REGULARS_MAX: usize = 1024;
+const RECENT_MAX: usize = 1024;
 
 /// The recent addresses; clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct Regulars(Arc<Mutex<HashMap<Network, Instant>>>);
+pub struct RecentClients(Arc<Mutex<HashMap<Network, Instant>>>);
 
-impl Regulars {
+impl RecentClients {
     fn seen(&self) -> MutexGuard<'_, HashMap<Network, Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -25,10 +25,10 @@ impl Regulars {
     /// Records an authenticated client from this address.
     pub fn add(&self, address: IpAddr) {
         let mut seen = self.seen();
-        if seen.len() >= REGULARS_MAX {
-            seen.retain(|_, at| at.elapsed() < LATELY);
+        if seen.len() >= RECENT_MAX {
+            seen.retain(|_, at| at.elapsed() < RECENT_TIME);
         }
-        if seen.len() >= REGULARS_MAX {
+        if seen.len() >= RECENT_MAX {
             let oldest = seen.iter().min_by_key(|(_, at)| **at).map(|(network, _)| *network);
             oldest.and_then(|oldest| seen.remove(&oldest));
         }
@@ -38,7 +38,7 @@ impl Regulars {
     /// Returns true if an authenticated client came from this address recently.
     pub fn has(&self, address: IpAddr) -> bool {
         let seen = self.seen();
-        seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < LATELY)
+        seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < RECENT_TIME)
     }
 }
 
@@ -47,19 +47,19 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::time::Duration;
 
-    use super::{LATELY, REGULARS_MAX, Regulars};
+    use super::{RECENT_TIME, RECENT_MAX, RecentClients};
 
     #[tokio::test(start_paused = true)]
     async fn an_address_is_one_for_a_while_and_they_are_bounded() {
-        let regulars = Regulars::default();
+        let recent_clients = RecentClients::default();
         let ip = |number: usize| Ipv4Addr::from_bits(number as u32).into();
-        for number in 0..=REGULARS_MAX {
-            regulars.add(ip(number));
+        for number in 0..=RECENT_MAX {
+            recent_clients.add(ip(number));
             tokio::time::advance(Duration::from_millis(1)).await;
         }
-        assert!(!regulars.has(ip(0)), "the oldest gave way");
-        assert!(regulars.has(ip(1)) && regulars.has(ip(REGULARS_MAX)));
-        tokio::time::advance(LATELY).await;
-        assert!(!regulars.has(ip(REGULARS_MAX)));
+        assert!(!recent_clients.has(ip(0)), "the oldest gave way");
+        assert!(recent_clients.has(ip(1)) && recent_clients.has(ip(RECENT_MAX)));
+        tokio::time::advance(RECENT_TIME).await;
+        assert!(!recent_clients.has(ip(RECENT_MAX)));
     }
 }

@@ -11,18 +11,18 @@ use flate2::write::GzEncoder;
 use http_body::Frame;
 
 /// Body with its compressor; the compressor is dropped after the last byte.
-pub(super) struct Packing {
+pub(super) struct GzipBody {
     body: Body,
     encoder: Option<GzEncoder<Vec<u8>>>,
 }
 
-impl Packing {
+impl GzipBody {
     pub fn new(body: Body) -> Self {
         Self { body, encoder: Some(GzEncoder::new(Vec::new(), Compression::fast())) }
     }
 }
 
-impl HttpBody for Packing {
+impl HttpBody for GzipBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -154,15 +154,15 @@ pub fn json(code: StatusCode, value: &Value) -> Response {
 
 /// Returns a JSON response from its text.
 pub fn text(code: StatusCode, text: Vec<u8>) -> Response {
-    answer(code, Body::from(text))
+    response(code, Body::from(text))
 }
 
 /// Returns a JSON response from the pieces of its text.
 pub fn pieces(code: StatusCode, pieces: Vec<Bytes>) -> Response {
-    answer(code, Body::new(InPieces(pieces.into())))
+    response(code, Body::new(PiecesBody(pieces.into())))
 }
 
-fn answer(code: StatusCode, body: Body) -> Response {
+fn response(code: StatusCode, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = code;
     headers(&mut response);
@@ -170,9 +170,9 @@ fn answer(code: StatusCode, body: Body) -> Response {
 }
 
 /// Body of known length whose pieces are freed one by one.
-struct InPieces(VecDeque<Bytes>);
+struct PiecesBody(VecDeque<Bytes>);
 
-impl http_body::Body for InPieces {
+impl http_body::Body for PiecesBody {
     type Data = Bytes;
     type Error = Infallible;
 
