@@ -30,11 +30,11 @@ pub struct BodyLimits {
 #[derive(Debug, Clone)]
 pub struct Bodies {
     limits: BodyLimits,
-    held: Arc<Mutex<Held>>,
+    held: Arc<Mutex<ByteCounts>>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct ByteCounts {
     total: usize,
     each: HashMap<Network, usize>,
 }
@@ -92,7 +92,7 @@ impl Bodies {
         Limited { body, network, bytes: 0, bodies: self.clone(), deadline }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, ByteCounts> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

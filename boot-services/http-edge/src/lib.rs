@@ -5,16 +5,18 @@
 //! machine has to itself.
 //!
 //! The crate must never: wait for a client, parse a request, or identify a client. Enter at
-//! [`Connections::enter`], [`Bodies::limit`] and [`Proof`].
+//! [`Connections::enter`], [`Lanes::enter`], [`Bodies::limit`] and [`Proof`].
 
 mod bodies;
 mod connections;
+mod lanes;
 mod proof;
 
 use std::net::{IpAddr, Ipv6Addr};
 
 pub use bodies::{Bodies, BodyError, BodyLimits, Limited};
 pub use connections::{Connections, Limits, Place};
+pub use lanes::Lanes;
 pub use proof::Proof;
 
 /// Prefix length of an IPv6 address that identifies a machine.

@@ -6,15 +6,13 @@
 //! within the last hour have separate slots. Therefore slow or frequent unauthenticated connections
 //! cannot block authenticated clients.
 
-mod recent_clients;
-
 use std::io::Cursor;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
-use http_edge::{Connections, Place};
+use http_edge::{Lanes, Place};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
@@ -28,7 +26,6 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use self::recent_clients::RecentClients;
 use crate::auth::Error;
 use crate::filters::Peer;
 
@@ -89,13 +86,12 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let acceptor = TlsAcceptor::from(tls);
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let [unknown, returning] = [(); 2].map(|()| Connections::new(UNAUTHENTICATED));
-    let (users, recent_clients) = (Shares::new(USERS), RecentClients::default());
+    let (lanes, users) = (Lanes::new(UNAUTHENTICATED), Shares::new(USERS));
     let graceful = GracefulShutdown::new();
     let mut running = JoinSet::new();
     let mut shutdown = std::pin::pin!(shutdown);
     loop {
-        let Accepted { socket, address, permit } = tokio::select! {
+        let (socket, address, permit) = tokio::select! {
             biased;
             () = &mut shutdown => break,
             Some(ended) = running.join_next() => {
@@ -114,9 +110,7 @@ pub async fn serve(
                 }
             },
         };
-        let is_recent = recent_clients.has(address);
-        let lane = if is_recent { &returning } else { &unknown };
-        let Some(place) = lane.enter(address) else {
+        let Some(place) = lanes.enter(address) else {
             tracing::debug!(%address, "too many unauthenticated connections");
             continue;
         };
@@ -124,7 +118,7 @@ pub async fn serve(
             address,
             place,
             users: users.clone(),
-            recent_clients: recent_clients.clone(),
+            lanes: lanes.clone(),
             acceptor: acceptor.clone(),
             router: router.clone(),
             watcher: graceful.watcher(),
@@ -143,20 +137,13 @@ pub async fn serve(
     Ok(())
 }
 
-/// Accepted socket with its place among all connections.
-struct Accepted {
-    socket: TcpStream,
-    address: IpAddr,
-    permit: OwnedSemaphorePermit,
-}
-
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> Result<Accepted, std::io::Error> {
+) -> Result<(TcpStream, IpAddr, OwnedSemaphorePermit), std::io::Error> {
     let permit = places.clone().acquire_owned().await.map_err(std::io::Error::other)?;
     let (socket, from) = listener.accept().await?;
-    Ok(Accepted { socket, address: from.ip().to_canonical(), permit })
+    Ok((socket, from.ip().to_canonical(), permit))
 }
 
 /// Returns true if the listening socket itself has failed.
@@ -169,7 +156,7 @@ struct Connection {
     address: IpAddr,
     place: Place,
     users: Shares,
-    recent_clients: RecentClients,
+    lanes: Lanes,
     acceptor: TlsAcceptor,
     router: Router,
     watcher: Watcher,
@@ -204,13 +191,13 @@ impl Connection {
                 let error = stdx::chain(error.as_ref());
                 tracing::debug!(error, "connection ended with an error");
             },
-            () = stays_unauthenticated(&peer, &self.recent_clients) => {
+            () = stays_unauthenticated(&peer, &self.lanes) => {
                 let address = peer.address();
                 tracing::debug!(%address, "an unauthenticated connection was closed");
             }
         }
         if !peer.is_unauthenticated() {
-            self.recent_clients.add(peer.address());
+            self.lanes.authenticated(peer.address());
         }
         if let Some(next) = peer.next() {
             next.await;
@@ -219,10 +206,10 @@ impl Connection {
 }
 
 /// Ends if a connection stays unauthenticated for too long; never ends for an authenticated client.
-async fn stays_unauthenticated(peer: &Peer, recent_clients: &RecentClients) {
+async fn stays_unauthenticated(peer: &Peer, lanes: &Lanes) {
     tokio::time::sleep(AUTHENTICATION_TIMEOUT).await;
     if !peer.is_unauthenticated() {
-        recent_clients.add(peer.address());
+        lanes.authenticated(peer.address());
         std::future::pending::<()>().await;
     }
 }

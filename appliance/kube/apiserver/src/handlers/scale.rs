@@ -94,17 +94,17 @@ impl Scaled<'_> {
             Change::Replace(wanted) => return self.put(&wanted, options).await,
             Change::Patch(patch) => patch,
         };
-        for _ in 1..MAX_ATTEMPTS {
+        let mut more_attempts = 1..MAX_ATTEMPTS;
+        loop {
             let wanted = patch.apply(self.read().await?)?;
             // The revision on which the patch is based is a precondition, so no other write is
             // undone.
             match self.put(&wanted, options.clone()).await {
-                Err(error) if error.reason == Reason::Conflict => {}
+                Err(error)
+                    if error.reason == Reason::Conflict && more_attempts.next().is_some() => {}
                 done => return done,
             }
         }
-        let wanted = patch.apply(self.read().await?)?;
-        self.put(&wanted, options).await
     }
 
     async fn read(self) -> Result<Value, StatusError> {

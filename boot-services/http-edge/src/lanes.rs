@@ -1,21 +1,50 @@
-//! Addresses from which an authenticated client came recently.
+//! Separate places for addresses from which an authenticated client came recently.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http_edge::Network;
 use tokio::time::Instant;
+
+use crate::{Connections, Limits, Network, Place};
 
 /// Time for which an address counts as recent.
 const RECENT_TIME: Duration = Duration::from_secs(3600);
 /// Maximum addresses that are stored.
 const RECENT_MAX: usize = 1024;
 
+/// Connections of a listener in two lanes with the same limits. Unknown addresses cannot take the
+/// places of those from which an authenticated client came recently.
+#[derive(Debug, Clone)]
+pub struct Lanes {
+    unknown: Connections,
+    returning: Connections,
+    recent: RecentClients,
+}
+
+impl Lanes {
+    /// Creates two empty lanes with these limits each.
+    pub fn new(limits: Limits) -> Self {
+        let (unknown, returning) = (Connections::new(limits), Connections::new(limits));
+        Self { unknown, returning, recent: RecentClients::default() }
+    }
+
+    /// Returns a place for a connection from `address`, as [`Connections::enter`] does.
+    pub fn enter(&self, address: IpAddr) -> Option<Place> {
+        let lane = if self.recent.has(address) { &self.returning } else { &self.unknown };
+        lane.enter(address)
+    }
+
+    /// Records an authenticated client from this address, for an hour.
+    pub fn authenticated(&self, address: IpAddr) {
+        self.recent.add(address);
+    }
+}
+
 /// The recent addresses; clones share them.
 #[derive(Debug, Clone, Default)]
-pub struct RecentClients(Arc<Mutex<HashMap<Network, Instant>>>);
+struct RecentClients(Arc<Mutex<HashMap<Network, Instant>>>);
 
 impl RecentClients {
     fn seen(&self) -> MutexGuard<'_, HashMap<Network, Instant>> {
@@ -23,7 +52,7 @@ impl RecentClients {
     }
 
     /// Records an authenticated client from this address.
-    pub fn add(&self, address: IpAddr) {
+    fn add(&self, address: IpAddr) {
         let mut seen = self.seen();
         if seen.len() >= RECENT_MAX {
             seen.retain(|_, at| at.elapsed() < RECENT_TIME);
@@ -36,7 +65,7 @@ impl RecentClients {
     }
 
     /// Returns true if an authenticated client came from this address recently.
-    pub fn has(&self, address: IpAddr) -> bool {
+    fn has(&self, address: IpAddr) -> bool {
         let seen = self.seen();
         seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < RECENT_TIME)
     }
@@ -47,19 +76,19 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::time::Duration;
 
-    use super::{RECENT_TIME, RECENT_MAX, RecentClients};
+    use super::{RECENT_MAX, RECENT_TIME, RecentClients};
 
     #[tokio::test(start_paused = true)]
     async fn an_address_is_one_for_a_while_and_they_are_bounded() {
-        let recent_clients = RecentClients::default();
+        let recent = RecentClients::default();
         let ip = |number: usize| Ipv4Addr::from_bits(number as u32).into();
         for number in 0..=RECENT_MAX {
-            recent_clients.add(ip(number));
+            recent.add(ip(number));
             tokio::time::advance(Duration::from_millis(1)).await;
         }
-        assert!(!recent_clients.has(ip(0)), "the oldest gave way");
-        assert!(recent_clients.has(ip(1)) && recent_clients.has(ip(RECENT_MAX)));
+        assert!(!recent.has(ip(0)), "the oldest gave way");
+        assert!(recent.has(ip(1)) && recent.has(ip(RECENT_MAX)));
         tokio::time::advance(RECENT_TIME).await;
-        assert!(!recent_clients.has(ip(RECENT_MAX)));
+        assert!(!recent.has(ip(RECENT_MAX)));
     }
 }
