@@ -3,9 +3,9 @@
 
 mod discovery;
 mod finish;
-mod listing;
+mod list;
 mod objects;
-mod old_watch;
+mod deprecated_watch;
 mod openapi;
 mod gzip_body;
 mod scale;
@@ -57,7 +57,7 @@ pub fn router(engine: Engine, config: impl Into<AuthConfig>, extra: Router) -> R
             async move { handle(&app, request).await }
         })
         .layer(middleware::from_fn_with_state(auth, filters::apply))
-        .layer(middleware::map_request(old_watch::rewrite))
+        .layer(middleware::map_request(deprecated_watch::rewrite))
 }
 
 /// Handles a request within the client's byte limits.

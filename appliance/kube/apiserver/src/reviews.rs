@@ -2,7 +2,7 @@
 //! created and answered but never stored (k8s.io/kubernetes, pkg/registry/authentication,
 //! pkg/registry/authorization, pkg/registry/core/serviceaccount).
 
-mod may;
+mod access;
 mod token;
 
 use axum::extract::Request;
@@ -15,7 +15,7 @@ use crate::filters::{AuthLayer, WrittenObject};
 use crate::wire::path::ResourcePath;
 use crate::wire::{body, response};
 use rbac::User;
-use resources::reviews::{Question, Review};
+use resources::reviews::{Review, ReviewType};
 use resources::{Reason, StatusError};
 
 /// Handles a request for one of [`resources::reviews::REVIEWS`].
@@ -44,10 +44,10 @@ pub(crate) async fn respond(
         None => format!("{}/{version}", review.group),
     };
     check_kind(&mut object, &api_version, review.kind)?;
-    let place = Place { auth, review, path, user: &user };
-    place.answer(&mut object).await?;
+    let call = Call { auth, review, path, user: &user };
+    call.answer(&mut object).await?;
     let mut response = response::json(StatusCode::CREATED, &object);
-    if !review.is_question() {
+    if !review.is_read_only() {
         // The path contains the account's name; the token itself has no uid.
         response.extensions_mut().insert(WrittenObject::of(&object));
     }
@@ -55,29 +55,29 @@ pub(crate) async fn respond(
 }
 
 /// Target and user of a review.
-struct Place<'a> {
+struct Call<'a> {
     auth: &'a AuthLayer,
     review: &'a Review,
     path: &'a ResourcePath,
     user: &'a User,
 }
 
-impl Place<'_> {
+impl Call<'_> {
     async fn answer(&self, object: &mut Value) -> Result<(), StatusError> {
-        match self.review.question {
-            Question::WhoAmI => {
+        match self.review.review_type {
+            ReviewType::SelfSubject => {
                 let now = self.auth.engine.clock().now();
                 object["metadata"]["creationTimestamp"] =
                     json!(resources::object::time_text(now));
                 object["status"] = json!({ "userInfo": user_info(self.user) });
                 Ok(())
             }
-            Question::WhoseToken => token::review(self, object).await,
-            Question::Token => token::request(self, object).await,
-            Question::MayI | Question::MayThey | Question::MayTheyHere => {
-                may::access(self, object).await
+            ReviewType::Token => token::review(self, object).await,
+            ReviewType::TokenRequest => token::request(self, object).await,
+            ReviewType::SelfSubjectAccess | ReviewType::SubjectAccess | ReviewType::LocalSubjectAccess => {
+                access::review(self, object).await
             }
-            Question::WhatMayI => may::rules(self, object).await,
+            ReviewType::SelfSubjectRules => access::rules(self, object).await,
         }
     }
 

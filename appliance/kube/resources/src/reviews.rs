@@ -24,62 +24,62 @@ pub struct Review {
     pub api_version: Option<&'static str>,
     /// True if the path contains a namespace.
     pub namespaced: bool,
-    /// Question that the review answers.
-    pub question: Question,
+    /// Type of the review, which determines the response.
+    pub review_type: ReviewType,
 }
 
-/// Question that a [`Review`] answers.
+/// Type of a [`Review`], named after its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
+pub enum ReviewType {
     /// The user of the request.
-    WhoAmI,
+    SelfSubject,
     /// The user of a token.
-    WhoseToken,
-    /// Permission of the user of the request.
-    MayI,
-    /// Permission of another user.
-    MayThey,
-    /// Permission of another user in one namespace.
-    MayTheyHere,
-    /// Every permission of the user of the request.
-    WhatMayI,
-    /// A new token for a `ServiceAccount`.
     Token,
+    /// Permission of the user of the request.
+    SelfSubjectAccess,
+    /// Permission of another user.
+    SubjectAccess,
+    /// Permission of another user in one namespace.
+    LocalSubjectAccess,
+    /// Every permission of the user of the request.
+    SelfSubjectRules,
+    /// A new token for a `ServiceAccount`.
+    TokenRequest,
 }
 
 const fn review(
     group: &'static str,
     resource: &'static str,
     kind: &'static str,
-    question: Question,
+    review_type: ReviewType,
 ) -> Review {
     let versions = &["v1"];
-    Review { group, versions, resource, kind, api_version: None, namespaced: false, question }
+    Review { group, versions, resource, kind, api_version: None, namespaced: false, review_type }
 }
 
 /// All kinds of reviews, and the token request.
 pub const REVIEWS: [Review; 7] = [
     Review {
         versions: &["v1", "v1beta1", "v1alpha1"],
-        ..review(AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", Question::WhoAmI)
+        ..review(AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", ReviewType::SelfSubject)
     },
-    review(AUTHENTICATION, "tokenreviews", "TokenReview", Question::WhoseToken),
+    review(AUTHENTICATION, "tokenreviews", "TokenReview", ReviewType::Token),
     Review {
         namespaced: true,
         ..review(
             AUTHORIZATION,
             "localsubjectaccessreviews",
             "LocalSubjectAccessReview",
-            Question::MayTheyHere,
+            ReviewType::LocalSubjectAccess,
         )
     },
-    review(AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", Question::MayI),
-    review(AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", Question::WhatMayI),
-    review(AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview", Question::MayThey),
+    review(AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", ReviewType::SelfSubjectAccess),
+    review(AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", ReviewType::SelfSubjectRules),
+    review(AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview", ReviewType::SubjectAccess),
     Review {
         namespaced: true,
         api_version: Some("authentication.k8s.io/v1"),
-        ..review("", "serviceaccounts/token", "TokenRequest", Question::Token)
+        ..review("", "serviceaccounts/token", "TokenRequest", ReviewType::TokenRequest)
     },
 ];
 
@@ -90,8 +90,8 @@ impl Review {
     }
 
     /// Returns true if a create changes nothing: for all kinds except the token request.
-    pub fn is_question(&self) -> bool {
-        self.question != Question::Token
+    pub fn is_read_only(&self) -> bool {
+        self.review_type != ReviewType::TokenRequest
     }
 
     fn group_kind(&self) -> GroupKind<'_> {

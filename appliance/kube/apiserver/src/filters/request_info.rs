@@ -126,13 +126,13 @@ impl RequestInfo {
     /// Returns true if the request may change data.
     pub(super) fn writes(&self) -> bool {
         !["get", "list", "watch", "head", "options"].contains(&self.action.verb.as_str())
-            && !self.is_question()
+            && !self.is_read_only()
     }
 
     /// Returns true if the request is an access review, which changes nothing.
-    fn is_question(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         let Of::Resource { group, resource, .. } = &self.action.target else { return false };
-        Review::find(group, resource).is_some_and(Review::is_question)
+        Review::find(group, resource).is_some_and(Review::is_read_only)
     }
 
     /// Returns 403 in Kubernetes' words.
@@ -211,7 +211,7 @@ impl RequestInfo {
         let writes = ["create", "update", "patch", "delete", "deletecollection"];
         let verb = self.action.verb.as_str();
         let quiet = verb != "delete" && QUIET.contains(&(group.as_str(), resource.as_str()));
-        writes.contains(&verb) && !self.is_question() && !quiet
+        writes.contains(&verb) && !self.is_read_only() && !quiet
     }
 
     fn reads_secrets(&self) -> bool {

@@ -10,7 +10,7 @@ use http::{Method, StatusCode};
 use rbac::{Action, Target, User};
 use serde_json::Value;
 
-use super::listing::Listing;
+use super::list::Listing;
 use super::{App, scale, watch};
 use crate::budget::HeldBytes;
 use crate::filters::{AuthLayer, Client, WrittenObject};

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Place, user_info};
+use super::{Call, user_info};
 use crate::auth::{MAX_SECONDS, ServiceAccountTokens};
 use resources::object::{meta, time_text};
 use resources::{Reason, StatusError};
@@ -24,8 +24,8 @@ struct ReviewSpec {
 }
 
 /// Answers a `TokenReview` with the token's user.
-pub(super) async fn review(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
-    let spec: ReviewSpec = place.read(&object["spec"])?;
+pub(super) async fn review(call: &Call<'_>, object: &mut Value) -> Result<(), StatusError> {
+    let spec: ReviewSpec = call.read(&object["spec"])?;
     if spec.token.is_empty() {
         return Err(StatusError::bad_request(
             "token is required for TokenReview in authentication",
@@ -35,7 +35,7 @@ pub(super) async fn review(place: &Place<'_>, object: &mut Value) -> Result<(), 
         [] => ServiceAccountTokens::audiences(),
         asked => asked.to_vec(),
     };
-    object["status"] = match place.auth.bearer(&spec.token, &audiences).await {
+    object["status"] = match call.auth.bearer(&spec.token, &audiences).await {
         Ok((user, audiences)) => json!({
             "authenticated": true,
             "user": user_info(&user),
@@ -64,12 +64,12 @@ struct BoundRef {
 }
 
 /// Answers a `TokenRequest` with a new token.
-pub(super) async fn request(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
-    let accounts = place.auth.accounts().ok_or_else(StatusError::no_such_resource)?;
-    let engine = &place.auth.engine;
-    let namespace = place.path.namespace.clone().unwrap_or_default();
-    let name = place.path.name.clone().unwrap_or_default();
-    check_names(place, object, &namespace, &name)?;
+pub(super) async fn request(call: &Call<'_>, object: &mut Value) -> Result<(), StatusError> {
+    let accounts = call.auth.accounts().ok_or_else(StatusError::no_such_resource)?;
+    let engine = &call.auth.engine;
+    let namespace = call.path.namespace.clone().unwrap_or_default();
+    let name = call.path.name.clone().unwrap_or_default();
+    check_names(call, object, &namespace, &name)?;
     let account = engine.get("/serviceaccounts", &namespace, &name).await?;
     let uid = meta(&account, "uid").to_owned();
     let given = meta(object, "uid");
@@ -81,14 +81,14 @@ pub(super) async fn request(place: &Place<'_>, object: &mut Value) -> Result<(),
         );
         return Err(StatusError::new(Reason::Conflict, message));
     }
-    let mut spec: RequestSpec = place.read(&object["spec"])?;
+    let mut spec: RequestSpec = call.read(&object["spec"])?;
     if spec.audiences.is_empty() {
         spec.audiences = ServiceAccountTokens::audiences();
     }
     let seconds = spec.expiration_seconds.unwrap_or(DEFAULT_SECONDS);
-    check_spec(place, &spec, seconds)?;
+    check_spec(call, &spec, seconds)?;
     let secret = match &spec.bound_object_ref {
-        Some(bound) => Some(bound_secret(place, &namespace, bound).await?),
+        Some(bound) => Some(bound_secret(call, &namespace, bound).await?),
         None => None,
     };
     let now = engine.clock().now();
@@ -110,7 +110,7 @@ pub(super) async fn request(place: &Place<'_>, object: &mut Value) -> Result<(),
 }
 
 fn check_names(
-    place: &Place<'_>,
+    call: &Call<'_>,
     object: &Value,
     namespace: &str,
     name: &str,
@@ -123,13 +123,13 @@ fn check_names(
         let given = meta(object, field);
         if !["", expected].contains(&given) {
             let error = FieldError::invalid(format!("metadata.{field}"), &json!(given), why);
-            return Err(place.review.invalid(name, &[error]));
+            return Err(call.review.invalid(name, &[error]));
         }
     }
     Ok(())
 }
 
-fn check_spec(place: &Place<'_>, spec: &RequestSpec, seconds: i64) -> Result<(), StatusError> {
+fn check_spec(call: &Call<'_>, spec: &RequestSpec, seconds: i64) -> Result<(), StatusError> {
     let field = "spec.expirationSeconds";
     let mut errors = Vec::new();
     if seconds < MIN_SECONDS {
@@ -145,12 +145,12 @@ fn check_spec(place: &Place<'_>, spec: &RequestSpec, seconds: i64) -> Result<(),
         let count = json!(spec.audiences.len());
         errors.push(FieldError::invalid("spec.audiences", &count, why));
     }
-    if errors.is_empty() { Ok(()) } else { Err(place.review.invalid("", &errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(call.review.invalid("", &errors)) }
 }
 
 /// Returns the Secret to which a token is bound; the token becomes invalid with the Secret.
 async fn bound_secret(
-    place: &Place<'_>,
+    call: &Call<'_>,
     namespace: &str,
     bound: &BoundRef,
 ) -> Result<ObjectRef, StatusError> {
@@ -160,7 +160,7 @@ async fn bound_secret(
             bound.api_version, bound.kind
         )));
     }
-    let secret = place.auth.engine.get("/secrets", namespace, &bound.name).await?;
+    let secret = call.auth.engine.get("/secrets", namespace, &bound.name).await?;
     let uid = meta(&secret, "uid").to_owned();
     if !["", uid.as_str()].contains(&bound.uid.as_str()) {
         let message = format!(

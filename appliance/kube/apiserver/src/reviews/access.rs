@@ -6,8 +6,8 @@ use rbac::{Action, Target, User};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Place;
-use resources::reviews::Question;
+use super::Call;
+use resources::reviews::ReviewType;
 use resources::{FieldSelector, LabelSelector, StatusError};
 use schema::FieldError;
 
@@ -50,20 +50,20 @@ struct SelectorAttributes {
 }
 
 /// Answers `SelfSubjectAccessReview`, `SubjectAccessReview` and `LocalSubjectAccessReview`.
-pub(super) async fn access(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
-    let spec: Spec = place.read(&object["spec"])?;
-    let question = place.review.question;
-    let mut errors = check_spec(&spec, question);
-    errors.extend(check_metadata(&object["metadata"], question));
-    if question == Question::MayTheyHere {
-        errors.extend(check_place(place, &spec, object));
+pub(super) async fn review(call: &Call<'_>, object: &mut Value) -> Result<(), StatusError> {
+    let spec: Spec = call.read(&object["spec"])?;
+    let review_type = call.review.review_type;
+    let mut errors = check_spec(&spec, review_type);
+    errors.extend(check_metadata(&object["metadata"], review_type));
+    if review_type == ReviewType::LocalSubjectAccess {
+        errors.extend(check_place(call, &spec, object));
     }
     if !errors.is_empty() {
-        return Err(place.review.invalid("", &errors));
+        return Err(call.review.invalid("", &errors));
     }
     let unparsed = unparsed_selectors(&spec);
-    let user = match question {
-        Question::MayI => place.user.clone(),
+    let user = match review_type {
+        ReviewType::SelfSubjectAccess => call.user.clone(),
         _ => User { name: spec.user, uid: spec.uid, groups: spec.groups, extra: spec.extra },
     };
     let action = match (spec.resource_attributes, spec.non_resource_attributes) {
@@ -82,7 +82,7 @@ pub(super) async fn access(place: &Place<'_>, object: &mut Value) -> Result<(), 
             Action::on_path(of.verb, of.path)
         }
     };
-    let decision = place.auth.roles.authorize(&user, &action).await?;
+    let decision = call.auth.roles.authorize(&user, &action).await?;
     let mut status = json!({ "allowed": decision.allowed });
     if !decision.reason.is_empty() {
         status["reason"] = json!(decision.reason);
@@ -94,7 +94,7 @@ pub(super) async fn access(place: &Place<'_>, object: &mut Value) -> Result<(), 
     Ok(())
 }
 
-fn check_spec(spec: &Spec, question: Question) -> Vec<FieldError> {
+fn check_spec(spec: &Spec, review_type: ReviewType) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let invalid = |field: &str, value: Value, why: &str| FieldError::invalid(field, &value, why);
     match (&spec.resource_attributes, &spec.non_resource_attributes) {
@@ -110,7 +110,7 @@ fn check_spec(spec: &Spec, question: Question) -> Vec<FieldError> {
         )),
         _ => {}
     }
-    if question != Question::MayI && spec.user.is_empty() && spec.groups.is_empty() {
+    if review_type != ReviewType::SelfSubjectAccess && spec.user.is_empty() && spec.groups.is_empty() {
         let why = "at least one of user or group must be specified";
         errors.push(invalid("spec.user", json!(""), why));
     }
@@ -138,17 +138,17 @@ fn check_spec(spec: &Spec, question: Question) -> Vec<FieldError> {
     errors
 }
 
-fn check_metadata(metadata: &Value, question: Question) -> Option<FieldError> {
-    let local = question == Question::MayTheyHere;
+fn check_metadata(metadata: &Value, review_type: ReviewType) -> Option<FieldError> {
+    let local = review_type == ReviewType::LocalSubjectAccess;
     let ours = |key: &str| key == "managedFields" || (local && key == "namespace");
     let mut keys = metadata.as_object().into_iter().flatten().map(|(key, _)| key);
     let why = if local { "must be empty except for namespace" } else { "must be empty" };
     keys.any(|key| !ours(key)).then(|| FieldError::invalid("metadata", metadata, why))
 }
 
-fn check_place(place: &Place<'_>, spec: &Spec, object: &mut Value) -> Vec<FieldError> {
+fn check_place(call: &Call<'_>, spec: &Spec, object: &mut Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let here = place.path.namespace.clone().unwrap_or_default();
+    let here = call.path.namespace.clone().unwrap_or_default();
     let given = object["metadata"]["namespace"].as_str().unwrap_or_default();
     let field = "metadata.namespace";
     if !["", here.as_str()].contains(&given) {
@@ -187,13 +187,13 @@ fn unparsed_selectors(spec: &Spec) -> Vec<String> {
 }
 
 /// Answers a `SelfSubjectRulesReview` for one namespace.
-pub(super) async fn rules(place: &Place<'_>, object: &mut Value) -> Result<(), StatusError> {
+pub(super) async fn rules(call: &Call<'_>, object: &mut Value) -> Result<(), StatusError> {
     let namespace = object["spec"]["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {
         return Err(StatusError::bad_request("no namespace on request"));
     }
-    let roles = place.auth.roles.now().await?;
-    let (rules, unresolved) = roles.rules_for(place.user, namespace);
+    let roles = call.auth.roles.now().await?;
+    let (rules, unresolved) = roles.rules_for(call.user, namespace);
     let (mut resources, mut paths) = (Vec::new(), Vec::new());
     for rule in rules {
         if !rule.resources.is_empty() {
