@@ -33,9 +33,9 @@ pub(crate) use live_roles::LiveRoles;
 pub use peer::Peer;
 use request_info::RequestInfo;
 pub(crate) use request_info::WrittenObject;
-pub(crate) use seat::Seat;
 use resources::engine::Engine;
 use resources::{Reason, StatusError};
+pub(crate) use seat::Seat;
 
 /// Maximum concurrent reads, in total and per client.
 pub const READS: Limits = Limits { total: 400, each: 200 };
@@ -249,7 +249,8 @@ pub(crate) async fn apply(
     }
     // A write continues to its end, and is recorded, even if its client disconnects.
     let answered = tokio::spawn(answering).await;
-    answered.unwrap_or_else(|error| response::failure(&StatusError::internal("end a write", &error)))
+    answered
+        .unwrap_or_else(|error| response::failure(&StatusError::internal("end a write", &error)))
 }
 
 /// Returns the handler's response; 500 if the handler panics.

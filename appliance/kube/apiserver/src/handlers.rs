@@ -1,13 +1,13 @@
 //! HTTP handlers: a request is authenticated, counted and parsed. The engine processes it, and the
 //! response is formatted.
 
+mod deprecated_watch;
 mod discovery;
 mod finish;
+mod gzip_body;
 mod list;
 mod objects;
-mod deprecated_watch;
 mod openapi;
-mod gzip_body;
 mod scale;
 mod watch;
 mod yaml;
@@ -24,7 +24,7 @@ use http::{Method, StatusCode};
 
 use crate::filters::{self, AuthConfig, AuthLayer, Client};
 use crate::openapi::Specifications;
-use crate::wire::counted::{CountedResponse, CountedRequest};
+use crate::wire::counted::{CountedRequest, CountedResponse};
 use crate::wire::path::{self, Target};
 use crate::wire::{body, response};
 use crate::{reviews, version};

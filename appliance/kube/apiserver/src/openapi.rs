@@ -58,7 +58,9 @@ impl Specifications {
         }
         let groups = served::groups(registry);
         let document = Arc::new(match name {
-            OpenApiName::Index => Document::new(index(&groups, &mut cache).to_string().into_bytes()),
+            OpenApiName::Index => {
+                Document::new(index(&groups, &mut cache).to_string().into_bytes())
+            }
             OpenApiName::Version(version) => version_document(&groups, version)?,
             OpenApiName::Swagger => Document::new(whole(&groups).to_string().into_bytes()),
             OpenApiName::SwaggerProtobuf => Document::new(gnostic::document(&whole(&groups))),

@@ -67,16 +67,15 @@ impl Call<'_> {
         match self.review.review_type {
             ReviewType::SelfSubject => {
                 let now = self.auth.engine.clock().now();
-                object["metadata"]["creationTimestamp"] =
-                    json!(resources::object::time_text(now));
+                object["metadata"]["creationTimestamp"] = json!(resources::object::time_text(now));
                 object["status"] = json!({ "userInfo": user_info(self.user) });
                 Ok(())
             }
             ReviewType::Token => token::review(self, object).await,
             ReviewType::TokenRequest => token::request(self, object).await,
-            ReviewType::SelfSubjectAccess | ReviewType::SubjectAccess | ReviewType::LocalSubjectAccess => {
-                access::review(self, object).await
-            }
+            ReviewType::SelfSubjectAccess
+            | ReviewType::SubjectAccess
+            | ReviewType::LocalSubjectAccess => access::review(self, object).await,
             ReviewType::SelfSubjectRules => access::rules(self, object).await,
         }
     }

@@ -48,10 +48,9 @@ impl Patch {
     pub fn merge(patch: Value) -> Result<Self, PatchError> {
         match patch.is_object() {
             true => Ok(Self::Merge(patch)),
-            false => Err(PatchError::bad_request(format!(
-                "error decoding patch: {}",
-                not_a_map(&patch)
-            ))),
+            false => {
+                Err(PatchError::bad_request(format!("error decoding patch: {}", not_a_map(&patch))))
+            }
         }
     }
 

@@ -29,8 +29,8 @@ pub use crate::object::{MAX_OBJECT_BYTES, MAX_WARNINGS, Warnings};
 use crate::status_error::{Reason, StatusError, failed};
 
 pub use collector::Collector;
-pub use kube_patch::Patch;
 pub use fields::{FieldValidation, Strictness};
+pub use kube_patch::Patch;
 pub use ownership::{BOX_MANAGER, MAX_MANAGER, manager_of};
 pub use read::list::{ListOptions, ObjectList, RevisionMatch, TextList, WriteItem};
 pub use read::text;

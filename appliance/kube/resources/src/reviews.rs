@@ -73,8 +73,18 @@ pub const REVIEWS: [Review; 7] = [
             ReviewType::LocalSubjectAccess,
         )
     },
-    review(AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", ReviewType::SelfSubjectAccess),
-    review(AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", ReviewType::SelfSubjectRules),
+    review(
+        AUTHORIZATION,
+        "selfsubjectaccessreviews",
+        "SelfSubjectAccessReview",
+        ReviewType::SelfSubjectAccess,
+    ),
+    review(
+        AUTHORIZATION,
+        "selfsubjectrulesreviews",
+        "SelfSubjectRulesReview",
+        ReviewType::SelfSubjectRules,
+    ),
     review(AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview", ReviewType::SubjectAccess),
     Review {
         namespaced: true,

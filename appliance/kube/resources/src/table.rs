@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
 use crate::definition::json_path::printed;
+use crate::definition::{Cell, Column, ColumnType, ResourceDefinition};
 
 /// Object part that a row carries beside its cells (`includeObject`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -14,11 +14,11 @@ use uuid::Uuid;
 
 use super::{MAX_SECONDS, ServiceAccountTokens};
 use resources::builtin::typed_secret::{ACCOUNT_NAME, TOKEN_TYPE};
-use resources::object::{is_deleting, meta};
 use resources::engine::{
     DeleteOptions, Engine, InitialEvents, ListOptions, ObjectWatch, Patch, WatchOptions,
     WriteOptions,
 };
+use resources::object::{is_deleting, meta};
 use resources::{FieldSelector, Reason, StatusError};
 
 const SECRETS: &str = "/secrets";

@@ -12,15 +12,15 @@ use futures_util::stream;
 use http::StatusCode;
 use serde_json::{Map, Value};
 
-use super::finish::{ENCODER_BYTES, PagedResponse, MAX_YAML};
+use super::finish::{ENCODER_BYTES, MAX_YAML, PagedResponse};
 use crate::budget::HeldBytes;
-use crate::wire::response::{self, Form};
 use crate::wire::negotiate::Shape;
+use crate::wire::response::{self, Form};
 use resources::definition::ResourceDefinition;
-use resources::object::decode;
 use resources::engine::{
     Engine, ListOptions, ObjectList, RevisionMatch, TextList, WriteItem, text,
 };
+use resources::object::decode;
 use resources::table::RowObject;
 use resources::{Reason, StatusError};
 
@@ -59,7 +59,11 @@ impl Listing {
     /// # Errors
     /// As for [`Engine::list`]; 406 if the list is too long for YAML, 429 if the client has too
     /// many long lists in progress.
-    pub async fn respond(self, in_yaml: bool, mut held: HeldBytes) -> Result<Response, StatusError> {
+    pub async fn respond(
+        self,
+        in_yaml: bool,
+        mut held: HeldBytes,
+    ) -> Result<Response, StatusError> {
         let room = if in_yaml { usize::try_from(MAX_YAML).unwrap_or(0) } else { PAGE_BYTES };
         let page = self.page(room).await?;
         if self.is_over(&page) {
@@ -76,8 +80,13 @@ impl Listing {
             return Err(StatusError::too_many_requests());
         }
         let (head, _) = self.frame(&page.list, true);
-        let mut sending =
-            ListStream { listing: self, ready: VecDeque::from([head]), more: false, held, extra: 0 };
+        let mut sending = ListStream {
+            listing: self,
+            ready: VecDeque::from([head]),
+            more: false,
+            held,
+            extra: 0,
+        };
         sending.put(page)?;
         let body = Body::from_stream(stream::try_unfold(sending, ListStream::next));
         let mut response = Response::new(body);

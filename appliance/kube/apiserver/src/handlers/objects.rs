@@ -14,10 +14,10 @@ use super::list::Listing;
 use super::{App, scale, watch};
 use crate::budget::HeldBytes;
 use crate::filters::{AuthLayer, Client, WrittenObject};
-use crate::wire::response::{self, Form};
 use crate::wire::negotiate::{self, Shape};
 use crate::wire::path::ResourcePath;
 use crate::wire::query::Query;
+use crate::wire::response::{self, Form};
 use crate::wire::{accept, body};
 use resources::definition::{ResourceDefinition, Scale};
 use resources::engine::{

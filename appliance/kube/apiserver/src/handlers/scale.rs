@@ -84,11 +84,7 @@ impl Scaled<'_> {
     ///
     /// # Errors
     /// As for a patch of the object; 422 for a number below zero; 400 if the body is not a Scale.
-    pub async fn write(
-        self,
-        change: Change,
-        options: WriteOptions,
-    ) -> Result<Value, StatusError> {
+    pub async fn write(self, change: Change, options: WriteOptions) -> Result<Value, StatusError> {
         let patch = match change {
             Change::Apply { config, force } => return self.apply(config, force, options).await,
             Change::Replace(wanted) => return self.put(&wanted, options).await,

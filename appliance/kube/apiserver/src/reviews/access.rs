@@ -110,7 +110,10 @@ fn check_spec(spec: &Spec, review_type: ReviewType) -> Vec<FieldError> {
         )),
         _ => {}
     }
-    if review_type != ReviewType::SelfSubjectAccess && spec.user.is_empty() && spec.groups.is_empty() {
+    if review_type != ReviewType::SelfSubjectAccess
+        && spec.user.is_empty()
+        && spec.groups.is_empty()
+    {
         let why = "at least one of user or group must be specified";
         errors.push(invalid("spec.user", json!(""), why));
     }

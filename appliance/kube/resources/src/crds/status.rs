@@ -183,7 +183,11 @@ mod tests {
     }
 
     fn settled(mut crd: Value, others: &[&Value]) -> Value {
-        settle(&mut crd, &ReservedNames::default().and(others.iter().copied()), Timestamp::UNIX_EPOCH);
+        settle(
+            &mut crd,
+            &ReservedNames::default().and(others.iter().copied()),
+            Timestamp::UNIX_EPOCH,
+        );
         crd
     }
 

@@ -39,7 +39,7 @@ async fn follow(engine: &Engine) -> Result<(), StatusError> {
         let waiting = sweep(engine).await?;
         let told = async {
             while !is_ending(&watch.next().await?.object) {}
-            Ok(())
+            Ok::<(), StatusError>(())
         };
         if waiting {
             // This watch does not report when objects lose their finalizers, so the loop polls.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::native;
 use crate::definition::ResourceDefinition;
 use crate::engine::Part;
-use crate::object::{Warnings, bytes, metadata_mut};
+use crate::object::{MAX_WARNINGS, Warnings, bytes, metadata_mut};
 use crate::status_error::{Reason, StatusError};
 use schema::{FieldError, Findings, Mistake};
 

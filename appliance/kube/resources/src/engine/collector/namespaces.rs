@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use store::{Key, Txn, Walk};
 
-use crate::object::{decode, encode, is_deleting, time_text};
 use super::super::{Abort, DeleteOptions, Engine, Place, Propagation, WriteOptions};
 use super::AT_ONCE;
 use super::head::Head;
 use super::sweep::settle;
 use crate::definition::{Registry, ResourceDefinition};
 use crate::object::namespace::KUBERNETES;
+use crate::object::{decode, encode, is_deleting, time_text};
 use crate::status_error::{Reason, StatusError, failed};
 
 /// Objects of a namespace deleted in one step.
@@ -80,7 +80,8 @@ impl Engine {
         for definition in registry.resources().iter().filter(|one| one.namespaced) {
             let resource = definition.id();
             let walk = Walk { resource: &resource, namespace: Some(namespace), ..Walk::default() };
-            let mut here = RemainingObjects { definition: definition.clone(), objects: 0, finalizers: vec![] };
+            let mut here =
+                RemainingObjects { definition: definition.clone(), objects: 0, finalizers: vec![] };
             let walked = self.inner.store.walk(walk, |key, stored| {
                 let head = Head::read(&stored.value).unwrap_or_default();
                 here.objects += 1;

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use store::{Key, Txn};
 
-use crate::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
 use super::super::{Abort, DeleteOptions, Engine, FOREGROUND, ORPHAN, Place, Propagation};
 use super::head::{Head, Owner};
 use super::verdict::{DependentState, OwnerState, Verdict, verdict};
 use crate::definition::{Registry, ResourceDefinition};
 use crate::engine::write::delete::Deletion;
+use crate::object::{decode, encode_own, is_deleting, is_held, metadata_mut};
 use crate::status_error::{Reason, StatusError, failed};
 
 impl Engine {
@@ -168,7 +168,11 @@ fn look_up(
 ) -> Result<OwnerState, StatusError> {
     let Some(definition) = kind_of(registry, owner) else {
         // If the owner's kind was removed with the owner, no lookup is possible.
-        return Ok(if lost.contains(&owner.uid) { OwnerState::Absent } else { OwnerState::Unknown });
+        return Ok(if lost.contains(&owner.uid) {
+            OwnerState::Absent
+        } else {
+            OwnerState::Unknown
+        });
     };
     let Some(key) = key_of(definition, &dependent.namespace, owner) else {
         return Ok(OwnerState::Unknown);

@@ -71,7 +71,7 @@ fn wished(head: &Head) -> Propagation {
 #[cfg(test)]
 mod tests {
     use super::super::super::{FOREGROUND, ORPHAN, Propagation};
-    use super::{DependentState, OwnerState, Head, Verdict, verdict};
+    use super::{DependentState, Head, OwnerState, Verdict, verdict};
 
     fn head(finalizers: &[&str], deleting: bool) -> Head {
         Head {

@@ -19,8 +19,8 @@ use self::pieces::Pieces;
 use self::token::Token;
 use super::selection::Selection;
 use crate::definition::ResourceDefinition;
-use crate::object::decode;
 use crate::engine::Engine;
+use crate::object::decode;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError, failed};
 

@@ -13,8 +13,8 @@ use self::initial::InitialObjects;
 use super::selection::Selection;
 use super::text::{write_served, write_value};
 use crate::definition::{Registry, ResourceDefinition};
-use crate::object::decode_written;
 use crate::engine::Engine;
+use crate::object::decode_written;
 use crate::selector::{FieldSelector, LabelSelector};
 use crate::status_error::{Reason, StatusError, failed};
 
@@ -168,7 +168,8 @@ impl Engine {
                 if least > newest {
                     return Err(StatusError::from_the_future(least, newest));
                 }
-                let initial = InitialObjects::begin(self, &definition, namespace, &selection).await?;
+                let initial =
+                    InitialObjects::begin(self, &definition, namespace, &selection).await?;
                 (initial.floor, Some(initial))
             }
         };

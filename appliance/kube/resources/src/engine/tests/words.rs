@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::object::MAX_PATH_BYTES;
 use super::super::{Patch, WriteOptions};
 use super::{HARDWARE, NAMESPACES, bench};
 use crate::StatusError;
+use crate::object::MAX_PATH_BYTES;
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
      characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \

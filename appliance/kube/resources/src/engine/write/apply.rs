@@ -7,10 +7,10 @@ use store::Txn;
 use super::modify::{self, Change, Configuration};
 use super::{create, weight};
 use crate::engine::fields::{FieldValidation, Strictness};
-use crate::engine::ownership::Ownership;
-use crate::object::{meta, metadata_mut, set_revision};
 use crate::engine::metadata;
+use crate::engine::ownership::Ownership;
 use crate::engine::{Abort, Engine, Part, Place, WriteOptions};
+use crate::object::{meta, metadata_mut, set_revision};
 use crate::status_error::{StatusError, failed};
 
 /// Result of an apply.

@@ -10,12 +10,12 @@ use super::weight;
 use crate::crds::lifecycle;
 use crate::definition::ResourceDefinition;
 use crate::engine::fields::{self, Body};
+use crate::engine::metadata;
 use crate::engine::ownership::Ownership;
+use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions};
 use crate::object::{
     decode, encode, is_deleting, meta, metadata_mut, names, namespace, set_revision, time_text,
 };
-use crate::engine::metadata;
-use crate::engine::{Abort, Engine, FieldValidation, Part, Place, WriteOptions};
 use crate::status_error::{Cause, Reason, StatusError, failed};
 use schema::FieldError;
 

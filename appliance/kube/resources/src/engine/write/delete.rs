@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use store::Txn;
 
 use crate::crds::lifecycle;
+use crate::engine::{Abort, Engine, Place};
 use crate::object::{
     bump_generation, decode, encode, finalizers, is_deleting, is_held, meta, metadata_mut,
     set_revision, time_text,
 };
-use crate::engine::{Abort, Engine, Place};
 use crate::status_error::{Reason, StatusError, failed};
 
 /// Handling of the objects that name the deleted object as their owner (`propagationPolicy`).

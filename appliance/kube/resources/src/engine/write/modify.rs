@@ -8,13 +8,13 @@ use super::room::{self, Growth};
 use super::weight;
 use crate::crds::lifecycle;
 use crate::engine::fields::{self, Body, FieldValidation};
+use crate::engine::metadata;
 use crate::engine::ownership::{self, Ownership};
+use crate::engine::{Abort, Engine, Part, Patch, Place, WriteOptions};
 use crate::object::{
     bump_generation, decode, encode, intent_differs, is_deleting, is_held, meta, metadata_mut,
     namespace, set_revision,
 };
-use crate::engine::metadata;
-use crate::engine::{Abort, Engine, Part, Patch, Place, WriteOptions};
 use crate::status_error::{StatusError, failed};
 use schema::FieldError;
 

@@ -11,8 +11,8 @@ use serde_json::Value;
 use store::{Key, Txn};
 
 use crate::definition::{UniqueValue, UniqueValues};
-use crate::object::{decode, meta};
 use crate::engine::Place;
+use crate::object::{decode, meta};
 use crate::status_error::{StatusError, failed};
 use schema::FieldError;
 
