@@ -66,7 +66,7 @@ pub struct Conversion {
 pub struct GroupKind<'a> {
     /// API group; empty for core.
     pub group: &'a str,
-    /// Kind in CamelCase.
+    /// Kind in CamelCase, such as `Hardware`.
     pub kind: &'a str,
 }
 

@@ -60,7 +60,7 @@ pub enum Change {
     Replace(Value),
     /// PATCH in one of the patch formats.
     Patch(Patch),
-    /// Server-side apply.
+    /// PATCH of server-side apply.
     Apply {
         /// Scale with the fields that the manager sets.
         config: Value,

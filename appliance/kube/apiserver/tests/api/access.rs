@@ -180,7 +180,7 @@ async fn roles_decide_and_say_why_not() {
         assert_eq!(answer["reason"], "Forbidden");
     }
     let (code, _) = viewer.json("GET", "/apis", &[], "").await;
-    assert_eq!(code, 200, "discovery is everybody's");
+    assert_eq!(code, 200, "every user can read discovery");
 
     // Granted permissions take effect at once, and so do revoked ones.
     let rules = json!([{ "verbs": ["create"], "apiGroups": ["tinkerbell.org"],

@@ -103,7 +103,7 @@ async fn a_client_with_its_share_taken_is_told_to_wait_and_others_are_not() {
     let body = Full::new(Bytes::from_static(object.as_bytes())).boxed_unsync();
     let other = connect(&server).await;
     let answer = send(&other, ("POST", HARDWARE, &modest), body).await;
-    assert_eq!(answer.status(), 201, "somebody else writes");
+    assert_eq!(answer.status(), 201, "another client writes");
     let answer = send(&connections[0], ("GET", HARDWARE, &greedy), empty()).await;
     assert_eq!(answer.status(), 200, "the greedy one still reads");
     // None of them waited for the end of a stalled one.
@@ -220,7 +220,7 @@ async fn strangers_who_come_again_and_again_keep_no_newcomer_out() {
     }
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while opened.load(Ordering::Relaxed) < 2 * STRANGERS_MANY {
-        assert!(tokio::time::Instant::now() < deadline, "the strangers do not come");
+        assert!(tokio::time::Instant::now() < deadline, "the clients do not connect");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     for _ in 0..10 {
@@ -248,7 +248,7 @@ async fn strangers_who_say_nothing_are_sent_away() {
         read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     };
     let open = silent.iter().filter(is_open).count();
-    assert!(open > 0, "answered before the strangers were sent away");
+    assert!(open > 0, "answered before the unauthenticated clients were disconnected");
     let deadline = tokio::time::Instant::now() + PATIENCE;
     for socket in &mut silent {
         let mut byte = [0];

@@ -206,7 +206,7 @@ async fn requests_that_are_not_finished_hold_no_more_than_their_share() {
     let body = Full::new(Bytes::from_static(br#"{"metadata":{"name":"m"}}"#)).boxed_unsync();
     let other = connect(&server).await;
     let answer = send(&other, ("POST", HARDWARE, &server.token), body).await;
-    assert_eq!(answer.status(), 201, "somebody else writes");
+    assert_eq!(answer.status(), 201, "another client writes");
     stalled.shutdown().await;
     server.stop().await;
 }
