@@ -10,7 +10,7 @@
 //!                                                           direct I/O, holes for zeros
 //! ```
 //!
-//! Zeros that the server reports as holes are not fetched ([`holes`]).
+//! Zeros that the server reports as holes are not fetched ([`http1::holes`]).
 //!
 //! Each byte is copied once, by the kernel, from the socket into a piece of aligned memory. The
 //! checksum and the decoder read the piece. A raw image is written from the piece directly.
@@ -22,30 +22,16 @@
 //! the disk is zeros, so that neither a power cut nor a wrong image leaves a disk that boots.
 
 mod archive;
-mod body;
-mod check;
 mod checksum;
-mod connection;
 mod decode;
 mod fetch;
-mod gpt;
-mod holes;
 mod http1;
-mod lz4;
-mod members;
 mod patience;
 mod piece;
-pub mod qcow2;
 mod ranges;
-mod readback;
-mod sparse;
-mod summing;
-mod sums;
-mod target;
 #[cfg(test)]
 mod tests;
 mod url;
-mod validator;
 mod whole;
 mod write;
 
@@ -57,10 +43,11 @@ use tokio::runtime::Handle;
 
 pub use crate::disk::Accept;
 pub use archive::{Archive, read_archive, read_document};
+pub use checksum::sums::{NoSum, find_sum};
 pub use checksum::{Algorithm, Checksum};
-pub use connection::{NoConnection, connect};
+pub use decode::qcow2;
+pub use http1::connection::{NoConnection, connect};
 pub use patience::Patience;
-pub use sums::{NoSum, find_sum};
 pub use url::Url;
 pub use whole::{read_bytes, read_into, read_text};
 
@@ -68,6 +55,7 @@ use crate::disk::Disk;
 use crate::meter::StopOnDrop;
 use crate::select;
 use crate::{Error, Meter};
+use checksum::sums;
 use decode::{Decoder, Format};
 use fetch::{Fetched, Wanted};
 use piece::Source;
@@ -213,7 +201,7 @@ async fn write_qcow2(
         let (length, shown) = (qcow2::Storage::length(&ranges), url.to_string());
         let image = qcow2::Disk::open(ranges)
             .map_err(|error| write::undecoded(Format::Qcow2.name(), &shown, error))?;
-        target::check_size(&disk, image.size(), &shown)?;
+        write::target::check_size(&disk, image.size(), &shown)?;
         meter.set_total(image.size());
         let metered = Metered { inner: image, done: 0, meter: meter.clone() };
         let decoder = Decoder::of(Format::Qcow2, Box::new(metered));

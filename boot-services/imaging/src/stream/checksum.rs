@@ -1,5 +1,8 @@
 //! Checksums of images: MD5, SHA-256 and SHA-512.
 
+pub(super) mod summing;
+pub(super) mod sums;
+
 use std::fmt;
 use std::str::FromStr;
 

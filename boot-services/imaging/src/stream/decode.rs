@@ -1,11 +1,15 @@
 //! Format of an image, detected from its first bytes, never from its name.
 
+mod lz4;
+mod members;
+pub mod qcow2;
+
 use std::io::{self, Read};
 
-use super::lz4::Lz4;
-use super::members::{Input, Member, Members};
 use super::piece::Source;
 use crate::Error;
+use lz4::Lz4;
+use members::{Input, Member, Members};
 
 /// Number of first bytes that identify every supported format.
 pub(super) const MAGIC: usize = 8;

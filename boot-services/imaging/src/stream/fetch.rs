@@ -14,13 +14,13 @@ use http::{Response, StatusCode};
 use stdx::Backoff;
 
 use super::Url;
+use super::checksum::summing::Summing;
 use super::checksum::{Algorithm, Checksum, Hasher};
-use super::holes::{self, Holes};
+use super::http1::holes::{self, Holes};
+use super::http1::validator::{self, Validator, bounded, whole_length};
 use super::http1::{self, Answer, Failure};
 use super::patience::Patience;
 use super::piece::{Filling, PIECE, Piece, Sink};
-use super::summing::Summing;
-use super::validator::{self, Validator, bounded, whole_length};
 use crate::{Error, Meter};
 
 /// Maximum number of consecutive repetitions without a new byte.

@@ -1,5 +1,10 @@
 //! Sends one GET on its own HTTP/1.1 connection. The body is read without a copy.
 
+mod body;
+pub(super) mod connection;
+pub(super) mod holes;
+pub(super) mod validator;
+
 use std::time::Duration;
 
 use bytes::Buf as _;
@@ -8,9 +13,9 @@ use http::{Response, StatusCode};
 use tokio::io::AsyncWriteExt as _;
 
 use super::Url;
-use super::body::{Body, Framing};
-use super::connection::{Connection, NoConnection, connect};
 use crate::Error;
+use body::{Body, Framing};
+use connection::{Connection, NoConnection, connect};
 
 /// Maximum wait for a connection and the head of the response.
 const ANSWER: Duration = Duration::from_secs(15);

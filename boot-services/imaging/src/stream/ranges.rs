@@ -11,10 +11,10 @@ use stdx::Backoff;
 use tokio::runtime::Handle;
 
 use super::Url;
+use super::decode::qcow2::{Part, Storage};
+use super::http1::validator::{self, Validator};
 use super::http1::{self, Answer, Failure};
 use super::patience::Patience;
-use super::qcow2::{Part, Storage};
-use super::validator::{self, Validator};
 use crate::{Error, Meter};
 
 /// Maximum distance to read ahead, in bytes. A longer distance needs a new request, which is

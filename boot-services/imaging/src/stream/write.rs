@@ -1,19 +1,23 @@
 //! Writes an image to the disk: direct I/O, holes for zeros, the first buffer last. Pieces are
 //! written without a copy, from the download's buffer or the decoder's buffer.
 
+mod check;
+mod gpt;
+pub(super) mod readback;
+mod sparse;
+pub(super) mod target;
+
 use std::io;
 
 use tokio::runtime::Handle;
 
-use super::check;
 use super::decode::{Decoder, Format, detect};
-use super::gpt;
 use super::piece::{Gone, PIECE, Sink, Source, channel};
-use super::readback::{self, Sums};
-use super::target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
 use super::url::Url;
 use crate::disk::{Aligned, Disk};
 use crate::{Error, Meter};
+use readback::Sums;
+use target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
 
 /// Length of the end of a disk with metadata of arrays, pools and tables, in bytes. md 0.90 has its
 /// own within the last 128 KiB, ZFS two labels in the last 512 KiB.

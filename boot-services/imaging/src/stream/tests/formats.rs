@@ -6,8 +6,8 @@ use super::{bzip2, checksum, gzip, image, lz4, nothing_boots, packed, run, run_w
 use super::{sentence, sha256, xz};
 use crate::disk::Disk;
 use crate::stream::piece::PIECE;
-use crate::stream::readback::{Sums, compare};
-use crate::stream::target::BUFFER;
+use crate::stream::write::readback::{Sums, compare};
+use crate::stream::write::target::BUFFER;
 use crate::stream::{Accept, Algorithm, Proof, write_image};
 
 type Packer = fn(&[u8]) -> Vec<u8>;

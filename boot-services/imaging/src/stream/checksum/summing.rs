@@ -3,10 +3,10 @@
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::checksum::{Algorithm, Checksum, Hasher};
-use super::crashed;
-use super::piece::{PIECES, Piece};
+use super::{Algorithm, Checksum, Hasher};
 use crate::Error;
+use crate::stream::crashed;
+use crate::stream::piece::{PIECES, Piece};
 
 const PART: &str = "computing the checksum of the image";
 
@@ -17,14 +17,14 @@ enum Task {
 }
 
 /// A running checksum. Dropping it ends the thread.
-pub(super) struct Summing {
+pub(in crate::stream) struct Summing {
     algorithm: Algorithm,
     tasks: mpsc::Sender<Task>,
     thread: JoinHandle<Hasher>,
 }
 
 impl Summing {
-    pub(super) fn start(algorithm: Algorithm) -> Self {
+    pub(in crate::stream) fn start(algorithm: Algorithm) -> Self {
         // Space for all pieces and one request.
         let (tasks, mut asked) = mpsc::channel(PIECES + 1);
         let thread = tokio::task::spawn_blocking(move || {
@@ -43,24 +43,24 @@ impl Summing {
         Self { algorithm, tasks, thread }
     }
 
-    pub(super) fn algorithm(&self) -> Algorithm {
+    pub(in crate::stream) fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    pub(super) async fn add(&self, piece: Piece) -> Result<(), Error> {
+    pub(in crate::stream) async fn add(&self, piece: Piece) -> Result<(), Error> {
         // If the thread has ended, it has panicked. `finish` reports the panic.
         self.tasks.send(Task::Add(piece)).await.map_err(|_| Error::Stopped)
     }
 
     /// Returns the hasher over all pieces added so far.
-    pub(super) async fn so_far(&self) -> Result<Hasher, Error> {
+    pub(in crate::stream) async fn so_far(&self) -> Result<Hasher, Error> {
         let (answer, told) = oneshot::channel();
         self.tasks.send(Task::Tell(answer)).await.map_err(|_| Error::Stopped)?;
         told.await.map_err(|_| Error::Stopped)
     }
 
     /// Returns the checksum over all added pieces.
-    pub(super) async fn finish(self) -> Result<Checksum, Error> {
+    pub(in crate::stream) async fn finish(self) -> Result<Checksum, Error> {
         let Self { tasks, thread, .. } = self;
         drop(tasks);
         thread.await.map(Hasher::finish).map_err(|error| crashed(PART, error))

@@ -6,37 +6,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use super::piece::Piece;
 use super::sparse::{Sparse, Step};
 use crate::Error;
 use crate::disk::{Aligned, Disk};
+use crate::stream::piece::Piece;
 
 /// Size of the first part of the image, which is written last, in bytes. Also the unit of the
 /// comparison after writing.
-pub(super) const BUFFER: usize = 4 << 20;
+pub(in crate::stream) const BUFFER: usize = 4 << 20;
 /// Number of threads that write pieces. With one thread, the disk would be idle between two pieces.
 const LANES: usize = 2;
 
 /// Target disk, shared by all writing threads.
-pub(super) struct Target {
-    pub(super) disk: Disk,
+pub(in crate::stream) struct Target {
+    pub(in crate::stream) disk: Disk,
     url: String,
     /// Bytes of zeros that were not sent to the disk.
     holes: AtomicU64,
 }
 
 impl Target {
-    pub(super) fn new(disk: Disk, url: &str) -> Self {
+    pub(in crate::stream) fn new(disk: Disk, url: &str) -> Self {
         Self { disk, url: url.to_owned(), holes: AtomicU64::new(0) }
     }
 
     /// Returns the disk, the bytes of zeros that were not sent to it, and the URL.
-    pub(super) fn done(self) -> (Disk, u64, String) {
+    pub(in crate::stream) fn done(self) -> (Disk, u64, String) {
         (self.disk, self.holes.into_inner(), self.url)
     }
 
     /// Executes `step`, whose ranges refer to `data`.
-    pub(super) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
+    pub(in crate::stream) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
         match step {
             Step::Data { range, offset } => self.put(&data[range], offset),
             Step::Zeros { offset, length } => self.put_zeros(offset, length),
@@ -51,7 +51,7 @@ impl Target {
     }
 
     /// Makes the disk unbootable until the new image is complete.
-    pub(super) fn clear_head(&self) -> Result<(), Error> {
+    pub(in crate::stream) fn clear_head(&self) -> Result<(), Error> {
         self.put_zeros(0, self.disk.size().unwrap_or(0).min(BUFFER as u64))
     }
 
@@ -77,7 +77,7 @@ impl Target {
 }
 
 /// Refuses an image of `size` bytes that the disk cannot hold.
-pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
+pub(in crate::stream) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
     match disk.size() {
         Some(room) if size > room => {
             Err(Error::TooLarge { url: url.to_owned(), disk: disk.path().to_owned(), size: room })
@@ -87,33 +87,33 @@ pub(super) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error>
 }
 
 /// First bytes and length of an image.
-pub(super) struct Image {
+pub(in crate::stream) struct Image {
     /// First bytes of the image, which are written last.
-    pub(super) head: Aligned,
+    pub(in crate::stream) head: Aligned,
     /// Bytes of the image that were accepted.
-    pub(super) length: u64,
+    pub(in crate::stream) length: u64,
 }
 
 /// Accepts an image and returns the steps to write it.
-pub(super) struct Intake {
+pub(in crate::stream) struct Intake {
     sparse: Sparse,
     image: Image,
 }
 
 impl Intake {
-    pub(super) fn new() -> Self {
+    pub(in crate::stream) fn new() -> Self {
         let image = Image { head: Aligned::new(BUFFER), length: 0 };
         Self { sparse: Sparse::default(), image }
     }
 
     /// Bytes of the image that were accepted.
-    pub(super) fn length(&self) -> u64 {
+    pub(in crate::stream) fn length(&self) -> u64 {
         self.image.length
     }
 
     /// Accepts the image's next `length` bytes and returns their steps. `data` may have zeros
     /// behind these bytes, up to a whole sector. No bytes may follow the image's last ones.
-    pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
+    pub(in crate::stream) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
         let offset = self.image.length;
         self.image.length += length as u64;
         let at = usize::try_from(offset).unwrap_or(BUFFER).min(BUFFER);
@@ -123,7 +123,7 @@ impl Intake {
     }
 
     /// Ends the image after its last bytes. Returns the step that remains.
-    pub(super) fn end(mut self) -> (Image, Option<Step>) {
+    pub(in crate::stream) fn end(mut self) -> (Image, Option<Step>) {
         let rest = self.sparse.end();
         (self.image, rest)
     }
@@ -131,7 +131,7 @@ impl Intake {
 
 /// Runs the steps that `feed` produces on several threads. The first failure ends the work. Blocks
 /// until all steps are done.
-pub(super) fn in_lanes(
+pub(in crate::stream) fn in_lanes(
     target: &Target,
     feed: impl FnOnce(&mut dyn FnMut(Step, Piece) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -172,7 +172,7 @@ fn lane(target: &Target, queue: &Mutex<Receiver<(Step, Piece)>>, failed: &OnceLo
 mod tests {
     use std::path::Path;
 
-    use super::super::piece::{PIECE, channel};
+    use crate::stream::piece::{PIECE, channel};
     use super::*;
     use crate::disk::Accept;
 

@@ -14,11 +14,11 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use super::checksum::{Algorithm, Checksum};
+use super::{Algorithm, Checksum};
 
 /// Maximum size of a file of checksums, in bytes. It is a hundred times the size that a whole
 /// distribution needs.
-pub(super) const SUMS_BYTES: u64 = 4 << 20;
+pub(in crate::stream) const SUMS_BYTES: u64 = 4 << 20;
 /// Unsupported algorithms in headings, with checksums as long as those of a supported algorithm.
 const FOREIGN: [&str; 11] = [
     "blake",
@@ -54,7 +54,7 @@ struct Line<'a> {
 
 /// Decodes a file of checksums: UTF-8, or UTF-16 as PowerShell writes it, with or without a byte
 /// order mark.
-pub(super) fn decode(bytes: &[u8]) -> String {
+pub(in crate::stream) fn decode(bytes: &[u8]) -> String {
     let wide = |of: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
         String::from_utf16_lossy(&units)

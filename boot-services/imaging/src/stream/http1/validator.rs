@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 
 /// Identity of the image's version on the server (RFC 9110 section 8.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Validator {
+pub(in crate::stream) enum Validator {
     /// Strong entity tag, valid for If-Range.
     Strong(HeaderValue),
     /// Weak entity tag or date: compared, but not sent.
@@ -13,7 +13,7 @@ pub(super) enum Validator {
 }
 
 impl Validator {
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(in crate::stream) fn of(headers: &HeaderMap) -> Option<Self> {
         match headers.get(header::ETAG) {
             Some(tag) if tag.as_bytes().starts_with(b"W/") => Some(Self::Weak(tag.clone())),
             Some(tag) => Some(Self::Strong(tag.clone())),
@@ -23,7 +23,7 @@ impl Validator {
 }
 
 /// Returns true for statuses of a server that is overloaded, starting or shutting down.
-pub(super) fn may_pass(status: StatusCode) -> bool {
+pub(in crate::stream) fn may_pass(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
             status,
@@ -33,7 +33,7 @@ pub(super) fn may_pass(status: StatusCode) -> bool {
 
 /// Returns the offset of the body and, if stated, the length of the whole image. Returns `None` for
 /// a partial response without a range (RFC 9110 section 14.4).
-pub(super) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
+pub(in crate::stream) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
     let headers = response.headers();
     if response.status() != StatusCode::PARTIAL_CONTENT {
         let length = headers.get(header::CONTENT_LENGTH);
@@ -46,7 +46,7 @@ pub(super) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
 }
 
 /// Returns true if a cut of the body is detectable (RFC 9112 section 6.3).
-pub(super) fn bounded(headers: &HeaderMap) -> bool {
+pub(in crate::stream) fn bounded(headers: &HeaderMap) -> bool {
     let coding = headers.get(header::TRANSFER_ENCODING);
     headers.contains_key(header::CONTENT_LENGTH)
         || coding.is_some_and(|coding| coding.as_bytes().ends_with(b"chunked"))
@@ -54,7 +54,7 @@ pub(super) fn bounded(headers: &HeaderMap) -> bool {
 
 /// Returns the image's length if the server states that no bytes remain. In that case only the end
 /// of the previous response was lost (RFC 9110 section 15.5.17).
-pub(super) fn whole_length(response: &Response<()>) -> Option<u64> {
+pub(in crate::stream) fn whole_length(response: &Response<()>) -> Option<u64> {
     if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
         return None;
     }

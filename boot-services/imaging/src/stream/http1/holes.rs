@@ -7,20 +7,20 @@ use std::ops::Range;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 /// Name of the header field in the request and in the response.
-pub(super) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
+pub(in crate::stream) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
 /// Value of the field in a request.
-pub(super) const ASK: HeaderValue = HeaderValue::from_static("?1");
+pub(in crate::stream) const ASK: HeaderValue = HeaderValue::from_static("?1");
 /// Maximum number of holes that a response may state.
 const MOST: usize = 1000;
 
 /// Holes that the download has not reached, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Holes(VecDeque<Range<u64>>);
+pub(in crate::stream) struct Holes(VecDeque<Range<u64>>);
 
 impl Holes {
     /// Parses the holes in a response for an image of `total` bytes. Returns no holes if the field
     /// is not valid.
-    pub(super) fn of(headers: &HeaderMap, total: Option<u64>) -> Self {
+    pub(in crate::stream) fn of(headers: &HeaderMap, total: Option<u64>) -> Self {
         let told = headers.get(FIELD).and_then(|value| value.to_str().ok());
         told.zip(total).and_then(|(told, total)| Self::read(told, total)).unwrap_or_default()
     }
@@ -43,18 +43,18 @@ impl Holes {
     }
 
     /// Returns the offset of the next hole.
-    pub(super) fn next(&self) -> Option<u64> {
+    pub(in crate::stream) fn next(&self) -> Option<u64> {
         self.0.front().map(|hole| hole.start)
     }
 
     /// Returns the number of bytes from `offset` to the next hole, at most `most`.
-    pub(super) fn before(&self, offset: u64, most: usize) -> usize {
+    pub(in crate::stream) fn before(&self, offset: u64, most: usize) -> usize {
         let left = self.next().map(|start| start.saturating_sub(offset));
         left.and_then(|left| usize::try_from(left).ok()).map_or(most, |left| left.min(most))
     }
 
     /// Removes the hole that begins at `offset` and returns its end.
-    pub(super) fn reach(&mut self, offset: u64) -> Option<u64> {
+    pub(in crate::stream) fn reach(&mut self, offset: u64) -> Option<u64> {
         self.0.pop_front_if(|hole| hole.start == offset).map(|hole| hole.end)
     }
 }

@@ -4,9 +4,9 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::decode::{Format, MAGIC};
 use super::lz4::Lz4;
-use super::piece::Source;
+use super::{Format, MAGIC};
+use crate::stream::piece::Source;
 
 /// Maximum memory of the xz decoder, in KiB. Preset 9 needs 65 MiB.
 const XZ_MEMORY_KIB: u32 = 80 << 10;

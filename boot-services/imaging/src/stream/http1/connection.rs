@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::Url;
+use crate::stream::Url;
 
 /// Environment variable with the path of a file of certificate authorities. These authorities
 /// replace the public ones, as in OpenSSL.

@@ -8,7 +8,7 @@ use crate::{Error, Meter};
 
 /// One checksum for each buffer of the image, in order: 32 bytes for 4 MiB.
 #[derive(Debug, Default)]
-pub(super) struct Sums {
+pub(in crate::stream) struct Sums {
     whole: Vec<[u8; 32]>,
     hash: Sha256,
     /// Number of bytes in `hash`.
@@ -17,7 +17,7 @@ pub(super) struct Sums {
 
 impl Sums {
     /// Adds the next bytes of the image, in parts of any length.
-    pub(super) fn add(&mut self, mut bytes: &[u8]) {
+    pub(in crate::stream) fn add(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(BUFFER - self.hashed));
             self.hash.update(now);
@@ -31,7 +31,7 @@ impl Sums {
     }
 
     /// Returns all checksums, after the last byte.
-    pub(super) fn finish(mut self) -> Vec<[u8; 32]> {
+    pub(in crate::stream) fn finish(mut self) -> Vec<[u8; 32]> {
         if self.hashed > 0 {
             self.whole.push(self.hash.finalize().into());
         }
@@ -40,7 +40,7 @@ impl Sums {
 }
 
 /// Reads the disk's first `length` bytes, with direct I/O on a device, and compares. Blocks.
-pub(super) fn compare(
+pub(in crate::stream) fn compare(
     disk: &Disk,
     sums: &[[u8; 32]],
     length: u64,
