@@ -10,7 +10,7 @@ pub mod samples;
 
 use std::path::Path;
 
-use crate::ata::Ata;
+use crate::disks::ata::{Ata, identify};
 use crate::{Error, Meter};
 
 /// Erase methods that WIPE_METHOD accepts.
@@ -195,7 +195,7 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
     if !name.starts_with("sd") {
         return other("a disk of another kind");
     }
-    let asked = Ata::open(path).and_then(|mut ata| Ok((crate::ata::identify(&mut ata)?, ata)));
+    let asked = Ata::open(path).and_then(|mut ata| Ok((identify(&mut ata)?, ata)));
     match asked {
         Ok((identified, ata)) => Ok((Device::Ata(ata::security(&identified)), Handle::Ata(ata))),
         Err(error) => {

@@ -8,24 +8,21 @@
 //! [`erase::carry_out`]. [`select::Selector`] finds the disk that an action names, and
 //! [`preserve::check`] refuses a preserved disk.
 
-pub mod ata;
-pub mod beneath;
-pub mod children;
-pub mod disk;
+pub mod disks;
 pub mod erase;
 mod error;
-pub mod inside;
+pub mod filesystem;
 mod meter;
-pub mod mount;
-pub mod output;
-pub mod preserve;
-pub mod program;
-pub mod select;
+pub mod programs;
 pub mod storage;
 pub mod stream;
 pub mod sys;
-pub mod tools;
+pub mod task;
 pub mod unpack;
 
+pub use disks::{ata, disk, preserve, select};
 pub use error::Error;
+pub use filesystem::{mount, openat2};
 pub use meter::{Meter, StopOnDrop};
+pub use programs::{children, output, program, tools};
+pub use sys::chroot;

@@ -22,11 +22,12 @@ pub use plan::{Seen, Slice, Step, Table};
 
 use assemble::{Assembler, Composed};
 
-use crate::disk::{Accept, Disk, wait_for};
-use crate::mount::{Mounted, Purpose};
-use crate::stream::blocking;
-use crate::tools::Tools;
-use crate::{Error, Meter, preserve, select};
+use crate::disks::disk::{Accept, Disk, wait_for};
+use crate::disks::{preserve, select};
+use crate::filesystem::mount::{Mounted, Purpose};
+use crate::programs::tools::Tools;
+use crate::task::blocking;
+use crate::{Error, Meter};
 
 /// Folder of the kernel's block devices in sysfs.
 const CLASS: &str = "/sys/class/block";

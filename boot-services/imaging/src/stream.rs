@@ -41,7 +41,8 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-pub use crate::disk::Accept;
+pub use crate::disks::disk::Accept;
+pub use crate::task::{blocking, crashed};
 pub use archive::{Archive, read_archive, read_document};
 pub use checksum::sums::{NoSum, find_sum};
 pub use checksum::{Algorithm, Checksum};
@@ -51,9 +52,8 @@ pub use patience::Patience;
 pub use url::Url;
 pub use whole::{read_bytes, read_into, read_text};
 
-use crate::disk::Disk;
+use crate::disks::disk::Disk;
 use crate::meter::StopOnDrop;
-use crate::select;
 use crate::{Error, Meter};
 use checksum::sums;
 use decode::{Decoder, Format};
@@ -249,31 +249,4 @@ async fn expected(
             NoSum::Several(first, second) => Error::SeveralSums { sums, name, first, second },
         }
     })
-}
-
-/// Runs blocking work on a thread of its own. A panic in the work becomes an error.
-pub async fn blocking<T: Send + 'static>(
-    part: &'static str,
-    work: impl FnOnce() -> Result<T, Error> + Send + 'static,
-) -> Result<T, Error> {
-    match tokio::task::spawn_blocking(select::in_scope(work)).await {
-        Ok(result) => result,
-        Err(error) => Err(crashed(part, error)),
-    }
-}
-
-/// Converts the failed end of a task into an error.
-pub fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
-    let reason = match error.try_into_panic() {
-        Ok(payload) => panic_text(&*payload),
-        Err(error) => error.to_string(),
-    };
-    Error::Crashed { part, reason }
-}
-
-/// Returns the message of a panic.
-fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "no reason given".to_owned())
 }

@@ -1,6 +1,8 @@
 //! System calls without a safe wrapper. All unsafe code of the crate is in this file.
 #![allow(unsafe_code)]
 
+pub mod chroot;
+
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -12,7 +14,7 @@ use std::time::Duration;
 use rustix::mount::MountPropagationFlags;
 use rustix::thread::UnshareFlags;
 
-use crate::inside::Inside;
+use chroot::Inside;
 
 /// `BLKRRPART` of `linux/fs.h`: `_IO(0x12, 95)`.
 const BLKRRPART: libc::Ioctl = 0x125f;

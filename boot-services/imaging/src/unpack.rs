@@ -131,7 +131,7 @@ fn joined(parts: &[&OsStr]) -> Vec<u8> {
 
 fn beneath(root: &Root<'_>, path: &[u8], flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
-    match crate::beneath::open(root.folder, path, flags, Mode::empty(), root.resolve) {
+    match crate::filesystem::openat2::open(root.folder, path, flags, Mode::empty(), root.resolve) {
         Ok(file) => Ok(file),
         Err(Errno::XDEV) => Err(refuse("a link on its way leads out of the destination")),
         Err(errno) => Err(errno.into()),
@@ -332,7 +332,7 @@ impl Owner {
         let owned = rustix::fs::fchown(file, Some(self.uid), Some(self.gid));
         match owned.and_then(|()| rustix::fs::fchmod(file, self.mode)) {
             // FAT supports neither owner nor mode.
-            Err(Errno::PERM) if crate::mount::is_fat(file) => {}
+            Err(Errno::PERM) if crate::filesystem::mount::is_fat(file) => {}
             result => result?,
         }
         for (name, value) in &self.attributes {

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use imaging::Meter;
-use imaging::inside::Inside;
+use imaging::chroot::Inside;
 use imaging::mount::{Aside, Mounted, Owner, Purpose};
 use imaging::program::{Program, SURROUNDINGS};
 use imaging::stream::blocking;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use imaging::inside::Inside;
+use imaging::chroot::Inside;
 use imaging::mount::{Mounted, Purpose};
 use imaging::program::{Program, SURROUNDINGS};
 use imaging::stream::blocking;

@@ -148,7 +148,7 @@ pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File
 pub(super) fn within(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;
-    Ok(imaging::beneath::open(root, path, flags, Mode::empty(), resolve)?)
+    Ok(imaging::openat2::open(root, path, flags, Mode::empty(), resolve)?)
 }
 
 fn parts(path: &str) -> impl Iterator<Item = &str> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Way;
-use crate::ata::{BLOCK, Data, Drive, SOON, Task, identify, word};
+use crate::disks::ata::{BLOCK, Data, Drive, SOON, Task, identify, word};
 
 /// Publicly known password. An erase requires a password, which exists only while the erase runs.
 /// After a power cut the operator needs this password to unlock the disk.

@@ -5,7 +5,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::disk::{Aligned, Disk, MEMORY_ALIGN};
+use crate::disks::disk::{Aligned, Disk, MEMORY_ALIGN};
 use crate::{Error, Meter};
 
 /// Number of samples, including the first and the last bytes of the disk.

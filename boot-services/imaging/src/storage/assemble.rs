@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use crate::disk::{APPEAR, LOOK};
-use crate::stream::blocking;
-use crate::tools::{Run, Tools};
-use crate::{Error, Meter, preserve};
+use crate::disks::preserve;
+use crate::disks::wait::{APPEAR, LOOK};
+use crate::programs::tools::{Run, Tools};
+use crate::task::blocking;
+use crate::{Error, Meter};
 
 /// Interval between two searches for members. Each search runs programs.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);

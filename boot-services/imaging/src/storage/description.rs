@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Deserializer};
 
 use super::Amount;
+use crate::disks::select::Selector;
 
 /// Maximum length of a description in bytes, enough for a machine with a hundred disks.
 pub const TEXT_BYTES: u64 = 1 << 20;
@@ -372,7 +373,7 @@ fn device(whose: &str, text: &str) -> Result<(), String> {
     if text.split('/').any(|part| part == "..") {
         return Err(format!("{text:?} of {whose} has .. in it"));
     }
-    crate::select::Selector::parse(text).map(drop).map_err(|reason| format!("{whose}: {reason}"))
+    Selector::parse(text).map(drop).map_err(|reason| format!("{whose}: {reason}"))
 }
 
 #[cfg(test)]

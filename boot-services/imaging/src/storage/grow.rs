@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::plan::{Seen, Slice, grown_end, partition_path};
 use super::see;
-use crate::disk::{Accept, Disk, wait_for};
-use crate::mount::{Mounted, Purpose};
-use crate::stream::blocking;
-use crate::tools::{Run, Tools};
-use crate::{Error, Meter, select};
+use crate::disks::disk::{Accept, Disk, wait_for};
+use crate::disks::select;
+use crate::filesystem::mount::{Mounted, Purpose};
+use crate::programs::tools::{Run, Tools};
+use crate::task::blocking;
+use crate::{Error, Meter};
 
 /// Exit status of `e2fsck` after a successful repair, which is not a failure (e2fsck(8)).
 const MENDED: i32 = 1;

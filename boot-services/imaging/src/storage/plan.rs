@@ -1,7 +1,7 @@
 //! Selects the programs that produce the described state. This module does not access a disk.
 
 use super::description::{Array, Disk, Filesystem, Partition, SWAP, Storage, VolumeGroup};
-use crate::tools::Run;
+use crate::programs::tools::Run;
 
 /// Unit of partition sizes, in bytes.
 pub const SECTOR: u64 = 512;

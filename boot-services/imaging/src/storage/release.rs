@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::tools::Run;
+use crate::programs::tools::Run;
 
 /// Maximum nesting depth of arrays and mappings.
 const DEPTH_MAX: usize = 8;

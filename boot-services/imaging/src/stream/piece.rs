@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::Url;
-use crate::disk::{Aligned, MEMORY_ALIGN};
+use crate::disks::disk::{Aligned, MEMORY_ALIGN};
 
 /// Size of one buffer, in bytes. Every piece except the last is full, so that the pieces of a raw
 /// image are aligned for direct I/O.

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use super::decode::{Decoder, Format, detect};
 use super::piece::{Gone, PIECE, Sink, Source, channel};
 use super::url::Url;
-use crate::disk::{Aligned, Disk};
+use crate::disks::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 use readback::Sums;
 use target::{BUFFER, Image, Intake, Target, check_size, in_lanes};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::super::ata::{PASSWORD, Security, erase, security};
-use crate::ata::{BLOCK, Data, Drive, Task};
+use crate::disks::ata::{BLOCK, Data, Drive, Task};
 
 /// Fault of the simulated disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

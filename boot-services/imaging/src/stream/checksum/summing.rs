@@ -5,8 +5,8 @@ use tokio::task::JoinHandle;
 
 use super::{Algorithm, Checksum, Hasher};
 use crate::Error;
-use crate::stream::crashed;
 use crate::stream::piece::{PIECES, Piece};
+use crate::task::crashed;
 
 const PART: &str = "computing the checksum of the image";
 

@@ -4,7 +4,7 @@ use super::server::Fault;
 use super::{Command, zstd};
 use super::{bzip2, checksum, gzip, image, lz4, nothing_boots, packed, run, run_with};
 use super::{sentence, sha256, xz};
-use crate::disk::Disk;
+use crate::disks::disk::Disk;
 use crate::stream::piece::PIECE;
 use crate::stream::write::readback::{Sums, compare};
 use crate::stream::write::target::BUFFER;

@@ -2,7 +2,7 @@
 
 use super::gpt;
 use crate::Error;
-use crate::disk::Disk;
+use crate::disks::disk::Disk;
 
 /// Offset and text of the magic of a tar archive (POSIX.1-2017, ustar; GNU tar writes the same).
 const TAR: (usize, &[u8]) = (257, b"ustar");

@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::target::BUFFER;
-use crate::disk::{Aligned, Disk};
+use crate::disks::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
 /// One checksum for each buffer of the image, in order: 32 bytes for 4 MiB.

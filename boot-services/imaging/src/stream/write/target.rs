@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::sparse::{Sparse, Step};
 use crate::Error;
-use crate::disk::{Aligned, Disk};
+use crate::disks::disk::{Aligned, Disk};
 use crate::stream::piece::Piece;
 
 /// Size of the first part of the image, which is written last, in bytes. Also the unit of the
@@ -18,25 +18,25 @@ pub(in crate::stream) const BUFFER: usize = 4 << 20;
 const LANES: usize = 2;
 
 /// Target disk, shared by all writing threads.
-pub(in crate::stream) struct Target {
-    pub(in crate::stream) disk: Disk,
+pub(super) struct Target {
+    pub(super) disk: Disk,
     url: String,
     /// Bytes of zeros that were not sent to the disk.
     holes: AtomicU64,
 }
 
 impl Target {
-    pub(in crate::stream) fn new(disk: Disk, url: &str) -> Self {
+    pub(super) fn new(disk: Disk, url: &str) -> Self {
         Self { disk, url: url.to_owned(), holes: AtomicU64::new(0) }
     }
 
     /// Returns the disk, the bytes of zeros that were not sent to it, and the URL.
-    pub(in crate::stream) fn done(self) -> (Disk, u64, String) {
+    pub(super) fn done(self) -> (Disk, u64, String) {
         (self.disk, self.holes.into_inner(), self.url)
     }
 
     /// Executes `step`, whose ranges refer to `data`.
-    pub(in crate::stream) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
+    pub(super) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
         match step {
             Step::Data { range, offset } => self.put(&data[range], offset),
             Step::Zeros { offset, length } => self.put_zeros(offset, length),
@@ -51,7 +51,7 @@ impl Target {
     }
 
     /// Makes the disk unbootable until the new image is complete.
-    pub(in crate::stream) fn clear_head(&self) -> Result<(), Error> {
+    pub(super) fn clear_head(&self) -> Result<(), Error> {
         self.put_zeros(0, self.disk.size().unwrap_or(0).min(BUFFER as u64))
     }
 
@@ -87,33 +87,33 @@ pub(in crate::stream) fn check_size(disk: &Disk, size: u64, url: &str) -> Result
 }
 
 /// First bytes and length of an image.
-pub(in crate::stream) struct Image {
+pub(super) struct Image {
     /// First bytes of the image, which are written last.
-    pub(in crate::stream) head: Aligned,
+    pub(super) head: Aligned,
     /// Bytes of the image that were accepted.
-    pub(in crate::stream) length: u64,
+    pub(super) length: u64,
 }
 
 /// Accepts an image and returns the steps to write it.
-pub(in crate::stream) struct Intake {
+pub(super) struct Intake {
     sparse: Sparse,
     image: Image,
 }
 
 impl Intake {
-    pub(in crate::stream) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let image = Image { head: Aligned::new(BUFFER), length: 0 };
         Self { sparse: Sparse::default(), image }
     }
 
     /// Bytes of the image that were accepted.
-    pub(in crate::stream) fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         self.image.length
     }
 
     /// Accepts the image's next `length` bytes and returns their steps. `data` may have zeros
     /// behind these bytes, up to a whole sector. No bytes may follow the image's last ones.
-    pub(in crate::stream) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
+    pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
         let offset = self.image.length;
         self.image.length += length as u64;
         let at = usize::try_from(offset).unwrap_or(BUFFER).min(BUFFER);
@@ -123,7 +123,7 @@ impl Intake {
     }
 
     /// Ends the image after its last bytes. Returns the step that remains.
-    pub(in crate::stream) fn end(mut self) -> (Image, Option<Step>) {
+    pub(super) fn end(mut self) -> (Image, Option<Step>) {
         let rest = self.sparse.end();
         (self.image, rest)
     }
@@ -131,7 +131,7 @@ impl Intake {
 
 /// Runs the steps that `feed` produces on several threads. The first failure ends the work. Blocks
 /// until all steps are done.
-pub(in crate::stream) fn in_lanes(
+pub(super) fn in_lanes(
     target: &Target,
     feed: impl FnOnce(&mut dyn FnMut(Step, Piece) -> Result<(), Error>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -172,9 +172,9 @@ fn lane(target: &Target, queue: &Mutex<Receiver<(Step, Piece)>>, failed: &OnceLo
 mod tests {
     use std::path::Path;
 
-    use crate::stream::piece::{PIECE, channel};
     use super::*;
-    use crate::disk::Accept;
+    use crate::disks::disk::Accept;
+    use crate::stream::piece::{PIECE, channel};
 
     const COUNT: u64 = 40;
 

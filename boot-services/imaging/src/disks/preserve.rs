@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::disk::{APPEAR, LOOK};
-use crate::select::{Described, Selector, describe, disks};
+use super::select::{Described, Selector, describe, disks};
+use super::wait::{APPEAR, LOOK};
 use crate::{Error, sys};
 
 /// Folder of the kernel's block devices in sysfs.

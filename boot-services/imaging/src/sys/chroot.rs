@@ -1,4 +1,4 @@
-//! Root folder for a program of a partition or of the tools image. [`crate::sys::confine`] moves
+//! Root folder for a program of a partition or of the tools image. [`super::confine`] moves
 //! the program there.
 
 use std::ffi::{CStr, CString};

@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 
-use crate::{Error, preserve, select, sys};
+pub use super::wait::wait_for;
 
-/// Maximum wait for a device to appear. A USB or NVMe disk is probed after process 1 starts.
-pub const APPEAR: Duration = Duration::from_secs(10);
+use super::wait::LOOK;
+use super::{preserve, select};
+use crate::{Error, sys};
+
 /// Maximum wait for a device in use. The kernel's own partition scan or an earlier action may hold
 /// it.
 const RELEASE: Duration = Duration::from_secs(5);
-/// Interval between two checks of a device.
-pub const LOOK: Duration = Duration::from_millis(50);
 /// Memory alignment for direct I/O. It satisfies every device met so far.
 pub const MEMORY_ALIGN: usize = 4096;
 
@@ -45,7 +45,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens `path` for writing. Blocks; waits up to [`APPEAR`] for the device to appear.
+    /// Opens `path` for writing. Blocks; waits up to [`super::wait::APPEAR`] for the device to appear.
     ///
     /// # Errors
     /// [`Error::NoDisk`], [`Error::NoSuchDisk`], [`Error::NotBlockDevice`], [`Error::Preserved`],
@@ -214,18 +214,6 @@ fn open_exclusively(path: &Path) -> Result<File, Error> {
 
 fn is_block_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device())
-}
-
-/// Waits for a path to exist. Blocks for up to [`APPEAR`].
-pub fn wait_for(path: &Path) -> Result<(), Error> {
-    let deadline = Instant::now() + APPEAR;
-    while !path.exists() {
-        if Instant::now() >= deadline {
-            return Err(Error::NoDisk { path: path.to_owned(), waited: APPEAR });
-        }
-        std::thread::sleep(LOOK);
-    }
-    Ok(())
 }
 
 /// Memory with the alignment of direct I/O. The default is empty.

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::ChildStdin;
 
-use crate::children::Ours;
-use crate::output::{LastLines, tell};
+use super::children::Ours;
+use super::output::{LastLines, tell};
 use crate::{Error, Meter};
 
 /// Maximum length of the standard output that is returned to an action, in bytes.

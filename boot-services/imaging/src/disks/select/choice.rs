@@ -81,8 +81,8 @@ pub fn record(hint: String, disk: &Described) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::{Choices, in_scope, record};
-    use crate::select::Described;
-    use crate::stream::blocking;
+    use crate::disks::select::Described;
+    use crate::task::blocking;
 
     #[tokio::test]
     async fn a_disk_is_used_once_its_choice_is_recorded() {

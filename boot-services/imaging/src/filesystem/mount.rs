@@ -11,7 +11,9 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use crate::{Error, disk, preserve, select};
+use super::openat2;
+use crate::Error;
+use crate::disks::{disk, preserve, select};
 
 /// Mount point of partitions; one partition is mounted at a time.
 const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
@@ -270,7 +272,7 @@ fn detach() {
 fn open_within(root: &File, path: &str, flags: OFlags, mode: u32) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
-    Ok(crate::beneath::open(root, path, flags, mode, ResolveFlags::IN_ROOT)?)
+    Ok(openat2::open(root, path, flags, mode, ResolveFlags::IN_ROOT)?)
 }
 
 /// Sets owner and mode. FAT supports neither and returns EPERM, which is accepted.

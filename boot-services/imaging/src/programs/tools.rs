@@ -15,11 +15,12 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use rustix::mount::MountFlags;
 use tokio::sync::Mutex;
 
-use crate::inside::{self, Inside};
-use crate::mount::Mounted;
-use crate::program::{Program, SURROUNDINGS};
-use crate::stream::{Checksum, Patience, Url, blocking, find_sum, read_into};
+use super::program::{Program, SURROUNDINGS};
+use crate::filesystem::mount::Mounted;
+use crate::stream::{Checksum, Patience, Url, find_sum, read_into};
 use crate::sys;
+use crate::sys::chroot::{self, Inside};
+use crate::task::blocking;
 use crate::{Error, Meter};
 
 /// File of the initramfs with checksum and name of the image, as sha256sum prints them.
@@ -121,7 +122,7 @@ impl Tools {
 
     async fn fetch(source: &Source) -> Result<Self, Error> {
         let kept = blocking("storing the tools", || {
-            let place = inside::IMAGE_PLACE.to_string_lossy().into_owned();
+            let place = chroot::IMAGE_PLACE.to_string_lossy().into_owned();
             std::fs::create_dir_all(&place).map_err(Error::io(format!("create {place}")))?;
             let mut options = File::options();
             let file = options.read(true).write(true).create(true).truncate(true).open(KEPT);
@@ -182,8 +183,8 @@ impl Tools {
         let read = move || -> io::Result<Vec<u8>> {
             sys::own_mounts()?;
             let flags = MountFlags::RDONLY;
-            rustix::mount::mount(&device, inside::IMAGE_PLACE, c"squashfs", flags, None)?;
-            let place = inside::IMAGE_PLACE.to_string_lossy().into_owned();
+            rustix::mount::mount(&device, chroot::IMAGE_PLACE, c"squashfs", flags, None)?;
+            let place = chroot::IMAGE_PLACE.to_string_lossy().into_owned();
             std::fs::read(Path::new(&place).join(path))
         };
         // A separate thread, because its mounts are visible only to it and end with it.

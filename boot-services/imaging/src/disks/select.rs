@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::wait::{APPEAR, LOOK};
 use crate::Error;
-use crate::disk::{APPEAR, LOOK};
 pub use choice::{Choices, Request, in_scope, record};
 use links::{Folder, Roots};
 
