@@ -1,12 +1,16 @@
 //! Admission of a schema: it must be structural, with valid keywords and valid defaults.
 
+mod keyword;
+mod structural;
+
 use serde_json::Value;
 
 use crate::field_error::FieldError;
-use crate::node::{Node, Schema};
+use crate::node::Node;
 use crate::prune::{META_FIELDS, prune_default};
 use crate::rules::RuleTree;
-use crate::{fault, keyword, object_meta, rules, structural, validate};
+use crate::schema::Schema;
+use crate::{fault, object_meta, rules, validate};
 
 /// All mistakes in the `openAPIV3Schema` at `path` of its definition.
 pub fn check_structural(source: &Value, path: &str) -> Vec<FieldError> {

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::node::Schema;
 use crate::parse::SchemaError;
+use crate::schema::Schema;
 
 pub use check::{approval_condition, check};
 pub use format::warnings;

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use crate::node::{Node, Schema};
+use crate::node::Node;
 use crate::object_meta;
+use crate::schema::Schema;
 
 /// Maximum number of JSON bytes that defaults add to one object. An object with more exceeds the
 /// maximum object size and is rejected for it.

@@ -52,6 +52,15 @@ pub struct FieldError {
     pub detail: String,
 }
 
+/// Result of a check.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// Reasons to reject the object; empty for a valid object.
+    pub errors: Vec<FieldError>,
+    /// Messages of rules that the object violates and violated before; reported as warnings.
+    pub warnings: Vec<String>,
+}
+
 impl FieldError {
     /// Error of a missing field.
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {

@@ -11,7 +11,6 @@
 //! Enter at [`Schema`], the parsed form of a schema.
 
 mod admission;
-mod combine;
 mod correlate;
 pub mod crd;
 mod default;
@@ -19,25 +18,22 @@ mod fault;
 mod field_error;
 mod field_path;
 mod format;
-mod keyword;
-mod list_type;
 pub mod names;
 mod node;
-mod number;
 mod object_meta;
 mod parse;
 mod pattern;
 mod prune;
 mod rules;
-mod structural;
+mod schema;
 mod superset;
 mod validate;
 
 pub use admission::check_structural;
-pub use field_error::{FieldError, Mistake};
-pub use node::{Additional, ListType, Node, Rule, Schema};
-pub use number::canonical_numbers;
+pub use field_error::{FieldError, Findings, Mistake};
+pub use node::{Additional, ListType, Node, Rule};
 pub use object_meta::{metadata_misfit, prune_metadata};
 pub use parse::{MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_NODES, SchemaError};
+pub use schema::Schema;
 pub use superset::superset;
-pub use validate::Findings;
+pub use validate::canonical_numbers;

@@ -8,9 +8,10 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value, json};
 
 use crate::field_error::FieldError;
-use crate::node::{Node, Schema};
+use crate::node::Node;
 use crate::parse;
 use crate::prune;
+use crate::schema::Schema;
 
 pub(crate) use check::{check_at, check_below};
 

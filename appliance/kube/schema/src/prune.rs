@@ -6,8 +6,9 @@ mod former;
 use serde_json::Value;
 
 use self::former::Former;
-use crate::node::{Additional, Node, Schema};
+use crate::node::{Additional, Node};
 use crate::object_meta;
+use crate::schema::Schema;
 
 /// Fields of every Kubernetes object.
 pub(crate) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];

@@ -2,24 +2,22 @@
 //! `pkg/validation/validate`. Unchanged invalid values pass an update, as in apiextensions'
 //! `pkg/apiserver/validation/ratcheting.go`.
 
+mod combine;
+mod list_type;
+mod number;
+
 use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
 use crate::correlate::{OldItems, is_unchanged, old_field};
 use crate::fault::{Fault, MAX_ERRORS, Outcome, field_errors};
-use crate::field_error::{FieldError, MAX_SHOWN_BYTES, NO_PATH};
-use crate::node::{Additional, Node, Schema};
-use crate::{combine, list_type, number, object_meta, parse, rules};
+use crate::field_error::{FieldError, Findings, MAX_SHOWN_BYTES, NO_PATH};
+use crate::node::{Additional, Node};
+use crate::schema::Schema;
+use crate::{object_meta, parse, rules};
 
-/// Result of a check.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// Reasons to reject the object; empty for a valid object.
-    pub errors: Vec<FieldError>,
-    /// Messages of rules that the object violates and violated before; reported as warnings.
-    pub warnings: Vec<String>,
-}
+pub use number::canonical_numbers;
 
 impl Schema {
     /// Checks a whole object that is already pruned and defaulted. With `old`, invalid but

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::check::versions;
-use crate::node::{Additional, Node, Schema};
+use crate::node::{Additional, Node};
+use crate::schema::Schema;
 
 /// Upstream's warnings to the author of a definition: unknown string formats, except those of
 /// `old`.

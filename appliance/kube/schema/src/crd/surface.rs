@@ -8,7 +8,7 @@ use super::column::check_path;
 use crate::admission;
 use crate::field_error::FieldError;
 use crate::field_path;
-use crate::node::Schema;
+use crate::schema::Schema;
 
 /// Keywords that are not allowed at the root of a schema with a status subresource. The status
 /// alone would be checked without them.

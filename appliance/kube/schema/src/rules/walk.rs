@@ -7,9 +7,8 @@ use super::eval::{Stop, evaluate};
 use super::val::Val;
 use crate::correlate::{OldItems, is_unchanged, old_field};
 use crate::fault::MAX_ERRORS;
-use crate::field_error::{FieldError, NO_PATH};
+use crate::field_error::{FieldError, Findings, NO_PATH};
 use crate::node::Node;
-use crate::validate::Findings;
 
 /// Cost limit of all rules for one object, in cel-go's units: about one second in cel-go.
 const PER_OBJECT_COST: u64 = 10_000_000;

@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
+use super::check as check_value;
 use crate::fault::{Fault, Outcome};
 use crate::node::Node;
-use crate::validate::check as check_value;
 
 pub(crate) fn check(node: &Node, path: &str, value: &Value) -> Outcome {
     let mut outcome = Outcome::default();

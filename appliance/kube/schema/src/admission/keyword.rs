@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::structural::property;
 use crate::field_error::FieldError;
 use crate::node::{Additional, Node, Rule};
 use crate::prune::META_FIELDS;
-use crate::structural::property;
 
 /// Types of OpenAPI v3.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
