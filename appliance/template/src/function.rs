@@ -1,13 +1,8 @@
-//! Functions that a template can call: name, parameters and code. A function accepts the types that
-//! its counterpart in Go accepts, because other templates fail in Go too.
-
-mod builtin;
-mod compare;
-mod escape;
+//! Definition of a function that a template can call: name, parameters and code. A function accepts
+//! the types that its counterpart in Go accepts, because other templates fail in Go too.
 
 use crate::value::{Element, Heap, Map, Value};
 use crate::version::Version;
-use crate::{sprig, tinkerbell};
 
 /// Result of a function, or the reason of its failure.
 pub type Answer = Result<Value, String>;
@@ -80,44 +75,6 @@ pub const fn variadic(
     Function { name, fixed, rest: Some(rest), run }
 }
 
-/// Names of upstream functions that are refused here, with the reason.
-const REFUSED: [(&[&str], &str); 3] = [
-    (
-        &[
-            "randInt",
-            "shuffle",
-            "bcrypt",
-            "htpasswd",
-            "encryptAES",
-            "genPrivateKey",
-            "genCA",
-            "genCAWithKey",
-            "genSelfSignedCert",
-            "genSelfSignedCertWithKey",
-            "genSignedCert",
-            "genSignedCertWithKey",
-            "buildCustomCert",
-        ],
-        "returns another value at each call, but a template must always render the same",
-    ),
-    (
-        &["ago", "toDate", "mustToDate", "mustDateModify", "must_date_modify", "unixEpoch"],
-        "depends on the clock or the time zone, but a template must always render the same",
-    ),
-    (&["derivePassword"], "uses 32 MiB of memory at each call, which is too much for a box"),
-];
-
-/// Every function; of two functions with one name, the first counts.
-pub fn all() -> impl Iterator<Item = &'static Function> {
-    // Sprig's functions come before Go's: Sprig's `slice` hides Go's.
-    tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS)
-}
-
-/// Names of functions that are refused, with the reason.
-pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
-    REFUSED.iter().flat_map(|(names, why)| names.iter().map(|name| (*name, *why)))
-}
-
 impl Function {
     /// Returns the parameters in Go's notation: `string, int, ...interface {}`.
     pub fn parameters(&self) -> String {
@@ -125,21 +82,6 @@ impl Function {
         let rest = self.rest.map(|kind| format!("...{}", kind.name()));
         fixed.chain(rest).collect::<Vec<_>>().join(", ")
     }
-}
-
-/// Finds a function by name.
-///
-/// # Errors
-/// There is no such function, or it is refused.
-pub fn find(name: &str) -> Result<&'static Function, String> {
-    if let Some(function) = all().find(|function| function.name == name) {
-        return Ok(function);
-    }
-    let refused = REFUSED.iter().find(|(names, _)| names.contains(&name));
-    Err(match refused {
-        Some((_, why)) => format!("function {name:?} {why}"),
-        None => format!("function {name:?} not defined"),
-    })
 }
 
 /// The arguments of a call; each fits its parameter. An accessor gives an empty value where the

@@ -4,18 +4,18 @@
 //! Never: I/O, a clock, chance, the environment. A template is untrusted text, so it may not cause
 //! a panic, run long or fill the memory. Every limit is a named constant of [`limits`].
 //!
-//! Enter at [`render`] and [`check`]; `parse` makes the tree, `exec` walks it, `function` is the
-//! table of callable functions.
+//! Enter at [`render`] and [`check`]; `parse` makes the tree, `exec` walks it, `functions` is
+//! the table of callable functions.
 
 mod exec;
 mod function;
+mod functions;
 mod json;
-mod lex;
 pub mod limits;
+mod number;
 mod parse;
+mod pattern;
 mod print;
-mod sprig;
-mod tinkerbell;
 mod unquote;
 mod url;
 mod value;
@@ -31,7 +31,7 @@ pub const STRUCTS: &[&str] = &["Hardware"];
 /// Names of the functions that a template can call, with their parameters, each name once.
 pub fn functions() -> Vec<(&'static str, String)> {
     let mut functions: Vec<(&'static str, String)> = Vec::new();
-    for function in function::all() {
+    for function in functions::all() {
         if !functions.iter().any(|(name, _)| *name == function.name) {
             functions.push((function.name, function.parameters()));
         }
@@ -41,7 +41,7 @@ pub fn functions() -> Vec<(&'static str, String)> {
 
 /// Names of Sprig's functions that are refused, with the reason.
 pub fn refused_functions() -> Vec<(&'static str, &'static str)> {
-    function::refused().collect()
+    functions::refused().collect()
 }
 
 /// Reason why a template cannot be rendered.

@@ -1,17 +1,16 @@
 //! Parser of templates (Go `text/template/parse`, parse.go).
 
-mod number;
+mod lex;
 mod pipeline;
 mod tree;
 
 use std::collections::BTreeMap;
 
-pub use number::{Number, float_from_text, from_text as number_from_text, int_from_text};
 pub use tree::{Command, Node, Operand, Pipe, Templates};
 
 use crate::RenderError;
-use crate::lex::{Kind, Token, lex};
 use crate::limits::{NESTING_MAX, TEMPLATE_BYTES_MAX};
+use lex::{Kind, Token, lex};
 
 /// Parses `text` and every template that it defines.
 ///

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use crate::limits::{
     HEAP_BYTES_MAX, LIST_ITEMS_MAX, STEP_BYTES, STEPS_MAX, TEXT_BYTES_MAX, VALUE_DEPTH_MAX,
 };
-use crate::sprig::Patterns;
+use crate::pattern::Patterns;
 use crate::version::{Version, VersionRef};
 
 /// Bytes that each element of a list or map counts as, besides its text.

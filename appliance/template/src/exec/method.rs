@@ -3,8 +3,8 @@
 use super::call::fit;
 use super::{RenderError, Value, Walk, at, fail};
 use crate::function::{Args, Function, Type};
+use crate::functions::sprig::versions::{METHODS, POINTER_METHODS};
 use crate::parse::Operand;
-use crate::sprig::versions::{METHODS, POINTER_METHODS};
 use crate::version::VersionRef;
 
 impl<'w> Walk<'w> {

@@ -1,8 +1,9 @@
 //! Pipelines: declarations, commands and their words.
 
-use super::{Command, Number, Operand, Parser, Pipe, number_from_text, unexpected};
-use crate::lex::{Kind, Token};
-use crate::{RenderError, function, unquote};
+use super::lex::{Kind, Token};
+use super::{Command, Operand, Parser, Pipe, unexpected};
+use crate::number::{Number, from_text as number_from_text};
+use crate::{RenderError, functions, unquote};
 
 impl Parser<'_> {
     /// A pipeline up to `end`, which is taken.
@@ -119,7 +120,7 @@ impl Parser<'_> {
         let wrong = |error: String| RenderError::new(token.line, error);
         self.at += 1;
         Ok(Some(match token.kind {
-            Kind::Identifier => Operand::Function(function::find(token.text).map_err(wrong)?),
+            Kind::Identifier => Operand::Function(functions::find(token.text).map_err(wrong)?),
             Kind::Dot => Operand::Dot,
             Kind::Keyword if token.text == "nil" => Operand::Nil,
             Kind::Variable => {

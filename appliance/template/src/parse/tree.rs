@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Number;
 use crate::function::Function;
+use crate::number::Number;
 
 /// Template, with the templates that it defines.
 pub struct Templates {

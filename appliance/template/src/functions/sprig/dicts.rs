@@ -1,9 +1,10 @@
 //! Functions over maps, such as `dict` and `merge`.
 
+mod merge;
+
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::merge;
 use crate::function::Type::{Any, Map as Dict, Text};
 use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;

@@ -5,7 +5,7 @@ use aes::Aes256;
 use cbc::cipher::block_padding::NoPadding;
 use cbc::cipher::{BlockModeDecrypt, KeyIvInit};
 
-use super::encoding::base64_bytes;
+use super::base64_bytes;
 use crate::function::Type::Text;
 use crate::function::{Answer, Args, Function, exact};
 

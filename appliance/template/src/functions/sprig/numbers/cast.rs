@@ -1,6 +1,6 @@
 //! Conversion of any value to a number (`spf13/cast`): a value that is not a number becomes zero.
 
-use crate::parse::{float_from_text, int_from_text};
+use crate::number::{float_from_text, int_from_text};
 use crate::value::Value;
 
 /// Converts a value as `cast.ToInt64` does.

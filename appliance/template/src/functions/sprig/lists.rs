@@ -1,9 +1,9 @@
 //! Functions over lists, such as `first` and `without`.
 
-use super::cast;
 use super::defaults::items;
 use super::equal::is_in;
-use super::pieces::texts;
+use super::numbers::cast;
+use super::strings::pieces::texts;
 use crate::function::Type::{Any, Int};
 use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::limits::LIST_ITEMS_MAX;

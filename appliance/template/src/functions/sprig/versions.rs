@@ -1,6 +1,7 @@
 //! Semantic versions, and the methods that a template can call on one.
 
-use super::constraint;
+mod constraint;
+
 use crate::function::Type::{Text, Version as Pointer};
 use crate::function::{Answer, Args, Function, exact};
 use crate::limits::STEP_BYTES;

@@ -1,7 +1,7 @@
 //! Texts made to fit (`goutils`). It counts bytes and takes each for a character; so do we, where
 //! that leaves the text whole.
 
-use super::strings::cut;
+use super::cut;
 use crate::function::Type::{Int, Text};
 use crate::function::{Answer, Args, Function, exact};
 use crate::limits::STEP_BYTES;

@@ -1,12 +1,15 @@
 //! Arithmetic. Integers have 64 bits and wrap around, as in Go.
 
-use super::cast::{float, int};
-use super::decimal::Decimal;
+pub mod cast;
+mod decimal;
+
 use crate::function::Type::{Any, Float, Int, Text};
 use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Value};
+use cast::{float, int};
+use decimal::Decimal;
 
 /// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[

@@ -1,6 +1,6 @@
 //! `html`, `js` and `urlquery`: text made safe for what it is put into.
 
-use super::{Answer, Args};
+use crate::function::{Answer, Args};
 use crate::print;
 use crate::value::{Value, may_make};
 

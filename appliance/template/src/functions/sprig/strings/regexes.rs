@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use regex::Captures;
 
-use super::pattern::{self, Pattern, compiled};
 use crate::function::Type::{Int, Text};
 use crate::function::{Answer, Args, Function, exact};
 use crate::limits::{
     LARGE_PATTERN_STEPS, LIST_ITEMS_MAX, PATTERN_BYTES_MAX, PATTERN_STEPS, SMALL_PATTERN_BYTES,
 };
+use crate::pattern::{self, Pattern, compiled};
 use crate::value::{Element, Value, may_make};
 
 /// Digits of a group's number that is looked at as one.

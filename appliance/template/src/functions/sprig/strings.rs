@@ -1,5 +1,10 @@
 //! Functions that search, cut, pad and quote texts.
 
+pub mod cases;
+pub mod pieces;
+pub mod regexes;
+pub mod wrap;
+
 use crate::function::Type::{Any, Int, Text};
 use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;

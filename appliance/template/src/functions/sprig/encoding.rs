@@ -1,6 +1,8 @@
 //! Base 64, base 32 and digests. Undecodable text is not an error: the result contains the message
 //! and the position that Go gives.
 
+pub mod cipher;
+
 use base64::Engine;
 use sha2::Digest;
 

@@ -1,7 +1,8 @@
 //! Go's own functions (`text/template`, funcs.go).
 
-use super::Type::{Any, Reflect, Text};
-use super::{Answer, Args, Function, compare, escape, exact, variadic};
+use super::{compare, escape};
+use crate::function::Type::{Any, Reflect, Text};
+use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Element, Value};
 

@@ -1,0 +1,62 @@
+//! Table of the functions that a template can call.
+
+mod builtin;
+mod compare;
+mod escape;
+pub mod sprig;
+mod tinkerbell;
+
+use crate::function::Function;
+
+/// Names of upstream functions that are refused here, with the reason.
+const REFUSED: [(&[&str], &str); 3] = [
+    (
+        &[
+            "randInt",
+            "shuffle",
+            "bcrypt",
+            "htpasswd",
+            "encryptAES",
+            "genPrivateKey",
+            "genCA",
+            "genCAWithKey",
+            "genSelfSignedCert",
+            "genSelfSignedCertWithKey",
+            "genSignedCert",
+            "genSignedCertWithKey",
+            "buildCustomCert",
+        ],
+        "gives something else each time, and a template must give the same",
+    ),
+    (
+        &["ago", "toDate", "mustToDate", "mustDateModify", "must_date_modify", "unixEpoch"],
+        "depends on the clock or the time zone, and a template must give the same",
+    ),
+    (&["derivePassword"], "takes 32 MiB of memory at each call, which a box has not to spare"),
+];
+
+/// Every function; of two functions with one name, the first counts.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    // Sprig's functions come before Go's: Sprig's `slice` hides Go's.
+    tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS)
+}
+
+/// Names of functions that are refused, with the reason.
+pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
+    REFUSED.iter().flat_map(|(names, why)| names.iter().map(|name| (*name, *why)))
+}
+
+/// Finds a function by name.
+///
+/// # Errors
+/// There is no such function, or it is refused.
+pub fn find(name: &str) -> Result<&'static Function, String> {
+    if let Some(function) = all().find(|function| function.name == name) {
+        return Ok(function);
+    }
+    let refused = REFUSED.iter().find(|(names, _)| names.contains(&name));
+    Err(match refused {
+        Some((_, why)) => format!("function {name:?} {why}"),
+        None => format!("function {name:?} not defined"),
+    })
+}
