@@ -6,45 +6,36 @@
 //! are synchronous by type), acknowledges data that is not on disk, lets a slow reader delay a
 //! writer.
 //!
-//! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
+//! Enter at [`Store::open`]; [`Store::write`] → `write::group` (the writer thread) → `tables` (the format
 //! on disk, drawn byte by byte; `vault` seals secrets) → `hub` → [`Watch::next`].
 
-mod ages;
-mod aside;
 mod change;
-mod check;
 mod error;
-mod frozen;
-mod group;
+mod file;
 mod hub;
 mod key;
-mod migrate;
-mod open;
+mod options;
+mod read;
 mod room;
-mod sizes;
-mod snapshot;
+mod shared;
 mod store;
 mod tables;
-mod txn;
+mod transaction;
 mod vault;
-mod walk;
-mod watch;
+mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use aside::{Returned, forget_copy, returned};
 pub use change::{Change, ChangeKind, Stored};
-pub use check::Checked;
 pub use error::Error;
-pub use frozen::Frozen;
+pub use file::aside::{Returned, forget_copy, returned};
 pub use key::Key;
-pub use open::Options;
+pub use options::Options;
+pub use read::{
+    Checked, Frozen, MAX_UNDONE_BYTES, RESTORE_LEAP, Size, Walk, Walked, Watch,
+};
 pub use room::{Room, SystemVolume, Volume};
-pub use sizes::Size;
-pub use snapshot::RESTORE_LEAP;
 pub use store::{Stats, Store};
-pub use txn::{MAX_TXN_BYTES, MAX_VALUE_BYTES, Txn};
 pub use vault::{SEALING_KEY_BYTES, SealingKey};
-pub use walk::{MAX_UNDONE_BYTES, Walk, Walked};
-pub use watch::Watch;
+pub use write::{MAX_TXN_BYTES, MAX_VALUE_BYTES, Txn};

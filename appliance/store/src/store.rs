@@ -1,7 +1,7 @@
 //! Handle of the store: cheap to clone. Reads run on the caller's thread, writes on the writer
 //! thread.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +10,15 @@ use std::thread::JoinHandle;
 use redb::{Database, ReadableDatabase};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::ages::Ages;
 use crate::error::storage;
-use crate::group::{Job, Totals, Write, Writer};
 use crate::hub::Hub;
-use crate::open::Options;
+use crate::options::Options;
 use crate::room::Gauge;
+use crate::shared::Shared;
 use crate::tables::{META_FLOOR, META_REVISION, OBJECTS, Objects as _, Opened, meta};
-use crate::vault::Vault;
+use crate::transaction::Totals;
+use crate::write::ages::Ages;
+use crate::write::group::{Job, Write, Writer};
 use crate::{Error, Key, Room, Stored, Txn, Watch};
 
 /// Maximum number of writes that wait or are being committed; further callers wait for a place.
@@ -28,23 +29,6 @@ const WRITE_QUEUE: usize = 1024;
 #[derive(Clone)]
 pub struct Store {
     handle: Arc<Handle>,
-}
-
-/// State shared by readers, watches and the writer.
-pub(crate) struct Shared {
-    /// Path of the store's file.
-    pub path: PathBuf,
-    /// Lock held while a file is copied, because two copies to one path would damage each other.
-    pub copying: Mutex<()>,
-    pub db: Database,
-    pub vault: Vault,
-    pub hub: Hub,
-    pub commits: AtomicU64,
-    pub writes: AtomicU64,
-    /// First failed commit. After it, data in redb's memory may be missing on disk.
-    pub stopped: watch::Sender<Option<Arc<Error>>>,
-    /// Free space as of the last commit.
-    pub room: Mutex<Room>,
 }
 
 struct Handle {
@@ -76,7 +60,7 @@ impl Store {
     /// # Errors
     /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], or those of the disk.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        let (db, totals) = crate::open::open(path, &options)?;
+        let (db, totals) = crate::file::open::open(path, &options)?;
         Self::start(path, db, totals, options)
     }
 

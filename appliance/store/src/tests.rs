@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use stdx::testing::PATIENCE;
 
-use crate::group::Totals;
+use crate::transaction::Totals;
 use crate::{Change, Error, Key, Options, Store, Txn, Watch};
 
 use disk::Disk;
@@ -37,8 +37,8 @@ fn options() -> Options {
 /// A store on `disk`, as [`Store::open`] would open it.
 fn start(disk: &Disk, options: Options) -> Result<Store, Error> {
     let path = std::path::Path::new("a disk in memory");
-    let db = crate::open::database(path, disk.clone())?;
-    let totals: Totals = crate::open::prepare(path, &db, &options.vault())?;
+    let db = crate::file::open::database(path, disk.clone())?;
+    let totals: Totals = crate::file::open::prepare(path, &db, &options.vault())?;
     Store::start(path, db, totals, options)
 }
 

@@ -7,7 +7,7 @@ use redb::Database;
 
 use super::seal::FORMAT_1;
 use super::{block_on, key, options, write};
-use crate::aside::{ASIDE_MAX, forget_copy, returned};
+use crate::file::aside::{ASIDE_MAX, forget_copy, returned};
 use crate::tables::{FORMAT, META, META_FORMAT, META_REVISION};
 use crate::{Error, Store};
 
@@ -28,7 +28,7 @@ fn number(path: &Path, name: &str) -> u64 {
 
 /// Imitates a later release: copies the store, then writes in its own format.
 fn taken_over(path: &Path, revision: u64) {
-    crate::aside::keep(path, FORMAT).unwrap();
+    crate::file::aside::keep(path, FORMAT).unwrap();
     let later = path.with_extension("later");
     std::fs::copy(path, &later).unwrap();
     let db = Database::open(&later).unwrap();

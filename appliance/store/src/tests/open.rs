@@ -6,7 +6,7 @@ use redb::{Database, StorageBackend as _};
 
 use super::disk::{Disk, Seeded};
 use super::{block_on, key, options, start, write};
-use crate::open::was_left_open;
+use crate::file::open::was_left_open;
 use crate::tables::{FORMAT, META, META_FORMAT, META_REVISION};
 use crate::{Error, Store};
 

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::error::{damaged, storage};
 use crate::hub::Progress;
-use crate::store::Shared;
+use crate::shared::Shared;
 use crate::tables::{CHANGELOG, META_FLOOR, decode_change, meta};
 use crate::{Change, Error};
 

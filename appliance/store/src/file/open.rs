@@ -5,8 +5,6 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
 
 use redb::backends::FileBackend;
 use redb::{
@@ -14,15 +12,16 @@ use redb::{
     StorageBackend, Table, TableError,
 };
 
+use super::{aside, file_error, migrate, sync_folder};
 use crate::error::{damaged, storage};
-use crate::group::{Totals, begin};
-use crate::room::{self, SystemVolume, Volume};
+use crate::room::{self, Volume};
 use crate::tables::{
     CHANGELOG, FORMAT, META, META_FLOOR, META_FORMAT, META_LOG_BYTES, META_REVISION,
     META_SEALED_BY, OBJECTS,
 };
+use crate::transaction::{Totals, begin};
 use crate::vault::{SealingKey, Vault};
-use crate::{Error, aside, migrate};
+use crate::{Error, Options};
 
 /// Size of redb's page cache in bytes: the whole working set of a rack. It also limits the memory
 /// of a repair.
@@ -39,51 +38,6 @@ const RECOVERY_REQUIRED: u8 = 2;
 
 /// Mode of the store file, which holds secrets.
 const FILE_MODE: u32 = 0o600;
-
-/// Options of a store: limits of the history, the volume and the vault.
-#[derive(Clone)]
-pub struct Options {
-    /// Maximum number of changes in the log.
-    pub log_entries: u64,
-    /// Maximum size of the log in bytes.
-    pub log_bytes: u64,
-    /// Age after which a change leaves the log, so that deleted secrets do not linger in it.
-    pub log_age: Duration,
-    /// Clock of the box; only dates log entries.
-    pub clock: Arc<dyn stdx::Clock>,
-    /// Key that encrypts the values of `sealed` resources. A store with encrypted values opens only
-    /// with the same key.
-    pub sealing_key: Option<SealingKey>,
-    /// Size in bytes of the file `PATH.reserve`, which is removed when the disk is full, so that
-    /// objects can still be deleted. Zero: no such file.
-    pub reserve: u64,
-    /// Measures free space of the disk.
-    pub volume: Arc<dyn Volume>,
-    /// Resources whose values are encrypted on disk from their next write on, as in
-    /// [`crate::Key::resource`].
-    pub sealed: Vec<String>,
-}
-
-impl Options {
-    pub(crate) fn vault(&self) -> Vault {
-        Vault { key: self.sealing_key.clone(), resources: self.sealed.clone() }
-    }
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            log_entries: 10_000,
-            log_bytes: 64 * 1024 * 1024,
-            log_age: Duration::from_secs(24 * 60 * 60),
-            clock: Arc::new(stdx::SystemClock),
-            sealing_key: None,
-            reserve: 0,
-            volume: Arc::new(SystemVolume),
-            sealed: Vec::new(),
-        }
-    }
-}
 
 /// Opens the database at `path`, or creates it, and reads its totals.
 pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, Totals), Error> {
@@ -215,15 +169,6 @@ pub(crate) fn settle(fresh: &Path, path: &Path) -> Result<(), Error> {
     sync_folder(path)
 }
 
-/// Syncs the folder of `path`, so that created and renamed files survive a power cut.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    File::open(folder)
-        .and_then(|folder| folder.sync_all())
-        .map_err(file_error("sync the folder", folder))
-}
-
 /// Opens a database over `backend`; `path` is for error messages.
 pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Database, Error> {
     let length = backend.len().map_err(file_error("measure", path))?;
@@ -325,9 +270,4 @@ fn totals(meta: &Meta<'_>, log: &Table<'_, u64, &'static [u8]>) -> Result<Totals
         )));
     }
     Ok(totals)
-}
-
-pub(crate) fn file_error(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::File { attempt, path, source: Arc::new(source) }
 }

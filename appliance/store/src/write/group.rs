@@ -6,19 +6,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use redb::{Database, Durability, ReadableTable, Table, WriteTransaction};
+use redb::{ReadableTable, Table, WriteTransaction};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::ages::Ages;
+use super::CommitSet;
+use super::ages::Ages;
 use crate::error::{damaged, storage};
-use crate::open::Options;
+use crate::options::Options;
 use crate::room::Gauge;
-use crate::store::Shared;
+use crate::shared::Shared;
 use crate::tables::{
     CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, encode_change,
     encode_object,
 };
-use crate::txn::CommitSet;
+use crate::transaction::{Totals, begin};
 use crate::vault::Vault;
 use crate::{Change, Error, Txn};
 
@@ -30,23 +31,6 @@ const GROUP_WAIT: Duration = Duration::from_millis(2);
 const GROUP_BYTES: usize = 32 * 1024 * 1024;
 /// Interval at which an idle writer removes changes that exceed their age.
 const TRIM_EVERY: Duration = Duration::from_secs(600);
-
-/// Numbers of the meta table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Totals {
-    pub revision: u64,
-    pub floor: u64,
-    pub log_bytes: u64,
-}
-
-/// Begins a durable write transaction with two-phase commit. The module `tables` describes its
-/// invariants.
-pub(crate) fn begin(db: &Database) -> Result<WriteTransaction, Error> {
-    let mut txn = db.begin_write().map_err(storage("write to"))?;
-    txn.set_durability(Durability::Immediate).map_err(storage("write to"))?;
-    txn.set_two_phase_commit(true);
-    Ok(txn)
-}
 
 /// Write of one caller.
 pub(crate) trait Job: Send {

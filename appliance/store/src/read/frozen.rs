@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use redb::{ReadTransaction, ReadableDatabase as _, ReadableTable as _};
 
+use super::snapshot::RESTORE_LEAP;
 use crate::error::{damaged, storage};
-use crate::snapshot::RESTORE_LEAP;
 use crate::tables::{META_REVISION, OBJECTS, decode_object, meta};
 use crate::{Error, Key, Store, Stored};
 

@@ -13,8 +13,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::{file_error, sync_folder};
 use crate::Error;
-use crate::open::{file_error, sync_folder};
 use crate::tables::FORMAT;
 
 /// Text between the store's name and the format number in the name of a copy.

@@ -12,12 +12,13 @@ use redb::{
     ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableDefinition, WriteTransaction,
 };
 
-use crate::check::check;
+use super::check::check;
 use crate::error::storage;
-use crate::group::begin;
-use crate::open::{existing, file_error, fresh_database, settle, unfinished};
-use crate::store::Shared;
+use crate::file::file_error;
+use crate::file::open::{existing, fresh_database, settle, unfinished};
+use crate::shared::Shared;
 use crate::tables::{CHANGELOG, META, META_REVISION, OBJECTS, Objects as _, Opened, meta};
+use crate::transaction::begin;
 use crate::{Error, Key, Store, Stored};
 
 /// Distance between the snapshot's revisions and those after a restore. Changes acknowledged after

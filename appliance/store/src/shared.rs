@@ -1,0 +1,29 @@
+//! State of an open store that its handles, watches and writer share.
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+use redb::Database;
+use tokio::sync::watch;
+
+use crate::hub::Hub;
+use crate::vault::Vault;
+use crate::{Error, Room};
+
+/// State shared by readers, watches and the writer.
+pub(crate) struct Shared {
+    /// Path of the store's file.
+    pub path: PathBuf,
+    /// Lock held while a file is copied, because two copies to one path would damage each other.
+    pub copying: Mutex<()>,
+    pub db: Database,
+    pub vault: Vault,
+    pub hub: Hub,
+    pub commits: AtomicU64,
+    pub writes: AtomicU64,
+    /// First failed commit. After it, data in redb's memory may be missing on disk.
+    pub stopped: watch::Sender<Option<Arc<Error>>>,
+    /// Free space as of the last commit.
+    pub room: Mutex<Room>,
+}
