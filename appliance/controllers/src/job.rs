@@ -12,8 +12,8 @@ use stdx::Clock;
 
 use crate::ages::Ages;
 use crate::runtime::{Reconciled, Reconciler};
+use crate::task::task_name;
 use crate::workflow::is_post_job;
-pub(crate) use decide::task_name;
 use decide::{Observed, Step};
 use objects::{ObjectError, Objects, fetch, find, gone_is_fine, write_status};
 
@@ -58,7 +58,7 @@ impl JobReconciler {
         let machine: Option<Machine> = find(objects, MACHINE, &machine_key).await?;
         let mut tasks = Vec::with_capacity(job.spec.tasks.len());
         for at in 0..job.spec.tasks.len() {
-            let name = ObjectKey::new(&key.namespace, decide::task_name(&key.name, at));
+            let name = ObjectKey::new(&key.namespace, task_name(&key.name, at));
             tasks.push(find::<Task>(objects, TASK, &name).await?);
         }
         let owner = job.metadata.owner_references.iter().find(|owner| owner.kind == WORKFLOW.kind);
@@ -92,7 +92,7 @@ impl JobReconciler {
             }
             Step::CreateTask { at, spec } => {
                 let metadata = ObjectMeta {
-                    name: decide::task_name(&job.metadata.name, at),
+                    name: task_name(&job.metadata.name, at),
                     namespace: job.metadata.namespace.clone(),
                     labels: [("owner-name".to_owned(), job.metadata.name.clone())].into(),
                     owner_references: vec![job.controller_reference(JOB)],

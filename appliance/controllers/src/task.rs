@@ -26,6 +26,11 @@ pub(crate) use decide::set_off_sent;
 use objects::{ObjectError, Objects, fetch, find, write_status};
 use permit::Permitted;
 
+/// Returns the name of a Job's Task at a position (upstream rufio: `<job>-task-<index>`).
+pub(crate) fn task_name(job: &str, at: usize) -> String {
+    format!("{job}-task-{at}")
+}
+
 /// True if the Task removes power, and may already have switched the machine off.
 pub(crate) fn may_be_off(task: &Task) -> bool {
     let takes_power = decide::plan(&task.spec.task).is_ok_and(Plan::takes_power);

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::view::Text;
+use crate::text::Text;
 
 /// Protection of a new backup: the body of a POST. Exactly one of the three.
 #[derive(Default, Deserialize)]

@@ -5,9 +5,8 @@
 //! Enter at [`view::StatusView`] (everything that an interface shows, in one value),
 //! [`boot_event::BootEvent`] (an event of a machine's boot), [`history`] (the events of a machine
 //! with their offsets), [`words`] (states as words with a tone), [`progress`] (of an action),
-//! [`log`] (syslog lines), [`dhcp_client`], [`image`] (the cache) and [`settings`].
-//! (who asked for an address), [`image`] (what it may be given), [`settings`] (what the owner
-//! wrote) and [`source`] (the parts of the box that fill a view).
+//! [`log`] (syslog lines), [`dhcp_client`], [`image`] (the cache), [`settings`] (the text of the
+//! owner) and [`source`] (the parts of the box that fill a view).
 
 pub mod backup;
 pub mod boot_event;
@@ -16,13 +15,13 @@ pub mod history;
 pub mod image;
 pub mod log;
 pub mod pin;
-mod plain_text;
 pub mod progress;
 pub mod reset;
 pub mod settings;
 pub mod source;
+pub mod text;
 pub mod update;
 pub mod view;
 pub mod words;
 
-pub use plain_text::{TEXT_CHARS_MAX, plain};
+pub use text::{TEXT_CHARS_MAX, plain};

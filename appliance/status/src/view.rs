@@ -15,7 +15,6 @@ pub mod moment;
 pub mod nic;
 pub mod problem;
 pub mod system;
-pub mod text;
 pub mod trouble;
 pub mod work;
 
@@ -26,13 +25,13 @@ use crate::dhcp_client::DhcpClient;
 use crate::image::Images;
 use crate::log::LogLine;
 
+pub use crate::text::Text;
 pub use claim::Claim;
 pub use headline::{Headline, headline};
 pub use machine::{Machine, MachineState, Power};
 pub use nic::{ForeignServer, Nic, Role};
 pub use problem::{Problem, problems};
 pub use system::{BootStep, Clock, Slot, System, TimeState, Update, UpdateState};
-pub use text::Text;
 pub use trouble::Trouble;
 pub use work::Work;
 

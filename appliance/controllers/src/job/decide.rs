@@ -63,11 +63,6 @@ pub struct Decision {
     pub again: Again,
 }
 
-/// Returns the name of the Task at a position (upstream rufio: `<job>-task-<index>`).
-pub fn task_name(job: &str, at: usize) -> String {
-    format!("{job}-task-{at}")
-}
-
 /// Returns the next steps for a Job.
 pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
     let job = &observed.job;

@@ -12,8 +12,7 @@ use super::clocks::Left;
 use super::references::Referred;
 use super::{WorkflowReconciler, boot};
 use crate::ages::Moments;
-use crate::job::task_name;
-use crate::task::may_be_off;
+use crate::task::{may_be_off, task_name};
 use objects::{ObjectError, fetch, find, read};
 
 /// Workflow with all inputs of a decision.

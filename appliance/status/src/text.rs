@@ -1,13 +1,15 @@
 //! Text that can be shown anywhere: without control characters and of limited length.
 
+mod plain;
+
 use std::fmt;
 use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plain;
+pub use plain::{TEXT_CHARS_MAX, plain};
 
-/// A line of text without control characters, cut at [`crate::TEXT_CHARS_MAX`]. Every
+/// A line of text without control characters, cut at [`TEXT_CHARS_MAX`]. Every
 /// constructor cleans it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
