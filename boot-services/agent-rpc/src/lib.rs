@@ -11,14 +11,16 @@ pub mod client;
 mod message;
 mod pin;
 pub mod server;
+mod service;
 mod wire;
 mod worker;
 
 pub use message::{
-    ActionState, AgentReport, Assignment, Call, Credentials, DiskChoice, Hello, Namespaces,
-    OUTPUT_LINES, Pending, Progress, Refusal, Report, WAITING, Workflows,
+    ActionState, AgentReport, Assignment, DiskChoice, Hello, Namespaces, OUTPUT_LINES, Progress,
+    Refusal, Report, WAITING,
 };
 pub use pin::Pin;
+pub use service::{Call, Credentials, Pending, Workflows};
 pub use wire::proto::{
     AgentAttributes as Attributes, Baseboard, Bios, Block, Chassis, Cpu, Gpu, Memory, Network, Pci,
     Processor, Product,

@@ -12,7 +12,8 @@ use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
-use crate::message::{Call, Credentials, DiskChoice, Hello, Progress, Refusal, Workflows};
+use crate::message::{DiskChoice, Hello, Progress, Refusal};
+use crate::service::{Call, Credentials, Workflows};
 use crate::wire::proto::workflow_service_server::{WorkflowService, WorkflowServiceServer};
 use crate::wire::proto::{
     ActionRequest, ActionResponse, ActionStatusResponse, WorkflowActionList,

@@ -30,6 +30,7 @@ use imaging::stream::{Accept, Image, Patience};
 use crate::Error;
 use crate::container::Container;
 use environment::Environment;
+pub use crate::outcome::{Leave, Outcome};
 pub use image2disk::parse_sha256;
 
 /// Names of all built-in actions, for the error message about an unknown action.
@@ -74,25 +75,6 @@ pub enum Action {
     Container(Container),
     /// Restarts the machine through the firmware.
     Reboot,
-}
-
-/// Result of a successful action.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
-    /// The action is complete; the text is for the operator.
-    Done(String),
-    /// The action is complete except for leaving the OS, which waits until the box has acknowledged
-    /// the report.
-    Leave(Leave),
-}
-
-/// Way of leaving the agent's OS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Leave {
-    /// Restart through the firmware.
-    Reboot,
-    /// Start of the loaded kernel by kexec.
-    Kexec,
 }
 
 /// Limits that the environment sets for actions.

@@ -30,7 +30,7 @@ use imaging::Meter;
 use imaging::stream::Patience;
 
 use crate::Error;
-use crate::actions::{Leave, Outcome};
+use crate::outcome::{Leave, Outcome};
 pub use config::Process;
 pub use manifest::Manifest;
 pub use reference::Reference;

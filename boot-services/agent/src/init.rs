@@ -14,7 +14,8 @@ use platform::net;
 use rustix::system::RebootCommand;
 
 use crate::Error;
-use crate::actions::{Leave, Limits};
+use crate::actions::Limits;
+use crate::outcome::Leave;
 use crate::console::Console;
 use crate::container::registry_beside;
 use crate::runner::{Host, Runner};

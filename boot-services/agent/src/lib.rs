@@ -14,6 +14,7 @@ pub mod console;
 pub mod container;
 mod error;
 pub mod init;
+pub mod outcome;
 pub mod runner;
 mod sys;
 

@@ -18,7 +18,8 @@ use stdx::Backoff;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::actions::{Leave, Limits, Outcome};
+use crate::actions::Limits;
+use crate::outcome::{Leave, Outcome};
 pub use host::{Acting, Guest, Host};
 
 /// Delay after the first request without an answer or an action; the delay doubles.

@@ -7,7 +7,8 @@ use agent_rpc::Assignment;
 use imaging::Meter;
 
 use crate::Error;
-use crate::actions::{self, Action, Leave, Limits, Outcome};
+use crate::actions::{self, Action, Limits};
+use crate::outcome::{Leave, Outcome};
 
 /// Operations of the runner on its machine.
 pub trait Host: Send + Sync {
