@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::conflict::Conflicts;
+use crate::apply_error::ApplyError;
 use crate::last_applied;
 use crate::managers::{Entry, Managers, Operation};
 use crate::path::Path;
@@ -34,20 +34,6 @@ const UNOWNED: [&str; 9] = [
     "managedFields",
     "resourceVersion",
 ];
-
-/// Reason why an apply is rejected, or the ownership of a write cannot be determined.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// Other managers own fields that the apply would change.
-    #[error("{0}")]
-    Conflicts(Conflicts),
-    /// The configuration is of another kind or version, or contains `managedFields`.
-    #[error("{0}")]
-    BadRequest(String),
-    /// The configuration or the object does not match its schema.
-    #[error("{0}")]
-    Failed(String),
-}
 
 /// Field ownership rules of one kind for the object itself or one subresource.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +90,7 @@ impl FieldManager<'_> {
         new: &mut Value,
         manager: &str,
         now: Timestamp,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ApplyError> {
         let managers = self.managers_before(live, new);
         remove_managed_fields(new);
         // An object that was not tracked from its creation is not tracked later.
@@ -121,8 +107,8 @@ impl FieldManager<'_> {
     /// object), with its managedFields. An apply without changes returns `live`.
     ///
     /// # Errors
-    /// [`Refused::Conflicts`] when other managers own fields that the apply would change, and it is
-    /// not forced.
+    /// [`ApplyError::Conflicts`] when other managers own fields that the apply would change, and it
+    /// is not forced.
     pub fn apply(
         &self,
         live: Option<&Value>,
@@ -130,20 +116,20 @@ impl FieldManager<'_> {
         manager: &str,
         force: bool,
         now: Timestamp,
-    ) -> Result<Value, Refused> {
+    ) -> Result<Value, ApplyError> {
         self.check_kind(config)?;
         let empty = self.empty();
         let live = live.unwrap_or(&empty);
         let managers = Managers::read(&live["metadata"]["managedFields"])
-            .map_err(|why| Refused::Failed(format!("failed to decode managed fields: {why}")))?;
+            .map_err(|why| ApplyError::Failed(format!("failed to decode managed fields: {why}")))?;
         let apply = |force| self.merge(live, config, managers.clone(), manager, force, now);
         let mut applied = apply(force);
         if manager == KUBECTL
-            && let Err(Refused::Conflicts(conflicts)) = &applied
+            && let Err(ApplyError::Conflicts(conflicts)) = &applied
             && let Some(allowed) = self.taken_from_client_side_apply(live)
         {
             let left = conflicts.without(&allowed);
-            applied = if left.is_empty() { apply(true) } else { Err(Refused::Conflicts(left)) };
+            applied = if left.is_empty() { apply(true) } else { Err(ApplyError::Conflicts(left)) };
         }
         let (mut new, managers) = applied?;
         if manager == KUBECTL {
@@ -158,7 +144,7 @@ impl FieldManager<'_> {
     ///
     /// # Errors
     /// When the configuration is of another kind, or does not match the schema.
-    pub fn check_config(&self, config: &Value, schema: &Schema) -> Result<(), Refused> {
+    pub fn check_config(&self, config: &Value, schema: &Schema) -> Result<(), ApplyError> {
         self.check_kind(config)?;
         let typed = Typed::new(schema, Cow::Borrowed(config));
         typed.map(drop).map_err(|why| self.misfit(Role::Config, config, &why))
@@ -189,7 +175,7 @@ impl FieldManager<'_> {
         managers: Managers,
         manager: &str,
         now: Timestamp,
-    ) -> Result<Managers, Refused> {
+    ) -> Result<Managers, ApplyError> {
         let new = self.typed(Role::New, new)?;
         let live = self.typed(Role::Old, live)?;
         let mut managers = self.updater().update(&live, &new, managers)?;
@@ -216,17 +202,17 @@ impl FieldManager<'_> {
         manager: &str,
         force: bool,
         now: Timestamp,
-    ) -> Result<(Value, Managers), Refused> {
+    ) -> Result<(Value, Managers), ApplyError> {
         if managers.is_empty() {
             let empty = self.empty();
             managers =
                 self.track(&empty, live, managers, BEFORE_FIRST_APPLY, now).map_err(|why| {
                     let attempted = "failed to create manager for existing fields";
-                    Refused::Failed(format!("{attempted}: {why}"))
+                    ApplyError::Failed(format!("{attempted}: {why}"))
                 })?;
         }
         if config["metadata"].get("managedFields").is_some_and(|fields| !fields.is_null()) {
-            return Err(Refused::BadRequest("metadata.managedFields must be nil".to_owned()));
+            return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
         }
         let typed_config = self.typed(Role::Config, config)?;
         let typed_live = self.typed(Role::Live, live)?;
@@ -263,19 +249,19 @@ impl FieldManager<'_> {
         )
     }
 
-    fn check_kind(&self, config: &Value) -> Result<(), Refused> {
+    fn check_kind(&self, config: &Value) -> Result<(), ApplyError> {
         let text = |field: &str| config[field].as_str().unwrap_or_default();
         if text("apiVersion") == self.api_version && text("kind") == self.kind {
             return Ok(());
         }
         let given = group_version_kind(text("apiVersion"), text("kind"));
-        Err(Refused::BadRequest(format!("invalid object type: {given}")))
+        Err(ApplyError::BadRequest(format!("invalid object type: {given}")))
     }
 
-    fn typed<'t>(&'t self, role: Role, value: &'t Value) -> Result<Typed<'t>, Refused> {
+    fn typed<'t>(&'t self, role: Role, value: &'t Value) -> Result<Typed<'t>, ApplyError> {
         let schema = self.schemas.get(self.api_version).ok_or_else(|| {
             let kind = group_version_kind(self.api_version, self.kind);
-            Refused::Failed(format!("no corresponding type for {kind}"))
+            ApplyError::Failed(format!("no corresponding type for {kind}"))
         })?;
         let typed = match role {
             Role::Config => Typed::new(schema, Cow::Borrowed(value)),
@@ -284,12 +270,12 @@ impl FieldManager<'_> {
         typed.map_err(|why| self.misfit(role, value, &why))
     }
 
-    fn misfit(&self, role: Role, value: &Value, why: &Mismatches) -> Refused {
+    fn misfit(&self, role: Role, value: &Value, why: &Mismatches) -> ApplyError {
         let kind = group_version_kind(self.api_version, self.kind);
         let text = |field: &str| value["metadata"][field].as_str().unwrap_or_default();
         let (attempted, end) = role.words();
         let (namespace, name) = (text("namespace"), text("name"));
-        Refused::Failed(format!("{attempted} ({namespace}/{name}; {kind}){end}: {why}"))
+        ApplyError::Failed(format!("{attempted} ({namespace}/{name}; {kind}){end}: {why}"))
     }
 
     fn updater(&self) -> Updater<'_> {

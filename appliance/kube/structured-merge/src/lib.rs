@@ -10,6 +10,7 @@
 //! Enter at [`FieldManager`], which a server calls on every write. A [`Schema`] defines how the
 //! fields of a kind merge.
 
+mod apply_error;
 mod conflict;
 mod field_manager;
 mod last_applied;
@@ -22,11 +23,13 @@ mod typed;
 mod updater;
 mod value;
 
+pub use apply_error::ApplyError;
 pub use conflict::{Conflict, Conflicts};
-pub use field_manager::{FieldManager, Refused};
+pub use field_manager::FieldManager;
 pub use managers::{MAX_ENTRIES, MAX_UPDATE_MANAGERS, Managers, Operation, UnreadableManagers};
 pub use openapi::Unconvertible;
 pub use path::{Path, PathElement, UnreadableElement};
 pub use schema::{Atom, Field, List, Map, Scalar, Schema, TypeId};
 pub use set::{Set, UnreadableSet};
-pub use typed::{Comparison, MAX_DEPTH, Mismatch, Mismatches, Typed};
+pub use typed::{Comparison, Mismatch, Mismatches, Typed};
+pub use value::MAX_DEPTH;

@@ -16,12 +16,10 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 use crate::set::Set;
+use crate::value::MAX_DEPTH;
 
 pub use compare::Comparison;
 pub(crate) use reconcile::reconcile;
-
-/// Deepest nesting of a typed value and of a set of fields; JSON parsers stop at 128.
-pub const MAX_DEPTH: usize = 128;
 
 /// Mismatch between a value and its type.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::apply_error::ApplyError;
 use crate::conflict::Conflicts;
-use crate::field_manager::Refused;
 use crate::managers::{Entry, Managers, Operation};
 use crate::schema::Schema;
 use crate::set::Set;
@@ -31,8 +31,8 @@ pub(crate) struct Updater<'a> {
 }
 
 /// Adds the attempted operation in front of the mismatches.
-fn failed(attempted: impl fmt::Display) -> impl FnOnce(Mismatches) -> Refused {
-    move |mismatches| Refused::Failed(format!("{attempted}: {mismatches}"))
+fn failed(attempted: impl fmt::Display) -> impl FnOnce(Mismatches) -> ApplyError {
+    move |mismatches| ApplyError::Failed(format!("{attempted}: {mismatches}"))
 }
 
 impl Updater<'_> {
@@ -61,7 +61,7 @@ impl Updater<'_> {
         live: &Typed<'_>,
         new: &Typed<'_>,
         managers: Managers,
-    ) -> Result<Managers, Refused> {
+    ) -> Result<Managers, ApplyError> {
         let managers = self.reconcile(live, managers)?;
         let (mut managers, compare) = self.take_over(live, new, managers, CURRENT, true)?;
         let mut set = compare.modified.union(&compare.added);
@@ -89,7 +89,7 @@ impl Updater<'_> {
         managers: Managers,
         entry: Entry,
         force: bool,
-    ) -> Result<(Option<Value>, Managers), Refused> {
+    ) -> Result<(Option<Value>, Managers), ApplyError> {
         let mut managers = self.reconcile(live, managers)?;
         let merged = live.merge(config).map_err(failed("failed to merge config"))?;
         let id = entry.identifier();
@@ -111,7 +111,7 @@ impl Updater<'_> {
         mut managers: Managers,
         workflow: &str,
         force: bool,
-    ) -> Result<(Managers, Comparison), Refused> {
+    ) -> Result<(Managers, Comparison), ApplyError> {
         let compare = old.compare(new).map_err(failed("failed to compare objects"))?;
         let compare = compare.without(self.reset);
         let mut versions: BTreeMap<String, Option<Comparison>> = BTreeMap::new();
@@ -137,7 +137,7 @@ impl Updater<'_> {
             true
         });
         if !force && !conflicts.is_empty() {
-            return Err(Refused::Conflicts(conflicts));
+            return Err(ApplyError::Conflicts(conflicts));
         }
         managers.entries.retain(|_, entry| !entry.set.is_empty());
         Ok((managers, compare))
@@ -148,7 +148,7 @@ impl Updater<'_> {
         old: &Typed<'_>,
         new: &Typed<'_>,
         version: &str,
-    ) -> Result<Option<Comparison>, Refused> {
+    ) -> Result<Option<Comparison>, ApplyError> {
         let old = self.convert(old, version).map_err(failed("failed to convert old object"))?;
         let new = self.convert(new, version).map_err(failed("failed to convert new object"))?;
         match (old, new) {
@@ -166,7 +166,7 @@ impl Updater<'_> {
         merged: Typed<'t>,
         managers: &Managers,
         last: Option<&Entry>,
-    ) -> Result<Typed<'t>, Refused> {
+    ) -> Result<Typed<'t>, ApplyError> {
         let Some(last) = last.filter(|last| !last.set.is_empty()) else { return Ok(merged) };
         let then = self.convert(&merged, &last.api_version).map_err(failed(
             "failed to prune fields: failed to convert merged object to last applied version",
@@ -196,7 +196,7 @@ impl Updater<'_> {
         pruned: Typed<'t>,
         version: &str,
         managers: &Managers,
-    ) -> Result<Typed<'t>, Refused> {
+    ) -> Result<Typed<'t>, ApplyError> {
         let mut owned: BTreeMap<&str, Set> = BTreeMap::new();
         for entry in managers.values() {
             owned.entry(&entry.api_version).or_default().extend(&entry.set);
@@ -232,7 +232,7 @@ impl Updater<'_> {
         merged: &Typed<'t>,
         pruned: &Typed<'t>,
         last: &Entry,
-    ) -> Result<Typed<'t>, Refused> {
+    ) -> Result<Typed<'t>, ApplyError> {
         let pruned = self.convert(pruned, &last.api_version).map_err(failed(
             "failed to prune fields: failed add back dangling items: failed to convert pruned \
              object to last applied version",
@@ -245,12 +245,12 @@ impl Updater<'_> {
     }
 
     /// Converts the managers' sets to the present schema.
-    fn reconcile(&self, live: &Typed<'_>, mut managers: Managers) -> Result<Managers, Refused> {
+    fn reconcile(&self, live: &Typed<'_>, mut managers: Managers) -> Result<Managers, ApplyError> {
         let mut served: BTreeMap<String, bool> = BTreeMap::new();
         for entry in managers.values() {
             if !served.contains_key(&entry.api_version) {
                 let at_version = self.convert(live, &entry.api_version);
-                let at_version = at_version.map_err(|why| Refused::Failed(why.to_string()))?;
+                let at_version = at_version.map_err(|why| ApplyError::Failed(why.to_string()))?;
                 served.insert(entry.api_version.clone(), at_version.is_some());
             }
         }

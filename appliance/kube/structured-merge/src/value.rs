@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
+/// Deepest nesting of a typed value and of a set of fields; JSON parsers stop at 128.
+pub const MAX_DEPTH: usize = 128;
+
 /// True if two values are equal; integers and floats are compared as numbers.
 pub(crate) fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use structured_merge::{FieldManager, Refused, Schema, Set};
+use structured_merge::{ApplyError, FieldManager, Schema, Set};
 
 use kinds::{KIND, VERSIONS, models};
 use life::{Life, Step};
@@ -111,7 +111,7 @@ fn ours(step: &Step, schemas: &Schemas, now: Timestamp) -> Outcome {
         Ok(object) => Outcome { object, error: String::new(), causes: Vec::new() },
         Err(refused) => {
             let mut causes = Vec::new();
-            if let Refused::Conflicts(conflicts) = &refused {
+            if let ApplyError::Conflicts(conflicts) = &refused {
                 let told = conflicts.told();
                 causes.extend(told.iter().map(|one| format!("{} {}", one.field, one.message())));
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use structured_merge::{FieldManager, Path, Refused, Schema, Set};
+use structured_merge::{ApplyError, FieldManager, Path, Schema, Set};
 
 use super::fields;
 use crate::definition::{Registry, ResourceDefinition};
@@ -120,7 +120,7 @@ impl Ownership {
 }
 
 /// Kind of failure without its values, which must not reach the log.
-struct Excerpt<'a>(&'a Refused);
+struct Excerpt<'a>(&'a ApplyError);
 
 impl std::fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -130,10 +130,10 @@ impl std::fmt::Display for Excerpt<'_> {
     }
 }
 
-fn refusal(refused: Refused) -> StatusError {
+fn refusal(refused: ApplyError) -> StatusError {
     let message = refused.to_string();
     match refused {
-        Refused::Conflicts(conflicts) => {
+        ApplyError::Conflicts(conflicts) => {
             let mut error = StatusError::new(Reason::Conflict, message);
             error.details.causes = conflicts
                 .told()
@@ -146,8 +146,8 @@ fn refusal(refused: Refused) -> StatusError {
                 .collect();
             error
         }
-        Refused::BadRequest(_) => StatusError::bad_request(message),
-        Refused::Failed(_) => StatusError::new(Reason::Unknown, message),
+        ApplyError::BadRequest(_) => StatusError::bad_request(message),
+        ApplyError::Failed(_) => StatusError::new(Reason::Unknown, message),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{FieldManager, Refused};
+use super::{ApplyError, FieldManager};
 use crate::managers::{Managers, Operation};
 use crate::path::Path;
 use crate::schema::Schema;
@@ -65,7 +65,7 @@ impl Life {
         manager: &str,
         spec: Value,
         force: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), ApplyError> {
         self.now += 1;
         let config = object(version, spec);
         let now = Timestamp::from_second(self.now).unwrap();
@@ -167,7 +167,7 @@ fn conflicts_name_owner_and_field() {
         "Apply failed with 2 conflicts: conflicts with \"one\":\n- .spec.a\nconflicts with \"w\" \
          using example.com/v1:\n- .spec.b"
     );
-    let Refused::Conflicts(conflicts) = refused else { panic!("no conflicts") };
+    let ApplyError::Conflicts(conflicts) = refused else { panic!("no conflicts") };
     assert_eq!(conflicts.told()[1].message(), "conflict with \"w\" using example.com/v1");
     life.try_apply(V1, "two", json!({"a": 2, "b": 2}), true).unwrap();
     assert_eq!(*life.spec(), json!({"a": 2, "b": 2}));
@@ -187,7 +187,7 @@ fn conflicts_without_end_are_counted() {
     assert!(text.starts_with("Apply failed with 5000 conflicts: conflicts with \"one\":\n"));
     assert!(text.ends_with("\nand 4900 more"), "{}", &text[text.len() - 50..]);
     assert!(text.len() < 200_000, "{} bytes", text.len());
-    let Refused::Conflicts(conflicts) = refused else { panic!("no conflicts") };
+    let ApplyError::Conflicts(conflicts) = refused else { panic!("no conflicts") };
     assert_eq!(conflicts.told().len(), 100);
 }
 
@@ -306,15 +306,15 @@ fn configurations_of_another_kind_or_shape_are_refused() {
     let apply = |config: &Value| manager.apply(None, config, "me", false, now).unwrap_err();
     let wrong = apply(&object(V2, json!({})));
     let sentence = "invalid object type: example.com/v2, Kind=T";
-    assert_eq!(wrong, Refused::BadRequest(sentence.to_owned()));
-    assert!(matches!(apply(&json!([])), Refused::BadRequest(_)));
+    assert_eq!(wrong, ApplyError::BadRequest(sentence.to_owned()));
+    assert!(matches!(apply(&json!([])), ApplyError::BadRequest(_)));
     let mut managed = object(V1, json!({}));
     managed["metadata"]["managedFields"] = json!([]);
     let sentence = "metadata.managedFields must be nil";
-    assert_eq!(apply(&managed), Refused::BadRequest(sentence.to_owned()));
+    assert_eq!(apply(&managed), ApplyError::BadRequest(sentence.to_owned()));
     let sentence = "failed to create typed patch object (/n; example.com/v1, Kind=T): .spec.c: \
                     field not declared in schema";
-    assert_eq!(apply(&object(V1, json!({"c": 1}))), Refused::Failed(sentence.to_owned()));
+    assert_eq!(apply(&object(V1, json!({"c": 1}))), ApplyError::Failed(sentence.to_owned()));
     let twice = object(V1, json!({"set": ["a", "a"]}));
     assert!(apply(&twice).to_string().ends_with("duplicate entries for key [=\"a\"]"));
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::Set;
 use crate::path::{PathElement, UnreadableElement};
-use crate::typed::MAX_DEPTH;
+use crate::value::MAX_DEPTH;
 
 /// Error of a `fieldsV1` that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
