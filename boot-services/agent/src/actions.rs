@@ -25,7 +25,7 @@ use std::sync::Arc;
 use agent_rpc::Assignment;
 use imaging::Meter;
 use imaging::storage::{self, Grow};
-use imaging::stream::{Accept, Image, Patience};
+use imaging::stream::{Accept, Image, Timeouts};
 
 use crate::Error;
 use crate::container::Container;
@@ -83,7 +83,7 @@ pub struct Limits {
     /// Kinds of files that DEST_DISK may name.
     pub accept: Accept,
     /// Time that image2disk waits for its server.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
     /// `host:port` of the registry for images that are not built in. Without a registry, such
     /// images are refused.
     pub registry: Option<Arc<str>>,
@@ -92,7 +92,7 @@ pub struct Limits {
 impl Limits {
     /// Limits for a real machine without a registry.
     pub const MACHINE: Self =
-        Self { accept: Accept::BlockDevices, patience: Patience::DEFAULT, registry: None };
+        Self { accept: Accept::BlockDevices, timeouts: Timeouts::DEFAULT, registry: None };
 }
 
 impl Action {
@@ -129,17 +129,17 @@ impl Action {
             "storage" => rootio::Rootio::storage(&read("storage")).map(Self::Rootio),
             "rootio" => {
                 let (environment, command) = (read("rootio"), &assignment.command);
-                rootio::Rootio::parse(&environment, command, limits.patience).map(Self::Rootio)
+                rootio::Rootio::parse(&environment, command, limits.timeouts).map(Self::Rootio)
             }
             "grub2disk" => grub2disk::Grub2Disk::parse(&read("grub2disk")).map(Self::Grub2Disk),
             "syslinux" => syslinux::Syslinux::parse(&read("syslinux")).map(Self::Syslinux),
-            "slurp" => slurp::Slurp::parse(&read("slurp"), limits.patience).map(Self::Slurp),
+            "slurp" => slurp::Slurp::parse(&read("slurp"), limits.timeouts).map(Self::Slurp),
             "kexec" => kexec::Kexec::parse(&read("kexec")).map(Self::Kexec),
             "reboot" => Ok(Self::Reboot),
             _ if image == assignment.image && limits.registry.is_some() => {
                 let registry = limits.registry.unwrap_or_default();
                 let pairs = read("container").pairs();
-                Container::parse(assignment, pairs, registry, limits.patience).map(Self::Container)
+                Container::parse(assignment, pairs, registry, limits.timeouts).map(Self::Container)
             }
             _ => Err(Error::UnknownAction { image: image.to_owned(), known: KNOWN.to_owned() }),
         }

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use agent_rpc::Assignment;
 use imaging::Meter;
-use imaging::stream::Patience;
+use imaging::stream::Timeouts;
 
 use crate::Error;
 use crate::outcome::{Leave, Outcome};
@@ -61,7 +61,7 @@ pub struct Container {
     own_processes: bool,
     /// `host:port` of the box's registry.
     registry: Arc<str>,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 /// Omits the command and the environment, which may contain secrets.
@@ -90,7 +90,7 @@ impl Container {
         assignment: &Assignment,
         environment: Vec<(String, String)>,
         registry: Arc<str>,
-        patience: Patience,
+        timeouts: Timeouts,
     ) -> Result<Self, Error> {
         let said = assignment.image.clone();
         let bad = |reason: String| Error::Image { image: said.clone(), reason };
@@ -113,7 +113,7 @@ impl Container {
             }
         };
         let command = assignment.command.clone();
-        Ok(Self { said, image, command, environment, volumes, own_processes, registry, patience })
+        Ok(Self { said, image, command, environment, volumes, own_processes, registry, timeouts })
     }
 
     /// Fetches the image and runs it until it ends. Dropping the future ends its processes.
@@ -139,14 +139,14 @@ impl Container {
 #[cfg(test)]
 mod tests {
     use agent_rpc::{Assignment, Namespaces};
-    use imaging::stream::Patience;
+    use imaging::stream::Timeouts;
 
     use super::{Container, registry_beside};
 
     fn parse(assignment: &Assignment) -> Result<Container, String> {
         let registry = registry_beside("10.77.0.1:42113");
         let secret = vec![("PASSWORD".to_owned(), "s3cret".to_owned())];
-        Container::parse(assignment, secret, registry, Patience::DEFAULT)
+        Container::parse(assignment, secret, registry, Timeouts::DEFAULT)
             .map_err(|error| stdx::chain(&error))
     }
 

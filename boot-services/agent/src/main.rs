@@ -12,7 +12,7 @@ use agent::{Error, init};
 use agent_rpc::Pin;
 use agent_rpc::client::Client;
 use imaging::Meter;
-use imaging::stream::{Accept, Image, Patience, Proof, write_image};
+use imaging::stream::{Accept, Image, Timeouts, Proof, write_image};
 use inventory::boot_id;
 use stdx::Secret;
 
@@ -117,7 +117,7 @@ impl Given {
             id: self.id.ok_or("--id is missing")?,
             pin: self.pin.map(pin).transpose()?,
             token_file: self.token_file,
-            limits: Limits { accept, patience: Patience::DEFAULT, registry },
+            limits: Limits { accept, timeouts: Timeouts::DEFAULT, registry },
         }))
     }
 
@@ -133,7 +133,7 @@ impl Given {
             read_back: false,
             disk: self.disk.ok_or("--disk is missing")?,
             accept: Accept::Files,
-            patience: Patience::DEFAULT,
+            timeouts: Timeouts::DEFAULT,
         }))
     }
 }

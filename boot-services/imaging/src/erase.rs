@@ -1,6 +1,6 @@
 //! Erasing of disks: the methods that a disk supports, the choice of one, and its execution.
 //!
-//! [`decide`] is a pure function from the requested method and the disk's abilities to one [`Way`],
+//! [`decide`] is a pure function from the requested method and the disk's abilities to one [`EraseOperation`],
 //! or to a sentence for the operator. [`nvme`] and [`ata`] send the commands. [`samples`] checks
 //! that an erase worked.
 
@@ -44,7 +44,7 @@ impl Method {
 
 /// Erase operation that [`decide`] selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum EraseOperation {
     /// Zeros over the whole disk.
     Zero,
     /// Discard of the whole disk.
@@ -63,7 +63,7 @@ pub enum Way {
     },
 }
 
-impl Way {
+impl EraseOperation {
     /// Returns the name of this operation in WIPE_METHOD.
     pub fn method(self) -> &'static str {
         match self {
@@ -107,10 +107,10 @@ pub enum Device {
 ///
 /// # Errors
 /// A sentence that says why the requested method is not possible and which methods are.
-pub fn decide(method: Method, device: &Device) -> Result<(Way, Option<String>), String> {
+pub fn decide(method: Method, device: &Device) -> Result<(EraseOperation, Option<String>), String> {
     match (method, device) {
-        (Method::Zero, _) => Ok((Way::Zero, None)),
-        (Method::Discard, _) => Ok((Way::Discard, None)),
+        (Method::Zero, _) => Ok((EraseOperation::Zero, None)),
+        (Method::Discard, _) => Ok((EraseOperation::Discard, None)),
         (Method::NvmeFormat, Device::Nvme(nvme)) => nvme.format().map(|way| (way, None)),
         (Method::NvmeSanitize, Device::Nvme(nvme)) => nvme.sanitize().map(|way| (way, None)),
         (Method::AtaSecureErase, Device::Ata(security)) => security.erase().map(|way| (way, None)),
@@ -122,14 +122,14 @@ pub fn decide(method: Method, device: &Device) -> Result<(Way, Option<String>), 
             let ways = [nvme.sanitize(), nvme.format()];
             // An overwrite of the whole disk takes hours and wears the disk, so a format comes
             // first.
-            let slow = Way::Sanitize(nvme::Sanitize::Overwrite);
+            let slow = EraseOperation::Sanitize(nvme::Sanitize::Overwrite);
             let (first, last): (Vec<_>, Vec<_>) =
                 ways.into_iter().partition(|way| *way != Ok(slow));
             Ok(strongest(first.into_iter().chain(last)))
         }
         (Method::Auto, Device::Ata(security)) => Ok(strongest([security.erase()])),
         (Method::Auto, Device::Other(what)) => {
-            Ok((Way::Zero, Some(format!("it is {what}, which has no erase command"))))
+            Ok((EraseOperation::Zero, Some(format!("it is {what}, which has no erase command"))))
         }
     }
 }
@@ -143,9 +143,9 @@ fn named(device: &Device) -> &'static str {
 }
 
 /// Returns the first possible operation, otherwise zeros, and the reasons against those before it.
-fn strongest(ways: impl IntoIterator<Item = Result<Way, String>>) -> (Way, Option<String>) {
+fn strongest(ways: impl IntoIterator<Item = Result<EraseOperation, String>>) -> (EraseOperation, Option<String>) {
     let mut passed = Vec::new();
-    let mut chosen = Way::Zero;
+    let mut chosen = EraseOperation::Zero;
     for way in ways {
         match way {
             Ok(way) => {
@@ -210,20 +210,20 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
 ///
 /// # Errors
 /// [`Error::Erase`] says how the disk was left, [`Error::Stopped`].
-pub fn carry_out(way: Way, handle: &mut Handle, path: &Path, meter: &Meter) -> Result<(), Error> {
+pub fn carry_out(way: EraseOperation, handle: &mut Handle, path: &Path, meter: &Meter) -> Result<(), Error> {
     let failed = |reason| Error::Erase { path: path.to_owned(), reason };
     match (way, handle) {
-        (Way::Format { crypto }, Handle::Nvme(namespace)) => {
+        (EraseOperation::Format { crypto }, Handle::Nvme(namespace)) => {
             let number = namespace.number();
             nvme::format(namespace, number, crypto).map_err(failed)
         }
-        (Way::Sanitize(kind), Handle::Nvme(namespace)) => {
+        (EraseOperation::Sanitize(kind), Handle::Nvme(namespace)) => {
             match nvme::sanitize(namespace, kind, meter) {
                 Err(_) if meter.is_stopped() => Err(Error::Stopped),
                 result => result.map_err(failed),
             }
         }
-        (Way::SecureErase { enhanced }, Handle::Ata(drive)) => {
+        (EraseOperation::SecureErase { enhanced }, Handle::Ata(drive)) => {
             ata::erase(drive, enhanced, path).map_err(failed)
         }
         _ => Ok(()),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub use amount::Amount;
 pub use description::{SWAP, Storage, TEXT_BYTES};
 pub use grow::Grow;
-pub use plan::{Seen, Slice, Step, Table};
+pub use plan::{DiskState, Slice, Step, Table};
 
 use assemble::{Assembler, Composed};
 
@@ -179,7 +179,7 @@ fn real(path: &str) -> PathBuf {
 }
 
 /// Reads the state of a disk from the kernel.
-pub fn see(path: &str) -> Result<Seen, Error> {
+pub fn see(path: &str) -> Result<DiskState, Error> {
     let class = Path::new(CLASS);
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let number = |file: PathBuf| -> Result<u64, Error> {
@@ -201,7 +201,7 @@ pub fn see(path: &str) -> Result<Seen, Error> {
             size: number(folder.join("size"))?,
         })
     });
-    Ok(Seen {
+    Ok(DiskState {
         path: path.to_owned(),
         size: number(folder.join("size"))?,
         block: number(folder.join("queue/logical_block_size"))?,

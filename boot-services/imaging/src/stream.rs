@@ -26,7 +26,7 @@ mod checksum;
 mod decode;
 mod fetch;
 mod http1;
-mod patience;
+mod timeouts;
 mod piece;
 mod ranges;
 #[cfg(test)]
@@ -48,7 +48,7 @@ pub use checksum::sums::{NoSum, find_sum};
 pub use checksum::{Algorithm, Checksum};
 pub use decode::qcow2;
 pub use http1::connection::{NoConnection, connect};
-pub use patience::Patience;
+pub use timeouts::Timeouts;
 pub use url::Url;
 pub use whole::{read_bytes, read_into, read_text};
 
@@ -57,10 +57,10 @@ use crate::meter::StopOnDrop;
 use crate::{Error, Meter};
 use checksum::sums;
 use decode::{Decoder, Format};
-use fetch::{Fetched, Wanted};
+use fetch::{Fetched, FetchRequest};
 use piece::Source;
 use ranges::Ranges;
-use write::{Asked, Staged, Streamed};
+use write::{WriteOptions, Staged, Streamed};
 
 /// Maximum number of attempts for an image that changes on the server during the download.
 const BEGINNINGS: u32 = 3;
@@ -90,7 +90,7 @@ pub struct Image {
     /// Kinds of target that are allowed, for regular files in tests.
     pub accept: Accept,
     /// Timeouts and retry intervals of the download.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
 }
 
 /// Result of a written image.
@@ -125,15 +125,15 @@ pub async fn write_image(image: &Image, meter: &Arc<Meter>) -> Result<Summary, E
 }
 
 async fn write_once(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error> {
-    let checksum = expected(&image.url, image.proof.as_ref(), image.patience).await?;
+    let checksum = expected(&image.url, image.proof.as_ref(), image.timeouts).await?;
     let (path, accept) = (image.disk.clone(), image.accept);
     meter.say(format!("waiting for {}", path.display()));
     let disk = blocking("opening the disk", move || Disk::open(&path, accept)).await?;
     meter.say(format!("writing {} to {}", image.url, image.disk.display()));
 
-    let asked = Asked { compressed: image.compressed, read_back: image.read_back };
-    let (url, patience) = (&image.url, image.patience);
-    let wanted = Wanted { url, patience, checksum: checksum.as_ref(), strict: true };
+    let asked = WriteOptions { compressed: image.compressed, read_back: image.read_back };
+    let (url, timeouts) = (&image.url, image.timeouts);
+    let wanted = FetchRequest { url, timeouts, checksum: checksum.as_ref(), strict: true };
     let meter_of_writer = meter.clone();
     let streamed = receive(&wanted, meter, "writing the image", move |source| {
         write::run(source, disk, asked, &meter_of_writer)
@@ -162,7 +162,7 @@ async fn finish(staged: Staged, meter: &Arc<Meter>) -> Result<Summary, Error> {
 /// Fetches a URL into a blocking reader. The download is `None` if the reader ends successfully
 /// before the end of the stream.
 async fn receive<T: Send + 'static>(
-    wanted: &Wanted<'_>,
+    wanted: &FetchRequest<'_>,
     meter: &Arc<Meter>,
     part: &'static str,
     work: impl FnOnce(Source) -> Result<T, Error> + Send + 'static,
@@ -179,9 +179,9 @@ async fn receive<T: Send + 'static>(
 
 /// Writes a qcow2 image, reading its clusters by offset. Returns the length of the file too.
 async fn write_qcow2(
-    wanted: &Wanted<'_>,
+    wanted: &FetchRequest<'_>,
     disk: Disk,
-    asked: Asked,
+    asked: WriteOptions,
     meter: &Arc<Meter>,
 ) -> Result<(u64, Staged), Error> {
     let mut verified = None;
@@ -191,10 +191,10 @@ async fn write_qcow2(
         verified = fetched.and_then(|fetched| fetched.validator);
         meter.say(format!("writing {} to {}", wanted.url, disk.path().display()));
     }
-    let (checked, url, patience) = (wanted.checksum.is_some(), wanted.url.clone(), wanted.patience);
+    let (checked, url, timeouts) = (wanted.checksum.is_some(), wanted.url.clone(), wanted.timeouts);
     let (meter, runtime) = (meter.clone(), Handle::current());
     blocking("writing the image", move || {
-        let ranges = Ranges::open(url.clone(), patience, meter.clone(), runtime)?;
+        let ranges = Ranges::open(url.clone(), timeouts, meter.clone(), runtime)?;
         if checked && ranges.validator() != verified.as_ref() {
             return Err(Error::Changed { url: url.to_string() });
         }
@@ -234,14 +234,14 @@ fn read_to_end(mut source: Source) -> Result<(), Error> {
 async fn expected(
     url: &Url,
     proof: Option<&Proof>,
-    patience: Patience,
+    timeouts: Timeouts,
 ) -> Result<Option<Checksum>, Error> {
     let sums = match proof {
         None => return Ok(None),
         Some(Proof::Sum(checksum)) => return Ok(Some(checksum.clone())),
         Some(Proof::Sums(sums)) => sums,
     };
-    let text = sums::decode(&read_bytes(sums, sums::SUMS_BYTES, patience).await?);
+    let text = sums::decode(&read_bytes(sums, sums::SUMS_BYTES, timeouts).await?);
     find_sum(&text, url.path()).map(Some).map_err(|why| {
         let (sums, name) = (sums.to_string(), url.file_name().to_owned());
         match why {

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::mount::MountPropagationFlags;
 use rustix::thread::UnshareFlags;
 
-use chroot::Inside;
+use chroot::ProgramRoot;
 
 /// `BLKRRPART` of `linux/fs.h`: `_IO(0x12, 95)`.
 const BLKRRPART: libc::Ioctl = 0x125f;
@@ -81,7 +81,7 @@ pub struct NvmeAdmin {
     /// Command dwords 10 and 11. The commands of this crate do not use the later dwords.
     pub words_10_11: [u32; 2],
     /// Timeout of the command. After it, the kernel resets the controller.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Sends an admin command to an NVMe controller and fills `answer`. Returns the status, 0 for
@@ -95,7 +95,7 @@ pub fn nvme_admin(controller: &File, asked: &NvmeAdmin, answer: &mut [u8]) -> io
         address: if answer.is_empty() { 0 } else { answer.as_mut_ptr() as u64 },
         data_length: length,
         words_10_15: [word_10, word_11, 0, 0, 0, 0],
-        timeout_millis: millis(asked.patience),
+        timeout_millis: millis(asked.timeout),
         ..NvmeCommand::default()
     };
     // SAFETY: the kernel reads and writes `command`, whose layout and size are those of
@@ -164,7 +164,7 @@ pub fn scsi(
     device: &File,
     command: &[u8; 16],
     transfer: Transfer<'_>,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<ScsiAnswer> {
     let (direction, data, length) = match transfer {
         Transfer::None => (-1, 0, 0),
@@ -181,7 +181,7 @@ pub fn scsi(
         data,
         command: command.as_ptr() as u64,
         sense: sense.as_mut_ptr() as u64,
-        timeout_millis: millis(patience),
+        timeout_millis: millis(timeout),
         ..ScsiCommand::default()
     };
     // SAFETY: the kernel reads and writes `asked`, whose layout and size are those of
@@ -197,7 +197,7 @@ pub fn scsi(
 
 /// Makes `command` run inside a root, in its own process group and mount namespace. The kernel
 /// filesystems are mounted only there, and are unmounted after the last process.
-pub fn confine(command: &mut Command, inside: Inside) {
+pub fn confine(command: &mut Command, inside: ProgramRoot) {
     command.process_group(0);
     // SAFETY: between fork and exec the closure only makes system calls, with strings that were
     // made before. It takes no lock, allocates nothing and touches no memory that another thread

@@ -44,7 +44,7 @@ pub struct Unpacked {
 
 /// Error of an entry that was refused or could not be created.
 #[derive(Debug)]
-pub struct Refused {
+pub struct UnpackError {
     /// Name of the entry in the archive; empty if the archive itself is not readable.
     pub name: String,
     /// Error of the kernel, or the reason for the refusal.
@@ -55,7 +55,7 @@ pub struct Refused {
 ///
 /// # Errors
 /// The first entry that cannot be created. Earlier entries stay.
-pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
+pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, UnpackError> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     run(archive, &Root { folder: root, resolve, attributes: true }, None)
 }
@@ -65,7 +65,7 @@ pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> 
 ///
 /// # Errors
 /// The same errors as [`unpack`].
-pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<Unpacked, Refused> {
+pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<Unpacked, UnpackError> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let root = Root { folder: root, resolve, attributes: false };
     run(archive, &root, Some(Layer::default()))
@@ -82,8 +82,8 @@ fn run(
     archive: &mut dyn Read,
     root: &Root<'_>,
     mut layer: Option<Layer>,
-) -> Result<Unpacked, Refused> {
-    let broken = |source| Refused { name: String::new(), source };
+) -> Result<Unpacked, UnpackError> {
+    let broken = |source| UnpackError { name: String::new(), source };
     let mut tar = Archive::new(archive);
     let mut done = Unpacked::default();
     let mut folders = Vec::new();
@@ -93,7 +93,7 @@ fn run(
             None => make(&entry, &mut tar, root, &mut folders),
         };
         let name = || String::from_utf8_lossy(&entry.name).into_owned();
-        done.bytes += made.map_err(|source| Refused { name: name(), source })?;
+        done.bytes += made.map_err(|source| UnpackError { name: name(), source })?;
         done.entries += 1;
     }
     // The creation of entries in a folder changed the folder's time.

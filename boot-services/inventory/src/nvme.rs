@@ -28,7 +28,7 @@ pub fn health(controller: &Path) -> Option<Health> {
         opcode: 0x02,
         namespace: u32::MAX,
         words_10_11: [0x02 | 127 << 16, 0],
-        patience: Duration::from_secs(2),
+        timeout: Duration::from_secs(2),
     };
     let mut log = [0; LOG];
     let status = sys::nvme_admin(&File::open(controller).ok()?, &SMART, &mut log).ok()?;

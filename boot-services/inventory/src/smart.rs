@@ -37,7 +37,7 @@ fn ask(drive: &mut impl Drive) -> Option<Health> {
     if word(&identified, 82) & word(&identified, 85) & 1 == 0 {
         return None;
     }
-    let task = |features| Task { command: SMART, features, lba: SIGNATURE, patience: SOON };
+    let task = |features| Task { command: SMART, features, lba: SIGNATURE, timeout: SOON };
     let mut data = [0; BLOCK];
     drive.perform(&task(READ_DATA), Data::In(&mut data)).ok()?;
     let mut health = read(&data);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use imaging::stream::{Accept, Algorithm, Checksum, Image, Patience, Proof, Summary, write_image};
+use imaging::stream::{Accept, Algorithm, Checksum, Image, Proof, Summary, Timeouts, write_image};
 use imaging::{Error, Meter};
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,7 +20,7 @@ use crate::target::Target;
 use server::{Fault, FaultServer};
 
 /// Timeouts of a download here, shorter than the agent's.
-const PATIENCE: Patience = Patience {
+const TIMEOUTS: Timeouts = Timeouts {
     stall: Duration::from_secs(2),
     silence: Duration::from_secs(2),
     first_wait: Duration::from_millis(50),
@@ -112,7 +112,7 @@ fn write(server: &FaultServer, sum: Option<&str>, target: &Target) -> Result<Sum
         read_back: false,
         disk: target.device().to_owned(),
         accept: Accept::BlockDevices,
-        patience: PATIENCE,
+        timeouts: TIMEOUTS,
     };
     runtime()
         .map_err(Error::io("start the runtime"))?

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use imaging::Meter;
 use imaging::mount::{Mounted, Owner, Purpose};
-use imaging::stream::{Archive, Patience, read_archive};
+use imaging::stream::{Archive, Timeouts, read_archive};
 use imaging::unpack::{Unpacked, unpack};
 
 use super::Limits;
@@ -28,20 +28,20 @@ pub struct Archive2Disk {
     device: PathBuf,
     fs_type: String,
     path: String,
-    patience: PatienceOf,
+    timeouts: ArchiveTimeouts,
 }
 
-/// [`Patience`] with comparison.
+/// [`Timeouts`] with comparison.
 #[derive(Debug, Clone, Copy)]
-struct PatienceOf(Patience);
+struct ArchiveTimeouts(Timeouts);
 
-impl PartialEq for PatienceOf {
+impl PartialEq for ArchiveTimeouts {
     fn eq(&self, other: &Self) -> bool {
         self.0.silence == other.0.silence
     }
 }
 
-impl Eq for PatienceOf {}
+impl Eq for ArchiveTimeouts {}
 
 impl Archive2Disk {
     pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Self, Error> {
@@ -61,16 +61,16 @@ impl Archive2Disk {
         if path.split('/').any(|part| part == "..") {
             return Err(environment.bad("DEST_PATH", format!("{path:?} contains ..")));
         }
-        let mut patience = limits.patience;
+        let mut timeouts = limits.timeouts;
         if let Some(minutes) = environment.minutes("HTTP_CLIENT_TIMEOUT_MINUTES")? {
-            patience.silence = Duration::from_secs(minutes * 60);
+            timeouts.silence = Duration::from_secs(minutes * 60);
         }
         Ok(Self {
             archive: Archive { url: environment.required("ARCHIVE_URL")?.parse()?, checksum },
             device: environment.device("DEST_DISK")?,
             fs_type: environment.required("FS_TYPE")?.to_owned(),
             path: path.to_owned(),
-            patience: PatienceOf(patience),
+            timeouts: ArchiveTimeouts(timeouts),
         })
     }
 
@@ -91,9 +91,9 @@ impl Archive2Disk {
             mounted.unmount()?;
             Ok(unpacked)
         };
-        let patience = self.patience.0;
+        let timeouts = self.timeouts.0;
         let verified = self.archive.checksum.clone();
-        let (unpacked, fetched) = read_archive(&self.archive, patience, meter, work).await?;
+        let (unpacked, fetched) = read_archive(&self.archive, timeouts, meter, work).await?;
         let verified = verified.map(|sum| format!(", {} verified", sum.algorithm().name()));
         Ok(format!(
             "unpacked {} entries, {} from {}, to {path} on {device}{}",

@@ -12,8 +12,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use imaging::Meter;
-use imaging::chroot::Inside;
-use imaging::mount::{Aside, Mounted, Owner, Purpose};
+use imaging::chroot::ProgramRoot;
+use imaging::mount::{ReplacedFile, Mounted, Owner, Purpose};
 use imaging::program::{Program, SURROUNDINGS};
 use imaging::stream::blocking;
 use imaging::sys::confine;
@@ -21,7 +21,7 @@ use imaging::sys::confine;
 use super::environment::Environment;
 use crate::Error;
 
-const RESOLV_CONF: Aside<'static> = Aside {
+const RESOLV_CONF: ReplacedFile<'static> = ReplacedFile {
     path: "etc/resolv.conf",
     aside: "resolv.conf.tinbox-aside",
     absent: "resolv.conf.tinbox-absent",
@@ -104,7 +104,7 @@ impl Cexec {
             .env_clear()
             .envs(SURROUNDINGS)
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
-        confine(&mut command, Inside::partition(Mounted::PLACE));
+        confine(&mut command, ProgramRoot::partition(Mounted::PLACE));
         let place = self.device.display().to_string();
         let run = Program { name: program, place: &place, input: None, asked: false };
         run.run(command, meter).await.map(drop)

@@ -15,7 +15,7 @@ use std::time::Instant;
 use imaging::Meter;
 use imaging::StopOnDrop;
 use imaging::disk::{Accept, Aligned, Disk};
-use imaging::erase::{self, Method, Way, samples};
+use imaging::erase::{self, Method, EraseOperation, samples};
 use imaging::select::describe;
 use imaging::stream::blocking;
 
@@ -72,8 +72,8 @@ impl DiskWipe {
         let known = known_as(&disk);
         tracing::info!(disk = %disk.path().display(), known, way = way.words(), "erasing");
         let (how, before) = match way {
-            Way::Zero => (zero(&disk, size, meter)?, None),
-            Way::Discard => (discard(&disk, size, meter)?, None),
+            EraseOperation::Zero => (zero(&disk, size, meter)?, None),
+            EraseOperation::Discard => (discard(&disk, size, meter)?, None),
             _ => {
                 let before = samples::before(&disk, size, meter)?;
                 meter.say(format!("wiping {} by {}", disk.path().display(), way.words()));
@@ -96,7 +96,7 @@ impl DiskWipe {
     }
 
     /// Returns the method, and for `auto` the method that was chosen.
-    fn told(&self, way: Way, why: Option<String>) -> String {
+    fn told(&self, way: EraseOperation, why: Option<String>) -> String {
         let reason = why.map(|why| format!(", because {why}")).unwrap_or_default();
         match self.method {
             Method::Auto => format!("auto: {}{reason}", way.method()),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use imaging::chroot::Inside;
+use imaging::chroot::ProgramRoot;
 use imaging::mount::{Mounted, Purpose};
 use imaging::program::{Program, SURROUNDINGS};
 use imaging::stream::blocking;
@@ -119,7 +119,7 @@ impl Grub2Disk {
         let mut command = Command::new("/bin/sh");
         command.args(["-e", "-c", script, "grub2disk"]).args(arguments);
         command.env_clear().envs(SURROUNDINGS);
-        confine(&mut command, Inside::partition(Mounted::PLACE));
+        confine(&mut command, ProgramRoot::partition(Mounted::PLACE));
         let place = self.partition.display().to_string();
         let run = Program { name: "grub-install", place: &place, input: None, asked: false };
         run.run(command, meter).await.map(drop)

@@ -23,9 +23,9 @@ const SUMS: [(&str, Algorithm); 3] = [
 ];
 
 pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Image, Error> {
-    let mut patience = limits.patience;
+    let mut timeouts = limits.timeouts;
     if let Some(minutes) = environment.minutes("RETRY_DURATION_MINUTES")? {
-        patience.silence = Duration::from_secs(minutes * 60);
+        timeouts.silence = Duration::from_secs(minutes * 60);
     }
     if environment.optional("EXTRA_ARGS").is_some() {
         let reason = "arguments are not supported: the agent does not run qemu-img";
@@ -38,7 +38,7 @@ pub(super) fn parse(environment: &Environment<'_>, limits: Limits) -> Result<Ima
         read_back: environment.flag("VERIFY_READ_BACK")?,
         disk: environment.device("DEST_DISK")?,
         accept: limits.accept,
-        patience,
+        timeouts,
     })
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use imaging::Meter;
 use imaging::storage::{self, Storage, TEXT_BYTES, Table};
-use imaging::stream::{Patience, Url, read_text};
+use imaging::stream::{Timeouts, Url, read_text};
 
 use super::environment::Environment;
 use crate::Error;
@@ -30,7 +30,7 @@ pub struct Rootio {
 #[derive(Debug, Clone, PartialEq)]
 enum Described {
     Here(Box<Storage>),
-    At(Url, Patience),
+    At(Url, Timeouts),
 }
 
 /// Part of the description that a command creates.
@@ -58,7 +58,7 @@ impl Rootio {
     pub(super) fn parse(
         environment: &Environment<'_>,
         command: &[String],
-        patience: Patience,
+        timeouts: Timeouts,
     ) -> Result<Self, Error> {
         let words = command.iter().filter(|word| !word.ends_with("rootio"));
         let parts = words.map(|word| match word.as_str() {
@@ -82,14 +82,14 @@ impl Rootio {
         }
         let url = format!("http://{host}:{port}/metadata").parse()?;
         let table = table(environment);
-        Ok(Self { described: Described::At(url, patience), parts, table })
+        Ok(Self { described: Described::At(url, timeouts), parts, table })
     }
 
     pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let storage = match self.described {
             Described::Here(storage) => *storage,
-            Described::At(url, patience) => {
-                let text = read_text(&url, TEXT_BYTES, patience).await?;
+            Described::At(url, timeouts) => {
+                let text = read_text(&url, TEXT_BYTES, timeouts).await?;
                 Storage::of_metadata(&text).map_err(|reason| imaging::Error::Storage {
                     reason: format!("{reason} ({url})"),
                 })?
@@ -119,7 +119,7 @@ fn table(environment: &Environment<'_>) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use imaging::stream::Patience;
+    use imaging::stream::Timeouts;
 
     use super::{Described, Part, Rootio, Table};
     use crate::actions::environment::Environment;
@@ -127,7 +127,7 @@ mod tests {
     fn parse(command: &[&str], list: &[&str]) -> Result<Rootio, String> {
         let list: Vec<_> = list.iter().map(|entry| (*entry).to_owned()).collect();
         let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
-        Rootio::parse(&Environment::new("rootio", &list), &command, Patience::DEFAULT)
+        Rootio::parse(&Environment::new("rootio", &list), &command, Timeouts::DEFAULT)
             .map_err(|error| error.to_string())
     }
 

@@ -22,7 +22,7 @@ use hyper::body::{Body, Frame, SizeHint};
 use hyper_util::rt::TokioIo;
 use imaging::StopOnDrop;
 use imaging::disk::{Aligned, wait_for};
-use imaging::stream::{NoConnection, Patience, Url, blocking, connect};
+use imaging::stream::{NoConnection, Timeouts, Url, blocking, connect};
 use imaging::{Meter, select};
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
@@ -47,7 +47,7 @@ pub struct Slurp {
     target: Target,
     file: String,
     compressed: bool,
-    patience: Patience,
+    timeouts: Timeouts,
 }
 
 /// Path and query of the request, which may contain a secret.
@@ -61,7 +61,7 @@ impl std::fmt::Debug for Target {
 }
 
 impl Slurp {
-    pub(super) fn parse(environment: &Environment<'_>, patience: Patience) -> Result<Self, Error> {
+    pub(super) fn parse(environment: &Environment<'_>, timeouts: Timeouts) -> Result<Self, Error> {
         let text = environment.required("DEST_URL")?;
         let (url, uri): (Url, _) = (text.parse()?, text.parse::<Uri>());
         let target = uri.ok().and_then(|uri| Some(uri.path_and_query()?.as_str().to_owned()));
@@ -77,7 +77,7 @@ impl Slurp {
             target: Target(target.unwrap_or_else(|| "/".to_owned())),
             file: format!("{name}.img{}", if compressed { ".gz" } else { "" }),
             compressed,
-            patience,
+            timeouts,
         })
     }
 
@@ -171,13 +171,13 @@ impl Slurp {
         tokio::pin!(answered);
         let (mut newest, mut done) = (Instant::now(), meter.read().0);
         let response = loop {
-            match tokio::time::timeout(self.patience.stall, &mut answered).await {
+            match tokio::time::timeout(self.timeouts.stall, &mut answered).await {
                 Ok(Ok(answer)) => break answer,
                 Ok(Err(error)) => return Err(given_up(newest.elapsed(), stdx::chain(&error))),
                 Err(_) if meter.read().0 != done => {
                     (newest, done) = (Instant::now(), meter.read().0)
                 }
-                Err(_) if newest.elapsed() < self.patience.silence => {}
+                Err(_) if newest.elapsed() < self.timeouts.silence => {}
                 Err(_) => {
                     let reason = "the server stopped reading and does not respond".to_owned();
                     return Err(given_up(newest.elapsed(), reason));

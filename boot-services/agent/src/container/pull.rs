@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imaging::Meter;
 use imaging::stream::{Archive, Checksum, Url, read_archive, read_document};
-use imaging::unpack::{Refused, Unpacked, unpack_layer};
+use imaging::unpack::{UnpackError, Unpacked, unpack_layer};
 
 use super::Container;
 use super::config::CONFIG_BYTES;
@@ -60,7 +60,7 @@ impl Container {
             let work = move |bytes: &mut dyn std::io::Read| {
                 unpack_layer(bytes, &root).map_err(|refused| sentence(refused, said, url, room))
             };
-            let (unpacked, bytes) = read_archive(&archive, self.patience, meter, work).await?;
+            let (unpacked, bytes) = read_archive(&archive, self.timeouts, meter, work).await?;
             all.entries += unpacked.entries;
             all.bytes += unpacked.bytes;
             fetched += bytes;
@@ -76,7 +76,7 @@ impl Container {
         meter: &Arc<Meter>,
     ) -> Result<Vec<u8>, Error> {
         let document = Archive { url: self.url(path)?, checksum };
-        Ok(read_document(&document, most, self.patience, meter).await?)
+        Ok(read_document(&document, most, self.timeouts, meter).await?)
     }
 
     fn url(&self, path: &str) -> Result<Url, Error> {
@@ -90,7 +90,7 @@ impl Container {
 
 /// Returns the error for a layer of the image `said` that could not be unpacked into a file system
 /// of `room` bytes.
-fn sentence(refused: Refused, said: String, url: String, room: u64) -> imaging::Error {
+fn sentence(refused: UnpackError, said: String, url: String, room: u64) -> imaging::Error {
     match refused.source.kind() {
         std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: said, room },
         _ => imaging::Error::Layer { url, entry: refused.name, source: refused.source },

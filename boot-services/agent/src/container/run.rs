@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use imaging::Meter;
-use imaging::children::Ours;
+use imaging::children::ChildGuard;
 use imaging::output::{LastLines, tell};
 use rustix::fs::OFlags;
 use tokio::process::Child;
@@ -44,7 +44,7 @@ impl Container {
 
     async fn live(&self, process: Process, room: &Room, meter: &Arc<Meter>) -> Result<(), Error> {
         meter.say(format!("running {}", self.image));
-        let _ours = Ours::begin();
+        let _ours = ChildGuard::begin();
         let (this, runtime) = (self.clone(), Handle::current());
         let started = room.within(move |root| this.start(process, root, &runtime));
         let mut child = started.await?;

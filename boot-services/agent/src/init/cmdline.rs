@@ -3,7 +3,7 @@
 use std::fmt;
 
 use agent_rpc::Pin;
-use imaging::preserve::{self, Word};
+use imaging::preserve::{self, PreservedName};
 use platform::net::{Addressing, Caller, VLANS, Wanted, Which};
 use stdx::{MacAddr, Secret};
 
@@ -27,7 +27,7 @@ pub struct CommandLine {
     /// `ipam`: static address for a machine without DHCP.
     pub ipam: Option<Ipam>,
     /// `tinbox.preserve`: disks that no action may write to.
-    pub preserve: Vec<Word>,
+    pub preserve: Vec<PreservedName>,
     /// `tinbox.token`: proves the identity of this boot to the box.
     pub token: Option<Secret>,
     /// `tinbox.pin`: public key pin of the box, which authenticates the workflow service over TLS.

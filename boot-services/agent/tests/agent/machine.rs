@@ -218,7 +218,7 @@ async fn a_missing_disk_is_waited_for_and_then_named() {
         read_back: false,
         disk: "/dev/no-such-disk".into(),
         accept: stream::Accept::BlockDevices,
-        patience: stream::Patience::DEFAULT,
+        timeouts: stream::Timeouts::DEFAULT,
     };
     let error = stream::write_image(&image, &Arc::new(Meter::default())).await.unwrap_err();
     assert_eq!(error.to_string(), "/dev/no-such-disk did not appear within 10 s");

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use imaging::stream::{Accept, Patience};
+use imaging::stream::{Accept, Timeouts};
 
 use crate::tinbox::{Files, Tinbox, action, until};
 use agent::Error;
@@ -17,7 +17,7 @@ use stdx::testing::PATIENCE;
 
 const LIMITS: Limits = Limits {
     accept: Accept::Files,
-    patience: Patience {
+    timeouts: Timeouts {
         stall: PATIENCE,
         silence: PATIENCE,
         first_wait: Duration::from_millis(10),

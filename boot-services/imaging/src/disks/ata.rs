@@ -26,7 +26,7 @@ pub struct Task {
     /// The three bytes of the LBA, lowest byte first.
     pub lba: [u8; 3],
     /// Timeout of the command.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// Data block of a command.
@@ -55,7 +55,7 @@ pub trait Drive {
 /// The device is not an ATA disk, or it does not answer.
 pub fn identify(drive: &mut impl Drive) -> io::Result<Box<[u8; BLOCK]>> {
     let mut block = Box::new([0; BLOCK]);
-    let task = Task { command: IDENTIFY, features: 0, lba: [0; 3], patience: SOON };
+    let task = Task { command: IDENTIFY, features: 0, lba: [0; 3], timeout: SOON };
     drive.perform(&task, Data::In(&mut block))?;
     Ok(block)
 }
@@ -89,7 +89,7 @@ impl Drive for Ata {
             Data::In(block) => Transfer::From(block),
             Data::Out(block) => Transfer::To(block),
         };
-        registers(&sys::scsi(&self.0, &command, transfer, task.patience)?)
+        registers(&sys::scsi(&self.0, &command, transfer, task.timeout)?)
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn commands_are_wrapped_as_sat_says() {
-        let smart = Task { command: 0xb0, features: 0xda, lba: [0, 0x4f, 0xc2], patience: SOON };
+        let smart = Task { command: 0xb0, features: 0xda, lba: [0, 0x4f, 0xc2], timeout: SOON };
         let bytes = wrapped(&smart, &Data::None);
         assert_eq!(bytes, [0x85, 6, 0x20, 0, 0xda, 0, 0, 0, 0, 0, 0x4f, 0, 0xc2, 0, 0xb0, 0]);
         let bytes = wrapped(&smart, &Data::In(&mut [0; BLOCK]));

@@ -27,11 +27,11 @@ const CLASS: &str = "/sys/class/block";
 const COMMANDS_DEPTH: u32 = 2;
 
 /// Policy of this machine, set once at start.
-static PRESERVED: Mutex<Vec<Word>> = Mutex::new(Vec::new());
+static PRESERVED: Mutex<Vec<PreservedName>> = Mutex::new(Vec::new());
 
 /// A name in the policy, and the disks that it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Word {
+pub struct PreservedName {
     text: String,
     selector: Selector,
     /// Disks that this name meant at any time since the start. Each disk stays protected.
@@ -42,21 +42,21 @@ pub struct Word {
 ///
 /// # Errors
 /// A sentence for the operator. An invalid policy must not count as an empty one.
-pub fn parse(text: &str) -> Result<Vec<Word>, String> {
+pub fn parse(text: &str) -> Result<Vec<PreservedName>, String> {
     let words = text.split(';').map(str::trim).filter(|word| !word.is_empty());
     let word = |text: &str| {
         let selector = Selector::parse(text)?;
-        Ok(Word { text: text.to_owned(), selector, disks: BTreeSet::new() })
+        Ok(PreservedName { text: text.to_owned(), selector, disks: BTreeSet::new() })
     };
     words.map(word).collect()
 }
 
 /// Sets the policy. Its disks are protected from now on.
-pub fn set(words: Vec<Word>) {
+pub fn set(words: Vec<PreservedName>) {
     *PRESERVED.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
-impl Word {
+impl PreservedName {
     /// Adds the disks that the name means now.
     fn look(&mut self) {
         match &self.selector {
@@ -77,11 +77,11 @@ impl Word {
 }
 
 /// Returns the names of all preserved disks. Waits for disks that have not appeared. Blocks.
-fn protected(device: &Path, patience: Duration) -> Result<BTreeSet<String>, Error> {
-    let deadline = Instant::now() + patience;
+fn protected(device: &Path, timeout: Duration) -> Result<BTreeSet<String>, Error> {
+    let deadline = Instant::now() + timeout;
     loop {
         let mut words = PRESERVED.lock().unwrap_or_else(PoisonError::into_inner);
-        words.iter_mut().for_each(Word::look);
+        words.iter_mut().for_each(PreservedName::look);
         let Some(unknown) = words.iter().find(|word| word.disks.is_empty()) else {
             return Ok(words.iter().flat_map(|word| word.disks.iter().cloned()).collect());
         };

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::Way;
+use super::EraseOperation;
 use crate::disks::ata::{BLOCK, Data, Drive, SOON, Task, identify, word};
 
 /// Publicly known password. An erase requires a password, which exists only while the erase runs.
@@ -65,7 +65,7 @@ fn minutes(word: u16) -> Option<u32> {
 impl Security {
     /// # Errors
     /// Reason why the disk cannot be erased, and what the operator should do.
-    pub fn erase(&self) -> Result<Way, String> {
+    pub fn erase(&self) -> Result<EraseOperation, String> {
         let reason = match self {
             Self { supported: false, .. } => "it has no ATA security",
             Self { frozen: true, .. } => {
@@ -76,15 +76,17 @@ impl Security {
             Self { expired: true, .. } => {
                 "it received too many wrong passwords: switch the machine off and on"
             }
-            Self { enhanced, .. } => return Ok(Way::SecureErase { enhanced: *enhanced }),
+            Self { enhanced, .. } => {
+                return Ok(EraseOperation::SecureErase { enhanced: *enhanced });
+            }
         };
         Err(reason.to_owned())
     }
 }
 
 /// Builds a command whose only argument is its data block.
-fn task(command: u8, patience: Duration) -> Task {
-    Task { command, features: 0, lba: [0; 3], patience }
+fn task(command: u8, timeout: Duration) -> Task {
+    Task { command, features: 0, lba: [0; 3], timeout }
 }
 
 /// Builds the data block of a security command: identifier bits and the password.
@@ -96,8 +98,8 @@ fn block(bits: u16) -> [u8; BLOCK] {
     block
 }
 
-fn give(drive: &mut impl Drive, command: u8, bits: u16, patience: Duration) -> std::io::Result<()> {
-    drive.perform(&task(command, patience), Data::Out(&block(bits))).map(drop)
+fn give(drive: &mut impl Drive, command: u8, bits: u16, timeout: Duration) -> std::io::Result<()> {
+    drive.perform(&task(command, timeout), Data::Out(&block(bits))).map(drop)
 }
 
 /// Erases the disk. Blocks until the disk ends.
@@ -144,11 +146,11 @@ fn unit(drive: &mut impl Drive, enhanced: bool, security: &Security) -> std::io:
     const ENHANCED: u16 = 1 << 1;
     let minutes = security.minutes[usize::from(enhanced)];
     // Disks take longer than they state.
-    let patience = minutes
+    let timeout = minutes
         .map_or(UNKNOWN, |minutes| Duration::from_secs(u64::from(minutes) * 120))
         .max(Duration::from_secs(1800));
     drive.perform(&task(ERASE_PREPARE, SOON), Data::None)?;
-    give(drive, ERASE_UNIT, if enhanced { ENHANCED } else { 0 }, patience)
+    give(drive, ERASE_UNIT, if enhanced { ENHANCED } else { 0 }, timeout)
 }
 
 /// Removes the password. Returns a sentence on the state of the disk.

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::Way;
+use super::EraseOperation;
 use crate::sys::{self, NvmeAdmin};
 use crate::{Error, Meter};
 
@@ -80,25 +80,25 @@ impl Abilities {
 
     /// # Errors
     /// Reason why the namespace cannot be formatted.
-    pub fn format(&self) -> Result<Way, String> {
+    pub fn format(&self) -> Result<EraseOperation, String> {
         match self {
             Self { format: false, .. } => Err("its controller lacks Format NVM".to_owned()),
             Self { format_all: true, others, .. } if !others.is_empty() => {
                 Err(format!("Format NVM of its controller would erase {} too", others.join(", ")))
             }
-            _ => Ok(Way::Format { crypto: self.crypto_format }),
+            _ => Ok(EraseOperation::Format { crypto: self.crypto_format }),
         }
     }
 
     /// # Errors
     /// Reason why the subsystem cannot be sanitized.
-    pub fn sanitize(&self) -> Result<Way, String> {
+    pub fn sanitize(&self) -> Result<EraseOperation, String> {
         match self.sanitize.first() {
             None => Err("its controller lacks Sanitize".to_owned()),
             Some(_) if !self.others.is_empty() => {
                 Err(format!("Sanitize would erase {} too", self.others.join(", ")))
             }
-            Some(kind) => Ok(Way::Sanitize(*kind)),
+            Some(kind) => Ok(EraseOperation::Sanitize(*kind)),
         }
     }
 }
@@ -259,7 +259,7 @@ fn identify(
     const IDENTIFY: u8 = 0x06;
     let mut answer = Box::new([0; IDENTIFIED]);
     let words_10_11 = [what, 0];
-    let asked = NvmeAdmin { opcode: IDENTIFY, namespace, words_10_11, patience: SOON };
+    let asked = NvmeAdmin { opcode: IDENTIFY, namespace, words_10_11, timeout: SOON };
     perform(controller, "Identify", &asked, &mut answer[..])?;
     Ok(answer)
 }
@@ -277,7 +277,7 @@ pub fn format(
     const NAMESPACE: u32 = 0;
     let identified = identify(controller, namespace, NAMESPACE)?;
     let words_10_11 = [format_word(&identified, crypto), 0];
-    let asked = NvmeAdmin { opcode: FORMAT_NVM, namespace, words_10_11, patience: FORMAT };
+    let asked = NvmeAdmin { opcode: FORMAT_NVM, namespace, words_10_11, timeout: FORMAT };
     perform(controller, "Format NVM", &asked, &mut [])
 }
 
@@ -336,7 +336,7 @@ fn look(controller: &mut impl Controller) -> Result<Progress, String> {
         opcode: GET_LOG_PAGE,
         namespace: u32::MAX,
         words_10_11: [SANITIZE_STATUS, 0],
-        patience: SOON,
+        timeout: SOON,
     };
     perform(controller, "the sanitize log", &asked, &mut log)?;
     Ok(progress(&log))
@@ -355,7 +355,7 @@ pub fn sanitize(
     const SANITIZE: u8 = 0x84;
     if look(controller)?.state != State::UnderWay {
         let words_10_11 = [kind.word(), 0];
-        let asked = NvmeAdmin { opcode: SANITIZE, namespace: 0, words_10_11, patience: SOON };
+        let asked = NvmeAdmin { opcode: SANITIZE, namespace: 0, words_10_11, timeout: SOON };
         perform(controller, "Sanitize", &asked, &mut [])?;
     }
     let (_, total, doing) = meter.read();

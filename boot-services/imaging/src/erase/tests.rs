@@ -5,7 +5,7 @@ mod nvme;
 
 use super::nvme::Abilities;
 use super::nvme::Sanitize::{Block, Crypto, Overwrite};
-use super::{Device, Method, Way, ata::Security, decide};
+use super::{Device, EraseOperation, Method, ata::Security, decide};
 
 fn capable() -> Abilities {
     Abilities { format: true, sanitize: vec![Block, Crypto, Overwrite], ..Abilities::default() }
@@ -24,24 +24,24 @@ fn what_is_asked_for_is_done_or_refused() {
     let crypto = Abilities { crypto_format: true, ..capable() };
     let other = Device::Other("a partition");
     for (method, device, expected) in [
-        (Method::Zero, &other, Ok(Way::Zero)),
-        (Method::Discard, &ata, Ok(Way::Discard)),
-        (Method::NvmeFormat, &nvme(capable()), Ok(Way::Format { crypto: false })),
-        (Method::NvmeFormat, &nvme(crypto), Ok(Way::Format { crypto: true })),
-        (Method::NvmeFormat, &nvme(shared.clone()), Ok(Way::Format { crypto: false })),
+        (Method::Zero, &other, Ok(EraseOperation::Zero)),
+        (Method::Discard, &ata, Ok(EraseOperation::Discard)),
+        (Method::NvmeFormat, &nvme(capable()), Ok(EraseOperation::Format { crypto: false })),
+        (Method::NvmeFormat, &nvme(crypto), Ok(EraseOperation::Format { crypto: true })),
+        (Method::NvmeFormat, &nvme(shared.clone()), Ok(EraseOperation::Format { crypto: false })),
         (
             Method::NvmeFormat,
             &nvme(Abilities { format_all: true, ..shared.clone() }),
             Err("Format NVM of its controller would erase nvme0n2 too"),
         ),
         (Method::NvmeFormat, &nvme(Abilities::default()), Err("its controller lacks Format NVM")),
-        (Method::NvmeSanitize, &nvme(capable()), Ok(Way::Sanitize(Block))),
+        (Method::NvmeSanitize, &nvme(capable()), Ok(EraseOperation::Sanitize(Block))),
         (Method::NvmeSanitize, &nvme(shared), Err("Sanitize would erase nvme0n2 too")),
         (Method::NvmeSanitize, &nvme(Abilities::default()), Err("its controller lacks Sanitize")),
         (Method::NvmeSanitize, &ata, Err("it is an ATA disk, not an NVMe disk")),
         (Method::NvmeFormat, &other, Err("it is a partition, not an NVMe disk")),
-        (Method::AtaSecureErase, &ata, Ok(Way::SecureErase { enhanced: false })),
-        (Method::AtaSecureErase, &enhanced, Ok(Way::SecureErase { enhanced: true })),
+        (Method::AtaSecureErase, &ata, Ok(EraseOperation::SecureErase { enhanced: false })),
+        (Method::AtaSecureErase, &enhanced, Ok(EraseOperation::SecureErase { enhanced: true })),
         (Method::AtaSecureErase, &nvme(capable()), Err("it is an NVMe disk, not an ATA disk")),
         (Method::AtaSecureErase, &Device::Ata(Security::default()), Err("it has no ATA security")),
     ] {
@@ -54,21 +54,24 @@ fn what_is_asked_for_is_done_or_refused() {
 #[test]
 fn auto_takes_the_strongest_and_says_why_it_is_no_stronger() {
     let auto = |device| decide(Method::Auto, &device).unwrap();
-    assert_eq!(auto(Device::Nvme(capable())), (Way::Sanitize(Block), None));
+    assert_eq!(auto(Device::Nvme(capable())), (EraseOperation::Sanitize(Block), None));
     let slow = Abilities { sanitize: vec![Overwrite], ..capable() };
-    assert_eq!(auto(Device::Nvme(slow.clone())).0, Way::Format { crypto: false });
+    assert_eq!(auto(Device::Nvme(slow.clone())).0, EraseOperation::Format { crypto: false });
     let only = Abilities { format: false, ..slow };
     let (way, why) = auto(Device::Nvme(only));
-    assert_eq!(way, Way::Sanitize(Overwrite));
+    assert_eq!(way, EraseOperation::Sanitize(Overwrite));
     assert_eq!(why.unwrap(), "its controller lacks Format NVM");
     let (way, why) = auto(Device::Nvme(Abilities::default()));
-    assert_eq!(way, Way::Zero);
+    assert_eq!(way, EraseOperation::Zero);
     assert_eq!(why.unwrap(), "its controller lacks Sanitize; its controller lacks Format NVM");
-    assert_eq!(auto(Device::Ata(secure())), (Way::SecureErase { enhanced: false }, None));
+    assert_eq!(
+        auto(Device::Ata(secure())),
+        (EraseOperation::SecureErase { enhanced: false }, None)
+    );
     let (way, why) = auto(Device::Ata(Security { frozen: true, ..secure() }));
-    assert_eq!(way, Way::Zero);
+    assert_eq!(way, EraseOperation::Zero);
     assert!(why.unwrap().contains("switch the machine off and on"));
     let (way, why) = auto(Device::Other("a partition"));
-    assert_eq!(way, Way::Zero);
+    assert_eq!(way, EraseOperation::Zero);
     assert_eq!(why.unwrap(), "it is a partition, which has no erase command");
 }

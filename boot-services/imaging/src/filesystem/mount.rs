@@ -95,7 +95,7 @@ pub struct Owner {
 
 /// A file that is replaced temporarily, and the names next to it.
 #[derive(Debug, Clone, Copy)]
-pub struct Aside<'a> {
+pub struct ReplacedFile<'a> {
     /// Path of the file.
     pub path: &'a str,
     /// Name of the original file in the meantime.
@@ -154,7 +154,7 @@ impl Mounted {
     /// Renames a file, to make space for a replacement. If an interrupted run already renamed the
     /// original file, the file in its place is a replacement and stays. If there is no file, an
     /// empty mark file records that.
-    pub fn set_aside(&self, file: &Aside) -> Result<(), Error> {
+    pub fn set_aside(&self, file: &ReplacedFile) -> Result<(), Error> {
         let what = |doing| self.what(doing, file.path);
         let (folder, name) = self.folder_of(file)?;
         if exists(&folder, file.aside) || exists(&folder, file.absent) {
@@ -172,7 +172,7 @@ impl Mounted {
     }
 
     /// Restores a file after [`Mounted::set_aside`].
-    pub fn put_back(&self, file: &Aside) -> Result<(), Error> {
+    pub fn put_back(&self, file: &ReplacedFile) -> Result<(), Error> {
         let (folder, name) = self.folder_of(file)?;
         let result = match rustix::fs::renameat(&folder, file.aside, &folder, name) {
             Err(Errno::NOENT) if exists(&folder, file.absent) => {
@@ -187,7 +187,7 @@ impl Mounted {
         result.map_err(io::Error::from).map_err(self.what("put back", file.path))
     }
 
-    fn folder_of<'a>(&self, file: &Aside<'a>) -> Result<(File, &'a str), Error> {
+    fn folder_of<'a>(&self, file: &ReplacedFile<'a>) -> Result<(File, &'a str), Error> {
         let (folder, name) = file.path.rsplit_once('/').unwrap_or(("", file.path));
         let flags = OFlags::PATH | OFlags::DIRECTORY;
         let folder = open_within(self.root()?, &format!("/{folder}"), flags, 0)

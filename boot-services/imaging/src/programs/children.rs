@@ -15,9 +15,9 @@ fn waiting() -> MutexGuard<'static, usize> {
 
 /// Guard that keeps [`collect`] from collecting children of this process while it exists.
 #[derive(Debug)]
-pub struct Ours(());
+pub struct ChildGuard(());
 
-impl Ours {
+impl ChildGuard {
     /// Begins the protection. Call this before the first program starts.
     pub fn begin() -> Self {
         *waiting() += 1;
@@ -25,7 +25,7 @@ impl Ours {
     }
 }
 
-impl Drop for Ours {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         *waiting() -= 1;
         // Orphans that ended while the guard existed. Only process 1 has orphans.
@@ -60,7 +60,7 @@ mod tests {
     use std::sync::mpsc::sync_channel;
     use std::time::Duration;
 
-    use super::{Ours, collect, collect_by};
+    use super::{ChildGuard, collect, collect_by};
 
     #[test]
     fn no_action_begins_while_a_child_is_collected() {
@@ -69,7 +69,7 @@ mod tests {
         collect_by(|| {
             let begun = begun.clone();
             thread = Some(std::thread::spawn(move || {
-                let ours = Ours::begin();
+                let ours = ChildGuard::begin();
                 begun.send(()).unwrap();
                 drop(ours);
             }));
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn an_action_gets_the_status_of_its_program() {
-        let ours = Ours::begin();
+        let ours = ChildGuard::begin();
         let mut child = Command::new("sh").args(["-c", "exit 7"]).spawn().unwrap();
         let pid = rustix::process::Pid::from_child(&child);
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::ChildStdin;
 
-use super::children::Ours;
+use super::children::ChildGuard;
 use super::output::{LastLines, tell};
 use crate::{Error, Meter};
 
@@ -43,7 +43,7 @@ impl Program<'_> {
         let Self { name, place, .. } = self;
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let _ours = Ours::begin();
+        let _ours = ChildGuard::begin();
         let started = tokio::process::Command::from(command).kill_on_drop(true).spawn();
         let mut child = started.map_err(Error::io(format!("start {name} in {place}")))?;
         let group = Group(child.id());

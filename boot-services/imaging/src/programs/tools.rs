@@ -17,9 +17,9 @@ use tokio::sync::Mutex;
 
 use super::program::{Program, SURROUNDINGS};
 use crate::filesystem::mount::Mounted;
-use crate::stream::{Checksum, Patience, Url, find_sum, read_into};
+use crate::stream::{Checksum, Timeouts, Url, find_sum, read_into};
 use crate::sys;
-use crate::sys::chroot::{self, Inside};
+use crate::sys::chroot::{self, ProgramRoot};
 use crate::task::blocking;
 use crate::{Error, Meter};
 
@@ -133,7 +133,7 @@ impl Tools {
         });
         let kept = kept.await?;
         let into = kept.try_clone().map_err(Error::io(format!("open {KEPT} twice")))?;
-        let fetched = read_into(&source.url, &source.checksum, Patience::DEFAULT, into).await;
+        let fetched = read_into(&source.url, &source.checksum, Timeouts::DEFAULT, into).await;
         let size = fetched.map_err(|error| match error {
             Error::Status { url, status } => {
                 Error::NoTools { reason: format!("the box does not serve {url} ({status})") }
@@ -206,7 +206,7 @@ impl Tools {
         tracing::info!(program = run.program, arguments = ?run.arguments, "running");
         let mut command = Command::new(run.program);
         command.args(&run.arguments).env_clear().envs(SURROUNDINGS).envs(QUIET);
-        sys::confine(&mut command, Inside::image(self.device.clone(), shown));
+        sys::confine(&mut command, ProgramRoot::image(self.device.clone(), shown));
         let input = run.input.as_deref();
         let program = Program { name: run.program, place: "the tools image", input, asked };
         program.run(command, meter).await

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::plan::{Seen, Slice, grown_end, partition_path};
+use super::plan::{DiskState, Slice, grown_end, partition_path};
 use super::see;
 use crate::disks::disk::{Accept, Disk, wait_for};
 use crate::disks::select;
@@ -69,7 +69,7 @@ impl Grow {
 }
 
 /// Returns the last partition on the disk, and refuses another `number`.
-fn last(seen: &Seen, number: u32) -> Result<Slice, String> {
+fn last(seen: &DiskState, number: u32) -> Result<Slice, String> {
     let path = &seen.path;
     let last = seen.partitions.iter().max_by_key(|slice| slice.start);
     let last = last.ok_or_else(|| format!("{path} has no partition that could grow"))?;
@@ -119,12 +119,12 @@ async fn file_system(tools: &Tools, part: &str, meter: &Meter) -> Result<String,
 
 #[cfg(test)]
 mod tests {
-    use super::{Seen, Slice, last};
+    use super::{DiskState, Slice, last};
 
     #[test]
     fn the_last_partition_is_the_one_behind_which_nothing_lies() {
         let slice = |number, start| Slice { number, start, size: 100 };
-        let mut seen = Seen { path: "/dev/sda".to_owned(), size: 10_000, ..Seen::default() };
+        let mut seen = DiskState { path: "/dev/sda".to_owned(), size: 10_000, ..DiskState::default() };
         assert!(last(&seen, 0).unwrap_err().contains("no partition"));
         seen.partitions = vec![slice(1, 4096), slice(14, 34), slice(15, 2048)];
         assert_eq!(last(&seen, 0).unwrap().number, 1);

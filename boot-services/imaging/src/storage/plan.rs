@@ -32,7 +32,7 @@ pub struct Slice {
 
 /// Current state of a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct DiskState {
     /// Device path, such as `/dev/sda`.
     pub path: String,
     /// Size in sectors of 512 bytes.
@@ -64,7 +64,7 @@ pub fn partition_path(disk: &str, number: u32) -> String {
 }
 
 /// Removes all signatures: of every partition, then of the disk itself.
-pub fn wipe(seen: &Seen) -> Vec<Step> {
+pub fn wipe(seen: &DiskState) -> Vec<Step> {
     let parts = seen.partitions.iter().map(|slice| partition_path(&seen.path, slice.number));
     let all = parts.chain(std::iter::once(seen.path.clone()));
     all.map(|device| run("wipefs", &["--all", "--force", "--quiet"], &device)).collect()
@@ -74,7 +74,7 @@ pub fn wipe(seen: &Seen) -> Vec<Step> {
 /// in the same order.
 ///
 /// A sentence, before any change.
-pub fn partition(storage: &Storage, seen: &[Seen], table: Table) -> Result<Vec<Step>, String> {
+pub fn partition(storage: &Storage, seen: &[DiskState], table: Table) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     for (disk, seen) in storage.disks.iter().zip(seen) {
         steps.extend(tables(disk, seen, table)?);
@@ -84,7 +84,7 @@ pub fn partition(storage: &Storage, seen: &[Seen], table: Table) -> Result<Vec<S
     Ok(steps)
 }
 
-fn tables(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Step>, String> {
+fn tables(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Step>, String> {
     let slices = layout(disk, seen, table)?;
     let mut steps = Vec::new();
     if disk.wipe_table {
@@ -119,7 +119,7 @@ fn tables(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Step>, String> {
 }
 
 /// Returns the end of the space for partitions, in sectors.
-fn end(seen: &Seen, table: Table) -> u64 {
+fn end(seen: &DiskState, table: Table) -> u64 {
     match table {
         Table::Gpt => seen.size.saturating_sub(GPT_END),
         Table::Mbr => seen.size.min(u32::MAX.into()),
@@ -127,12 +127,12 @@ fn end(seen: &Seen, table: Table) -> u64 {
 }
 
 /// Returns the end of a partition that grows: the end of the space, rounded down to a mebibyte.
-pub fn grown_end(seen: &Seen, gpt: bool) -> u64 {
+pub fn grown_end(seen: &DiskState, gpt: bool) -> u64 {
     end(seen, if gpt { Table::Gpt } else { Table::Mbr }) / ALIGN * ALIGN
 }
 
 /// Places each partition at its stated start, otherwise after the previous one.
-fn layout(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Slice>, String> {
+fn layout(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Slice>, String> {
     let end = end(seen, table);
     if table == Table::Mbr && disk.partitions.len() > 4 {
         return Err(format!("{}: an MBR can have at most 4 partitions", seen.path));
@@ -177,7 +177,7 @@ fn layout(disk: &Disk, seen: &Seen, table: Table) -> Result<Vec<Slice>, String> 
 }
 
 /// Builds the input of sfdisk.
-fn script(disk: &Disk, seen: &Seen, slices: &[Slice], table: Table) -> String {
+fn script(disk: &Disk, seen: &DiskState, slices: &[Slice], table: Table) -> String {
     let block = (seen.block / SECTOR).max(1);
     let mut text = match table {
         Table::Gpt => "label: gpt\nunit: sectors\n".to_owned(),

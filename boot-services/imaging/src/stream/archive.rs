@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checksum::Hasher;
 use super::decode::{Decoder, Format, detect};
-use super::fetch::Wanted;
-use super::patience::Patience;
+use super::fetch::FetchRequest;
+use super::timeouts::Timeouts;
 use super::write::undecoded;
 use super::{Checksum, StopOnDrop, Url, receive};
 use crate::{Error, Meter};
@@ -27,13 +27,13 @@ pub struct Archive {
 /// A sentence for the operator. In that case `work` may have read wrong bytes.
 pub async fn read_archive<T: Send + 'static>(
     archive: &Archive,
-    patience: Patience,
+    timeouts: Timeouts,
     meter: &Arc<Meter>,
     work: impl FnOnce(&mut dyn Read) -> Result<T, Error> + Send + 'static,
 ) -> Result<(T, u64), Error> {
     let _stop = StopOnDrop(meter.clone());
     let expected = archive.checksum.as_ref();
-    let wanted = Wanted { url: &archive.url, patience, checksum: expected, strict: false };
+    let wanted = FetchRequest { url: &archive.url, timeouts, checksum: expected, strict: false };
     let hasher = expected.map(|checksum| Hasher::new(checksum.algorithm()));
     let reading = receive(&wanted, meter, "reading the archive", move |mut source| {
         let url = source.url.to_string();
@@ -72,11 +72,11 @@ pub async fn read_archive<T: Send + 'static>(
 pub async fn read_document(
     document: &Archive,
     most: u64,
-    patience: Patience,
+    timeouts: Timeouts,
     meter: &Arc<Meter>,
 ) -> Result<Vec<u8>, Error> {
     let checksum = document.checksum.as_ref();
-    let wanted = Wanted { url: &document.url, patience, checksum, strict: true };
+    let wanted = FetchRequest { url: &document.url, timeouts, checksum, strict: true };
     let (_, bytes) = receive(&wanted, meter, "reading a document", move |source| {
         let mut bytes = Vec::new();
         source.take(most + 1).read_to_end(&mut bytes).map_err(|_| Error::Stopped)?;

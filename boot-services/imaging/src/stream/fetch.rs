@@ -19,7 +19,7 @@ use super::checksum::{Algorithm, Checksum, Hasher};
 use super::http1::holes::{self, Holes};
 use super::http1::validator::{self, Validator, bounded, whole_length};
 use super::http1::{self, Answer, Failure};
-use super::patience::Patience;
+use super::timeouts::Timeouts;
 use super::piece::{Filling, PIECE, Piece, Sink};
 use crate::{Error, Meter};
 
@@ -29,9 +29,9 @@ const REPEATS: u32 = 10;
 const AGAIN: usize = 64 << 10;
 
 /// Request of a download.
-pub(super) struct Wanted<'a> {
+pub(super) struct FetchRequest<'a> {
     pub(super) url: &'a Url,
-    pub(super) patience: Patience,
+    pub(super) timeouts: Timeouts,
     /// Expected checksum of the download.
     pub(super) checksum: Option<&'a Checksum>,
     /// True if a different checksum is an error; false if the caller compares.
@@ -49,10 +49,10 @@ pub(super) struct Fetched {
 
 /// Fetches all of the URL into `sink`. On success the checksum is right, but earlier bytes were
 /// already passed on before the check.
-pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
+pub(super) async fn run(wanted: &FetchRequest<'_>, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
     let mut download = Download {
         url: wanted.url,
-        patience: wanted.patience,
+        timeouts: wanted.timeouts,
         checksum: wanted.checksum,
         strict: wanted.strict,
         meter,
@@ -66,7 +66,7 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
         newest: Instant::now(),
         repeats: 0,
     };
-    let mut backoff = Backoff::new(wanted.patience.first_wait, wanted.patience.longest_wait);
+    let mut backoff = Backoff::new(wanted.timeouts.first_wait, wanted.timeouts.longest_wait);
     loop {
         let before = download.offset;
         let reason = match download.attempt().await {
@@ -77,7 +77,7 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
         if download.offset > before {
             backoff.reset();
         }
-        download.lose_patience(&reason)?;
+        download.check_silence(&reason)?;
         let (url, at) = (&wanted.url, stdx::bytes(download.offset));
         tracing::warn!(%url, at, reason, "download interrupted, trying again");
         meter.wait(format!("{reason}; tried again ({url})"));
@@ -87,7 +87,7 @@ pub(super) async fn run(wanted: &Wanted<'_>, meter: &Meter, sink: Sink) -> Resul
 
 struct Download<'a> {
     url: &'a Url,
-    patience: Patience,
+    timeouts: Timeouts,
     /// With a checksum, a wrong splice is detected at the end. Without one, a validator must
     /// exclude it beforehand.
     checksum: Option<&'a Checksum>,
@@ -117,9 +117,9 @@ struct Repeat {
 }
 
 impl Download<'_> {
-    fn lose_patience(&self, reason: &str) -> Result<(), Error> {
+    fn check_silence(&self, reason: &str) -> Result<(), Error> {
         let waited = self.newest.elapsed();
-        if waited < self.patience.silence && self.repeats <= REPEATS {
+        if waited < self.timeouts.silence && self.repeats <= REPEATS {
             return Ok(());
         }
         Err(Error::GaveUp {
@@ -303,7 +303,7 @@ impl Download<'_> {
         let mut buffer = vec![0; AGAIN];
         while left > 0 {
             let most = usize::try_from(left).unwrap_or(AGAIN).min(AGAIN);
-            let count = answer.read(&mut buffer[..most], self.patience.stall).await?;
+            let count = answer.read(&mut buffer[..most], self.timeouts.stall).await?;
             if count == 0 {
                 // Without a stated length, the response may be another, complete image.
                 return Err(Failure::Fatal(self.changed()));
@@ -328,7 +328,7 @@ impl Download<'_> {
         if self.sink.is_closed() {
             return Err(Failure::Fatal(Error::Stopped));
         }
-        let (most, stall) = (self.holes.before(self.offset, PIECE), self.patience.stall);
+        let (most, stall) = (self.holes.before(self.offset, PIECE), self.timeouts.stall);
         let filling = self.filling().await;
         let most = filling.room().len().min(most);
         let count = answer.read(&mut filling.room()[..most], stall).await?;

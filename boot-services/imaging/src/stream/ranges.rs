@@ -14,7 +14,7 @@ use super::Url;
 use super::decode::qcow2::{Part, Storage};
 use super::http1::validator::{self, Validator};
 use super::http1::{self, Answer, Failure};
-use super::patience::Patience;
+use super::timeouts::Timeouts;
 use crate::{Error, Meter};
 
 /// Maximum distance to read ahead, in bytes. A longer distance needs a new request, which is
@@ -26,7 +26,7 @@ const PASSED_OVER: usize = 64 << 10;
 /// File on a server, open for reads at any offset.
 pub(super) struct Ranges {
     url: Url,
-    patience: Patience,
+    timeouts: Timeouts,
     meter: Arc<Meter>,
     runtime: Handle,
     length: u64,
@@ -47,12 +47,12 @@ impl Ranges {
     /// of the runtime.
     pub(super) fn open(
         url: Url,
-        patience: Patience,
+        timeouts: Timeouts,
         meter: Arc<Meter>,
         runtime: Handle,
     ) -> Result<Self, Error> {
         let mut ranges =
-            Self { url, patience, meter, runtime, length: 0, validator: None, lane: None };
+            Self { url, timeouts, meter, runtime, length: 0, validator: None, lane: None };
         let (runtime, mut first) = (ranges.runtime.clone(), [0]);
         runtime.block_on(ranges.read(0, &mut first, Part::Data))?;
         if ranges.validator.is_none() {
@@ -76,7 +76,7 @@ impl Ranges {
     }
 
     async fn read(&mut self, offset: u64, out: &mut [u8], part: Part) -> Result<(), Error> {
-        let mut backoff = Backoff::new(self.patience.first_wait, self.patience.longest_wait);
+        let mut backoff = Backoff::new(self.timeouts.first_wait, self.timeouts.longest_wait);
         let (mut filled, mut newest) = (0, Instant::now());
         while filled < out.len() {
             if self.meter.is_stopped() {
@@ -93,7 +93,7 @@ impl Ranges {
                 backoff.reset();
             }
             let (url, waited) = (self.url.to_string(), newest.elapsed());
-            if waited >= self.patience.silence {
+            if waited >= self.timeouts.silence {
                 return Err(Error::GaveUp { url, offset, waited, reason });
             }
             tracing::warn!(url, offset, reason, "download interrupted, trying again");
@@ -141,7 +141,7 @@ impl Ranges {
             } else {
                 &mut out[*filled..]
             };
-            let count = lane.answer.read(room, self.patience.stall).await?;
+            let count = lane.answer.read(room, self.timeouts.stall).await?;
             if count == 0 {
                 return Err(Failure::Transient("the connection ended early".to_owned()));
             }

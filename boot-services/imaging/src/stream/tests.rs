@@ -14,12 +14,12 @@ use sha2::{Digest as _, Sha256};
 use stdx::testing::PATIENCE;
 
 use super::piece::PIECE;
-use super::{Accept, Algorithm, Checksum, Image, Patience, Proof, Summary, write_image};
+use super::{Accept, Algorithm, Checksum, Image, Timeouts, Proof, Summary, write_image};
 use crate::{Error, Meter};
 use server::{Fault, Server};
 
 /// Retries soon, but does not mistake a busy machine for a silent server.
-const QUICK: Patience = Patience {
+const QUICK: Timeouts = Timeouts {
     stall: PATIENCE,
     silence: PATIENCE,
     first_wait: Duration::from_millis(5),
@@ -121,7 +121,7 @@ async fn run_with(body: &[u8], faults: &[Fault], adjust: impl FnOnce(&mut Image)
     let meter = Arc::new(Meter::default());
     let mut image = to(&path, &server);
     if faults.iter().any(|fault| matches!(fault, Fault::StallAt(_))) {
-        image.patience.stall = SHORT_STALL;
+        image.timeouts.stall = SHORT_STALL;
     }
     adjust(&mut image);
     let result = write_image(&image, &meter).await;
@@ -137,7 +137,7 @@ fn to(path: &Path, server: &Server) -> Image {
         read_back: false,
         disk: path.to_owned(),
         accept: Accept::Files,
-        patience: QUICK,
+        timeouts: QUICK,
     }
 }
 
@@ -268,7 +268,7 @@ async fn a_server_that_never_gets_further_is_given_up() {
 
 #[tokio::test]
 async fn what_a_server_says_about_its_failure_is_passed_on() {
-    let soon = |image: &mut Image| image.patience.silence = Duration::from_millis(300);
+    let soon = |image: &mut Image| image.timeouts.silence = Duration::from_millis(300);
     let run = run_with(b"", &[Fault::Answer(502); 1000], soon).await;
     let sentence = sentence(&run);
     assert!(sentence.contains("the server answered 502 Bad Gateway: why so"), "{sentence}");

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::sync::Arc;
 
-use super::fetch::Wanted;
-use super::patience::Patience;
+use super::fetch::FetchRequest;
+use super::timeouts::Timeouts;
 use super::{Checksum, Url, receive};
 use crate::Error;
 
@@ -13,8 +13,8 @@ use crate::Error;
 ///
 /// # Errors
 /// Errors of the download.
-pub async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<u8>, Error> {
-    let wanted = Wanted { url, patience, checksum: None, strict: true };
+pub async fn read_bytes(url: &Url, most: u64, timeouts: Timeouts) -> Result<Vec<u8>, Error> {
+    let wanted = FetchRequest { url, timeouts, checksum: None, strict: true };
     let (_, bytes) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
         let mut bytes = Vec::new();
         let read = source.take(most).read_to_end(&mut bytes);
@@ -28,8 +28,8 @@ pub async fn read_bytes(url: &Url, most: u64, patience: Patience) -> Result<Vec<
 ///
 /// # Errors
 /// Errors of the download.
-pub async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<String, Error> {
-    let bytes = read_bytes(url, most, patience).await?;
+pub async fn read_text(url: &Url, most: u64, timeouts: Timeouts) -> Result<String, Error> {
+    let bytes = read_bytes(url, most, timeouts).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -40,10 +40,10 @@ pub async fn read_text(url: &Url, most: u64, patience: Patience) -> Result<Strin
 pub async fn read_into(
     url: &Url,
     checksum: &Checksum,
-    patience: Patience,
+    timeouts: Timeouts,
     mut file: File,
 ) -> Result<u64, Error> {
-    let wanted = Wanted { url, patience, checksum: Some(checksum), strict: true };
+    let wanted = FetchRequest { url, timeouts, checksum: Some(checksum), strict: true };
     let doing = format!("store {url} in memory");
     let work = move |mut source| {
         std::io::copy(&mut source, &mut file).map_err(|error| match error.raw_os_error() {

@@ -44,7 +44,7 @@ pub(super) enum Streamed {
 
 /// Options of the writer.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct WriteOptions {
     /// True if an uncompressed image is an error.
     pub(super) compressed: bool,
     /// True to read the disk back and compare it.
@@ -55,7 +55,7 @@ pub(super) struct Asked {
 pub(super) fn run(
     mut source: Source,
     disk: Disk,
-    asked: Asked,
+    asked: WriteOptions,
     meter: &Meter,
 ) -> Result<Streamed, Error> {
     let url = source.url.clone();
@@ -80,7 +80,7 @@ pub(super) fn run(
 fn pass(
     mut source: Source,
     disk: Disk,
-    asked: Asked,
+    asked: WriteOptions,
     url: &str,
     meter: &Meter,
 ) -> Result<Staged, Error> {
@@ -119,7 +119,7 @@ fn pass(
 pub(super) fn write(
     decoder: Decoder,
     disk: Disk,
-    asked: Asked,
+    asked: WriteOptions,
     url: &Url,
     meter: &Meter,
 ) -> Result<Staged, Error> {

@@ -19,13 +19,13 @@ const IMAGE_SHOWN: &CStr = c"/run/tinbox-agent/tools/mnt";
 
 /// Description of the root that a program runs in.
 #[derive(Debug)]
-pub struct Inside {
+pub struct ProgramRoot {
     root: &'static CStr,
     image: Option<CString>,
     shown: Option<&'static CStr>,
 }
 
-impl Inside {
+impl ProgramRoot {
     /// Root on a partition that is mounted at `root`.
     pub fn partition(root: &'static CStr) -> Self {
         Self { root, image: None, shown: None }

@@ -8,7 +8,7 @@ use tar::{EntryType, GnuExtSparseHeader, Header};
 
 use super::records::{Records, Time};
 use super::sparse::{Extents, Map};
-use super::{Refused, refuse};
+use super::{UnpackError, refuse};
 
 const BLOCK: usize = 512;
 /// Maximum length of the records or of the long name of an entry, in bytes. The records may have
@@ -89,13 +89,13 @@ impl<'a> Archive<'a> {
     }
 
     /// Reads the next entry; `None` at the end of the archive.
-    pub(super) fn next_entry(&mut self) -> Result<Option<Entry>, Refused> {
-        let broken = |source| Refused { name: String::new(), source };
+    pub(super) fn next_entry(&mut self) -> Result<Option<Entry>, UnpackError> {
+        let broken = |source| UnpackError { name: String::new(), source };
         let Some((header, before)) = self.headers().map_err(broken)? else { return Ok(None) };
         let mut entry = entry(header, before).map_err(broken)?;
         let map = self.map(&mut entry).map_err(|source| {
             let name = String::from_utf8_lossy(&entry.0.name).into_owned();
-            Refused { name, source }
+            UnpackError { name, source }
         })?;
         let (mut entry, _) = entry;
         if let Some((map, size)) = map {

@@ -28,7 +28,7 @@ struct Fake {
     fault: Fault,
     erased: Option<bool>,
     commands: Vec<u8>,
-    patience: u64,
+    timeout: u64,
 }
 
 impl Fake {
@@ -41,7 +41,7 @@ impl Fake {
             fault,
             erased: None,
             commands: Vec::new(),
-            patience: 0,
+            timeout: 0,
         }
     }
 
@@ -104,7 +104,7 @@ impl Drive for Fake {
             }
             (command, Data::Out(block)) => {
                 if command == 0xf4 {
-                    self.patience = task.patience.as_secs();
+                    self.timeout = task.timeout.as_secs();
                 }
                 self.take(command, block)
             }
@@ -125,7 +125,7 @@ fn a_disk_is_erased_and_left_open() {
         run(&mut fake, enhanced).unwrap();
         assert_eq!((fake.erased, fake.password), (Some(enhanced), None));
         assert_eq!(fake.commands, [0xec, 0xf1, 0xf3, 0xf4, 0xec], "prepared just before");
-        assert_eq!(fake.patience, if enhanced { 1800 } else { 120 * 120 });
+        assert_eq!(fake.timeout, if enhanced { 1800 } else { 120 * 120 });
     }
 }
 

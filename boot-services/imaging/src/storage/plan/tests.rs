@@ -1,6 +1,6 @@
 //! Tests of the plan: from a description and the state of the disks to the programs.
 
-use super::{Seen, Slice, Step, Table, format, made, partition, wipe};
+use super::{DiskState, Slice, Step, Table, format, made, partition, wipe};
 use crate::storage::Storage;
 
 /// Upstream's own example of an array, extended.
@@ -32,9 +32,9 @@ filesystems:
 - mount: {device: /dev/nvme0n1p1, format: swap, point: none}
 "#;
 
-fn blank(path: &str, mebibytes: u64) -> Seen {
+fn blank(path: &str, mebibytes: u64) -> DiskState {
     let size = mebibytes * 2048;
-    Seen { path: path.to_owned(), size, block: 512, partitions: Vec::new() }
+    DiskState { path: path.to_owned(), size, block: 512, partitions: Vec::new() }
 }
 
 /// Returns `program arguments` of every step, and the input of sfdisk.

@@ -34,7 +34,7 @@ pub(super) enum Fault {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
+pub(super) struct LoggedRequest {
     pub(super) range: Option<usize>,
     pub(super) path: String,
     pub(super) if_range: bool,
@@ -56,7 +56,7 @@ struct Shared {
     holes: Option<&'static str>,
     sums: Mutex<String>,
     faults: Mutex<std::vec::IntoIter<Fault>>,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<LoggedRequest>>,
     sent: Mutex<usize>,
 }
 
@@ -116,7 +116,7 @@ impl Server {
         format!("http://{}/SUMS", self.address)
     }
 
-    pub(super) fn requests(&self) -> Vec<Seen> {
+    pub(super) fn requests(&self) -> Vec<LoggedRequest> {
         self.shared.seen.lock().unwrap().clone()
     }
 
@@ -145,7 +145,7 @@ impl Shared {
         let (range, last) = field("range")
             .and_then(|value| value.strip_prefix("bytes=")?.split_once('-'))
             .map_or((None, None), |(start, last)| (start.parse().ok(), last.parse().ok()));
-        let seen = Seen { range, path, if_range: field("if-range").is_some() };
+        let seen = LoggedRequest { range, path, if_range: field("if-range").is_some() };
         let number = {
             let mut all = self.seen.lock().unwrap();
             all.push(seen);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Timeouts and retry intervals for a server that is unreachable or silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct Timeouts {
     /// Maximum time without a byte on a connection. After that, the connection is closed.
     pub stall: Duration,
     /// Maximum time without a new byte of the image. After that, the download fails.
@@ -15,7 +15,7 @@ pub struct Patience {
     pub longest_wait: Duration,
 }
 
-impl Patience {
+impl Timeouts {
     /// Default values. A box may take some minutes to return after its own update.
     pub const DEFAULT: Self = Self {
         stall: Duration::from_secs(30),
