@@ -29,8 +29,8 @@ use imaging::stream::{Accept, Image, Timeouts};
 
 use crate::Error;
 use crate::container::Container;
-use environment::Environment;
 pub use crate::outcome::{Leave, Outcome};
+use environment::Environment;
 pub use image2disk::parse_sha256;
 
 /// Names of all built-in actions, for the error message about an unknown action.
@@ -147,7 +147,7 @@ impl Action {
 
     /// Runs the action. Dropping the future stops the work at its next step.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
-        let said = match self {
+        let summary = match self {
             Self::Image2Disk(image) => image2disk::run(&image, meter).await?,
             Self::ImageGrown(image, grow) => {
                 let written = image2disk::run(&image, meter).await?;
@@ -169,7 +169,7 @@ impl Action {
             Self::Container(container) => return container.run(meter).await,
             Self::Reboot => return Ok(Outcome::Leave(Leave::Reboot)),
         };
-        Ok(Outcome::Done(said))
+        Ok(Outcome::Done(summary))
     }
 }
 

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! reference → manifest → config, layers     fetched from the box, checked by digest   pull
-//! layers → a tmpfs in a mount namespace     bounded by a share of memory              room
-//! /dev, /sys, /proc, volumes                beneath its root                          furnish
+//! layers → a tmpfs in a mount namespace     bounded by a share of memory              sandbox
+//! /dev, /sys, /proc, volumes                beneath its root                          mounts
 //! the program, first of its PID namespace   all capabilities, the host's network      run
 //! ```
 //!
@@ -12,12 +12,12 @@
 //! that. Nothing stays: image and processes are removed when the action ends, for any reason.
 
 mod config;
-mod furnish;
 mod manifest;
+mod mounts;
 mod pull;
 mod reference;
-mod room;
 mod run;
+mod sandbox;
 mod user;
 mod volume;
 
@@ -52,7 +52,7 @@ const REBOOT_FOLDER: &str = "/worker";
 #[derive(Clone)]
 pub struct Container {
     /// Image name as the action has it.
-    said: String,
+    image_name: String,
     image: Reference,
     command: Vec<String>,
     environment: Vec<(String, String)>,
@@ -92,9 +92,9 @@ impl Container {
         registry: Arc<str>,
         timeouts: Timeouts,
     ) -> Result<Self, Error> {
-        let said = assignment.image.clone();
-        let bad = |reason: String| Error::Image { image: said.clone(), reason };
-        let image = Reference::parse(&said).map_err(bad)?;
+        let image_name = assignment.image.clone();
+        let bad = |reason: String| Error::Image { image: image_name.clone(), reason };
+        let image = Reference::parse(&image_name).map_err(bad)?;
         let volumes = &assignment.volumes;
         if volumes.len() > VOLUMES {
             return Err(bad(format!("it has more than {VOLUMES} volumes")));
@@ -113,26 +113,36 @@ impl Container {
             }
         };
         let command = assignment.command.clone();
-        Ok(Self { said, image, command, environment, volumes, own_processes, registry, timeouts })
+        Ok(Self {
+            image_name,
+            image,
+            command,
+            environment,
+            volumes,
+            own_processes,
+            registry,
+            timeouts,
+        })
     }
 
     /// Fetches the image and runs it until it ends. Dropping the future ends its processes.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
-        let told = self.volumes.iter().any(|it| it.source.as_deref() == Some(REBOOT_FOLDER));
-        if told {
+        let has_reboot_folder =
+            self.volumes.iter().any(|it| it.source.as_deref() == Some(REBOOT_FOLDER));
+        if has_reboot_folder {
             // A file of an earlier action is not a request of this one.
             let _ = std::fs::remove_file(REBOOT);
         }
         let message = self.to_its_end(meter).await?;
-        if told && std::fs::remove_file(REBOOT).is_ok() {
-            tracing::info!(image = self.said, "{REBOOT} requests a restart");
+        if has_reboot_folder && std::fs::remove_file(REBOOT).is_ok() {
+            tracing::info!(image = self.image_name, "{REBOOT} requests a restart");
             return Ok(Outcome::Leave(Leave::Reboot));
         }
         Ok(Outcome::Done(message))
     }
 
     fn bad(&self, reason: impl Into<String>) -> Error {
-        Error::Image { image: self.said.clone(), reason: reason.into() }
+        Error::Image { image: self.image_name.clone(), reason: reason.into() }
     }
 }
 

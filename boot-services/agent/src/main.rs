@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use agent::actions::{Limits, parse_sha256};
 use agent::console::Console;
-use agent::runner::{Guest, Runner};
+use agent::runner::{ProcessHost, Runner};
 use agent::{Error, init};
 use agent_rpc::Pin;
 use agent_rpc::client::Client;
 use imaging::Meter;
-use imaging::stream::{Accept, Image, Timeouts, Proof, write_image};
+use imaging::stream::{Accept, Image, Proof, Timeouts, write_image};
 use inventory::boot_id;
 use stdx::Secret;
 
@@ -65,7 +65,7 @@ impl Command {
             .into_iter()
             .peekable();
         let write = arguments.next_if(|word| word == "write").is_some();
-        let mut given = Given::default();
+        let mut given = Arguments::default();
         while let Some(name) = arguments.next() {
             let mut value = || arguments.next().ok_or(format!("{name} needs a value"));
             match (name.as_str(), write) {
@@ -96,7 +96,7 @@ struct Service {
 }
 
 #[derive(Default)]
-struct Given {
+struct Arguments {
     grpc: Option<String>,
     id: Option<String>,
     pin: Option<String>,
@@ -108,7 +108,7 @@ struct Given {
     sha256: Option<String>,
 }
 
-impl Given {
+impl Arguments {
     fn serve(self) -> Result<Command, String> {
         let accept = if self.allow_files { Accept::Files } else { Accept::BlockDevices };
         let registry = self.registry.map(Into::into);
@@ -178,7 +178,7 @@ async fn serve(service: Service) -> Result<(), Error> {
     let client = client.in_boot(&boot_id());
     let runner = Runner {
         client,
-        host: Guest,
+        host: ProcessHost,
         limits,
         attributes: inventory::inventory(),
         inventory: inventory::details(),

@@ -1,9 +1,9 @@
 //! The agent's loop: hello, request, run, report. The loop never ends by itself.
 
-mod choosing;
+mod disk_choice;
 mod handler;
 mod host;
-mod telling;
+mod progress;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::actions::Limits;
 use crate::outcome::{Leave, Outcome};
-pub use host::{Acting, Guest, Host};
+pub use host::{RunningAction, ProcessHost, Host};
 
 /// Delay after the first request without an answer or an action; the delay doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -170,19 +170,24 @@ impl<H: Host> Runner<H> {
             Err(error) => return Ended::new(ActionState::Failed, stdx::chain(&error)),
         };
         let ended = self.watch(assignment, acting, &meter).await;
-        telling::rest(&self.client, assignment, &meter).await;
+        progress::send_rest(&self.client, assignment, &meter).await;
         ended
     }
 
     /// Waits until the action has ended, its time is over, or the box stops it.
-    async fn watch(&self, assignment: &Assignment, acting: Acting, meter: &Arc<Meter>) -> Ended {
-        let mut telling = Aborting(tokio::spawn(telling::tell(
+    async fn watch(
+        &self,
+        assignment: &Assignment,
+        acting: RunningAction,
+        meter: &Arc<Meter>,
+    ) -> Ended {
+        let mut reporting = Aborting(tokio::spawn(progress::report(
             self.client.clone(),
             assignment.clone(),
             meter.clone(),
         )));
         let (choices, requests) = Choices::new();
-        let recording = choosing::record(self.client.clone(), assignment.clone(), requests);
+        let recording = disk_choice::record(self.client.clone(), assignment.clone(), requests);
         let _recording = Aborting(tokio::spawn(recording));
         let mut running = Aborting(tokio::spawn(choices.scope(acting)));
         let limit = time_limit(assignment.timeout_secs);
@@ -196,7 +201,7 @@ impl<H: Host> Runner<H> {
                 return Ended::new(ActionState::Timeout, message);
             }
             // An agent whose progress task ended without a reason continues the action.
-            Ok(Some(why)) = &mut telling.0 => {
+            Ok(Some(why)) = &mut reporting.0 => {
                 meter.stop();
                 let ended = Ended::new(ActionState::Failed, format!("stopped: {why}"));
                 return Ended { wanted: false, ..ended };

@@ -69,7 +69,7 @@ pub fn own_processes(with_pids: bool) -> io::Result<()> {
 }
 
 /// Root, folder and user of a program in a container.
-pub struct Inhabitant {
+pub struct SandboxProcess {
     /// Root of a mount in this thread's own mount namespace.
     pub root: File,
     /// True if `/proc` must be mounted, for the container's own PID namespace.
@@ -87,8 +87,8 @@ pub struct Inhabitant {
 /// Makes `command` run in the container, in its own session. The calling thread must have called
 /// [`imaging::sys::own_mounts`], and the command shares the thread's mounts. The root of these
 /// mounts is then below the new root.
-pub fn inhabit(command: &mut Command, inhabitant: Inhabitant) {
-    let Inhabitant { root, mount_proc, folder, uid, gid, groups } = inhabitant;
+pub fn enter_sandbox(command: &mut Command, process: SandboxProcess) {
+    let SandboxProcess { root, mount_proc, folder, uid, gid, groups } = process;
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
     let groups: Vec<Gid> = groups.into_iter().map(Gid::from_raw).collect();
     // SAFETY: between fork and exec the closure only makes system calls with what it owns: it takes

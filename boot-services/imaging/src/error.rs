@@ -307,14 +307,14 @@ pub enum Error {
         reason: String,
     },
     /// A program that an action ran and that failed.
-    #[error("{program} ended with {status}{}{said}", if said.is_empty() { "" } else { ": " })]
+    #[error("{program} ended with {status}{}{output}", if output.is_empty() { "" } else { ": " })]
     Program {
         /// Name of the program.
         program: String,
         /// Exit status of the program.
         status: std::process::ExitStatus,
         /// Last lines that the program printed.
-        said: String,
+        output: String,
     },
     /// The action was stopped on request.
     #[error("the action was stopped")]

@@ -15,7 +15,7 @@ use std::time::Instant;
 use imaging::Meter;
 use imaging::StopOnDrop;
 use imaging::disk::{Accept, Aligned, Disk};
-use imaging::erase::{self, Method, EraseOperation, samples};
+use imaging::erase::{self, EraseOperation, Method, samples};
 use imaging::select::describe;
 use imaging::stream::blocking;
 
@@ -85,7 +85,7 @@ impl DiskWipe {
         meter.set_done(size);
         meter.say(format!("verifying {}", disk.path().display()));
         let after = samples::after(&disk, size, before.as_ref(), way.method(), meter)?;
-        let (path, method) = (disk.path().display().to_string(), self.told(way, why));
+        let (path, method) = (disk.path().display().to_string(), self.shown(way, why));
         disk.finish(size)?;
         let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (bytes, took) = (stdx::bytes(size), stdx::seconds(millis));
@@ -96,7 +96,7 @@ impl DiskWipe {
     }
 
     /// Returns the method, and for `auto` the method that was chosen.
-    fn told(&self, way: EraseOperation, why: Option<String>) -> String {
+    fn shown(&self, way: EraseOperation, why: Option<String>) -> String {
         let reason = why.map(|why| format!(", because {why}")).unwrap_or_default();
         match self.method {
             Method::Auto => format!("auto: {}{reason}", way.method()),
@@ -155,6 +155,6 @@ fn known_as(disk: &Disk) -> String {
         std::path::Path::new("/sys/class/block").join(real.file_name().unwrap_or_default());
     let Some(known) = describe(&folder) else { return String::new() };
     let named = [("model", known.model), ("serial", known.serial), ("wwn", known.wwn)];
-    let told = named.into_iter().filter(|(_, value)| !value.is_empty());
-    told.map(|(name, value)| format!(", {name} {value}")).collect()
+    let shown = named.into_iter().filter(|(_, value)| !value.is_empty());
+    shown.map(|(name, value)| format!(", {name} {value}")).collect()
 }

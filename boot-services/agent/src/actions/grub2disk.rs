@@ -65,9 +65,9 @@ impl Grub2Disk {
         let (disk, efi) = (disk.display().to_string(), efi.map(|it| it.display().to_string()));
         let done = self.install(&mounted, &disk, efi.as_deref(), meter).await;
         let unmounted = blocking("unmounting", move || mounted.unmount()).await;
-        let said = done?;
+        let summary = done?;
         unmounted?;
-        Ok(said)
+        Ok(summary)
     }
 
     async fn install(

@@ -95,17 +95,17 @@ impl Rootio {
                 })?
             }
         };
-        let mut said = Vec::new();
+        let mut summaries = Vec::new();
         for part in self.parts {
             let storage = storage.clone();
-            said.push(match part {
+            summaries.push(match part {
                 Part::Partition => storage::partition(storage, self.table, meter).await?,
                 Part::Format => storage::format(storage, meter).await?,
                 Part::Mount => storage::mount(storage, meter).await?,
                 Part::Wipe => storage::wipe(storage, meter).await?,
             });
         }
-        Ok(said.join("; "))
+        Ok(summaries.join("; "))
     }
 }
 

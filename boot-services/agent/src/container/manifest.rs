@@ -105,7 +105,7 @@ pub fn architecture() -> &'static str {
 
 /// Returns an error if a configuration's image does not run on this machine.
 pub fn check_platform(os: &str, architecture_of_image: &str) -> Result<(), String> {
-    let same = |said: &str, meant: &str| said.is_empty() || said == meant;
+    let same = |declared: &str, expected: &str| declared.is_empty() || declared == expected;
     if same(os, SYSTEM) && same(architecture_of_image, architecture()) {
         return Ok(());
     }

@@ -56,9 +56,9 @@ impl Container {
             let checksum = Some(self.digest(layer)?);
             let archive =
                 Archive { url: self.url(&self.image.blob_path(&layer.digest))?, checksum };
-            let (root, url, said) = (root.clone(), archive.url.to_string(), self.said.clone());
+            let (root, url, image_name) = (root.clone(), archive.url.to_string(), self.image_name.clone());
             let work = move |bytes: &mut dyn std::io::Read| {
-                unpack_layer(bytes, &root).map_err(|refused| sentence(refused, said, url, room))
+                unpack_layer(bytes, &root).map_err(|refused| sentence(refused, image_name, url, room))
             };
             let (unpacked, bytes) = read_archive(&archive, self.timeouts, meter, work).await?;
             all.entries += unpacked.entries;
@@ -88,11 +88,11 @@ impl Container {
     }
 }
 
-/// Returns the error for a layer of the image `said` that could not be unpacked into a file system
+/// Returns the error for a layer of the image `image_name` that could not be unpacked into a file system
 /// of `room` bytes.
-fn sentence(refused: UnpackError, said: String, url: String, room: u64) -> imaging::Error {
+fn sentence(refused: UnpackError, image_name: String, url: String, room: u64) -> imaging::Error {
     match refused.source.kind() {
-        std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: said, room },
+        std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: image_name, room },
         _ => imaging::Error::Layer { url, entry: refused.name, source: refused.source },
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     use tar::{Builder, Header};
 
     use super::sentence;
-    use crate::container::room::Room;
+    use crate::container::sandbox::Sandbox;
 
     fn layer(files: u64, bytes: u64) -> Vec<u8> {
         let mut tar = Builder::new(Vec::new());
@@ -124,15 +124,15 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn an_image_that_memory_does_not_hold_is_refused_and_its_memory_is_free_again() {
         for (files, bytes) in [(1, 3 << 20), (3000, 1)] {
-            let room = Room::of(2 << 20).await.unwrap();
-            let root = room.root().clone();
+            let sandbox = Sandbox::of(2 << 20).await.unwrap();
+            let root = sandbox.root().clone();
             let refused = unpack_layer(&mut layer(files, bytes).as_slice(), &root).unwrap_err();
-            let (said, url) = ("alpine:3".to_owned(), String::new());
-            let error = sentence(refused, said, url, room.bytes).to_string();
+            let (image, url) = ("alpine:3".to_owned(), String::new());
+            let error = sentence(refused, image, url, sandbox.bytes).to_string();
             assert!(error.starts_with("the image \"alpine:3\" needs more than 2.0 MiB"), "{error}");
             let used = || rustix::fs::fstatvfs(&root).map(|it| it.f_blocks - it.f_bfree);
             assert!(used().unwrap() > 0);
-            room.close().await;
+            sandbox.close().await;
             let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
             assert!(!mounts.contains("tinbox-agent/container"), "{mounts}");
         }

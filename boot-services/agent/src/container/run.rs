@@ -15,12 +15,12 @@ use tokio::process::Child;
 use tokio::runtime::Handle;
 
 use super::config::Process;
-use super::furnish::{furnish, place, within};
-use super::room::Room;
+use super::mounts::{mount_all, place, within};
+use super::sandbox::Sandbox;
 use super::user::{Account, FILE_BYTES};
 use super::{Container, pull};
 use crate::Error;
-use crate::sys::{Inhabitant, inhabit, own_processes};
+use crate::sys::{SandboxProcess, enter_sandbox, own_processes};
 
 impl Container {
     /// Runs the program. Returns a summary of the action after a successful end.
@@ -28,10 +28,10 @@ impl Container {
         let pull::Image { config, layers } = self.look_up(meter).await?;
         let process = Process::merge(&config, &self.command, &self.environment);
         let process = process.map_err(|why| self.bad(why))?;
-        let room = Room::open().await?;
-        let (unpacked, fetched) = self.unpack(&layers, room.root(), room.bytes, meter).await?;
-        let ended = self.live(process, &room, meter).await;
-        room.close().await;
+        let sandbox = Sandbox::open().await?;
+        let (unpacked, fetched) = self.unpack(&layers, sandbox.root(), sandbox.bytes, meter).await?;
+        let ended = self.live(process, &sandbox, meter).await;
+        sandbox.close().await;
         ended?;
         Ok(format!(
             "ran {} ({} in {} files, {} fetched)",
@@ -42,41 +42,46 @@ impl Container {
         ))
     }
 
-    async fn live(&self, process: Process, room: &Room, meter: &Arc<Meter>) -> Result<(), Error> {
+    async fn live(
+        &self,
+        process: Process,
+        sandbox: &Sandbox,
+        meter: &Arc<Meter>,
+    ) -> Result<(), Error> {
         meter.say(format!("running {}", self.image));
         let _ours = ChildGuard::begin();
         let (this, runtime) = (self.clone(), Handle::current());
-        let started = room.within(move |root| this.start(process, root, &runtime));
+        let started = sandbox.within(move |root| this.start(process, root, &runtime));
         let mut child = started.await?;
         let last = LastLines::default();
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let name = self.said.as_str();
-        let told =
+        let name = self.image_name.as_str();
+        let output_ends =
             async { tokio::join!(tell(out, name, meter, &last), tell(err, name, meter, &last)) };
         let status = if self.own_processes {
             // The pipes close with the program: it is the first process of its namespace, and none
             // outlives it.
-            told.await;
+            output_ends.await;
             child.wait().await
         } else {
             // Processes that the program leaves behind may keep its pipes open; they are killed
             // with the container.
-            let mut told = std::pin::pin!(told);
+            let mut output_ends = std::pin::pin!(output_ends);
             tokio::select! {
                 status = child.wait() => {
                     // All output from before the program's end is already in the pipe.
-                    let _ = tokio::time::timeout(super::REST, &mut told).await;
+                    let _ = tokio::time::timeout(super::REST, &mut output_ends).await;
                     status
                 }
-                _ = &mut told => child.wait().await,
+                _ = &mut output_ends => child.wait().await,
             }
         };
         let status = status.map_err(Error::io(format!("wait for {}", self.image)))?;
         if status.success() {
             return Ok(());
         }
-        let said = last.joined();
-        Err(imaging::Error::Program { program: self.said.clone(), status, said }.into())
+        let output = last.joined();
+        Err(imaging::Error::Program { program: self.image_name.clone(), status, output }.into())
     }
 
     /// Starts the program, on the container's thread.
@@ -84,7 +89,7 @@ impl Container {
         let account =
             Account::find(&process.user, &text(root, "etc/passwd"), &text(root, "etc/group"));
         let account = account.map_err(|why| self.bad(why))?;
-        let mount_proc = furnish(root, &self.volumes, self.own_processes)?;
+        let mount_proc = mount_all(root, &self.volumes, self.own_processes)?;
         place(root, &process.folder, true)
             .map_err(Error::io(format!("give the container its {}", process.folder)))?;
         let folder = CString::new(process.folder).map_err(|error| self.bad(error.to_string()))?;
@@ -102,7 +107,7 @@ impl Container {
             .stderr(Stdio::piped());
         let root = root.try_clone().map_err(Error::io("open the container's root again"))?;
         let Account { uid, gid, groups, .. } = account;
-        inhabit(&mut command, Inhabitant { root, mount_proc, folder, uid, gid, groups });
+        enter_sandbox(&mut command, SandboxProcess { root, mount_proc, folder, uid, gid, groups });
         own_processes(self.own_processes)
             .map_err(Error::io("make namespaces for the container"))?;
         let _runtime = runtime.enter();

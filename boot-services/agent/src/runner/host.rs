@@ -28,7 +28,7 @@ pub trait Host: Send + Sync {
         assignment: &Assignment,
         limits: &Limits,
         meter: &Arc<Meter>,
-    ) -> Result<Acting, Error> {
+    ) -> Result<RunningAction, Error> {
         let action = Action::parse(assignment, limits.clone())?;
         if matches!(action, Action::Reboot | Action::Kexec(_)) && !self.may_leave() {
             return Err(Error::Guest);
@@ -42,13 +42,13 @@ pub trait Host: Send + Sync {
 }
 
 /// Running action. Dropping it stops the action at its next step.
-pub type Acting = Pin<Box<dyn Future<Output = Result<Outcome, Error>> + Send>>;
+pub type RunningAction = Pin<Box<dyn Future<Output = Result<Outcome, Error>> + Send>>;
 
 /// Agent that is an ordinary process: the machine belongs to another system.
 #[derive(Debug, Clone, Copy)]
-pub struct Guest;
+pub struct ProcessHost;
 
-impl Host for Guest {
+impl Host for ProcessHost {
     fn may_leave(&self) -> bool {
         false
     }

@@ -10,7 +10,7 @@ use crate::runner::agent;
 use crate::tinbox::{Tinbox, action, until};
 use agent::Error;
 use agent::actions::{Leave, Limits, Outcome};
-use agent::runner::{Acting, Host};
+use agent::runner::{RunningAction, Host};
 use agent_rpc::{ActionState, Assignment, Refusal};
 
 /// Machine whose actions write to the disk that a hint selects.
@@ -29,7 +29,7 @@ impl Host for Machine {
         Err(Error::Stopped)
     }
 
-    fn act(&self, _: &Assignment, _: &Limits, _: &Arc<Meter>) -> Result<Acting, Error> {
+    fn act(&self, _: &Assignment, _: &Limits, _: &Arc<Meter>) -> Result<RunningAction, Error> {
         let machine = self.clone();
         Ok(Box::pin(async move {
             let disk = machine.disk.lock().unwrap().clone();

@@ -9,7 +9,7 @@ use imaging::stream::{Accept, Timeouts};
 use crate::tinbox::{Files, Tinbox, action, until};
 use agent::Error;
 use agent::actions::{Leave, Limits};
-use agent::runner::{Guest, Host, Runner};
+use agent::runner::{ProcessHost, Host, Runner};
 use agent_rpc::client::Client;
 use agent_rpc::{ActionState, Inventory, Refusal};
 use inventory::boot_id;
@@ -64,7 +64,7 @@ async fn a_workflow_is_run_to_its_end() {
         action("stream", "quay.io/tinkerbell/actions/image2disk:v1", &environment),
         action("unknown", "alpine:3", &[]),
     ]);
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("both actions end", || tinbox.reports().len() == 4).await;
 
     let reports = tinbox.reports();
@@ -101,7 +101,7 @@ async fn a_failure_says_why() {
         format!("IMG_SHA256={wrong}"),
     ];
     let tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("the action ends", || tinbox.reports().len() == 2).await;
     let report = tinbox.reports().remove(1);
     assert_eq!(report.state, ActionState::Failed);
@@ -118,7 +118,7 @@ async fn the_box_may_restart_in_the_middle() {
     files.hold_at(image.len() / 2);
     let environment = [format!("IMG_URL={}", files.url()), format!("DEST_DISK={}", disk.display())];
     let mut tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("progress is told", || {
         tinbox.progress().iter().any(|told| told.bytes_done == image.len() as u64 / 2)
     })
@@ -144,7 +144,7 @@ async fn a_time_limit_stops_the_action() {
     let mut limited = action("stream", "image2disk", &environment);
     limited.timeout_secs = 1;
     let tinbox = Tinbox::start(vec![limited]);
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("the action ends", || tinbox.reports().len() == 2).await;
     let report = tinbox.reports().remove(1);
     assert_eq!(report.state, ActionState::Timeout);
@@ -160,7 +160,7 @@ async fn an_action_the_box_no_longer_wants_is_stopped() {
     let environment = [format!("IMG_URL={}", files.url()), format!("DEST_DISK={}", disk.display())];
     let tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
     tinbox.stop_actions("its workflow is over: cancelled");
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("the action ends", || tinbox.reports().len() == 2).await;
     let report = tinbox.reports().remove(1);
     assert_eq!(report.state, ActionState::Failed);
@@ -175,7 +175,7 @@ async fn an_action_the_box_no_longer_wants_is_stopped() {
 struct Witness {
     left: Arc<Mutex<Vec<Leave>>>,
     early: Arc<AtomicBool>,
-    tinbox: Arc<Mutex<Option<crate::tinbox::Seen>>>,
+    tinbox: Arc<Mutex<Option<crate::tinbox::CallLog>>>,
 }
 
 impl Host for Witness {
@@ -214,7 +214,7 @@ async fn the_machine_restarts_once_and_after_the_acknowledgement() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_guest_never_restarts_the_machine() {
     let tinbox = Tinbox::start(vec![action("reboot", "reboot", &[])]);
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("the action ends", || tinbox.reports().len() == 2).await;
     assert_eq!(tinbox.reports()[1].state, ActionState::Failed);
 }
@@ -228,7 +228,7 @@ async fn an_action_refused_at_its_start_is_not_run() {
     let tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
     tinbox
         .refuse_reports(vec![Some(Refusal::Precondition("the workflow is cancelled".into())); 50]);
-    let _agent = agent(&tinbox, Guest);
+    let _agent = agent(&tinbox, ProcessHost);
     until("the agent asks again", || tinbox.questions() >= 3).await;
     assert_eq!(files.requests(), 0);
     assert!(!disk.exists());

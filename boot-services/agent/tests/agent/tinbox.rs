@@ -48,10 +48,10 @@ pub fn action(name: &str, image: &str, environment: &[String]) -> Assignment {
 
 /// Messages that the box has received; clones share them.
 #[derive(Clone, Default)]
-pub struct Seen(Arc<Heard>);
+pub struct CallLog(Arc<Calls>);
 
 #[derive(Default)]
-struct Heard {
+struct Calls {
     script: Mutex<VecDeque<Assignment>>,
     refusals: Mutex<VecDeque<Option<Refusal>>>,
     reports: Mutex<Vec<Report>>,
@@ -63,14 +63,14 @@ struct Heard {
     stop: Mutex<Option<String>>,
 }
 
-impl Seen {
+impl CallLog {
     /// Returns the accepted reports.
     pub fn reports(&self) -> Vec<Report> {
         self.0.reports.lock().unwrap().clone()
     }
 }
 
-impl Workflows for Seen {
+impl Workflows for CallLog {
     fn next<'a>(
         &'a self,
         _: &'a str,
@@ -119,7 +119,7 @@ impl Workflows for Seen {
 
 /// Service on its own runtime, so that a stop cuts every connection as a crash would.
 pub struct Tinbox {
-    seen: Seen,
+    seen: CallLog,
     address: SocketAddr,
     runtime: Option<Runtime>,
 }
@@ -136,7 +136,7 @@ impl Tinbox {
     }
 
     pub fn start(script: Vec<Assignment>) -> Self {
-        let seen = Seen::default();
+        let seen = CallLog::default();
         *seen.0.script.lock().unwrap() = script.into();
         let mut tinbox = Self { seen, address: own_address(), runtime: None };
         tinbox.restart();
@@ -174,7 +174,7 @@ impl Tinbox {
         self.address.to_string()
     }
 
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> CallLog {
         self.seen.clone()
     }
 

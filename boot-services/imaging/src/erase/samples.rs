@@ -41,9 +41,9 @@ impl std::fmt::Display for After {
             (unlike, "other bytes than before"),
             (unknown, "bytes that were not readable before"),
         ];
-        let told = named.iter().filter(|(count, _)| *count > 0);
-        let told: Vec<_> = told.map(|(count, what)| format!("{what} ({count})")).collect();
-        f.write_str(&told.join(", "))
+        let counts = named.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts.map(|(count, what)| format!("{what} ({count})")).collect();
+        f.write_str(&counts.join(", "))
     }
 }
 

@@ -63,7 +63,7 @@ impl Program<'_> {
         if status.success() {
             return Ok(answer);
         }
-        Err(Error::Program { program: (*name).to_owned(), status, said: last.joined() })
+        Err(Error::Program { program: (*name).to_owned(), status, output: last.joined() })
     }
 }
 

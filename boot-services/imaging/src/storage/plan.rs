@@ -111,8 +111,8 @@ fn tables(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Step>, Stri
     steps.push(Step::Run(made, vec![seen.path.clone()]));
     // partx registers the partitions with a kernel that does not support this kind of table. On
     // other kernels it has no effect.
-    let told = Run::on("partx", &["--update"], &seen.path);
-    steps.push(Step::Run(told, vec![seen.path.clone()]));
+    let reread = Run::on("partx", &["--update"], &seen.path);
+    steps.push(Step::Run(reread, vec![seen.path.clone()]));
     let paths = slices.iter().map(|slice| partition_path(&seen.path, slice.number));
     steps.extend(paths.map(Step::Appear));
     Ok(steps)

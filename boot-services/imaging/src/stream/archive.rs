@@ -102,9 +102,9 @@ impl Read for Hashed {
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Err(error),
             Err(error) => {
-                let told = std::io::Error::new(error.kind(), error.to_string());
+                let copy = std::io::Error::new(error.kind(), error.to_string());
                 *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                return Err(told);
+                return Err(copy);
             }
         };
         if let Some(hasher) = &mut self.hasher {

@@ -171,12 +171,12 @@ impl Download<'_> {
         }
         let repeat = match self.begin(&answer.head) {
             Err(Failure::Transient(reason)) => {
-                let said = answer.sentence().await;
-                return Err(Failure::Transient(format!("{reason}{said}")));
+                let sentence = answer.sentence().await;
+                return Err(Failure::Transient(format!("{reason}{sentence}")));
             }
             Err(Failure::Fatal(Error::Status { url, status })) => {
-                let said = answer.sentence().await;
-                return Err(Failure::Fatal(Error::Status { url, status: status + &said }));
+                let sentence = answer.sentence().await;
+                return Err(Failure::Fatal(Error::Status { url, status: status + &sentence }));
             }
             begun => begun?,
         };

@@ -165,12 +165,12 @@ impl Ranges {
         let mut answer = http1::get(&self.url, &fields).await?;
         match self.judge(&answer.head, at) {
             Err(Failure::Transient(reason)) => {
-                let said = answer.sentence().await;
-                return Err(Failure::Transient(reason + &said));
+                let sentence = answer.sentence().await;
+                return Err(Failure::Transient(reason + &sentence));
             }
             Err(Failure::Fatal(Error::Status { url, status })) => {
-                let said = answer.sentence().await;
-                return Err(Failure::Fatal(Error::Status { url, status: status + &said }));
+                let sentence = answer.sentence().await;
+                return Err(Failure::Fatal(Error::Status { url, status: status + &sentence }));
             }
             judged => judged?,
         }

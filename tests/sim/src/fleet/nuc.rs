@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent::Error;
 use agent::actions::{Leave, Limits, Outcome};
-use agent::runner::{Acting, Host, Runner};
+use agent::runner::{Host, Runner, RunningAction};
 use agent_rpc::Assignment;
 use agent_rpc::client::Client;
 use api::tinkerbell::HARDWARE;
@@ -311,7 +311,7 @@ impl Host for Pretending {
         assignment: &Assignment,
         _: &Limits,
         meter: &Arc<Meter>,
-    ) -> Result<Acting, Error> {
+    ) -> Result<RunningAction, Error> {
         let (nuc, meter) = (Arc::clone(&self.0), Arc::clone(meter));
         let assignment = assignment.clone();
         Ok(Box::pin(async move { nuc.acts(&assignment, &meter).await }))

@@ -54,9 +54,9 @@ impl Summing {
 
     /// Returns the hasher over all pieces added so far.
     pub(in crate::stream) async fn so_far(&self) -> Result<Hasher, Error> {
-        let (answer, told) = oneshot::channel();
+        let (answer, reply) = oneshot::channel();
         self.tasks.send(Task::Tell(answer)).await.map_err(|_| Error::Stopped)?;
-        told.await.map_err(|_| Error::Stopped)
+        reply.await.map_err(|_| Error::Stopped)
     }
 
     /// Returns the checksum over all added pieces.

@@ -21,14 +21,14 @@ impl Holes {
     /// Parses the holes in a response for an image of `total` bytes. Returns no holes if the field
     /// is not valid.
     pub(in crate::stream) fn of(headers: &HeaderMap, total: Option<u64>) -> Self {
-        let told = headers.get(FIELD).and_then(|value| value.to_str().ok());
-        told.zip(total).and_then(|(told, total)| Self::read(told, total)).unwrap_or_default()
+        let field = headers.get(FIELD).and_then(|value| value.to_str().ok());
+        field.zip(total).and_then(|(field, total)| Self::read(field, total)).unwrap_or_default()
     }
 
-    fn read(told: &str, total: u64) -> Option<Self> {
+    fn read(field: &str, total: u64) -> Option<Self> {
         let mut holes = VecDeque::new();
         let mut free = 0;
-        for hole in told.split(',') {
+        for hole in field.split(',') {
             let (first, last) = hole.trim().split_once('-')?;
             let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
             // Two adjacent holes would be a single hole, so the field is not valid.
@@ -65,7 +65,7 @@ mod tests {
 
     use super::{FIELD, HeaderMap, HeaderValue, Holes};
 
-    fn told(text: &str, total: Option<u64>) -> Holes {
+    fn holes_of(text: &str, total: Option<u64>) -> Holes {
         let mut headers = HeaderMap::new();
         headers.insert(FIELD, HeaderValue::from_str(text).unwrap());
         Holes::of(&headers, total)
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn holes_are_reached_in_turn() {
-        let mut holes = told("0-9, 20-20", Some(21));
+        let mut holes = holes_of("0-9, 20-20", Some(21));
         assert_eq!((holes.next(), holes.before(0, 7), holes.reach(1)), (Some(0), 0, None));
         assert_eq!(holes.reach(0), Some(10));
         assert_eq!((holes.before(10, 7), holes.before(10, 70)), (7, 10));
@@ -95,9 +95,9 @@ mod tests {
             "0-1,",
             "0-99999999999999999999",
         ] {
-            assert_eq!(told(text, Some(21)), Holes::default(), "{text}");
+            assert_eq!(holes_of(text, Some(21)), Holes::default(), "{text}");
         }
-        assert_eq!(told("0-9", None), Holes::default());
+        assert_eq!(holes_of("0-9", None), Holes::default());
         assert_eq!(Holes::of(&HeaderMap::new(), Some(9)), Holes::default());
     }
 
@@ -108,8 +108,8 @@ mod tests {
             noise in "[0-9, -]{0,20}", total in any::<u64>(), is_noise in any::<bool>()
         ) {
             let plain: Vec<String> = text.iter().map(|(a, b)| format!("{a}-{b}")).collect();
-            let Holes(holes) = told(if is_noise { &noise } else { "" }, Some(total));
-            let Holes(more) = told(&plain.join(","), Some(total % 100));
+            let Holes(holes) = holes_of(if is_noise { &noise } else { "" }, Some(total));
+            let Holes(more) = holes_of(&plain.join(","), Some(total % 100));
             for (holes, total) in [(holes, total), (more, total % 100)] {
                 let mut free = 0;
                 for hole in holes {

@@ -11,29 +11,29 @@ use tokio::time::Instant;
 /// Maximum interval between two messages while an action runs.
 const BEAT: Duration = Duration::from_secs(5);
 /// Interval of progress messages.
-const TELL: Duration = Duration::from_secs(1);
+const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// Timeout of one progress message. A slow message delays only the next one.
-const TELL_TIMEOUT: Duration = Duration::from_secs(5);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Reports progress to the box: once a second if it has changed, and otherwise every [`BEAT`], so
 /// that silence means a lost machine. Returns the reason once the box stops the action, or `None`
 /// when the server does not support progress.
-pub async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
-    let mut told = (0, 0, String::new());
+pub async fn report(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
+    let mut reported = (0, 0, String::new());
     let mut beat = Instant::now();
     loop {
-        tokio::time::sleep(TELL).await;
+        tokio::time::sleep(REPORT_EVERY).await;
         let now = read(&meter);
         let output = meter.take_printed(OUTPUT_LINES);
-        if now == told && output.is_empty() && beat.elapsed() < BEAT {
+        if now == reported && output.is_empty() && beat.elapsed() < BEAT {
             continue;
         }
         beat = Instant::now();
         let progress = progress(&client, &assignment, now.clone(), output);
-        match tokio::time::timeout(TELL_TIMEOUT, client.progress(progress)).await {
+        match tokio::time::timeout(REPORT_TIMEOUT, client.progress(progress)).await {
             Ok(Err(CallError::Unsupported { .. })) => return None,
             Ok(Ok(Some(why))) => return Some(why),
-            Ok(Ok(None)) => told = now,
+            Ok(Ok(None)) => reported = now,
             // The workflow was deleted, so the agent may not report on it any more.
             Ok(Err(error)) if error.is_no_action() => return Some(stdx::chain(&error)),
             // A lost message is harmless, because the next one has newer values.
@@ -43,12 +43,12 @@ pub async fn tell(client: Client, assignment: Assignment, meter: Arc<Meter>) -> 
 }
 
 /// Sends the output since the last message, which would be lost with the meter.
-pub async fn rest(client: &Client, assignment: &Assignment, meter: &Meter) {
+pub async fn send_rest(client: &Client, assignment: &Assignment, meter: &Meter) {
     let output = meter.take_printed(OUTPUT_LINES);
     if !output.is_empty() {
         let last = client.progress(progress(client, assignment, read(meter), output));
         // A failure is ignored, because the end of the action is reported in any case.
-        let _ = tokio::time::timeout(TELL_TIMEOUT, last).await;
+        let _ = tokio::time::timeout(REPORT_TIMEOUT, last).await;
     }
 }
 

@@ -10,7 +10,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::MountFlags;
 
-use super::room::path_of;
+use super::sandbox::path_of;
 use super::volume::Volume;
 use crate::{Error, sys};
 
@@ -30,7 +30,7 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// Mounts everything into the container with the root `root`, on the container's thread. Returns
 /// true if the container's first process must still mount `/proc`.
-pub(super) fn furnish(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
+pub(super) fn mount_all(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
     let doing = |what: String| Error::io(format!("give the container {what}"));
     // First, so that all folders are bound without these devices.
     leave_out(&preserve::guard()?).map_err(Error::io("hide preserved disks from the container"))?;

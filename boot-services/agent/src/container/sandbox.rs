@@ -32,7 +32,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 type Order = Box<dyn FnOnce(&File) + Send>;
 
 /// File system and mount namespace of a container.
-pub(super) struct Room {
+pub(super) struct Sandbox {
     orders: mpsc::SyncSender<Order>,
     root: Arc<File>,
     thread: JoinHandle<()>,
@@ -40,7 +40,7 @@ pub(super) struct Room {
     pub(super) bytes: u64,
 }
 
-impl Room {
+impl Sandbox {
     /// Creates an empty file system with [`SHARE_PERCENT`] of the available memory.
     pub(super) async fn open() -> Result<Self, Error> {
         let meminfo = std::fs::read_to_string("/proc/meminfo");
