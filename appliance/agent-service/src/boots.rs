@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::known::room_from;
+use crate::agents::eviction_limit;
 
 /// Maximum number of stored tokens. For one more, the quarter that was bound first is forgotten; a
 /// forgotten token is bound again at its next use.
@@ -77,7 +77,7 @@ impl Boots {
         if tokens.contains_key(token) {
             return;
         }
-        if let Some(limit) = room_from(TOKENS_MAX, tokens.values().map(|boot| boot.bound)) {
+        if let Some(limit) = eviction_limit(TOKENS_MAX, tokens.values().map(|boot| boot.bound)) {
             tokens.retain(|_, boot| boot.bound > limit);
         }
         let boot = Boot { id: id.to_owned(), is_shown: shown.is_some(), bound: now };

@@ -7,30 +7,22 @@
 //! Never: sockets, files, or the time of day (a [`stdx::Clock`] is passed in). Never a response to
 //! a report before [`objects::Objects`] has confirmed the write.
 //!
-//! Enter at [`Service`]. [`Rack`] is the service's view of the rest of the box, and [`Runs`] is its
-//! index of workflows.
+//! Enter at [`Service`]. [`Backend`] is the service's view of the rest of the box, and [`Runs`] is
+//! its index of workflows.
 
-mod admission;
-mod assign;
+mod agents;
+mod backend;
 mod boots;
-mod change;
-mod choose;
+mod calls;
 #[cfg(test)]
-mod desk;
-mod hold;
-mod known;
-mod rack;
-mod report;
-mod run;
+mod fixture;
 mod runs;
 mod service;
 mod waits;
 mod wire;
-mod worker;
 
+pub use agents::Latest;
+pub use backend::{Backend, TokenUse};
 pub use boots::Boots;
-pub use known::Latest;
-pub use rack::{Rack, TokenUse};
-pub use run::{End, Run};
-pub use runs::Runs;
+pub use runs::{End, Run, Runs};
 pub use service::{Service, Settings};

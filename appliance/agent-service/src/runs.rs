@@ -1,6 +1,8 @@
 //! Index of workflows by machine and agent. A watch updates it, so that it is a moment behind. It
 //! is read in every call of an agent and for every packet of a boot.
 
+mod run;
+
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +12,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{State, Workflow};
 use tokio::sync::Notify;
 
-use crate::run::{End, Run};
+pub use run::{End, Run};
 
 /// Maximum number of agents that wait for work; further requests get a response at once.
 const WAITING_MAX: usize = 4096;

@@ -18,9 +18,9 @@ use status::boot_event::BootEvent;
 use stdx::Clock;
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::{AgentRecords, Latest, Record};
+use crate::backend::Backend;
 use crate::boots::Boots;
-use crate::known::{Known, Latest, Record};
-use crate::rack::Rack;
 use crate::runs::Runs;
 use crate::waits::Waits;
 use crate::wire::workflow_key;
@@ -41,9 +41,9 @@ pub struct Settings {
 pub struct Service {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) runs: Runs,
-    pub(crate) rack: Arc<dyn Rack>,
+    pub(crate) backend: Arc<dyn Backend>,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) known: Known,
+    pub(crate) agents: AgentRecords,
     pub(crate) boots: Boots,
     pub(crate) waits: Waits,
     pub(crate) closing: CancellationToken,
@@ -59,20 +59,20 @@ impl Service {
     pub fn new(
         objects: Arc<dyn Objects>,
         runs: Runs,
-        rack: Arc<dyn Rack>,
+        backend: Arc<dyn Backend>,
         clock: Arc<dyn Clock>,
         settings: Settings,
         closing: CancellationToken,
     ) -> Self {
         let since = clock.steady();
-        let (known, boots, waits) = (Known::default(), Boots::default(), Waits::default());
-        Self { objects, runs, rack, clock, known, boots, waits, closing, settings, since }
+        let (agents, boots, waits) = (AgentRecords::default(), Boots::default(), Waits::default());
+        Self { objects, runs, backend, clock, agents, boots, waits, closing, settings, since }
     }
 
-    pub(crate) fn hear(&self, agent_id: &str) {
+    pub(crate) fn record_message(&self, agent_id: &str) {
         // Unknown ids are not recorded: invented ids must not displace the records of real agents.
-        if self.rack.knows(agent_id) || self.runs.know(agent_id) {
-            self.known.hear(agent_id, self.clock.steady());
+        if self.backend.knows(agent_id) || self.runs.know(agent_id) {
+            self.agents.record_message(agent_id, self.clock.steady());
         }
     }
 
@@ -82,7 +82,8 @@ impl Service {
         let may_enrol = || self.settings.enrollment && self.runs.of_agent(agent_id).is_empty();
         if attributes.is_some() || may_enrol() {
             let agent_id = agent_id.to_owned();
-            self.rack.receive_report(AgentReport { agent_id, attributes, inventory: None }, true);
+            self.backend
+                .receive_report(AgentReport { agent_id, attributes, inventory: None }, true);
         }
     }
 
@@ -93,14 +94,14 @@ impl Service {
 
     /// Time of day of an agent's last message, by the current clock.
     pub fn last_seen(&self, agent_id: &str) -> Option<Timestamp> {
-        let heard = self.known.record(agent_id).heard?;
-        let ago = self.clock.steady().saturating_sub(heard);
+        let last_message = self.agents.record(agent_id).last_message?;
+        let ago = self.clock.steady().saturating_sub(last_message);
         self.clock.now().checked_sub(ago).ok()
     }
 
     /// Last progress of a workflow (`namespace/name`).
     pub fn latest(&self, workflow_id: &str) -> Option<Latest> {
-        self.known.latest(workflow_id)
+        self.agents.latest(workflow_id)
     }
 
     /// Name of the action of a progress; its id when the workflow is deleted.
@@ -116,7 +117,7 @@ impl Service {
     /// Records the progress of an action, if the agent has a task in the workflow.
     fn note(&self, progress: Progress) {
         if self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
-            self.known.note(progress, self.clock.now());
+            self.agents.note(progress, self.clock.now());
         }
     }
 }
@@ -126,23 +127,23 @@ impl Workflows for Service {
         &'a self,
         agent_id: &'a str,
         attributes: Option<Attributes>,
-        patience: Duration,
+        max_wait: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>> {
-        self.hear(agent_id);
+        self.record_message(agent_id);
         self.meet(agent_id, attributes);
-        Box::pin(self.awaited(agent_id, patience))
+        Box::pin(self.awaited(agent_id, max_wait))
     }
 
     fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>> {
-        self.hear(&report.agent_id);
+        self.record_message(&report.agent_id);
         Box::pin(async move { self.take(&report).await })
     }
 
     fn progress(&self, mut progress: Progress) -> Pending<'_, Option<String>> {
-        self.hear(&progress.agent_id);
+        self.record_message(&progress.agent_id);
         let printed = std::mem::take(&mut progress.output);
         if !printed.is_empty() && self.runs.runs_for(&progress.workflow_id, &progress.agent_id) {
-            self.rack.printed(&progress.agent_id, printed);
+            self.backend.record_output(&progress.agent_id, printed);
         }
         self.note(progress.clone());
         Box::pin(async move {
@@ -153,12 +154,12 @@ impl Workflows for Service {
     }
 
     fn choose_disk(&self, choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
-        self.hear(&choice.agent_id);
+        self.record_message(&choice.agent_id);
         Box::pin(async move { self.take_choice(&choice).await })
     }
 
     fn turn<'a>(&'a self, worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
-        self.hear(worker_id);
+        self.record_message(worker_id);
         Box::pin(self.turn_of(worker_id))
     }
 
@@ -171,18 +172,20 @@ impl Workflows for Service {
     }
 
     fn hello(&self, hello: Hello, _peer: Option<SocketAddr>) {
-        self.hear(&hello.agent_id);
+        self.record_message(&hello.agent_id);
         let (agent_id, attributes) = (hello.agent_id.clone(), hello.attributes);
-        self.rack.receive_report(
+        self.backend.receive_report(
             AgentReport { agent_id, attributes, inventory: hello.inventory },
             false,
         );
         // An agent sends another Hello in the same boot when it has received LLDP data from its
         // switch.
-        let is_boot = self.known.boots(&hello.agent_id, &hello.boot_id);
+        let is_boot = self.agents.boots(&hello.agent_id, &hello.boot_id);
         if is_boot {
-            self.rack
-                .tell(&hello.agent_id, &BootEvent::AgentHello { version: hello.agent_version });
+            self.backend.record_event(
+                &hello.agent_id,
+                &BootEvent::AgentHello { version: hello.agent_version },
+            );
         }
     }
 
@@ -193,11 +196,17 @@ impl Workflows for Service {
 
 impl Agents for Service {
     fn life(&self, agent_id: &str) -> Life {
-        let Record { heard, beats, forgotten, any_heard } = self.known.record(agent_id);
+        let Record { last_message, beats, forgotten, any_message } = self.agents.record(agent_id);
         // Without permissive mode all agents are agents of the box, which send heartbeats.
         let beats = !self.settings.permissive || beats;
         let listening_since = self.since.max(forgotten);
-        Life { heard, listening_since, beats, any_heard, at_work: self.runs.at_work() }
+        Life {
+            heard: last_message,
+            listening_since,
+            beats,
+            any_heard: any_message,
+            at_work: self.runs.at_work(),
+        }
     }
 
     fn workflows_of(&self, hardware: &ObjectKey) -> Option<Vec<ObjectKey>> {

@@ -8,7 +8,7 @@ use agent_rpc::{Progress, WAITING};
 use api::state::report;
 
 use crate::Service;
-use crate::known::room_from;
+use crate::agents::eviction_limit;
 use crate::wire::workflow_key;
 
 /// Minimum time between two messages of one Workflow that are written because of a wait.
@@ -44,9 +44,9 @@ impl Waits {
         let message = &progress.message;
         let message = &message[..message.floor_char_boundary(REASON_MAX)];
         // The wait of another action is over.
-        let known = waits.get(workflow).filter(|it| it.action == *action);
-        let is_early = known.is_some_and(|it| now.saturating_sub(it.written) < WRITE_EVERY);
-        match known {
+        let agents = waits.get(workflow).filter(|it| it.action == *action);
+        let is_early = agents.is_some_and(|it| now.saturating_sub(it.written) < WRITE_EVERY);
+        match agents {
             None if !waits_now => None,
             _ if is_early => None,
             Some(wait) if waits_now && wait.message == message => None,
@@ -55,7 +55,8 @@ impl Waits {
                 Some(RUNNING.to_owned())
             }
             _ => {
-                if let Some(limit) = room_from(WAITS_MAX, waits.values().map(|it| it.written)) {
+                if let Some(limit) = eviction_limit(WAITS_MAX, waits.values().map(|it| it.written))
+                {
                     waits.retain(|_, it| it.written > limit);
                 }
                 let (action, message) = (action.clone(), message.to_owned());

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use agent_rpc::AgentReport;
-use agent_service::{Rack, Service, Settings, TokenUse};
+use agent_service::{Backend, Service, Settings, TokenUse};
 use controllers::enrollment::ReportInbox;
 use objects::Objects;
 use status::boot_event::BootEvent;
@@ -43,7 +43,7 @@ impl AgentBackend {
     }
 }
 
-impl Rack for AgentBackend {
+impl Backend for AgentBackend {
     fn knows(&self, agent_id: &str) -> bool {
         self.views.index.by_agent(agent_id).is_some()
     }
@@ -97,13 +97,13 @@ impl Rack for AgentBackend {
         }
     }
 
-    fn tell(&self, agent_id: &str, moment: &BootEvent) {
+    fn record_event(&self, agent_id: &str, event: &BootEvent) {
         if let Some(hardware) = self.views.index.by_agent(agent_id) {
-            self.observers.tell(&hardware, moment);
+            self.observers.tell(&hardware, event);
         }
     }
 
-    fn printed(&self, agent_id: &str, lines: Vec<String>) {
+    fn record_output(&self, agent_id: &str, lines: Vec<String>) {
         let Some(hardware) = self.views.index.by_agent(agent_id) else { return };
         let machine = hardware.key().to_string();
         for text in lines {

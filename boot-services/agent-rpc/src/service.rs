@@ -5,22 +5,22 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
+use crate::Attributes;
 use crate::message::{Assignment, DiskChoice, Hello, Progress, Refusal, Report};
 use crate::worker::{ActionList, NamedReport, Turn};
-use crate::Attributes;
 
 /// A boxed future: [`Workflows`] is used behind `dyn`.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// The box's handlers of agent calls. Every value is checked and bounded before it arrives.
 pub trait Workflows: Send + Sync + 'static {
-    /// Action that this agent must run now, or as soon as there is one within `patience`, which is
+    /// Action that this agent must run now, or as soon as there is one within `max_wait`, which is
     /// zero for a stock agent: it asks again within two seconds.
     fn next<'a>(
         &'a self,
         agent_id: &'a str,
         attributes: Option<Attributes>,
-        patience: Duration,
+        max_wait: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>>;
 
     /// Record a report; `Ok` only once it is durable.

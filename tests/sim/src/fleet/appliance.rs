@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use agent_rpc::AgentReport;
-use agent_service::{Rack, Runs, Service, Settings, TokenUse};
+use agent_service::{Backend, Runs, Service, Settings, TokenUse};
 use api::bmc::{JOB, MACHINE, TASK};
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{Reference, WORKFLOW};
@@ -264,7 +264,7 @@ pub fn token(agent_id: &str, workflow_uid: &str, boot_id: &str) -> String {
     format!("{agent_id} {workflow_uid} {boot_id}")
 }
 
-impl Rack for Machines {
+impl Backend for Machines {
     fn knows(&self, _: &str) -> bool {
         true
     }
@@ -288,11 +288,11 @@ impl Rack for Machines {
 
     fn receive_report(&self, _: AgentReport, _: bool) {}
 
-    fn tell(&self, agent_id: &str, moment: &BootEvent) {
+    fn record_event(&self, agent_id: &str, event: &BootEvent) {
         if let Some(world) = self.0.upgrade() {
-            world.history().moments.push((agent_id.to_owned(), format!("{moment:?}")));
+            world.history().moments.push((agent_id.to_owned(), format!("{event:?}")));
         }
     }
 
-    fn printed(&self, _: &str, _: Vec<String>) {}
+    fn record_output(&self, _: &str, _: Vec<String>) {}
 }

@@ -55,15 +55,15 @@ impl Service {
             if task.agent_id != worker_id {
                 return named;
             }
-            let told = assignment(&key, task, action);
-            let namespaces = told.namespaces.unwrap_or_default();
+            let assigned = assignment(&key, task, action);
+            let namespaces = assigned.namespaces.unwrap_or_default();
             ListedAction {
-                image: told.image,
+                image: assigned.image,
                 timeout_secs: action.timeout.max(0),
-                command: told.command,
-                volumes: told.volumes,
-                environment: self.told_environment(task, action, true),
-                pid: if told.pid.is_empty() { namespaces.pid } else { told.pid },
+                command: assigned.command,
+                volumes: assigned.volumes,
+                environment: self.environment_of(task, action, true),
+                pid: if assigned.pid.is_empty() { namespaces.pid } else { assigned.pid },
                 ..named
             }
         });
@@ -84,7 +84,7 @@ impl Service {
         if let Some(report) = report_by_id(from, &workflow)? {
             self.take(&report).await?;
         }
-        self.hear(&from.worker_id);
+        self.record_message(&from.worker_id);
         Ok(())
     }
 

@@ -15,7 +15,7 @@ pub enum TokenUse {
 }
 
 /// Machines of the box, for the service. No function here may block.
-pub trait Rack: Send + Sync + 'static {
+pub trait Backend: Send + Sync + 'static {
     /// True if the agent's machine has a Hardware.
     fn knows(&self, agent_id: &str) -> bool;
 
@@ -45,8 +45,8 @@ pub trait Rack: Send + Sync + 'static {
     fn receive_report(&self, report: AgentReport, is_repeat: bool);
 
     /// Receives an event in the history of this agent's machine.
-    fn tell(&self, agent_id: &str, moment: &BootEvent);
+    fn record_event(&self, agent_id: &str, event: &BootEvent);
 
     /// Receives lines that an action of this agent printed.
-    fn printed(&self, agent_id: &str, lines: Vec<String>);
+    fn record_output(&self, agent_id: &str, lines: Vec<String>);
 }

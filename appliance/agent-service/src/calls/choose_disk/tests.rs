@@ -3,7 +3,7 @@
 use agent_rpc::{DiskChoice, Refusal, Workflows as _};
 use api::tinkerbell::{ActionState, State, Workflow};
 
-use crate::desk::{AGENT, Desk, desk};
+use crate::fixture::{AGENT, Fixture, fixture};
 
 fn choice(serial: &str) -> DiskChoice {
     DiskChoice {
@@ -19,29 +19,29 @@ fn choice(serial: &str) -> DiskChoice {
     }
 }
 
-fn stored(desk: &Desk) -> Workflow {
-    serde_json::from_value(desk.objects.0.lock().unwrap().clone().unwrap()).unwrap()
+fn stored(fixture: &Fixture) -> Workflow {
+    serde_json::from_value(fixture.objects.0.lock().unwrap().clone().unwrap()).unwrap()
 }
 
-fn running() -> Desk {
-    let desk = desk();
-    desk.put(State::Running);
-    let mut workflow = stored(&desk);
+fn running() -> Fixture {
+    let fixture = fixture();
+    fixture.put(State::Running);
+    let mut workflow = stored(&fixture);
     workflow.status.tasks[0].actions[0].state = ActionState::Running;
-    *desk.objects.0.lock().unwrap() = Some(serde_json::to_value(&workflow).unwrap());
-    desk
+    *fixture.objects.0.lock().unwrap() = Some(serde_json::to_value(&workflow).unwrap());
+    fixture
 }
 
 #[tokio::test]
 async fn the_disk_that_a_hint_chose_is_in_the_workflow_and_stays() {
-    let desk = running();
-    desk.service.choose_disk(choice("ONE")).await.unwrap();
-    let chosen = stored(&desk).status.chosen_disks;
+    let fixture = running();
+    fixture.service.choose_disk(choice("ONE")).await.unwrap();
+    let chosen = stored(&fixture).status.chosen_disks;
     assert_eq!((chosen.len(), chosen[0].serial.as_str()), (1, "ONE"));
     assert_eq!((chosen[0].agent_id.as_str(), chosen[0].size), (AGENT, 1 << 40));
     // A restarted box reads the choice from the workflow; the agent's boot is unknown then.
     let again = running();
-    *again.objects.0.lock().unwrap() = desk.objects.0.lock().unwrap().take();
+    *again.objects.0.lock().unwrap() = fixture.objects.0.lock().unwrap().take();
     again.service.choose_disk(choice("ONE")).await.unwrap();
     let refused = again.service.choose_disk(choice("TWO")).await.unwrap_err();
     let Refusal::Precondition(why) = refused else { panic!("{refused:?}") };
@@ -51,9 +51,9 @@ async fn the_disk_that_a_hint_chose_is_in_the_workflow_and_stays() {
 
 #[tokio::test]
 async fn an_action_that_does_not_run_chooses_nothing() {
-    let desk = desk();
-    desk.put(State::Running);
-    let refused = desk.service.choose_disk(choice("ONE")).await.unwrap_err();
+    let fixture = fixture();
+    fixture.put(State::Running);
+    let refused = fixture.service.choose_disk(choice("ONE")).await.unwrap_err();
     assert!(matches!(refused, Refusal::NotFound(_)), "{refused:?}");
-    assert!(stored(&desk).status.chosen_disks.is_empty());
+    assert!(stored(&fixture).status.chosen_disks.is_empty());
 }

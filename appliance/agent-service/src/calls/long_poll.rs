@@ -17,14 +17,14 @@ const LOOK_FIRST: Duration = Duration::from_secs(1);
 const LOOK_MAX: Duration = Duration::from_secs(8);
 
 impl Service {
-    /// Returns the action that an agent must run, after a wait of at most `patience`.
+    /// Returns the action that an agent must run, after a wait of at most `max_wait`.
     pub(crate) async fn awaited(
         &self,
         agent_id: &str,
-        patience: Duration,
+        max_wait: Duration,
     ) -> Result<Assignment, Refusal> {
-        let until = Instant::now() + patience.min(HOLD_MAX);
-        let waiter = if patience.is_zero() { None } else { self.runs.waiter(agent_id) };
+        let until = Instant::now() + max_wait.min(HOLD_MAX);
+        let waiter = if max_wait.is_zero() { None } else { self.runs.waiter(agent_id) };
         let Some(waiter) = waiter else { return self.assignment(agent_id).await };
         let mut looks = Backoff::new(LOOK_FIRST, LOOK_MAX);
         loop {
@@ -43,7 +43,7 @@ impl Service {
                     return Err(Refusal::Unavailable("the box is stopping".to_owned()));
                 }
             }
-            self.hear(agent_id);
+            self.record_message(agent_id);
         }
     }
 }

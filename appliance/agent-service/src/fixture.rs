@@ -14,7 +14,7 @@ use status::boot_event::BootEvent;
 use stdx::SystemClock;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Rack, Runs, Service, Settings, TokenUse};
+use crate::{Backend, Runs, Service, Settings, TokenUse};
 
 pub const AGENT: &str = "52:54:00:77:00:01";
 
@@ -23,7 +23,7 @@ pub const AGENT: &str = "52:54:00:77:00:01";
 pub struct One(pub Mutex<Option<Value>>, pub AtomicUsize);
 
 fn never<'a, T>() -> Pending<'a, T> {
-    Box::pin(async { Err(ObjectError::Internal("this test does not write".to_owned())) })
+    Box::pin(async { Err(ObjectError::Internal("the test has no writer".to_owned())) })
 }
 
 impl Objects for One {
@@ -62,7 +62,7 @@ impl Objects for One {
 
 struct Anybody;
 
-impl Rack for Anybody {
+impl Backend for Anybody {
     fn knows(&self, _: &str) -> bool {
         true
     }
@@ -85,19 +85,19 @@ impl Rack for Anybody {
 
     fn receive_report(&self, _: AgentReport, _: bool) {}
 
-    fn tell(&self, _: &str, _: &BootEvent) {}
+    fn record_event(&self, _: &str, _: &BootEvent) {}
 
-    fn printed(&self, _: &str, _: Vec<String>) {}
+    fn record_output(&self, _: &str, _: Vec<String>) {}
 }
 
-pub struct Desk {
+pub struct Fixture {
     pub objects: Arc<One>,
     pub runs: Runs,
     pub service: Arc<Service>,
     pub closing: CancellationToken,
 }
 
-pub fn desk() -> Desk {
+pub fn fixture() -> Fixture {
     let (objects, runs, closing) =
         (Arc::new(One::default()), Runs::default(), CancellationToken::new());
     let service = Arc::new(Service::new(
@@ -108,10 +108,10 @@ pub fn desk() -> Desk {
         Settings::default(),
         closing.clone(),
     ));
-    Desk { objects, runs, service, closing }
+    Fixture { objects, runs, service, closing }
 }
 
-impl Desk {
+impl Fixture {
     pub fn put(&self, state: State) {
         let mut workflow = Workflow::default();
         (workflow.metadata.namespace, workflow.metadata.name) = ("default".into(), "wf".into());

@@ -7,11 +7,11 @@ use agent_rpc::{Refusal, Workflows as _};
 use api::tinkerbell::State;
 use tokio::time::Instant;
 
-use crate::desk::{AGENT, Desk, desk};
+use crate::fixture::{AGENT, Fixture, fixture};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-impl Desk {
+impl Fixture {
     /// Returns the response to an agent, and its delay.
     async fn ask(&self, patience: Duration) -> (Result<String, Refusal>, Duration) {
         let began = Instant::now();
@@ -22,50 +22,50 @@ impl Desk {
 
 #[tokio::test(start_paused = true)]
 async fn one_who_waits_is_told_at_once() {
-    let desk = desk();
+    let fixture = fixture();
     let appear = async {
         tokio::time::sleep(Duration::from_secs(7)).await;
-        desk.put(State::Pending);
+        fixture.put(State::Pending);
     };
-    let ((answer, took), ()) = tokio::join!(desk.ask(PATIENCE), appear);
+    let ((answer, took), ()) = tokio::join!(fixture.ask(PATIENCE), appear);
     assert_eq!(answer.as_deref(), Ok("write"));
     assert_eq!(took.as_secs(), 7);
-    assert_eq!(desk.ask(PATIENCE).await, (Ok("write".to_owned()), Duration::ZERO));
+    assert_eq!(fixture.ask(PATIENCE).await, (Ok("write".to_owned()), Duration::ZERO));
 }
 
 #[tokio::test(start_paused = true)]
 async fn nobody_waits_for_ever() {
-    let desk = desk();
+    let fixture = fixture();
     for (patience, waits) in [(0, 0), (20, 20), (255, 30)] {
-        let (answer, took) = desk.ask(Duration::from_secs(patience)).await;
+        let (answer, took) = fixture.ask(Duration::from_secs(patience)).await;
         assert!(matches!(answer, Err(Refusal::NotFound(_))), "{answer:?}");
         assert_eq!(took.as_secs(), waits, "a patience of {patience} s");
     }
-    desk.put(State::Preparing);
-    let (answer, took) = desk.ask(PATIENCE).await;
+    fixture.put(State::Preparing);
+    let (answer, took) = fixture.ask(PATIENCE).await;
     assert!(matches!(answer, Err(Refusal::Precondition(_))), "{answer:?}");
     assert_eq!(took, PATIENCE);
 }
 
 #[tokio::test(start_paused = true)]
 async fn agents_that_wait_read_their_workflow_ever_less_often() {
-    let desk = desk();
-    desk.put(State::Preparing);
-    let before = desk.objects.1.load(Ordering::Relaxed);
-    let (answer, _) = desk.ask(Duration::from_secs(30)).await;
+    let fixture = fixture();
+    fixture.put(State::Preparing);
+    let before = fixture.objects.1.load(Ordering::Relaxed);
+    let (answer, _) = fixture.ask(Duration::from_secs(30)).await;
     assert!(matches!(answer, Err(Refusal::Precondition(_))), "{answer:?}");
-    let reads = desk.objects.1.load(Ordering::Relaxed) - before;
+    let reads = fixture.objects.1.load(Ordering::Relaxed) - before;
     assert!((4..=8).contains(&reads), "{reads} reads in 30 s");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_box_that_stops_keeps_nobody() {
-    let desk = desk();
+    let fixture = fixture();
     let stop = async {
         tokio::time::sleep(Duration::from_secs(3)).await;
-        desk.closing.cancel();
+        fixture.closing.cancel();
     };
-    let ((answer, took), ()) = tokio::join!(desk.ask(PATIENCE), stop);
+    let ((answer, took), ()) = tokio::join!(fixture.ask(PATIENCE), stop);
     assert!(matches!(answer, Err(Refusal::Unavailable(_))), "{answer:?}");
     assert_eq!(took.as_secs(), 3);
 }

@@ -24,7 +24,7 @@ pub struct Latest {
 
 /// Last message of each agent, its boot, and the progress of its action.
 #[derive(Default)]
-pub struct Known(Mutex<Tables>);
+pub struct AgentRecords(Mutex<Tables>);
 
 #[derive(Default)]
 struct Tables {
@@ -32,13 +32,13 @@ struct Tables {
     /// Newest message of all forgotten agents.
     forgotten: Duration,
     /// Newest message of any agent.
-    any_heard: Duration,
+    any_message: Duration,
     progress: HashMap<String, Latest>,
 }
 
 struct Agent {
     /// Time of its last message, by the steady clock.
-    heard: Duration,
+    last_message: Duration,
     /// Boot of its machine; only agents that send it also send heartbeats.
     boot: Option<String>,
 }
@@ -47,51 +47,53 @@ struct Agent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
     /// Time of its last message, by the steady clock; `None` without a record.
-    pub heard: Option<Duration>,
+    pub last_message: Option<Duration>,
     /// True if the agent sends heartbeats.
     pub beats: bool,
     /// Latest possible time of the last message of an agent without a record.
     pub forgotten: Duration,
     /// Time of the last message of any agent.
-    pub any_heard: Duration,
+    pub any_message: Duration,
 }
 
-impl Known {
+impl AgentRecords {
     fn tables(&self) -> MutexGuard<'_, Tables> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records a message of an agent at the time `now` of the steady clock.
-    pub fn hear(&self, agent_id: &str, now: Duration) {
-        let mut known = self.tables();
-        known.any_heard = known.any_heard.max(now);
-        if let Some(agent) = known.agents.get_mut(agent_id) {
-            agent.heard = now;
+    pub fn record_message(&self, agent_id: &str, now: Duration) {
+        let mut tables = self.tables();
+        tables.any_message = tables.any_message.max(now);
+        if let Some(agent) = tables.agents.get_mut(agent_id) {
+            agent.last_message = now;
             return;
         }
-        if let Some(limit) = room_from(AGENTS_MAX, known.agents.values().map(|agent| agent.heard)) {
-            known.agents.retain(|_, agent| agent.heard > limit);
-            known.forgotten = known.forgotten.max(limit);
+        if let Some(limit) =
+            eviction_limit(AGENTS_MAX, tables.agents.values().map(|agent| agent.last_message))
+        {
+            tables.agents.retain(|_, agent| agent.last_message > limit);
+            tables.forgotten = tables.forgotten.max(limit);
         }
-        known.agents.insert(agent_id.to_owned(), Agent { heard: now, boot: None });
+        tables.agents.insert(agent_id.to_owned(), Agent { last_message: now, boot: None });
     }
 
     /// Returns the record of an agent.
     pub fn record(&self, agent_id: &str) -> Record {
-        let known = self.tables();
-        let agent = known.agents.get(agent_id);
+        let tables = self.tables();
+        let agent = tables.agents.get(agent_id);
         Record {
-            heard: agent.map(|agent| agent.heard),
+            last_message: agent.map(|agent| agent.last_message),
             beats: agent.is_some_and(|agent| agent.boot.is_some()),
-            forgotten: known.forgotten,
-            any_heard: known.any_heard,
+            forgotten: tables.forgotten,
+            any_message: tables.any_message,
         }
     }
 
     /// Records the boot of an agent's machine; returns true when the boot is new.
     pub fn boots(&self, agent_id: &str, boot_id: &str) -> bool {
-        let mut known = self.tables();
-        let Some(agent) = known.agents.get_mut(agent_id) else { return true };
+        let mut tables = self.tables();
+        let Some(agent) = tables.agents.get_mut(agent_id) else { return true };
         let is_news = agent.boot.as_deref() != Some(boot_id);
         agent.boot = Some(boot_id.to_owned());
         is_news
@@ -99,26 +101,26 @@ impl Known {
 
     /// Boot of an agent's machine; empty if the agent did not send it.
     pub fn boot_of(&self, agent_id: &str) -> String {
-        let known = self.tables();
-        known.agents.get(agent_id).and_then(|agent| agent.boot.clone()).unwrap_or_default()
+        let tables = self.tables();
+        tables.agents.get(agent_id).and_then(|agent| agent.boot.clone()).unwrap_or_default()
     }
 
     /// Records the progress of an action.
     pub fn note(&self, progress: Progress, at: Timestamp) {
-        let mut known = self.tables();
-        let before = known.progress.get(&progress.workflow_id);
+        let mut tables = self.tables();
+        let before = tables.progress.get(&progress.workflow_id);
         let since = match before {
             Some(latest) if latest.progress.action_id == progress.action_id => latest.since,
             _ => at,
         };
         if before.is_none()
             && let Some(limit) =
-                room_from(AGENTS_MAX, known.progress.values().map(|latest| latest.at))
+                eviction_limit(AGENTS_MAX, tables.progress.values().map(|latest| latest.at))
         {
-            known.progress.retain(|_, latest| latest.at > limit);
+            tables.progress.retain(|_, latest| latest.at > limit);
         }
         let latest = Latest { since, at, progress };
-        known.progress.insert(latest.progress.workflow_id.clone(), latest);
+        tables.progress.insert(latest.progress.workflow_id.clone(), latest);
     }
 
     /// Last progress of a workflow (`namespace/name`).
@@ -134,7 +136,7 @@ impl Known {
 
 /// Time up to which entries must be removed from a table that has reached `limit` entries: the time
 /// of its oldest quarter. `None` below the limit.
-pub fn room_from<T: Ord + Copy>(
+pub fn eviction_limit<T: Ord + Copy>(
     limit: usize,
     times: impl ExactSizeIterator<Item = T>,
 ) -> Option<T> {
@@ -150,7 +152,7 @@ pub fn room_from<T: Ord + Copy>(
 mod tests {
     use std::time::Duration;
 
-    use super::{AGENTS_MAX, Known};
+    use super::{AGENTS_MAX, AgentRecords};
 
     fn seconds(seconds: usize) -> Duration {
         Duration::from_secs(seconds as u64)
@@ -158,35 +160,35 @@ mod tests {
 
     #[test]
     fn one_agent_too_many_forgets_the_longest_silent_ones() {
-        let known = Known::default();
+        let agents = AgentRecords::default();
         for number in 0..AGENTS_MAX {
-            known.hear(&number.to_string(), seconds(number));
+            agents.record_message(&number.to_string(), seconds(number));
         }
-        known.hear("0", seconds(AGENTS_MAX));
-        assert_eq!(known.record("one more").forgotten, Duration::ZERO);
-        known.hear("one more", seconds(AGENTS_MAX + 1));
-        assert_eq!(known.record("one more").heard, Some(seconds(AGENTS_MAX + 1)));
-        assert_eq!(known.record("0").heard, Some(seconds(AGENTS_MAX)), "it spoke again");
-        let lost = known.record("1");
-        assert_eq!(lost.heard, None);
+        agents.record_message("0", seconds(AGENTS_MAX));
+        assert_eq!(agents.record("one more").forgotten, Duration::ZERO);
+        agents.record_message("one more", seconds(AGENTS_MAX + 1));
+        assert_eq!(agents.record("one more").last_message, Some(seconds(AGENTS_MAX + 1)));
+        assert_eq!(agents.record("0").last_message, Some(seconds(AGENTS_MAX)), "it spoke again");
+        let lost = agents.record("1");
+        assert_eq!(lost.last_message, None);
         // An agent without a record may have sent messages until this time.
         assert!(lost.forgotten >= seconds(1) && lost.forgotten < seconds(AGENTS_MAX / 2));
         let last = (AGENTS_MAX - 1).to_string();
-        assert_eq!(known.record(&last).heard, Some(seconds(AGENTS_MAX - 1)));
+        assert_eq!(agents.record(&last).last_message, Some(seconds(AGENTS_MAX - 1)));
     }
 
     #[test]
     fn however_many_agents_speak_none_counts_as_silent() {
-        let known = Known::default();
-        let agents = AGENTS_MAX * 3 / 2;
+        let agents = AgentRecords::default();
+        let count = AGENTS_MAX * 3 / 2;
         for round in 1..4 {
-            for number in 0..agents {
-                known.hear(&number.to_string(), seconds(round * 100));
+            for number in 0..count {
+                agents.record_message(&number.to_string(), seconds(round * 100));
             }
         }
-        for number in 0..agents {
-            let record = known.record(&number.to_string());
-            let silent_since = record.heard.unwrap_or_default().max(record.forgotten);
+        for number in 0..count {
+            let record = agents.record(&number.to_string());
+            let silent_since = record.last_message.unwrap_or_default().max(record.forgotten);
             assert!(silent_since >= seconds(200), "{number}: {record:?}");
         }
     }

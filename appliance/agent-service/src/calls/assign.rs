@@ -71,11 +71,11 @@ impl Service {
             Serve::Action { task, action } => (task, action),
             Serve::Wait(reason) => return wait(reason),
         };
-        let boot_id = self.known.boot_of(agent_id);
+        let boot_id = self.agents.boot_of(agent_id);
         // An agent of the box may not have sent its Hello since the box started.
         let is_stock = self.settings.permissive && boot_id.is_empty();
         if serve::came_back(action, is_stock, now) {
-            let said = report::Report {
+            let success = report::Report {
                 agent_id: agent_id.to_owned(),
                 task_id: task.id.clone(),
                 action_id: action.id.clone(),
@@ -85,7 +85,7 @@ impl Service {
                 boot_id,
             };
             let mut status = workflow.status.clone();
-            if report::take(&mut status, &said, now) != Ok(true) {
+            if report::take(&mut status, &success, now) != Ok(true) {
                 return wait("its agent has returned, and it has ended");
             }
             let objects = self.objects.as_ref();
@@ -98,19 +98,19 @@ impl Service {
             return wait("it is paused");
         }
         let mut assignment = assignment(key, task, action);
-        assignment.environment = self.told_environment(task, action, is_stock);
+        assignment.environment = self.environment_of(task, action, is_stock);
         Ok(Offer::Final(Ok(Box::new(assignment))))
     }
 
     /// Environment of an action, as it is sent to the agent.
-    pub(crate) fn told_environment(
+    pub(crate) fn environment_of(
         &self,
         task: &TaskStatus,
         action: &ActionStatus,
         is_stock: bool,
     ) -> Vec<String> {
         let environment = serve::environment(task, action);
-        self.rack.environment(&task.agent_id, is_stock, &action.image, environment)
+        self.backend.environment(&task.agent_id, is_stock, &action.image, environment)
     }
 
     /// Returns the reason why an agent must stop its current action, if there is one. The index of
@@ -143,18 +143,18 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use crate::desk::{AGENT, desk};
+    use crate::fixture::{AGENT, fixture};
     use api::tinkerbell::State;
 
     #[tokio::test]
     async fn an_agent_learns_nothing_of_the_workflows_of_others() {
-        let desk = desk();
-        let ask = async |agent: &str| desk.service.unwanted("default/wf", "a", agent).await;
+        let fixture = fixture();
+        let ask = async |agent: &str| fixture.service.unwanted("default/wf", "a", agent).await;
         let other = "52:54:00:77:00:02";
         let missing = ask(other).await;
         assert!(missing.is_some());
         for state in [State::Pending, State::Running, State::Success] {
-            desk.put(state);
+            fixture.put(state);
             assert_eq!(ask(other).await, missing, "{state:?}");
             assert_ne!(ask(AGENT).await, missing, "{state:?}");
         }

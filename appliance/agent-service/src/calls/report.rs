@@ -13,9 +13,9 @@ impl Service {
     /// Applies a report; returns `Ok` after the write.
     pub(crate) async fn take(&self, from: &Report) -> Result<(), Refusal> {
         let key = workflow_key(&from.workflow_id)?;
-        let mut said = None;
+        let mut accepted = None;
         let changed = self.change(&key, |workflow| {
-            let report = api_report(from, workflow, self.known.boot_of(&from.agent_id));
+            let report = api_report(from, workflow, self.agents.boot_of(&from.agent_id));
             let held = match &workflow.spec {
                 spec if spec.disabled == Some(true) => Some("disabled"),
                 spec if spec.paused == Some(true) => Some("paused"),
@@ -26,7 +26,7 @@ impl Service {
             }
             let mut status = workflow.status.clone();
             let is_news = report::take(&mut status, &report, self.clock.now());
-            said = Some(report);
+            accepted = Some(report);
             match is_news {
                 Ok(is_news) => Ok(is_news.then_some(status)),
                 Err(error @ (Refused::Action { .. } | Refused::Agent { .. })) => {
@@ -36,27 +36,27 @@ impl Service {
             }
         });
         let changed = changed.await?;
-        if let (Some(status), Some(said)) = (changed, said) {
-            self.known.forget_progress(&from.workflow_id);
+        if let (Some(status), Some(accepted)) = (changed, accepted) {
+            self.agents.forget_progress(&from.workflow_id);
             self.waits.forget(&from.workflow_id);
-            self.tell_report(&said, from, &status);
+            self.record_report(&accepted, from, &status);
         }
         Ok(())
     }
 
-    fn tell_report(&self, said: &report::Report, from: &Report, status: &WorkflowStatus) {
-        let Some((action, took)) = said_of(status, &said.action_id) else { return };
+    fn record_report(&self, accepted: &report::Report, from: &Report, status: &WorkflowStatus) {
+        let Some((action, times)) = attempt_of(status, &accepted.action_id) else { return };
         let name = action.name.clone();
-        let millis = match took {
+        let millis = match (times.start, times.stop) {
             (Some(start), Some(stop)) => stop.duration_since(start).as_millis(),
             _ => 0,
         };
         let mut message = from.message.clone();
-        if action.id != said.action_id {
+        if action.id != accepted.action_id {
             let (retried, retries) = (action.retried, action.retries);
             message.push_str(&format!("; it starts again, retry {retried} of {retries}"));
         }
-        let moment = match said.state {
+        let event = match accepted.state {
             ActionState::Pending => return,
             ActionState::Running => BootEvent::ActionStarted { name },
             state => BootEvent::ActionEnded {
@@ -66,21 +66,29 @@ impl Service {
                 millis: u64::try_from(millis).unwrap_or(0),
             },
         };
-        self.rack.tell(&said.agent_id, &moment);
+        self.backend.record_event(&accepted.agent_id, &event);
     }
 }
 
 /// Start and end of an attempt.
-type Took = (Option<Timestamp>, Option<Timestamp>);
+struct AttemptTimes {
+    start: Option<Timestamp>,
+    stop: Option<Timestamp>,
+}
 
 /// Action with an attempt of this id, with the start and end of that attempt.
-fn said_of<'a>(status: &'a WorkflowStatus, id: &str) -> Option<(&'a ActionStatus, Took)> {
+fn attempt_of<'a>(
+    status: &'a WorkflowStatus,
+    id: &str,
+) -> Option<(&'a ActionStatus, AttemptTimes)> {
     let mut actions = status.tasks.iter().flat_map(|task| &task.actions);
     actions.find_map(|action| {
         if action.id == id {
-            return Some((action, (action.execution_start, action.execution_stop)));
+            let (start, stop) = (action.execution_start, action.execution_stop);
+            return Some((action, AttemptTimes { start, stop }));
         }
         let before = action.history.iter().find(|attempt| attempt.id == id)?;
-        Some((action, (before.execution_start, before.execution_stop)))
+        let (start, stop) = (before.execution_start, before.execution_stop);
+        Some((action, AttemptTimes { start, stop }))
     })
 }

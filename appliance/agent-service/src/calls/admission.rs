@@ -14,9 +14,9 @@ use jiff::Timestamp;
 use status::boot_event::BootEvent;
 
 use crate::Service;
+use crate::backend::TokenUse;
 use crate::boots::Binding;
-use crate::rack::TokenUse;
-use crate::run::Run;
+use crate::runs::Run;
 
 /// Time after the end of a workflow for which its token is valid: a report whose response was lost
 /// comes again.
@@ -114,8 +114,8 @@ impl Service {
     /// Decides if this caller may make this call for this agent.
     pub(crate) fn admit(&self, agent_id: &str, shown: &Credentials<'_>) -> Result<(), Refusal> {
         let runs = self.runs.all_of_agent(agent_id);
-        if runs.is_empty() && self.rack.may_introduce_itself(agent_id) {
-            if self.rack.is_sender(agent_id, shown.peer) {
+        if runs.is_empty() && self.backend.may_introduce_itself(agent_id) {
+            if self.backend.is_sender(agent_id, shown.peer) {
                 return Ok(());
             }
             let why = "its MAC differs from that of the sending NIC";
@@ -130,11 +130,11 @@ impl Service {
             return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
         }
         // The machine booted before the workflow existed, so its token is of no workflow.
-        let is_early = |token| self.rack.verify(token, agent_id, "").is_some();
+        let is_early = |token| self.backend.verify(token, agent_id, "").is_some();
         if self.settings.enrollment
             && shown.token.is_none_or(is_early)
             && self.runs.are_enrolled(agent_id)
-            && self.rack.is_sender(agent_id, shown.peer)
+            && self.backend.is_sender(agent_id, shown.peer)
         {
             return Ok(());
         }
@@ -150,7 +150,8 @@ impl Service {
             TokenUse::OneBoot => self.boots.binding(token, shown.boot, named),
             TokenUse::EveryBoot => Binding::Unbound,
         };
-        let is_sender = !self.rack.knows(agent_id) || self.rack.is_sender(agent_id, shown.peer);
+        let is_sender =
+            !self.backend.knows(agent_id) || self.backend.is_sender(agent_id, shown.peer);
         let denial = match decide(&candidates, shown.call, binding) {
             Ok(()) if !is_sender => Denial::OtherNic,
             Ok(()) => {
@@ -165,8 +166,10 @@ impl Service {
         if denial == Denial::NoWork {
             return Err(Refusal::NotFound(format!("no workflow for agent {agent_id}")));
         }
-        self.rack
-            .tell(agent_id, &BootEvent::Refused { what: "work".to_owned(), why: why.to_owned() });
+        self.backend.record_event(
+            agent_id,
+            &BootEvent::Refused { what: "work".to_owned(), why: why.to_owned() },
+        );
         Err(Refusal::Unauthenticated(why.to_owned()))
     }
 
@@ -183,7 +186,7 @@ impl Service {
         let first = self.runs.of_agent(agent_id).into_iter().find(|(_, run)| !run.idle);
         let (mut kind, mut candidates) = (TokenUse::EveryBoot, Vec::new());
         for (key, run) in runs {
-            let found = self.rack.verify(token, agent_id, &run.uid);
+            let found = self.backend.verify(token, agent_id, &run.uid);
             kind = found.unwrap_or(kind);
             candidates.push(Candidate {
                 is_of_token: found.is_some(),

@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::{Candidate, Denial, REPORT_GRACE, decide, is_over};
 use crate::boots::Binding;
-use crate::desk::{AGENT, desk};
-use crate::run::Run;
+use crate::fixture::{AGENT, fixture};
+use crate::runs::Run;
 
 /// Workflow of the token, with a running action.
 const OPEN: Candidate = Candidate {
@@ -88,7 +88,7 @@ fn a_token_is_over_some_minutes_after_its_workflow() {
 
 #[test]
 fn an_unknown_agent_is_believed_by_the_mac_that_the_network_shows() {
-    let service = desk().service;
+    let service = fixture().service;
     // The test's backend accepts calls without a peer address only.
     let (own, other) = (Credentials::default(), "10.77.0.66:1000".parse().ok());
     assert_eq!(service.admit(AGENT, &own), Ok(()));
@@ -98,11 +98,11 @@ fn an_unknown_agent_is_believed_by_the_mac_that_the_network_shows() {
 
 #[test]
 fn a_token_is_good_from_the_nics_of_its_machine_alone() {
-    let desk = desk();
-    desk.put(State::Running);
+    let fixture = fixture();
+    fixture.put(State::Running);
     let own = Credentials { token: Some("token"), ..Credentials::default() };
-    assert_eq!(desk.service.admit(AGENT, &own), Ok(()));
+    assert_eq!(fixture.service.admit(AGENT, &own), Ok(()));
     let peer = "10.77.0.66:1000".parse().ok();
-    let refused = desk.service.admit(AGENT, &Credentials { peer, ..own });
+    let refused = fixture.service.admit(AGENT, &Credentials { peer, ..own });
     assert!(matches!(refused, Err(Refusal::Unauthenticated(_))), "{refused:?}");
 }

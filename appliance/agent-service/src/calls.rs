@@ -1,0 +1,9 @@
+//! Calls of agents, one module each: methods of [`crate::Service`].
+
+mod admission;
+mod assign;
+mod change;
+mod choose_disk;
+mod long_poll;
+mod report;
+mod worker;
