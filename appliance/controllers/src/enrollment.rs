@@ -6,9 +6,9 @@
 //! its MAC does not become a second Hardware.
 
 mod inventory;
-mod known;
+mod machine_traits;
 mod observe;
-mod places;
+mod slots;
 mod reports;
 mod rules;
 
@@ -29,10 +29,10 @@ use stdx::{Clock, MacAddr};
 use tokio::time::Instant;
 
 pub use inventory::INVENTORY;
-use known::Known;
+use machine_traits::MachineTraits;
 pub use observe::{ENROLLED, KnownMachines, PROVISIONED, may_enroll};
-use places::EnrollmentSlots;
-pub use places::UNACCEPTED_MAX;
+use slots::EnrollmentSlots;
+pub use slots::UNACCEPTED_MAX;
 pub use reports::ReportQueue;
 use rules::RuleMistake;
 
@@ -45,7 +45,7 @@ const ONCE_EVERY: Duration = Duration::from_secs(10);
 /// Maximum number of agents with a stored report time.
 const AGENTS_MAX: usize = 16_384;
 /// Maximum number of stored happenings. A stored happening is not reported again.
-const TOLD_MAX: usize = 1024;
+const REPORTED_MAX: usize = 1024;
 
 /// Receiver of agent reports, with a rate limit for repetitions.
 #[derive(Clone, Default)]
@@ -63,11 +63,11 @@ impl ReportInbox {
     }
 
     /// Adds a report that the agent repeats. Never waits.
-    pub fn repeated(&self, told: AgentReport) {
+    pub fn repeated(&self, report: AgentReport) {
         let now = Instant::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = |at: &Instant| now.duration_since(*at) < ONCE_EVERY;
-        if last.get(&told.agent_id).is_some_and(is_new) {
+        if last.get(&report.agent_id).is_some_and(is_new) {
             return;
         }
         if last.len() >= AGENTS_MAX {
@@ -75,16 +75,16 @@ impl ReportInbox {
         }
         // Reports of an agent beyond this limit are always processed.
         if last.len() < AGENTS_MAX {
-            last.insert(told.agent_id.clone(), now);
+            last.insert(report.agent_id.clone(), now);
         }
         drop(last);
-        self.once(told);
+        self.once(report);
     }
 
     /// Adds a report that the agent sends only once. Never waits.
-    pub fn once(&self, told: AgentReport) {
-        let agent_id = told.agent_id.clone();
-        if !self.reports.add(told) {
+    pub fn once(&self, report: AgentReport) {
+        let agent_id = report.agent_id.clone();
+        if !self.reports.add(report) {
             tracing::warn!(
                 agent_id,
                 "too many agents report at once: restart this one to enroll it"
@@ -97,9 +97,9 @@ impl ReportInbox {
 #[derive(Default)]
 pub struct Memory {
     /// Happenings that were already reported to the owners.
-    heard: Vec<String>,
-    known: Known,
-    places: EnrollmentSlots,
+    reported: Vec<String>,
+    known: MachineTraits,
+    slots: EnrollmentSlots,
 }
 
 /// Controller that processes agent reports.
@@ -130,12 +130,12 @@ impl Enrollment {
     pub async fn run(self, reports: ReportQueue) {
         let mut memory = Memory::default();
         loop {
-            let told = tokio::select! {
-                told = reports.next() => told,
-                told = memory.places.next() => told,
+            let report = tokio::select! {
+                report = reports.next() => report,
+                report = memory.slots.next() => report,
             };
-            let agent_id = told.agent_id.clone();
-            if let Err(error) = self.deal(&told, &mut memory).await {
+            let agent_id = report.agent_id.clone();
+            if let Err(error) = self.deal(&report, &mut memory).await {
                 tracing::warn!(agent_id, %error, "cannot store the report of an agent");
             }
         }
@@ -145,15 +145,15 @@ impl Enrollment {
     ///
     /// # Errors
     /// An object cannot be read or written.
-    pub async fn deal(&self, told: &AgentReport, memory: &mut Memory) -> Result<(), ObjectError> {
-        let annotations = inventory::annotations(told);
-        let hardware = match self.index.by_agent(&told.agent_id) {
+    pub async fn deal(&self, report: &AgentReport, memory: &mut Memory) -> Result<(), ObjectError> {
+        let annotations = inventory::annotations(report);
+        let hardware = match self.index.by_agent(&report.agent_id) {
             Some(hardware) => {
                 let objects = self.objects.as_ref();
                 Some(inventory::keep(objects, &hardware.key(), &annotations).await?)
             }
-            None if told.attributes.is_none() || !self.may_enrol_as_new(&told.agent_id) => None,
-            None => match self.welcome(told, &annotations, memory).await? {
+            None if report.attributes.is_none() || !self.may_become_hardware(&report.agent_id) => None,
+            None => match self.welcome(report, &annotations, memory).await? {
                 Some(hardware) => Some(hardware),
                 None => return Ok(()),
             },
@@ -164,7 +164,7 @@ impl Enrollment {
         let kept = hardware.as_ref().and_then(|it| it.metadata.annotations.get(AGENT_ATTRIBUTES));
         match annotations.get(AGENT_ATTRIBUTES).or(kept) {
             Some(attributes) => {
-                self.enrol(&told.agent_id, attributes, hardware.as_ref(), &mut memory.heard).await
+                self.enroll(&report.agent_id, attributes, hardware.as_ref(), &mut memory.reported).await
             }
             None => Ok(()),
         }
@@ -175,42 +175,42 @@ impl Enrollment {
     }
 
     /// True if the agent may become a new Hardware: no Hardware and no Workflow names the agent.
-    fn may_enrol_as_new(&self, agent_id: &str) -> bool {
+    fn may_become_hardware(&self, agent_id: &str) -> bool {
         self.index.enrolls() && !self.index.knows_agent(agent_id)
     }
 
     /// Creates a Hardware for an unknown machine. Returns `None` if no Hardware is created now.
     async fn welcome(
         &self,
-        told: &AgentReport,
+        report: &AgentReport,
         annotations: &BTreeMap<&'static str, String>,
         memory: &mut Memory,
     ) -> Result<Option<Hardware>, ObjectError> {
         let json = |key| annotations.get(key).and_then(|text| serde_json::from_str(text).ok());
         let value = |key| json(key).unwrap_or(Value::Null);
         let mut traits = Traits::of(&value(AGENT_ATTRIBUTES), &value(INVENTORY));
-        traits.macs.insert(told.agent_id.to_lowercase());
+        traits.macs.insert(report.agent_id.to_lowercase());
         let all = self.index.all_hardware();
         memory.known.update(all.clone());
-        let resembled = resembling(&memory.known.who(&traits), &told.agent_id);
+        let resembled = resembling(&memory.known.who(&traits), &report.agent_id);
         if !resembled.is_empty() {
             for (key, sentence) in resembled {
-                self.tell(&key, sentence, &mut memory.heard);
+                self.record_resemblance(&key, sentence, &mut memory.reported);
             }
             return Ok(None);
         }
-        let Some(object) = hardware(told, annotations, self.enrollment) else {
-            let agent_id = &told.agent_id;
+        let Some(object) = hardware(report, annotations, self.enrollment) else {
+            let agent_id = &report.agent_id;
             tracing::warn!(agent_id, "an agent whose id is not its MAC cannot enroll");
             return Ok(None);
         };
-        if !memory.places.take(Instant::now()) {
-            let waits = memory.places.wait(told.clone());
-            let agent_id = &told.agent_id;
+        if !memory.slots.take(Instant::now()) {
+            let waits = memory.slots.wait(report.clone());
+            let agent_id = &report.agent_id;
             tracing::warn!(agent_id, waits, "too many unknown machines at once: this one waits");
             return Ok(None);
         }
-        for eldest in places::beyond(&all, |key| self.index.has_workflow(key)) {
+        for eldest in slots::beyond(&all, |key| self.index.has_workflow(key)) {
             tracing::warn!(hardware = %eldest, "too many unknown machines: deleting the oldest");
             match self.objects.delete(HARDWARE, &eldest).await {
                 Ok(()) | Err(ObjectError::NotFound(_)) => {}
@@ -220,7 +220,7 @@ impl Enrollment {
         let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         match self.objects.create(HARDWARE, object).await {
             Ok(object) => {
-                tracing::info!(name, agent_id = told.agent_id, "a machine enrolled");
+                tracing::info!(name, agent_id = report.agent_id, "a machine enrolled");
                 read(object).map(Some)
             }
             // The index was not updated yet.
@@ -230,27 +230,27 @@ impl Enrollment {
     }
 
     /// Creates the Workflow of the best rule set for a machine, if one fits.
-    async fn enrol(
+    async fn enroll(
         &self,
         agent_id: &str,
         attributes: &str,
         hardware: Option<&Hardware>,
-        heard: &mut Vec<String>,
+        reported: &mut Vec<String>,
     ) -> Result<(), ObjectError> {
         if self.index.has_open_workflow(agent_id) {
             return Ok(());
         }
-        let Ok(said) = serde_json::from_str(attributes) else { return Ok(()) };
+        let Ok(facts) = serde_json::from_str(attributes) else { return Ok(()) };
         let sets = self.objects.list(WORKFLOW_RULE_SET, None).await?;
-        let (chosen, mistakes) = rules::choose(sets, &said);
+        let (chosen, mistakes) = rules::choose(sets, &facts);
         for mistake in mistakes {
-            self.tell_mistake(&mistake, heard);
+            self.record_mistake(&mistake, reported);
         }
         let Some(set) = chosen else { return Ok(()) };
         let object = match rules::workflow(&set, agent_id, hardware, attributes) {
             Ok(object) => object,
             Err(why) => {
-                self.tell_mistake(&RuleMistake::of(&set, why), heard);
+                self.record_mistake(&RuleMistake::of(&set, why), reported);
                 return Ok(());
             }
         };
@@ -262,7 +262,7 @@ impl Enrollment {
             Err(ObjectError::AlreadyExists(_)) => {}
             Err(error) => {
                 let why = format!("cannot create workflow {key}: {error}");
-                self.tell_mistake(&RuleMistake::of(&set, why), heard);
+                self.record_mistake(&RuleMistake::of(&set, why), reported);
                 return Ok(());
             }
         }
@@ -273,14 +273,14 @@ impl Enrollment {
         Ok(())
     }
 
-    fn tell_mistake(&self, mistake: &RuleMistake, heard: &mut Vec<String>) {
-        if is_news(heard, format!("{} {} {}", mistake.uid, mistake.version, mistake.sentence)) {
+    fn record_mistake(&self, mistake: &RuleMistake, reported: &mut Vec<String>) {
+        if is_news(reported, format!("{} {} {}", mistake.uid, mistake.version, mistake.sentence)) {
             self.objects.record(mistake.happening(self.clock.now()));
         }
     }
 
-    fn tell(&self, key: &ObjectKey, message: String, heard: &mut Vec<String>) {
-        if !is_news(heard, format!("{key} {message}")) {
+    fn record_resemblance(&self, key: &ObjectKey, message: String, reported: &mut Vec<String>) {
+        if !is_news(reported, format!("{key} {message}")) {
             return;
         }
         self.objects.record(Happening {
@@ -298,14 +298,14 @@ impl Enrollment {
 }
 
 /// True if a happening is new. The happening is stored.
-fn is_news(heard: &mut Vec<String>, what: String) -> bool {
-    if heard.contains(&what) {
+fn is_news(reported: &mut Vec<String>, what: String) -> bool {
+    if reported.contains(&what) {
         return false;
     }
-    if heard.len() >= TOLD_MAX {
-        heard.remove(0);
+    if reported.len() >= REPORTED_MAX {
+        reported.remove(0);
     }
-    heard.push(what);
+    reported.push(what);
     true
 }
 
@@ -336,14 +336,14 @@ fn resembling(verdict: &Verdict, agent_id: &str) -> Vec<(ObjectKey, String)> {
 }
 
 fn hardware(
-    told: &AgentReport,
+    report: &AgentReport,
     annotations: &BTreeMap<&'static str, String>,
     enrollment: bool,
 ) -> Option<Value> {
-    let attributes = told.attributes.as_ref()?;
+    let attributes = report.attributes.as_ref()?;
     // The other MACs of the report are only stored as inventory. Only the network proves that a
     // machine has a MAC.
-    let mac = told.agent_id.parse::<MacAddr>().ok()?.to_string();
+    let mac = report.agent_id.parse::<MacAddr>().ok()?.to_string();
     let interfaces = json!([{ "dhcp": { "mac": mac }, "netboot": { "allowPXE": true } }]);
     let sized = attributes.block.iter().filter(|disk| disk.size.is_some());
     let disks = sized.filter_map(|disk| disk.name.as_deref());
@@ -353,12 +353,12 @@ fn hardware(
         "apiVersion": HARDWARE.api_version(),
         "kind": HARDWARE.kind,
         "metadata": {
-            "name": format!("discovery-{}", name_of(&told.agent_id)),
+            "name": format!("discovery-{}", name_of(&report.agent_id)),
             "namespace": NAMESPACE,
             "labels": { AUTO_DISCOVERED: "true" },
             "annotations": annotations,
         },
-        "spec": { "agentID": told.agent_id, "interfaces": interfaces, "disks": disks },
+        "spec": { "agentID": report.agent_id, "interfaces": interfaces, "disks": disks },
     });
     if enrollment {
         object["spec"]["auto"] = json!({ "enrollmentEnabled": true });

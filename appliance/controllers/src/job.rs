@@ -39,7 +39,7 @@ impl Reconciler for JobReconciler {
             for step in decision.steps {
                 self.apply(&observed, step).await?;
             }
-            Ok(decision.again)
+            Ok(decision.requeue)
         })
     }
 }

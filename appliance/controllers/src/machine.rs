@@ -16,7 +16,7 @@ use stdx::Clock;
 pub use drivers::{BmcDrivers, Drivers, connect};
 pub use refusals::Refusals;
 
-use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
+use crate::runtime::{BMCS_AT_ONCE_MAX, Reconciled, Reconciler, Requeue};
 use objects::{Objects, fetch, write_status};
 
 /// Reconciler that updates `status.powerState` and the condition `Contactable`.
@@ -47,17 +47,17 @@ impl Reconciler for MachineReconciler {
             let objects = self.objects.as_ref();
             let found: Result<Machine, _> = fetch(objects, MACHINE, key).await;
             let machine = found.inspect_err(|_| self.refusals.forget(key))?;
-            let heard = match drivers::login(objects, &machine.spec.connection, key).await {
+            let reading = match drivers::login(objects, &machine.spec.connection, key).await {
                 Ok(login) if self.refusals.holds(key, &login, self.clock.steady()) => {
-                    return Ok(Again::After(self.poll));
+                    return Ok(Requeue::After(self.poll));
                 }
                 Ok(login) => self.ask(key, login).await,
                 Err(error) => Err(error),
             };
-            if let Some(status) = decide(&machine.status, &heard, self.clock.now()) {
+            if let Some(status) = decide(&machine.status, &reading, self.clock.now()) {
                 write_status(objects, MACHINE, &machine.metadata, &status).await?;
             }
-            Ok(Again::After(self.poll))
+            Ok(Requeue::After(self.poll))
         })
     }
 }
@@ -80,10 +80,10 @@ impl MachineReconciler {
 /// Returns the status after a reading, or `None` if only the time changed.
 fn decide(
     before: &MachineStatus,
-    heard: &Result<Power, String>,
+    reading: &Result<Power, String>,
     now: Timestamp,
 ) -> Option<MachineStatus> {
-    let (power, contactable, message) = match heard {
+    let (power, contactable, message) = match reading {
         Ok(power) => (power.to_string(), "True", String::new()),
         Err(why) => ("unknown".to_owned(), "False", why.clone()),
     };

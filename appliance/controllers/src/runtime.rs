@@ -35,7 +35,7 @@ const REST: Duration = Duration::from_secs(3600);
 
 /// Time at which a reconciler wants to run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Again {
+pub enum Requeue {
     /// Runs on the next signal only.
     OnSignal,
     /// Runs after this time, or earlier on a signal.
@@ -43,7 +43,7 @@ pub enum Again {
 }
 
 /// Future that a reconciler returns.
-pub type Reconciled<'a> = Pin<Box<dyn Future<Output = Result<Again, ObjectError>> + Send + 'a>>;
+pub type Reconciled<'a> = Pin<Box<dyn Future<Output = Result<Requeue, ObjectError>> + Send + 'a>>;
 
 /// Reconciler that moves one object toward its wanted state.
 pub trait Reconciler: Send + Sync + 'static {
@@ -106,7 +106,7 @@ impl Controller {
     /// must tolerate.
     pub async fn run(self, shutdown: CancellationToken) {
         let mut failures: HashMap<ObjectKey, Backoff> = HashMap::new();
-        let mut jobs: JoinSet<(ObjectKey, Result<Again, ObjectError>)> = JoinSet::new();
+        let mut jobs: JoinSet<(ObjectKey, Result<Requeue, ObjectError>)> = JoinSet::new();
         loop {
             let next = self.begin(&mut jobs);
             tokio::select! {
@@ -128,7 +128,7 @@ impl Controller {
 
     /// Starts all due reconciles within the limit. Returns the time at which the next object is
     /// due.
-    fn begin(&self, jobs: &mut JoinSet<(ObjectKey, Result<Again, ObjectError>)>) -> Instant {
+    fn begin(&self, jobs: &mut JoinSet<(ObjectKey, Result<Requeue, ObjectError>)>) -> Instant {
         let now = Instant::now();
         while jobs.len() < self.reconciler.at_once_max() {
             let mut queue = self.signals.0.queue();
@@ -148,15 +148,15 @@ impl Controller {
     fn plan(
         &self,
         key: ObjectKey,
-        result: Result<Again, ObjectError>,
+        result: Result<Requeue, ObjectError>,
         failures: &mut HashMap<ObjectKey, Backoff>,
     ) {
         let now = Instant::now();
         match result {
-            Ok(Again::OnSignal) | Err(ObjectError::NotFound(_)) => {
+            Ok(Requeue::OnSignal) | Err(ObjectError::NotFound(_)) => {
                 failures.remove(&key);
             }
-            Ok(Again::After(wait)) => {
+            Ok(Requeue::After(wait)) => {
                 failures.remove(&key);
                 self.signals.at(key, now + wait);
             }

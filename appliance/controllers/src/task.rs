@@ -18,13 +18,13 @@ use stdx::Clock;
 
 use crate::ages::Ages;
 use crate::machine::{Drivers, connect};
-use crate::runtime::{Again, BMCS_AT_ONCE_MAX, Reconciled, Reconciler};
+use crate::runtime::{BMCS_AT_ONCE_MAX, Reconciled, Reconciler, Requeue};
 use act::Failure;
 use decide::Plan;
 #[cfg(test)]
 pub(crate) use decide::set_off_sent;
 use objects::{ObjectError, Objects, fetch, find, write_status};
-use permit::Permitted;
+use permit::GuardedDriver;
 
 /// Returns the name of a Job's Task at a position (upstream rufio: `<job>-task-<index>`).
 pub(crate) fn task_name(job: &str, at: usize) -> String {
@@ -63,7 +63,7 @@ impl Reconciler for TaskReconciler {
             let found: Result<Task, _> = fetch(self.objects.as_ref(), TASK, key).await;
             let task = found.inspect_err(|_| self.ages.forget(key))?;
             if task.status.ended() || task.metadata.deletion_timestamp.is_some() {
-                return Ok(Again::OnSignal);
+                return Ok(Requeue::OnSignal);
             }
             let Some(start) = task.status.start_time else {
                 // The start is stored before any command is sent. After a crash, the Task is then
@@ -90,7 +90,7 @@ impl Reconciler for TaskReconciler {
                         if matches!(failure, Failure::NotDone(_)) {
                             self.unmark(&task).await?;
                         }
-                        Ok(Again::After(wait))
+                        Ok(Requeue::After(wait))
                     }
                     None => self.end(&task, Err(failure.to_string())).await,
                 },
@@ -137,7 +137,7 @@ impl TaskReconciler {
             status.set("Running", decide::SENT);
             self.write(task, status).await?;
         }
-        let driver = Permitted { driver: driver.as_ref(), tasks: self, task };
+        let driver = GuardedDriver { driver: driver.as_ref(), tasks: self, task };
         Ok(act::act(&driver, plan, sent).await)
     }
 
@@ -162,12 +162,12 @@ impl TaskReconciler {
         &self,
         task: &Task,
         outcome: Result<String, String>,
-    ) -> Result<Again, ObjectError> {
+    ) -> Result<Requeue, ObjectError> {
         self.ages.forget(&task.key());
         let current: Task = fetch(self.objects.as_ref(), TASK, &task.key()).await?;
         if current.metadata.uid != task.metadata.uid {
             // Another Task of this name has replaced the old one, so the result is dropped.
-            return Ok(Again::OnSignal);
+            return Ok(Requeue::OnSignal);
         }
         let mut status = current.status.clone();
         status.conditions.retain(|condition| condition.kind != "Running");
@@ -179,9 +179,9 @@ impl TaskReconciler {
         self.write(&current, status).await
     }
 
-    async fn write(&self, task: &Task, status: RunStatus) -> Result<Again, ObjectError> {
+    async fn write(&self, task: &Task, status: RunStatus) -> Result<Requeue, ObjectError> {
         write_status(self.objects.as_ref(), TASK, &task.metadata, &status).await?;
-        Ok(Again::OnSignal)
+        Ok(Requeue::OnSignal)
     }
 }
 

@@ -2,17 +2,17 @@
 //! machine into the agent OS, checks the timeouts, and cleans up after the last action. Crate
 //! `agent-rpc` serves the actions and receives reports. The rules for actions are in `api::state`.
 
-mod again;
 mod apply;
 mod boot;
-mod clocks;
+mod deadlines;
 mod decide;
 mod installer;
+mod machine_locks;
 mod observe;
 mod references;
 mod request;
 mod rescue;
-mod turns;
+mod retry;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,18 +20,18 @@ use std::time::Duration;
 use api::meta::ObjectKey;
 use api::state::agents::Agents;
 pub use boot::is_post_job;
-pub use clocks::Deadlines;
+pub use deadlines::Deadlines;
+pub use machine_locks::MachineLocks;
 pub use references::References;
 use stdx::Clock;
-pub use turns::Turns;
 
 use crate::ages::Ages;
-use crate::runtime::{Again, Reconciled, Reconciler};
+use crate::runtime::{Reconciled, Reconciler, Requeue};
 use objects::{ObjectError, Objects};
 
 /// Timeouts after which the controller acts on a silent agent.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct Timeouts {
     /// Timeout for an agent that has sent a message and runs an action.
     pub agent: Duration,
     /// Timeout for a machine that was powered on and has not requested its first action.
@@ -49,13 +49,13 @@ pub struct WorkflowReconciler {
     /// Clock for times in the status.
     pub clock: Arc<dyn Clock>,
     /// Timeouts for silent agents and machines.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
     /// Remaining times of all workflows.
     pub deadlines: Arc<Deadlines>,
     /// Ages of the times in Workflows and their Jobs.
     pub ages: Arc<Ages>,
     /// Locks by machine, for the start of a Workflow.
-    pub turns: Arc<Turns>,
+    pub locks: Arc<MachineLocks>,
 }
 
 impl Reconciler for WorkflowReconciler {
@@ -73,18 +73,18 @@ impl Reconciler for WorkflowReconciler {
                 }
                 observed => observed?,
             };
-            let turn = self.turns.wait(&observed.workflow).await;
-            let observed = match &turn {
+            let lock = self.locks.wait(&observed.workflow).await;
+            let observed = match &lock {
                 // Another Workflow of the machine may have started during the wait.
                 Some(_) => self.observe(key).await?,
                 None => observed,
             };
             let mut id = || uuid::Uuid::now_v7().to_string();
-            let decision = decide::decide(&observed, self.patience, self.clock.now(), &mut id);
+            let decision = decide::decide(&observed, self.timeouts, self.clock.now(), &mut id);
             for step in decision.steps {
                 self.apply(&observed, step).await?;
             }
-            Ok(decision.again.map_or(Again::OnSignal, Again::After))
+            Ok(decision.requeue.map_or(Requeue::OnSignal, Requeue::After))
         })
     }
 }

@@ -19,15 +19,15 @@ const ANNOTATION_BYTES: usize = 64 << 10;
 const CONFLICTS_MAX: usize = 5;
 
 /// Returns the annotations for a report. A value that is too long is omitted with a warning.
-pub fn annotations(told: &AgentReport) -> BTreeMap<&'static str, String> {
+pub fn annotations(report: &AgentReport) -> BTreeMap<&'static str, String> {
     let mut annotations = BTreeMap::new();
     let mut add = |key, text: Option<String>| match text {
         Some(text) if text.len() <= ANNOTATION_BYTES => drop(annotations.insert(key, text)),
-        Some(_) => tracing::warn!(agent_id = told.agent_id, key, "it is too long to be stored"),
+        Some(_) => tracing::warn!(agent_id = report.agent_id, key, "it is too long to be stored"),
         None => {}
     };
-    add(AGENT_ATTRIBUTES, told.attributes.as_ref().and_then(text));
-    add(INVENTORY, told.inventory.as_ref().and_then(text));
+    add(AGENT_ATTRIBUTES, report.attributes.as_ref().and_then(text));
+    add(INVENTORY, report.inventory.as_ref().and_then(text));
     annotations
 }
 
@@ -101,12 +101,12 @@ mod tests {
         let slot = "x".repeat(ANNOTATION_BYTES);
         let module = MemoryModule { slot, ..MemoryModule::default() };
         let inventory = Inventory { memory: vec![module], ..Inventory::default() };
-        let told = AgentReport {
+        let report = AgentReport {
             agent_id: "x".into(),
             attributes: Some(attributes),
             inventory: Some(inventory),
         };
-        let kept = annotations(&told);
+        let kept = annotations(&report);
         assert_eq!(kept.keys().collect::<Vec<_>>(), [&AGENT_ATTRIBUTES]);
         let expected = r#"{"networkInterfaces":[{"mac":"52:54:00:77:00:01"}]}"#;
         assert_eq!(kept[AGENT_ATTRIBUTES], expected);

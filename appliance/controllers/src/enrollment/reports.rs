@@ -24,7 +24,7 @@ struct Shared {
 struct Waiting {
     /// Agent IDs in the order of their first waiting report.
     order: VecDeque<String>,
-    told: HashMap<String, AgentReport>,
+    by_agent: HashMap<String, AgentReport>,
 }
 
 impl ReportQueue {
@@ -34,18 +34,18 @@ impl ReportQueue {
 
     /// Adds a report without waiting. A later report of an agent keeps the earlier values that it
     /// does not contain. Returns false if the queue is full.
-    pub fn add(&self, told: AgentReport) -> bool {
+    pub fn add(&self, report: AgentReport) -> bool {
         let mut waiting = self.waiting();
-        if let Some(before) = waiting.told.get_mut(&told.agent_id) {
-            before.attributes = told.attributes.or(before.attributes.take());
-            before.inventory = told.inventory.or(before.inventory.take());
+        if let Some(before) = waiting.by_agent.get_mut(&report.agent_id) {
+            before.attributes = report.attributes.or(before.attributes.take());
+            before.inventory = report.inventory.or(before.inventory.take());
             return true;
         }
         if waiting.order.len() >= AGENTS_MAX {
             return false;
         }
-        waiting.order.push_back(told.agent_id.clone());
-        waiting.told.insert(told.agent_id.clone(), told);
+        waiting.order.push_back(report.agent_id.clone());
+        waiting.by_agent.insert(report.agent_id.clone(), report);
         drop(waiting);
         self.0.added.notify_one();
         true
@@ -55,15 +55,15 @@ impl ReportQueue {
     pub fn take(&self) -> Option<AgentReport> {
         let mut waiting = self.waiting();
         let agent_id = waiting.order.pop_front()?;
-        waiting.told.remove(&agent_id)
+        waiting.by_agent.remove(&agent_id)
     }
 
     /// Waits for a report and takes it.
     pub async fn next(&self) -> AgentReport {
         loop {
             let added = self.0.added.notified();
-            if let Some(told) = self.take() {
-                return told;
+            if let Some(report) = self.take() {
+                return report;
             }
             added.await;
         }
@@ -77,7 +77,7 @@ mod tests {
 
     use super::{AGENTS_MAX, ReportQueue};
 
-    fn told(agent_id: &str, attributes: Option<Attributes>) -> AgentReport {
+    fn report(agent_id: &str, attributes: Option<Attributes>) -> AgentReport {
         AgentReport { agent_id: agent_id.to_owned(), attributes, inventory: None }
     }
 
@@ -85,7 +85,7 @@ mod tests {
     async fn a_burst_of_agents_loses_none() {
         let reports = ReportQueue::default();
         for number in 0..5_000 {
-            assert!(reports.add(told(&number.to_string(), None)));
+            assert!(reports.add(report(&number.to_string(), None)));
         }
         for number in 0..5_000 {
             assert_eq!(reports.next().await.agent_id, number.to_string());
@@ -96,9 +96,9 @@ mod tests {
     #[test]
     fn the_latest_report_of_an_agent_keeps_what_it_said_before() {
         let reports = ReportQueue::default();
-        assert!(reports.add(told("a", Some(Attributes::default()))));
-        assert!(reports.add(told("b", None)));
-        assert!(reports.add(told("a", None)));
+        assert!(reports.add(report("a", Some(Attributes::default()))));
+        assert!(reports.add(report("b", None)));
+        assert!(reports.add(report("a", None)));
         let first = reports.take().unwrap();
         assert_eq!((first.agent_id.as_str(), first.attributes.is_some()), ("a", true));
         assert_eq!(reports.take().unwrap().agent_id, "b");
@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn there_are_never_more_than_the_limit() {
         let reports = ReportQueue::default();
-        assert!((0..AGENTS_MAX).all(|number| reports.add(told(&number.to_string(), None))));
-        assert!(!reports.add(told("one more", None)));
-        assert!(reports.add(told("0", None)), "it waits already");
+        assert!((0..AGENTS_MAX).all(|number| reports.add(report(&number.to_string(), None))));
+        assert!(!reports.add(report("one more", None)));
+        assert!(reports.add(report("0", None)), "it waits already");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use api::bmc::{Job, Machine, PowerAction, RunStatus, Task, TaskSpec};
 use jiff::Timestamp;
 
-use crate::runtime::Again;
+use crate::runtime::Requeue;
 use crate::task::may_be_off;
 
 /// Finalizer of a Job that switches a machine off and on again. A Job that is deleted in between
@@ -60,7 +60,7 @@ pub struct Decision {
     /// Steps in the order in which they run.
     pub steps: Vec<Step>,
     /// Time of the next run.
-    pub again: Again,
+    pub requeue: Requeue,
 }
 
 /// Returns the next steps for a Job.
@@ -76,7 +76,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         status.completion_time = Some(now);
         status.conditions.retain(|condition| condition.kind != "Running");
         status.set(kind, message);
-        Decision { steps: vec![Step::Status(status)], again: Again::OnSignal }
+        Decision { steps: vec![Step::Status(status)], requeue: Requeue::OnSignal }
     };
     let is_deleted = job.metadata.deletion_timestamp.is_some();
     if (is_deleted || !observed.wanted) && !is_off(observed) {
@@ -94,7 +94,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
         .map(|task| Step::DeleteTask(task.metadata.name.clone()))
         .collect();
     if !strays.is_empty() {
-        return Decision { steps: strays, again: Again::After(DELETE_WAIT) };
+        return Decision { steps: strays, requeue: Requeue::After(DELETE_WAIT) };
     }
     for (at, task) in observed.tasks.iter().enumerate() {
         let Some(task) = task else {
@@ -102,7 +102,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
                 return end("Failed", format!("task {at} was removed after its start"));
             }
             if !is_held && !is_deleted && switches_off_and_on(job) {
-                return Decision { steps: vec![Step::Hold(true)], again: Again::OnSignal };
+                return Decision { steps: vec![Step::Hold(true)], requeue: Requeue::OnSignal };
             }
             if is_deleted && observed.machine.is_none() {
                 return end("Failed", "its machine was deleted".to_owned());
@@ -113,7 +113,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
             return end("Failed", format!("task {at}: {}", failed.message));
         }
         if !task.status.is("Completed") {
-            return Decision { steps: vec![], again: Again::OnSignal };
+            return Decision { steps: vec![], requeue: Requeue::OnSignal };
         }
     }
     end("Completed", format!("{} task(s) done", observed.tasks.len()))
@@ -124,14 +124,14 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Decision {
 fn ended(observed: &Observed, is_held: bool) -> Decision {
     let metadata = &observed.job.metadata;
     if is_held {
-        return Decision { steps: vec![Step::Hold(false)], again: Again::OnSignal };
+        return Decision { steps: vec![Step::Hold(false)], requeue: Requeue::OnSignal };
     }
     if !metadata.owner_references.is_empty() || metadata.deletion_timestamp.is_some() {
-        return Decision { steps: vec![], again: Again::OnSignal };
+        return Decision { steps: vec![], requeue: Requeue::OnSignal };
     }
     match KEPT.saturating_sub(observed.ended_for) {
-        Duration::ZERO => Decision { steps: vec![Step::DeleteJob], again: Again::OnSignal },
-        left => Decision { steps: vec![], again: Again::After(left) },
+        Duration::ZERO => Decision { steps: vec![Step::DeleteJob], requeue: Requeue::OnSignal },
+        left => Decision { steps: vec![], requeue: Requeue::After(left) },
     }
 }
 
@@ -171,7 +171,7 @@ fn start(observed: &Observed, at: usize, now: Timestamp) -> Decision {
             status.set("Running", message);
             steps.push(Step::Status(status));
         }
-        return Decision { steps, again: Again::After(MACHINE_WAIT) };
+        return Decision { steps, requeue: Requeue::After(MACHINE_WAIT) };
     };
     let mut connection = machine.spec.connection.clone();
     if connection.auth_secret_ref.namespace.is_empty() {
@@ -184,7 +184,7 @@ fn start(observed: &Observed, at: usize, now: Timestamp) -> Decision {
     status.start_time = status.start_time.or(Some(now));
     status.set("Running", format!("task {at} of {}", job.spec.tasks.len()));
     steps.push(Step::Status(status));
-    Decision { steps, again: Again::OnSignal }
+    Decision { steps, requeue: Requeue::OnSignal }
 }
 
 #[cfg(test)]

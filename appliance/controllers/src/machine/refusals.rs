@@ -16,10 +16,10 @@ const LONGEST: Duration = Duration::from_secs(3600);
 
 /// Refused logins by Machine.
 #[derive(Debug, Default)]
-pub struct Refusals(Mutex<HashMap<ObjectKey, Refused>>);
+pub struct Refusals(Mutex<HashMap<ObjectKey, RefusedLogin>>);
 
 #[derive(Debug)]
-struct Refused {
+struct RefusedLogin {
     endpoint: Endpoint,
     wait: Duration,
     /// Time of the next attempt on the monotonic clock.
@@ -27,7 +27,7 @@ struct Refused {
 }
 
 impl Refusals {
-    fn machines(&self) -> MutexGuard<'_, HashMap<ObjectKey, Refused>> {
+    fn machines(&self) -> MutexGuard<'_, HashMap<ObjectKey, RefusedLogin>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -43,7 +43,7 @@ impl Refusals {
         let mut machines = self.machines();
         let before = machines.remove(machine).filter(|it| it.endpoint == endpoint);
         let wait = before.map_or(FIRST, |it| LONGEST.min(it.wait * 2));
-        machines.insert(machine.clone(), Refused { endpoint, wait, until: now + wait });
+        machines.insert(machine.clone(), RefusedLogin { endpoint, wait, until: now + wait });
     }
 
     /// Removes the refusal after a successful login or the deletion of the Machine.

@@ -7,7 +7,7 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Again, Controller, Reconciled, Reconciler};
+use super::{Controller, Reconciled, Reconciler, Requeue};
 use objects::ObjectError;
 
 struct Probe {
@@ -15,7 +15,7 @@ struct Probe {
     at_once: AtomicUsize,
     gate: Semaphore,
     fail_first: usize,
-    again: Again,
+    requeue: Requeue,
 }
 
 impl Reconciler for Probe {
@@ -32,18 +32,18 @@ impl Reconciler for Probe {
             if run < self.fail_first {
                 return Err(ObjectError::Internal("disk".into()));
             }
-            Ok(self.again)
+            Ok(self.requeue)
         })
     }
 }
 
-fn probe(fail_first: usize, again: Again) -> Arc<Probe> {
+fn probe(fail_first: usize, requeue: Requeue) -> Arc<Probe> {
     Arc::new(Probe {
         runs: AtomicUsize::new(0),
         at_once: AtomicUsize::new(0),
         gate: Semaphore::new(0),
         fail_first,
-        again,
+        requeue,
     })
 }
 
@@ -55,7 +55,7 @@ async fn reaches(probe: &Probe, runs: usize) {
 
 #[tokio::test(start_paused = true)]
 async fn signals_during_a_run_cause_exactly_one_more() {
-    let probe = probe(0, Again::OnSignal);
+    let probe = probe(0, Requeue::OnSignal);
     let controller = Controller::new(probe.clone());
     let signals = controller.signals();
     let shutdown = CancellationToken::new();
@@ -78,7 +78,7 @@ async fn signals_during_a_run_cause_exactly_one_more() {
 
 #[tokio::test(start_paused = true)]
 async fn errors_are_retried_and_ticks_come() {
-    let probe = probe(3, Again::After(Duration::from_secs(30)));
+    let probe = probe(3, Requeue::After(Duration::from_secs(30)));
     probe.gate.add_permits(100);
     let controller = Controller::new(probe.clone());
     controller.signals().signal(ObjectKey::new("default", "a"));
@@ -106,10 +106,10 @@ impl Reconciler for Slow {
         Box::pin(async move {
             if key.name == "quick" {
                 self.quick.lock().unwrap().push(Instant::now());
-                return Ok(Again::After(Duration::from_secs(5)));
+                return Ok(Requeue::After(Duration::from_secs(5)));
             }
             tokio::time::sleep(Duration::from_secs(10)).await;
-            Ok(Again::After(Duration::from_secs(1)))
+            Ok(Requeue::After(Duration::from_secs(1)))
         })
     }
 }

@@ -11,7 +11,7 @@ use super::{TaskReconciler, decide};
 use objects::{ObjectError, fetch};
 
 /// Driver that sends a command which removes power only while the Task is wanted.
-pub struct Permitted<'a> {
+pub struct GuardedDriver<'a> {
     /// Driver of the machine's BMC.
     pub driver: &'a dyn Driver,
     /// Reconciler that runs the Task.
@@ -20,7 +20,7 @@ pub struct Permitted<'a> {
     pub task: &'a Task,
 }
 
-impl Permitted<'_> {
+impl GuardedDriver<'_> {
     async fn permit(&self, action: PowerAction) -> Result<(), Error> {
         let withheld = |reason: String, may_pass| Error::Withheld { action, reason, may_pass };
         let is_permitted = self.write_down().await;
@@ -47,7 +47,7 @@ impl Permitted<'_> {
     }
 }
 
-impl Driver for Permitted<'_> {
+impl Driver for GuardedDriver<'_> {
     fn name(&self) -> &'static str {
         self.driver.name()
     }

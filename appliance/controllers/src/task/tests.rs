@@ -13,7 +13,7 @@ use stdx::TestClock;
 use super::TaskReconciler;
 use crate::ages::Ages;
 use crate::machine::Drivers;
-use crate::runtime::{Again, Reconciler};
+use crate::runtime::{Reconciler, Requeue};
 use objects::Objects as _;
 use objects::fake::Memory;
 
@@ -57,7 +57,7 @@ impl World {
     }
 
     /// Runs a new reconciler each time, as after a restart.
-    async fn once(&self) -> Again {
+    async fn once(&self) -> Requeue {
         let reconciler = TaskReconciler {
             objects: self.memory.clone(),
             drivers: Arc::new(One(self.fake.clone())),
@@ -147,7 +147,7 @@ async fn a_cycle_whose_request_was_lost_is_sent_again() {
         world.fake.set_mode(Mode::RequestLost(Failure::Timeout));
         world.once().await;
         for _ in 0..3 {
-            assert!(matches!(world.once().await, Again::After(_)), "nothing was done");
+            assert!(matches!(world.once().await, Requeue::After(_)), "nothing was done");
         }
         world.fake.set_mode(Mode::Honest);
         world.once().await;
@@ -226,7 +226,7 @@ async fn power_that_may_be_off_is_written_down_first() {
     world.of_job(json!({}));
     world.once().await;
     world.fake.set_mode(Mode::RequestLost(Failure::NoAnswer));
-    assert!(matches!(world.once().await, Again::After(_)));
+    assert!(matches!(world.once().await, Requeue::After(_)));
     let task = serde_json::from_value(world.memory.peek(TASK, "t").unwrap()).unwrap();
     assert!(super::may_be_off(&task));
 }
@@ -236,7 +236,7 @@ async fn a_silent_controller_is_asked_again_until_patience_ends() {
     let world = World::new(json!({ "powerAction": "off" }), Power::On);
     world.fake.set_mode(Mode::Failing(Failure::NoAnswer));
     world.once().await;
-    assert!(matches!(world.once().await, Again::After(_)));
+    assert!(matches!(world.once().await, Requeue::After(_)));
     assert_eq!(world.conditions(), ["Running"]);
     world.clock.advance(SignedDuration::from_mins(11));
     world.once().await;

@@ -8,9 +8,9 @@ use api::state::workflow::Event;
 use api::tinkerbell::{BootMode, JobStatus, NetbootToggle, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
-use super::again::{self, Agent};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
+use super::retry::{self, Agent};
 
 /// Wait until the Job of an earlier Workflow is deleted.
 const DELETE_WAIT: Duration = Duration::from_millis(200);
@@ -108,7 +108,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     let fail = |message: String| {
         let steps = moved(workflow, Event::BootFailed, "BootFailed", message.clone(), now);
         let steps = with_step_condition(steps, "BootJobFailed", &message, now);
-        Decision { steps, again: None }
+        Decision { steps, requeue: None }
     };
     if observed.hardware.is_none() {
         return fail("booting a machine needs hardwareRef, but the Hardware does not exist".into());
@@ -122,14 +122,12 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     };
     let prepared = |message: &str| {
         let steps = moved(workflow, Event::BootPrepared, "Prepared", message.to_owned(), now);
-        Decision { steps, again: None }
+        Decision { steps, requeue: None }
     };
     let Some((name, actions)) = job else { return prepared("network boot is permitted") };
     if !workflow.status.boot_options.jobs.contains_key(&name) {
-        match again::agent(observed) {
-            Agent::There => {
-                return prepared("its agent is running: the machine is not booted again");
-            }
+        match retry::agent(observed) {
+            Agent::There => return prepared("its agent is running: the machine is not booted again"),
             Agent::Unheard(left) => return Decision::later(left),
             Agent::Gone => {}
         }
@@ -143,7 +141,7 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
             let workflow = Workflow { status, ..workflow.clone() };
             let message = "the machine was powered on to boot from the network".to_owned();
             let steps = moved(&workflow, Event::BootPrepared, "Prepared", message, now);
-            Decision { steps, again: None }
+            Decision { steps, requeue: None }
         }
     }
 }
@@ -155,7 +153,7 @@ pub fn finish(observed: &Observed, now: Timestamp) -> Decision {
     }
     let message = "every action succeeded".to_owned();
     let steps = moved(&observed.workflow, Event::PostDone, "Succeeded", message, now);
-    Decision { steps, again: None }
+    Decision { steps, requeue: None }
 }
 
 /// Cleans up after a run, also after a failure. The machine must not boot from the network again,
@@ -191,7 +189,7 @@ pub fn tidy(observed: &Observed, now: Timestamp) -> Option<Decision> {
         Some(why) => (false, "Error", why.as_str()),
     };
     let status = with_condition(status, TIDIED_UP, good, reason, message, now);
-    Some(Decision { steps: vec![Step::Status(Box::new(status))], again: None })
+    Some(Decision { steps: vec![Step::Status(Box::new(status))], requeue: None })
 }
 
 fn toggle(status: &WorkflowStatus) -> NetbootToggle {
@@ -217,7 +215,7 @@ fn toggled(observed: &Observed, allow: bool, now: Timestamp) -> Decision {
     let mut status = with_condition(before, kind, true, "Complete", message, now);
     status.boot_options.allow_netboot = Some(toggle);
     let steps = vec![Step::AllowNetboot(allow), Step::Status(Box::new(status))];
-    Decision { steps, again: None }
+    Decision { steps, requeue: None }
 }
 
 fn with_step_condition(
@@ -254,7 +252,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
         }
         Some(job) if !ours(job) => {
             let steps = vec![Step::DeleteJob(name.to_owned())];
-            Progress::Due(Decision { steps, again: Some(DELETE_WAIT) })
+            Progress::Due(Decision { steps, requeue: Some(DELETE_WAIT) })
         }
         Some(job) if job.status.is("Completed") => Progress::Completed,
         Some(job) if job.status.is("Failed") => {
@@ -264,7 +262,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
         Some(job) if !workflow.status.boot_options.jobs.contains_key(name) => {
             // The Job was created just before a crash and is recorded now.
             let steps = vec![Step::Status(Box::new(booked(workflow, name, &job.metadata.uid)))];
-            Progress::Due(Decision { steps, again: None })
+            Progress::Due(Decision { steps, requeue: None })
         }
         Some(_) => Progress::Runs,
         None if workflow.status.boot_options.jobs.get(name).is_some_and(|it| it.complete) => {
@@ -274,7 +272,7 @@ pub fn run_job(observed: &Observed, name: &str, actions: Vec<Action>) -> Progres
             Some(_) => {
                 let create = Step::CreateJob { name: name.to_owned(), actions };
                 let status = Step::Status(Box::new(booked(workflow, name, "")));
-                Progress::Due(Decision { steps: vec![create, status], again: None })
+                Progress::Due(Decision { steps: vec![create, status], requeue: None })
             }
             None => Progress::Failed(format!(
                 "hardware {:?} has no bmcRef, so the box cannot power it on",

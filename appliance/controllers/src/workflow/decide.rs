@@ -10,7 +10,7 @@ use api::tinkerbell::{Condition, State, Workflow, WorkflowStatus};
 use jiff::Timestamp;
 
 use super::observe::Observed;
-use super::{Patience, again, boot, installer, request, rescue};
+use super::{Timeouts, boot, installer, request, rescue, retry};
 
 /// Wait for a Template or Hardware that does not exist yet.
 const MISSING_WAIT: Duration = Duration::from_secs(2);
@@ -53,7 +53,7 @@ pub struct Decision {
     /// Steps in the order in which they run.
     pub steps: Vec<Step>,
     /// Wait until the next run without a signal.
-    pub again: Option<Duration>,
+    pub requeue: Option<Duration>,
 }
 
 impl Decision {
@@ -63,15 +63,15 @@ impl Decision {
     }
 
     /// Returns no steps, and waits for this time.
-    pub fn later(again: Duration) -> Self {
-        Self { steps: Vec::new(), again: Some(again) }
+    pub fn later(requeue: Duration) -> Self {
+        Self { steps: Vec::new(), requeue: Some(requeue) }
     }
 }
 
 /// Returns the next steps of a Workflow. `id` returns a new identifier for each call.
 pub fn decide(
     observed: &Observed,
-    patience: Patience,
+    timeouts: Timeouts,
     now: Timestamp,
     id: &mut dyn FnMut() -> String,
 ) -> Decision {
@@ -86,7 +86,7 @@ pub fn decide(
         return Decision::rest();
     }
     if workflow.status.state.ended() {
-        return again::after_the_end(observed, now);
+        return retry::after_the_end(observed, now);
     }
     if let Some(decision) = request::pause(observed, now) {
         return decision;
@@ -97,7 +97,7 @@ pub fn decide(
     match workflow.status.state {
         State::New => render(observed, now, id),
         State::Preparing => boot::prepare(observed, now),
-        State::Pending | State::Running => watch(observed, patience, now),
+        State::Pending | State::Running => watch(observed, timeouts, now),
         State::Post => boot::finish(observed, now),
         State::Success | State::Failed | State::Timeout => Decision::rest(),
     }
@@ -111,12 +111,12 @@ fn queue(observed: &Observed, now: Timestamp) -> Option<Decision> {
         let after = with_condition(status, WAITING, true, "Queued", &message, now);
         let news = after != *status;
         let steps = news.then(|| Step::Status(Box::new(after))).into_iter().collect();
-        return Some(Decision { steps, again: Some(QUEUE_WAIT) });
+        return Some(Decision { steps, requeue: Some(QUEUE_WAIT) });
     }
     if status.conditions.iter().any(|it| it.kind == WAITING) {
         let mut status = status.clone();
         status.conditions.retain(|it| it.kind != WAITING);
-        return Some(Decision { steps: vec![Step::Status(Box::new(status))], again: None });
+        return Some(Decision { steps: vec![Step::Status(Box::new(status))], requeue: None });
     }
     None
 }
@@ -186,7 +186,7 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
                 let message = format!("the template has unknown keys: {}", unknown.join("; "));
                 steps.push(Step::Tell { reason: "UnknownKeys", message, warning: true });
             }
-            Decision { steps, again: None }
+            Decision { steps, requeue: None }
         }
         Err(why) => {
             let kind = "TemplateRenderedSuccess";
@@ -198,7 +198,7 @@ fn render(observed: &Observed, now: Timestamp, id: &mut dyn FnMut() -> String) -
                 steps.push(Step::Tell { reason: "NotRendered", message: why, warning: true });
             }
             // The order of creation is free, so a Template or Hardware may appear later.
-            Decision { steps, again: Some(MISSING_WAIT) }
+            Decision { steps, requeue: Some(MISSING_WAIT) }
         }
     }
 }
@@ -223,7 +223,7 @@ fn rendered(observed: &Observed) -> Result<(Document, Vec<String>), String> {
     Ok((document, unknown))
 }
 
-fn watch(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
+fn watch(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     if let Some(decision) = action_clock(observed, now) {
         return decision;
     }
@@ -231,11 +231,11 @@ fn watch(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
     if observed.left.whole.is_some_and(|left| left.is_zero()) {
         let message = format!("not done within its {} s", workflow.status.global_timeout);
         let steps = moved(workflow, Event::TimeRanOut, "Timeout", message, now);
-        return Decision { steps, again: None };
+        return Decision { steps, requeue: None };
     }
-    let decision = rescue::decide(observed, patience, now);
-    let left = [decision.again, observed.left.whole, observed.left.action];
-    Decision { again: left.into_iter().flatten().min(), ..decision }
+    let decision = rescue::decide(observed, timeouts, now);
+    let left = [decision.requeue, observed.left.whole, observed.left.action];
+    Decision { requeue: left.into_iter().flatten().min(), ..decision }
 }
 
 /// Ends an action whose time is up by the box's clock. The agent has the same limit, so it is gone
@@ -245,13 +245,14 @@ pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let status = &observed.workflow.status;
     let at = running(status)?;
     let action = &status.tasks[at.0].actions[at.1];
-    let heard = match observed.life.heard {
+    let last_message = match observed.life.heard {
         Some(heard) => format!("last seen {} s ago", observed.moments.since(heard).as_secs()),
         None => "not seen since the box started".to_owned(),
     };
     let agent = &status.tasks[at.0].agent_id;
-    let message = format!("not done within its {} s; agent {agent} was {heard}", action.timeout);
+    let message =
+        format!("no end within its {} s; agent {agent} was {last_message}", action.timeout);
     let after = time_out(status, &message, now)?;
     let tell = Step::Tell { reason: "ActionTimedOut", message, warning: true };
-    Some(Decision { steps: vec![Step::Status(Box::new(after)), tell], again: None })
+    Some(Decision { steps: vec![Step::Status(Box::new(after)), tell], requeue: None })
 }

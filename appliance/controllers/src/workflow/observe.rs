@@ -8,8 +8,8 @@ use api::tinkerbell::{HARDWARE, Hardware, State, TEMPLATE, Template, WORKFLOW, W
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::clocks::Left;
-use super::references::Referred;
+use super::deadlines::TimeLeft;
+use super::references::ReferencedObjects;
 use super::{WorkflowReconciler, boot};
 use crate::ages::Moments;
 use crate::task::{may_be_off, task_name};
@@ -27,7 +27,7 @@ pub struct Observed {
     /// Hardware as stored, for templates and for writing it back unchanged.
     pub hardware_json: Value,
     /// Objects that the Hardware refers to, read only before rendering.
-    pub referred: Referred,
+    pub referred: ReferencedObjects,
     /// Existing boot Jobs of the Workflow.
     pub jobs: Vec<Job>,
     /// Names of boot Jobs that may have switched the machine off.
@@ -41,7 +41,7 @@ pub struct Observed {
     /// Name of the Workflow that uses the same Hardware first, if any.
     pub ahead: Option<String>,
     /// Remaining times of the action and of the whole Workflow.
-    pub left: Left,
+    pub left: TimeLeft,
     /// Times in the Workflow and its Jobs, and the time of this look.
     pub moments: Moments,
 }
@@ -88,7 +88,7 @@ impl WorkflowReconciler {
         };
         let referred = match workflow.status.state {
             State::New => self.refer(key, &workflow.spec.hardware_ref, &hardware_json).await?,
-            _ => Referred::default(),
+            _ => ReferencedObjects::default(),
         };
         let mut jobs = Vec::new();
         for name in boot::job_names(&workflow) {

@@ -18,14 +18,14 @@ pub trait References: Send + Sync + 'static {
 
 /// Objects to which a Hardware refers.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Referred {
+pub struct ReferencedObjects {
     /// Objects by the names that the Hardware gives them.
     pub objects: Map<String, Value>,
     /// Reasons for missing objects, as sentences.
     pub missing: Vec<String>,
 }
 
-impl Referred {
+impl ReferencedObjects {
     /// Returns the reason of a rendering error together with the missing objects.
     pub fn explained(&self, why: String) -> String {
         match self.missing.is_empty() {
@@ -42,9 +42,9 @@ impl WorkflowReconciler {
         workflow: &ObjectKey,
         hardware_ref: &str,
         hardware: &Value,
-    ) -> Result<Referred, ObjectError> {
+    ) -> Result<ReferencedObjects, ObjectError> {
         let from = ObjectKey::new(&workflow.namespace, hardware_ref);
-        let mut referred = Referred::default();
+        let mut referred = ReferencedObjects::default();
         let all = Reference::of(hardware);
         if all.len() > REFERENCES_MAX {
             let why =

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::decide::{Decision, Step, with_condition};
 use super::observe::Observed;
-use super::{again, clocks};
+use super::{deadlines, retry};
 
 /// Condition of a workflow that is paused and starts nothing new.
 const PAUSED: &str = "Paused";
@@ -49,7 +49,7 @@ pub fn decide(observed: &Observed, now: Timestamp) -> Option<Decision> {
     let wanted = workflow.spec.retry.as_ref().map_or(RetryFrom::Failed, |retry| retry.from);
     let mut asked_of = observed.clone();
     request.clone_into(&mut asked_of.workflow.status.requests.retry);
-    Some(again::retry(&asked_of, from.unwrap_or(wanted), "asked for", now))
+    Some(retry::begin(&asked_of, from.unwrap_or(wanted), "asked for", now))
 }
 
 /// Returns the value of a request that was not handled yet.
@@ -60,7 +60,7 @@ fn asked<'a>(workflow: &'a Workflow, annotation: &str, answered: &str) -> Option
 
 fn answered(status: WorkflowStatus, reason: &'static str, message: &str) -> Decision {
     let tell = Step::Tell { reason, message: message.to_owned(), warning: true };
-    Decision { steps: vec![Step::Status(Box::new(status)), tell], again: None }
+    Decision { steps: vec![Step::Status(Box::new(status)), tell], requeue: None }
 }
 
 fn cancel(workflow: &Workflow, request: &str, now: Timestamp) -> Decision {
@@ -88,16 +88,16 @@ pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
         (false, None) => None,
         (true, Some(_)) => Some(match super::decide::action_clock(observed, now) {
             Some(decision) => decision,
-            None => Decision { steps: Vec::new(), again: observed.left.action },
+            None => Decision { steps: Vec::new(), requeue: observed.left.action },
         }),
         (true, None) => {
             let message = "no new action starts until it is resumed";
             let status = with_condition(status, PAUSED, true, "Requested", message, now);
-            Some(told(status, "Paused", message))
+            Some(with_event(status, "Paused", message))
         }
         (false, Some(condition)) => {
             let status = resumed(status, condition, now);
-            Some(told(status, "Resumed", "the workflow continues"))
+            Some(with_event(status, "Resumed", "the workflow continues"))
         }
     }
 }
@@ -105,12 +105,12 @@ pub fn pause(observed: &Observed, now: Timestamp) -> Option<Decision> {
 fn resumed(status: &WorkflowStatus, pause: &Condition, now: Timestamp) -> WorkflowStatus {
     let mut status = status.clone();
     let pause = now.duration_since(pause.time.unwrap_or(now));
-    status.global_execution_stop = clocks::later(status.global_execution_stop, pause);
+    status.global_execution_stop = deadlines::later(status.global_execution_stop, pause);
     status.conditions.retain(|it| it.kind != PAUSED);
     status
 }
 
-fn told(status: WorkflowStatus, reason: &'static str, message: &str) -> Decision {
+fn with_event(status: WorkflowStatus, reason: &'static str, message: &str) -> Decision {
     let tell = Step::Tell { reason, message: message.to_owned(), warning: false };
-    Decision { steps: vec![Step::Status(Box::new(status)), tell], again: None }
+    Decision { steps: vec![Step::Status(Box::new(status)), tell], requeue: None }
 }

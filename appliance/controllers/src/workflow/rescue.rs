@@ -9,7 +9,7 @@ use api::state::workflow::Event;
 use api::tinkerbell::{ActionState, BootMode, State, Workflow};
 use jiff::Timestamp;
 
-use super::Patience;
+use super::Timeouts;
 use super::boot::{self, Progress};
 use super::decide::{Decision, Step, moved, with_condition};
 use super::observe::Observed;
@@ -58,11 +58,11 @@ pub fn next_name(workflow: &Workflow) -> Option<String> {
 }
 
 /// Decides if the machine is booted again, and when the next check is due.
-pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
+pub fn decide(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     // The box may only boot a machine again that it booted itself.
     if workflow.spec.boot_options.boot_mode != Some(BootMode::Netboot) || !ours(observed) {
-        return lost(observed, patience, now);
+        return lost(observed, timeouts, now);
     }
     let boots = boots(workflow);
     if let Some(decision) = boots.last().and_then(|last| follow(observed, last, now)) {
@@ -76,18 +76,18 @@ pub fn decide(observed: &Observed, patience: Patience, now: Timestamp) -> Decisi
     let life = observed.life;
     // Only an agent that was active since the last boot and runs an action must send heartbeats. A
     // machine in its firmware gets the time of a boot.
-    let patience = match life.heard {
-        Some(heard) if at_work(workflow) && heard > booted => patience.agent,
-        _ => patience.boot,
+    let timeout = match life.heard {
+        Some(heard) if at_work(workflow) && heard > booted => timeouts.agent,
+        _ => timeouts.boot,
     };
     let silent = silence(observed).min(observed.moments.since(booted));
-    let is_silent = silent >= patience;
-    let holds = holds(observed, silent, patience);
+    let is_silent = silent >= timeout;
+    let holds = holds(observed, silent, timeout);
     if let Some(decision) = held_back(observed, silent, holds, now) {
         return decision;
     }
     if !is_silent {
-        return Decision::later(patience - silent + MARGIN);
+        return Decision::later(timeout - silent + MARGIN);
     }
     boot_again(observed, boots.len(), silent.as_secs(), now)
 }
@@ -131,17 +131,17 @@ impl Hold {
 }
 
 /// Returns the reason not to boot the machine of an agent that is silent for `silent`, if any.
-fn holds(observed: &Observed, silent: Duration, patience: Duration) -> Option<Hold> {
-    if silent < patience {
+fn holds(observed: &Observed, silent: Duration, timeout: Duration) -> Option<Hold> {
+    if silent < timeout {
         return None;
     }
     if observed.bmc_away {
         return Some(Hold::BmcAway);
     }
     let Life { any_heard, listening_since, at_work: others, .. } = observed.life;
-    let none_heard = observed.moments.since(any_heard.max(listening_since)) >= patience;
+    let none_heard = observed.moments.since(any_heard.max(listening_since)) >= timeout;
     let is_all = others >= ALL_MIN && at_work(&observed.workflow) && none_heard;
-    let is_fresh = silent < patience + ALL_SILENT_MAX;
+    let is_fresh = silent < timeout + ALL_SILENT_MAX;
     (is_all && is_fresh && !observed.powered_off).then_some(Hold::AllSilent)
 }
 
@@ -163,7 +163,7 @@ fn held_back(
                  check its power and its network"
             );
             let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
-            return Some(Decision { steps, again: None });
+            return Some(Decision { steps, requeue: None });
         }
         Some(hold) => {
             let (reason, message) = (hold.reason(), hold.message(agent));
@@ -178,8 +178,8 @@ fn held_back(
     let is_news = status != workflow.status;
     let steps = is_news.then(|| Step::Status(Box::new(status))).into_iter().collect();
     // Writing the status is itself a signal.
-    let again = hold.map(|_| LOOK_WAIT);
-    (is_news || hold.is_some()).then_some(Decision { steps, again })
+    let requeue = hold.map(|_| LOOK_WAIT);
+    (is_news || hold.is_some()).then_some(Decision { steps, requeue })
 }
 
 /// True if the current agent runs on the machine that this Workflow may boot. In a Workflow with
@@ -200,19 +200,19 @@ fn at_work(workflow: &Workflow) -> bool {
 
 /// Handles a machine that stopped during an action and that the box cannot boot. A person may
 /// switch it on within the time of a boot. After that the Workflow ends with the reason.
-fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
+fn lost(observed: &Observed, timeouts: Timeouts, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     if !at_work(workflow) || !observed.life.beats {
         return Decision::rest();
     }
     let silent = silence(observed);
     // The BMC of a machine that the box does not boot is not considered.
-    let holds = holds(observed, silent, patience.boot).filter(|hold| *hold == Hold::AllSilent);
+    let holds = holds(observed, silent, timeouts.boot).filter(|hold| *hold == Hold::AllSilent);
     if let Some(decision) = held_back(observed, silent, holds, now) {
         return decision;
     }
-    if silent < patience.boot {
-        return Decision::later(patience.boot - silent + MARGIN);
+    if silent < timeouts.boot {
+        return Decision::later(timeouts.boot - silent + MARGIN);
     }
     let agent = &workflow.status.agent_id;
     let secs = silent.as_secs();
@@ -221,7 +221,7 @@ fn lost(observed: &Observed, patience: Patience, now: Timestamp) -> Decision {
          its machine"
     );
     let steps = moved(workflow, Event::TimeRanOut, "AgentLost", message, now);
-    Decision { steps, again: None }
+    Decision { steps, requeue: None }
 }
 
 fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
@@ -240,13 +240,13 @@ fn follow(observed: &Observed, last: &str, now: Timestamp) -> Option<Decision> {
         Progress::Runs => Decision::rest(),
         Progress::Completed => {
             let status = boot::completed(&workflow.status, last, now);
-            Decision { steps: vec![Step::Status(Box::new(status))], again: None }
+            Decision { steps: vec![Step::Status(Box::new(status))], requeue: None }
         }
         Progress::Failed(why) => {
             let message = format!("boot job {last}: {why}");
             Decision {
                 steps: moved(workflow, Event::BootFailed, "BootFailed", message, now),
-                again: None,
+                requeue: None,
             }
         }
     })
@@ -269,7 +269,7 @@ fn call_off(workflow: &Workflow, job: &str) -> Decision {
         Step::Status(Box::new(status)),
         Step::Tell { reason: "AgentBack", message, warning: false },
     ];
-    Decision { steps, again: None }
+    Decision { steps, requeue: None }
 }
 
 fn last_boot(observed: &Observed) -> Duration {
@@ -292,7 +292,7 @@ fn boot_again(observed: &Observed, boots: usize, silent_secs: u64, now: Timestam
         let message =
             format!("agent {agent} does not respond after {boots} boots; check its screen");
         let steps = moved(workflow, Event::BootFailed, "BootFailed", message, now);
-        return Decision { steps, again: None };
+        return Decision { steps, requeue: None };
     };
     let message = format!("agent {agent} has not responded for {silent_secs} s: booting it again");
     let tell = Step::Tell { reason: "AgentSilent", message, warning: true };
@@ -304,7 +304,7 @@ fn boot_again(observed: &Observed, boots: usize, silent_secs: u64, now: Timestam
         Progress::Runs | Progress::Completed => Decision::rest(),
         Progress::Failed(why) => {
             let steps = moved(workflow, Event::BootFailed, "BootFailed", why, now);
-            Decision { steps, again: None }
+            Decision { steps, requeue: None }
         }
     }
 }

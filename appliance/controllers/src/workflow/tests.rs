@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use stdx::{Clock as _, TestClock};
 
-use super::{Deadlines, Patience, WorkflowReconciler};
+use super::{Deadlines, Timeouts, WorkflowReconciler};
 use crate::ages::Ages;
 use crate::runtime::Reconciler as _;
 use objects::Objects as _;
@@ -19,9 +19,9 @@ const TEMPLATE_TEXT: &str = "name: install\nglobal_timeout: 600\ntasks:\n- name:
     \"{{.device_1}}\"\n  actions:\n  - name: stream\n    image: image2disk:v1\n    timeout: 60\n";
 
 /// Fake agents: their liveness, and the workflows of the machine.
-struct Heard(Mutex<Life>, Mutex<Option<Vec<ObjectKey>>>);
+struct FakeAgents(Mutex<Life>, Mutex<Option<Vec<ObjectKey>>>);
 
-impl Agents for Heard {
+impl Agents for FakeAgents {
     fn life(&self, _agent_id: &str) -> Life {
         *self.0.lock().unwrap()
     }
@@ -34,7 +34,7 @@ impl Agents for Heard {
 struct World {
     memory: Arc<Memory>,
     clock: TestClock,
-    heard: Arc<Heard>,
+    agents: Arc<FakeAgents>,
     key: ObjectKey,
     deadlines: Arc<Deadlines>,
     ages: Arc<Ages>,
@@ -68,9 +68,9 @@ impl World {
         let start = Timestamp::UNIX_EPOCH;
         let (listening_since, any_heard) = (Duration::ZERO, Duration::ZERO);
         let life = Life { heard: None, listening_since, beats: true, any_heard, at_work: 1 };
-        let heard = Arc::new(Heard(Mutex::new(life), Mutex::default()));
+        let agents = Arc::new(FakeAgents(Mutex::new(life), Mutex::default()));
         let (clock, deadlines, ages) = (TestClock::at(start), Arc::default(), Arc::default());
-        let world = Self { memory, clock, heard, key, deadlines, ages };
+        let world = Self { memory, clock, agents, key, deadlines, ages };
         world.template();
         world
     }
@@ -88,13 +88,13 @@ impl World {
     fn reconciler(&self) -> WorkflowReconciler {
         WorkflowReconciler {
             objects: self.memory.clone(),
-            agents: self.heard.clone(),
-            references: self.heard.clone(),
+            agents: self.agents.clone(),
+            references: self.agents.clone(),
             clock: Arc::new(self.clock.clone()),
-            patience: Patience { agent: Duration::from_secs(60), boot: Duration::from_secs(300) },
+            timeouts: Timeouts { agent: Duration::from_secs(60), boot: Duration::from_secs(300) },
             deadlines: self.deadlines.clone(),
             ages: self.ages.clone(),
-            turns: Arc::default(),
+            locks: Arc::default(),
         }
     }
 
@@ -153,7 +153,7 @@ impl World {
     }
 
     fn hear(&self) {
-        self.heard.0.lock().unwrap().heard = Some(self.clock.steady());
+        self.agents.0.lock().unwrap().heard = Some(self.clock.steady());
     }
 
     fn advance(&self, secs: i64) {

@@ -9,7 +9,7 @@ use ::controllers::job::JobReconciler;
 use ::controllers::machine::{MachineReconciler, Refusals};
 use ::controllers::runtime::{Controller, Reconciler, Signals};
 use ::controllers::task::TaskReconciler;
-use ::controllers::workflow::{Patience, WorkflowReconciler};
+use ::controllers::workflow::{Timeouts, WorkflowReconciler};
 use anyhow::Context as _;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
 use provisioning::references::Referred;
@@ -40,7 +40,7 @@ impl Wiring {
     pub(super) async fn controllers(&mut self) -> anyhow::Result<()> {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let drivers = Arc::new(BmcDrivers);
-        let patience = Patience {
+        let timeouts = Timeouts {
             agent: Duration::from_secs(self.config.agents.silence_secs.into()),
             boot: Duration::from_secs(self.config.agents.boot_secs.into()),
         };
@@ -49,10 +49,10 @@ impl Wiring {
             agents: Arc::clone(&self.agents) as _,
             references: Arc::new(Referred::new(&self.engine, &self.config.templates)),
             clock: Arc::clone(&clock),
-            patience,
+            timeouts,
             deadlines: Arc::default(),
             ages: Arc::default(),
-            turns: Arc::default(),
+            locks: Arc::default(),
         };
         let job = JobReconciler {
             objects: Arc::clone(&objects),

@@ -16,7 +16,7 @@ use controllers::job::JobReconciler;
 use controllers::machine::{MachineReconciler, Refusals};
 use controllers::runtime::{Controller, Reconciler, Signals};
 use controllers::task::TaskReconciler;
-use controllers::workflow::{Patience, WorkflowReconciler};
+use controllers::workflow::{Timeouts, WorkflowReconciler};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use objects::{ObjectError, Objects, Pending, read};
@@ -33,8 +33,8 @@ use super::objects::{Change, Store};
 use super::world::World;
 
 /// Timeouts of the product's default configuration.
-const PATIENCE: Patience =
-    Patience { agent: Duration::from_secs(60), boot: Duration::from_secs(300) };
+const TIMEOUTS: Timeouts =
+    Timeouts { agent: Duration::from_secs(60), boot: Duration::from_secs(300) };
 /// The kinds that are watched.
 const KINDS: [Resource; 4] = [WORKFLOW, JOB, TASK, MACHINE];
 /// Interval of the periodic poll of a management controller.
@@ -207,10 +207,10 @@ fn controllers(
         agents: Arc::clone(service) as _,
         references: Arc::new(NoReferences),
         clock: clock(),
-        patience: PATIENCE,
+        timeouts: TIMEOUTS,
         deadlines: Arc::default(),
         ages: Arc::default(),
-        turns: Arc::default(),
+        locks: Arc::default(),
     };
     let task = TaskReconciler {
         objects: objects(),

@@ -5,7 +5,7 @@ use api::meta::OwnerReference;
 use jiff::Timestamp;
 
 use super::{KEPT, Observed, POWER_ON, Step, decide};
-use crate::runtime::Again;
+use crate::runtime::Requeue;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -173,7 +173,7 @@ fn a_job_without_an_owner_is_removed_after_a_day() {
         decide(&observed, NOW)
     };
     let hour = Duration::from_secs(3600);
-    assert_eq!(ended(hour, false).again, Again::After(KEPT - hour));
+    assert_eq!(ended(hour, false).requeue, Requeue::After(KEPT - hour));
     assert_eq!(ended(KEPT, false).steps, [Step::DeleteJob]);
     assert_eq!(ended(KEPT * 2, true).steps, [], "it goes with its owner");
 }

@@ -4,13 +4,13 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{HARDWARE, Reference, TEMPLATE};
 use serde_json::{Value, json};
 
-use super::{Heard, TEMPLATE_TEXT, World};
+use super::{FakeAgents, TEMPLATE_TEXT, World};
 use crate::workflow::References;
 use objects::Objects as _;
 use objects::{ObjectError, Pending};
 
 /// Fake with one existing object, one missing object, and no access to all others.
-impl References for Heard {
+impl References for FakeAgents {
     fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value> {
         assert_eq!(from.to_string(), "default/nuc1");
         Box::pin(async move {

@@ -338,7 +338,7 @@ async fn without_boot_options_too_the_oldest_is_first() {
     assert!(world.condition("Waiting")["message"].as_str().unwrap().contains("a-first"));
     // The result is the same with a list of the machine's workflows, some of them deleted.
     let known = ["a-first", "gone", "wf"].map(|name| api::meta::ObjectKey::new("default", name));
-    *world.heard.1.lock().unwrap() = Some(known.to_vec());
+    *world.agents.1.lock().unwrap() = Some(known.to_vec());
     world.settle().await;
     assert!(world.condition("Waiting")["message"].as_str().unwrap().contains("a-first"));
     world.memory.delete(WORKFLOW, &api::meta::ObjectKey::new("default", "a-first")).await.unwrap();

@@ -148,7 +148,7 @@ async fn an_agent_without_a_record_may_have_been_heard_until_others_were_forgott
     world.set_status(at_work).await;
     for _ in 0..10 {
         world.advance(299);
-        world.heard.0.lock().unwrap().listening_since = world.clock.steady();
+        world.agents.0.lock().unwrap().listening_since = world.clock.steady();
         world.settle().await;
     }
     assert_eq!(world.memory.names(JOB), ["netboot-wf"]);
@@ -189,7 +189,7 @@ async fn a_boot_that_switched_the_machine_off_is_not_called_off() {
 async fn an_agent_that_does_not_beat_is_left_alone() {
     let world = World::booted().await;
     world.hear();
-    world.heard.0.lock().unwrap().beats = false;
+    world.agents.0.lock().unwrap().beats = false;
     world.set_status(at_work).await;
     world.advance(3600);
     world.settle().await;
@@ -199,7 +199,7 @@ async fn an_agent_that_does_not_beat_is_left_alone() {
 impl World {
     /// Sets the number of running actions, and records a message of another agent now.
     fn others(&self, at_work: usize) {
-        let mut life = self.heard.0.lock().unwrap();
+        let mut life = self.agents.0.lock().unwrap();
         (life.at_work, life.any_heard) = (at_work, self.clock.steady());
     }
 

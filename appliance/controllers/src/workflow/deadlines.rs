@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_secs(60);
 
 /// Remaining times. Zero means that the time is up, `None` that there is no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct TimeLeft {
     /// Remaining time of the running action.
     pub action: Option<Duration>,
     /// Remaining time of the whole workflow.
@@ -29,17 +29,17 @@ pub struct Left {
 
 /// Deadlines of all workflows with a limit, kept in memory.
 #[derive(Debug, Default)]
-pub struct Deadlines(Mutex<HashMap<ObjectKey, [Option<Seen>; 2]>>);
+pub struct Deadlines(Mutex<HashMap<ObjectKey, [Option<RunningDeadline>; 2]>>);
 
 /// Deadline that was read in this run of the box.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct RunningDeadline {
     deadline: Timestamp,
     /// Time on the monotonic clock at which the deadline passes.
     due: Duration,
 }
 
-impl Seen {
+impl RunningDeadline {
     fn new(deadline: Timestamp, limit: Duration, clock: &dyn Clock) -> Self {
         let left = Duration::try_from(deadline.duration_since(clock.now())).unwrap_or_default();
         let left = left.clamp(GRACE.min(limit), limit);
@@ -49,7 +49,7 @@ impl Seen {
 
 impl Deadlines {
     /// Returns the remaining times of a workflow.
-    pub fn left(&self, key: &ObjectKey, status: &WorkflowStatus, clock: &dyn Clock) -> Left {
+    pub fn left(&self, key: &ObjectKey, status: &WorkflowStatus, clock: &dyn Clock) -> TimeLeft {
         let secs = |secs: i64| Duration::from_secs(u64::try_from(secs).unwrap_or(0));
         let action = running(status).and_then(|at| {
             let action = &status.tasks[at.0].actions[at.1];
@@ -61,18 +61,18 @@ impl Deadlines {
         let limits = [action, whole].map(|it| it.filter(|_| status.state.serves()));
         if limits == [None, None] {
             all.remove(key);
-            return Left::default();
+            return TimeLeft::default();
         }
         let seen = all.entry(key.clone()).or_default();
         let mut left = [None; 2];
         for ((seen, limit), left) in seen.iter_mut().zip(limits).zip(&mut left) {
             *seen = limit.map(|(deadline, limit)| match *seen {
                 Some(seen) if seen.deadline == deadline => seen,
-                _ => Seen::new(deadline, limit, clock),
+                _ => RunningDeadline::new(deadline, limit, clock),
             });
             *left = seen.map(|seen| seen.due.saturating_sub(clock.steady()));
         }
-        Left { action: left[0], whole: left[1] }
+        TimeLeft { action: left[0], whole: left[1] }
     }
 
     /// Removes a workflow that was deleted.

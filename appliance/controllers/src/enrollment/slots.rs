@@ -43,14 +43,14 @@ impl EnrollmentSlots {
 
     /// Stores the report of a machine until a slot is free. Returns false if too many machines
     /// wait.
-    pub fn wait(&mut self, told: AgentReport) -> bool {
-        if let Some(before) = self.waiting.iter_mut().find(|it| it.agent_id == told.agent_id) {
-            *before = told;
+    pub fn wait(&mut self, report: AgentReport) -> bool {
+        if let Some(before) = self.waiting.iter_mut().find(|it| it.agent_id == report.agent_id) {
+            *before = report;
             return true;
         }
         let has_room = self.waiting.len() < WAITING_MAX;
         if has_room {
-            self.waiting.push_back(told);
+            self.waiting.push_back(report);
         }
         has_room
     }
@@ -65,7 +65,7 @@ impl EnrollmentSlots {
             tokio::time::sleep_until(*begun + PERIOD).await;
         }
         match self.waiting.pop_front() {
-            Some(told) => told,
+            Some(report) => report,
             None => std::future::pending().await,
         }
     }
@@ -111,7 +111,7 @@ mod tests {
         Arc::new(hardware)
     }
 
-    fn told(number: usize) -> AgentReport {
+    fn report(number: usize) -> AgentReport {
         AgentReport { agent_id: number.to_string(), attributes: None, inventory: None }
     }
 
@@ -133,19 +133,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn ten_machines_a_minute_enroll_and_the_others_wait() {
-        let mut places = EnrollmentSlots::default();
+        let mut slots = EnrollmentSlots::default();
         let start = Instant::now();
-        assert!((0..RATE_MAX).all(|_| places.take(start)));
-        assert!(!places.take(start));
-        assert!((0..WAITING_MAX).all(|number| places.wait(told(number))));
-        assert!(!places.wait(told(WAITING_MAX)), "too many wait");
-        assert!(places.wait(told(3)), "it waits already");
+        assert!((0..RATE_MAX).all(|_| slots.take(start)));
+        assert!(!slots.take(start));
+        assert!((0..WAITING_MAX).all(|number| slots.wait(report(number))));
+        assert!(!slots.wait(report(WAITING_MAX)), "too many wait");
+        assert!(slots.wait(report(3)), "it waits already");
         for number in 0..RATE_MAX {
-            assert_eq!(places.next().await.agent_id, number.to_string());
-            assert!(places.take(Instant::now()));
+            assert_eq!(slots.next().await.agent_id, number.to_string());
+            assert!(slots.take(Instant::now()));
         }
         assert_eq!(start.elapsed(), PERIOD);
-        assert_eq!(places.next().await.agent_id, RATE_MAX.to_string());
+        assert_eq!(slots.next().await.agent_id, RATE_MAX.to_string());
         assert_eq!(start.elapsed(), 2 * PERIOD);
     }
 }

@@ -12,9 +12,9 @@ use super::INVENTORY;
 
 /// Known machines with their identifying properties, one entry per record.
 #[derive(Default)]
-pub struct Known(HashMap<ObjectKey, (Arc<Hardware>, Traits)>);
+pub struct MachineTraits(HashMap<ObjectKey, (Arc<Hardware>, Traits)>);
 
-impl Known {
+impl MachineTraits {
     /// Parses new and changed records, and removes deleted ones. Returns the number of parsed
     /// records.
     pub fn update(&mut self, all: Vec<Arc<Hardware>>) -> usize {
@@ -46,7 +46,7 @@ mod tests {
     use api::tinkerbell::Hardware;
     use serde_json::json;
 
-    use super::Known;
+    use super::MachineTraits;
 
     fn hardware(name: &str, mac: &str) -> Arc<Hardware> {
         let object = json!({
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_record_is_read_once_for_each_version() {
-        let mut known = Known::default();
+        let mut known = MachineTraits::default();
         let (one, two) = (hardware("a", "52:54:00:77:00:01"), hardware("b", "52:54:00:77:00:02"));
         assert_eq!(known.update(vec![one.clone(), two.clone()]), 2);
         assert_eq!(known.update(vec![one.clone(), two]), 0);

@@ -9,19 +9,19 @@ use api::tinkerbell::{State, Workflow};
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Number of locks. Machines that share a lock only wait for each other's writes.
-const TURNS: usize = 64;
+const LOCKS: usize = 64;
 
 /// Locks by machine, chosen by hash.
 #[derive(Debug)]
-pub struct Turns([Mutex<()>; TURNS]);
+pub struct MachineLocks([Mutex<()>; LOCKS]);
 
-impl Default for Turns {
+impl Default for MachineLocks {
     fn default() -> Self {
         Self(std::array::from_fn(|_| Mutex::default()))
     }
 }
 
-impl Turns {
+impl MachineLocks {
     /// Waits for the lock of the machine that this Workflow is about to use. Returns `None` if the
     /// Workflow does not start anything.
     pub(super) async fn wait(&self, workflow: &Workflow) -> Option<MutexGuard<'_, ()>> {
@@ -33,7 +33,7 @@ impl Turns {
         }
         let key = ObjectKey::new(&workflow.metadata.namespace, hardware);
         let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&key);
-        let turn = self.0.get(usize::try_from(hash % TURNS as u64).unwrap_or_default())?;
-        Some(turn.lock().await)
+        let lock = self.0.get(usize::try_from(hash % LOCKS as u64).unwrap_or_default())?;
+        Some(lock.lock().await)
     }
 }

@@ -40,7 +40,7 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     let moments = &observed.moments;
     let left = wait.saturating_sub(moments.since(moments.at(ended.time)));
     if left.is_zero() {
-        return self::retry(observed, retry.from, "by its retry policy", now);
+        return begin(observed, retry.from, "by its retry policy", now);
     }
     let message = format!(
         "attempt {} of {most} begins {} s after the end of the last",
@@ -50,12 +50,12 @@ pub fn after_the_end(observed: &Observed, now: Timestamp) -> Decision {
     let status = with_condition(status, RETRYING, true, "Backoff", &message, now);
     let news = status != workflow.status;
     let steps = news.then(|| Step::Status(Box::new(status))).into_iter().collect();
-    Decision { steps, again: Some(left + Duration::from_millis(100)) }
+    Decision { steps, requeue: Some(left + Duration::from_millis(100)) }
 }
 
 /// Begins another attempt. The boot Jobs of the last attempt are deleted, so that the new Jobs can
 /// use their names.
-pub fn retry(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) -> Decision {
+pub fn begin(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) -> Decision {
     let workflow = &observed.workflow;
     let options = &workflow.spec.boot_options;
     let boots = options.toggle_allow_netboot || options.boot_mode.is_some();
@@ -74,7 +74,7 @@ pub fn retry(observed: &Observed, from: RetryFrom, why: &str, now: Timestamp) ->
         observed.jobs.iter().map(|job| Step::DeleteJob(job.metadata.name.clone())).collect();
     steps.push(Step::Status(Box::new(status)));
     steps.push(Step::Tell { reason: "Retried", message, warning: false });
-    Decision { steps, again: None }
+    Decision { steps, requeue: None }
 }
 
 /// Presence of the agent in a later attempt.
