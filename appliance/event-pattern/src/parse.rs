@@ -10,12 +10,12 @@ use crate::{Error, FIELDS_MAX, PATTERN_BYTES, STEPS_MAX, VALUES_MAX, regexp};
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// Conditions, sorted by path.
-    fields: Vec<(String, Wanted)>,
+    fields: Vec<(String, Condition)>,
 }
 
 /// Condition for one path.
 #[derive(Debug, Clone)]
-enum Wanted {
+enum Condition {
     /// There is a leaf.
     Some,
     /// The path must not exist.
@@ -52,12 +52,12 @@ impl Pattern {
         // after it and lie in the same elements of arrays.
         let mut ways: Vec<Option<usize>> = vec![None];
         let mut steps = 0;
-        for (path, wanted) in &self.fields {
-            let tests = match wanted {
-                Wanted::None if event.at(path).next().is_some() => return Ok(false),
-                Wanted::None => continue,
-                Wanted::Some => None,
-                Wanted::One(tests) => Some(tests),
+        for (path, condition) in &self.fields {
+            let tests = match condition {
+                Condition::None if event.at(path).next().is_some() => return Ok(false),
+                Condition::None => continue,
+                Condition::Some => None,
+                Condition::One(tests) => Some(tests),
             };
             let mut next = Vec::new();
             for (place, field) in event.at(path) {
@@ -87,7 +87,7 @@ impl Pattern {
 fn object(
     members: Vec<(String, Json)>,
     path: &mut Vec<String>,
-    fields: &mut Vec<(String, Wanted)>,
+    fields: &mut Vec<(String, Condition)>,
 ) -> Result<(), Error> {
     for (name, value) in members {
         path.push(name);
@@ -96,8 +96,8 @@ fn object(
             Json::List(items) => {
                 let path = path.join(&String::from(SEPARATOR));
                 // Nothing is asked of a field with an empty array.
-                if let Some(wanted) = list(items, &path)? {
-                    fields.push((path, wanted));
+                if let Some(condition) = list(items, &path)? {
+                    fields.push((path, condition));
                 }
             }
             other => return Err(Error::Leaf(path.join("."), other.word())),
@@ -110,7 +110,7 @@ fn object(
     Ok(())
 }
 
-fn list(items: Vec<Json>, path: &str) -> Result<Option<Wanted>, Error> {
+fn list(items: Vec<Json>, path: &str) -> Result<Option<Condition>, Error> {
     let name = || path.replace(SEPARATOR, ".");
     if items.len() > VALUES_MAX {
         return Err(Error::Many(VALUES_MAX, "values of one field"));
@@ -135,13 +135,13 @@ fn list(items: Vec<Json>, path: &str) -> Result<Option<Wanted>, Error> {
                     Extended::Alone(kind, _) if !is_alone => {
                         return Err(Error::Alone(name(), kind));
                     }
-                    Extended::Alone(_, wanted) => return Ok(Some(wanted)),
+                    Extended::Alone(_, condition) => return Ok(Some(condition)),
                 }
             }
         };
         tests.push(test);
     }
-    Ok((!tests.is_empty()).then_some(Wanted::One(tests)))
+    Ok((!tests.is_empty()).then_some(Condition::One(tests)))
 }
 
 /// An object in the array of a field.
@@ -149,15 +149,15 @@ enum Extended {
     /// One of several things that a leaf may be.
     Test(Test),
     /// A condition that cannot be combined with others, with its name.
-    Alone(&'static str, Wanted),
+    Alone(&'static str, Condition),
 }
 
 fn extended(kind: &str, value: Json, path: &str) -> Result<Extended, Error> {
     let fail = |kind, want| Err(Error::Value { path: path.to_owned(), kind, want });
-    let alone = |kind, test| Extended::Alone(kind, Wanted::One(vec![test]));
+    let alone = |kind, test| Extended::Alone(kind, Condition::One(vec![test]));
     Ok(match (kind, value) {
-        ("exists", Json::Bool(true)) => Extended::Alone("exists", Wanted::Some),
-        ("exists", Json::Bool(false)) => Extended::Alone("exists", Wanted::None),
+        ("exists", Json::Bool(true)) => Extended::Alone("exists", Condition::Some),
+        ("exists", Json::Bool(false)) => Extended::Alone("exists", Condition::None),
         ("exists", _) => return fail("exists", "true or false"),
         ("prefix", Json::Text(text)) => Extended::Test(Test::Prefix(text)),
         ("prefix", _) => return fail("prefix", "a string"),

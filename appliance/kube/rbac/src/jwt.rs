@@ -76,7 +76,7 @@ pub struct Claims {
 
 /// Reason why a token is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum TokenError {
     /// The token does not consist of three base64 parts with JSON, or has another issuer or
     /// algorithm.
     #[error("invalid bearer token")]
@@ -117,25 +117,25 @@ impl Claims {
     /// The caller must check that the ServiceAccount still exists.
     ///
     /// # Errors
-    /// [`Refused`], with the reason.
-    pub fn check(&self, now: Timestamp, audiences: &[String]) -> Result<Vec<String>, Refused> {
+    /// [`TokenError`], with the reason.
+    pub fn check(&self, now: Timestamp, audiences: &[String]) -> Result<Vec<String>, TokenError> {
         let bound = &self.kubernetes;
         let sub = service_account_name(&bound.namespace, &bound.serviceaccount.name);
         if self.iss != ISSUER || self.sub != sub || bound.serviceaccount.uid.is_empty() {
-            return Err(Refused::Malformed);
+            return Err(TokenError::Malformed);
         }
         let (now, leeway) = (now.as_second(), LEEWAY.as_secs());
         if now > self.exp.saturating_add(leeway) {
-            return Err(Refused::Expired);
+            return Err(TokenError::Expired);
         }
         if now < self.nbf.saturating_sub(leeway) {
-            return Err(Refused::Early);
+            return Err(TokenError::Early);
         }
         let common = audiences.iter().filter(|one| self.aud.contains(one));
         let common: Vec<String> = common.cloned().collect();
         if common.is_empty() {
             let (has, wanted) = (self.aud.clone(), audiences.to_vec());
-            return Err(Refused::Audience { has, wanted });
+            return Err(TokenError::Audience { has, wanted });
         }
         Ok(common)
     }
@@ -185,23 +185,23 @@ impl<'a> Unverified<'a> {
     /// Parses a token without verifying it.
     ///
     /// # Errors
-    /// [`Refused::Malformed`] if the token does not have the form of a Tinbox token.
-    pub fn parse(token: &'a str) -> Result<Self, Refused> {
-        let bad = |_| Refused::Malformed;
-        let (signing_input, signature) = token.rsplit_once('.').ok_or(Refused::Malformed)?;
-        let (header, claims) = signing_input.split_once('.').ok_or(Refused::Malformed)?;
+    /// [`TokenError::Malformed`] if the token does not have the form of a Tinbox token.
+    pub fn parse(token: &'a str) -> Result<Self, TokenError> {
+        let bad = |_| TokenError::Malformed;
+        let (signing_input, signature) = token.rsplit_once('.').ok_or(TokenError::Malformed)?;
+        let (header, claims) = signing_input.split_once('.').ok_or(TokenError::Malformed)?;
         let header = BASE64URL.decode(header).map_err(bad)?;
-        let header: Value = serde_json::from_slice(&header).map_err(|_| Refused::Malformed)?;
+        let header: Value = serde_json::from_slice(&header).map_err(|_| TokenError::Malformed)?;
         let claims = BASE64URL.decode(claims).map_err(bad)?;
         let signature = BASE64URL.decode(signature).map_err(bad)?;
         if header["alg"] != ALGORITHM || header.get("crit").is_some() {
-            return Err(Refused::Malformed);
+            return Err(TokenError::Malformed);
         }
         Ok(Self {
             signing_input,
             key_id: header["kid"].as_str().unwrap_or_default().to_owned(),
             signature,
-            claims: serde_json::from_slice(&claims).map_err(|_| Refused::Malformed)?,
+            claims: serde_json::from_slice(&claims).map_err(|_| TokenError::Malformed)?,
         })
     }
 

@@ -16,12 +16,12 @@ pub struct Limits {
 #[derive(Debug, Clone)]
 pub struct Shares {
     limits: Limits,
-    taken: Arc<Mutex<Taken>>,
+    in_use: Arc<Mutex<SlotsInUse>>,
 }
 
 /// Slots in use. Clients without a slot have no entry, so that the map has at most `total` entries.
 #[derive(Debug, Default)]
-struct Taken {
+struct SlotsInUse {
     total: usize,
     each: HashMap<String, usize>,
 }
@@ -30,36 +30,36 @@ struct Taken {
 #[derive(Debug)]
 pub struct Share {
     client: String,
-    taken: Arc<Mutex<Taken>>,
+    in_use: Arc<Mutex<SlotsInUse>>,
 }
 
 impl Shares {
     /// Slots with the limits `limits`.
     pub fn new(limits: Limits) -> Self {
-        Self { limits, taken: Arc::default() }
+        Self { limits, in_use: Arc::default() }
     }
 
     /// Takes a slot for `client`; `None` when the client has its maximum, or all slots are taken.
     pub fn enter(&self, client: &str) -> Option<Share> {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        let has = taken.each.get(client).copied().unwrap_or(0);
-        if has >= self.limits.each || taken.total >= self.limits.total {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        let has = in_use.each.get(client).copied().unwrap_or(0);
+        if has >= self.limits.each || in_use.total >= self.limits.total {
             return None;
         }
-        taken.total += 1;
-        taken.each.insert(client.to_owned(), has + 1);
-        Some(Share { client: client.to_owned(), taken: Arc::clone(&self.taken) })
+        in_use.total += 1;
+        in_use.each.insert(client.to_owned(), has + 1);
+        Some(Share { client: client.to_owned(), in_use: Arc::clone(&self.in_use) })
     }
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.total = taken.total.saturating_sub(1);
-        match taken.each.get_mut(&self.client) {
+        let mut in_use = self.in_use.lock().unwrap_or_else(PoisonError::into_inner);
+        in_use.total = in_use.total.saturating_sub(1);
+        match in_use.each.get_mut(&self.client) {
             Some(has) if *has > 1 => *has -= 1,
             _ => {
-                taken.each.remove(&self.client);
+                in_use.each.remove(&self.client);
             }
         }
     }
@@ -80,7 +80,7 @@ mod tests {
         drop(first);
         assert!(shares.enter("a").is_some());
         drop((second, third));
-        let taken = shares.taken.lock().unwrap();
-        assert!(taken.each.is_empty() && taken.total == 0);
+        let in_use = shares.in_use.lock().unwrap();
+        assert!(in_use.each.is_empty() && in_use.total == 0);
     }
 }

@@ -70,8 +70,8 @@ impl Outcome {
     }
 
     pub fn add(&mut self, fault: Fault) {
-        let told = self.is_full() || self.faults.iter().any(|one| one.message == fault.message);
-        if !told {
+        let is_known = self.is_full() || self.faults.iter().any(|one| one.message == fault.message);
+        if !is_known {
             self.faults.push(fault);
         }
     }

@@ -201,16 +201,16 @@ fn check_allowed(node: &Node, path: &str, value: &Value) -> Outcome {
     }
     // A set that is too long for a message is cut.
     let mut left = MAX_SHOWN_BYTES;
-    let told: Vec<&Value> = allowed
+    let shown: Vec<&Value> = allowed
         .iter()
         .take_while(|one| {
             left = left.saturating_sub(one.as_str().map_or(1, str::len) + 1);
             left > 0
         })
         .collect();
-    let mut plain: Vec<String> = told.iter().map(|one| go_text::listed_value(one)).collect();
-    let mut listed = parse::value_words(told.iter().copied());
-    if told.len() < allowed.len() {
+    let mut plain: Vec<String> = shown.iter().map(|one| go_text::listed_value(one)).collect();
+    let mut listed = parse::value_words(shown.iter().copied());
+    if shown.len() < allowed.len() {
         plain.push("…".to_owned());
         listed.push("…".to_owned());
     }

@@ -52,16 +52,16 @@ impl Conflicts {
     }
 
     /// The first 100 conflicts; those of one manager are adjacent.
-    pub fn told(&self) -> Vec<Conflict> {
-        let mut told: Vec<Conflict> = Vec::new();
+    pub fn listed(&self) -> Vec<Conflict> {
+        let mut listed: Vec<Conflict> = Vec::new();
         for (manager, owned) in &self.0 {
-            let paths = owned.first_paths(MAX_CONFLICTS - told.len());
-            told.extend(paths.iter().map(|path| Conflict {
+            let paths = owned.first_paths(MAX_CONFLICTS - listed.len());
+            listed.extend(paths.iter().map(|path| Conflict {
                 manager: manager.clone(),
                 field: shortened(path.to_string()),
             }));
         }
-        told
+        listed
     }
 }
 
@@ -78,19 +78,19 @@ fn owner(entry: &Entry) -> String {
 
 impl fmt::Display for Conflicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = self.told();
-        if let [one] = told.as_slice() {
+        let listed = self.listed();
+        if let [one] = listed.as_slice() {
             return write!(f, "Apply failed with 1 conflict: {}: {}", one.message(), one.field);
         }
         let mut lines = Vec::new();
-        for of_one in told.chunk_by(|one, next| one.manager == next.manager) {
+        for of_one in listed.chunk_by(|one, next| one.manager == next.manager) {
             let manager = of_one.first().map_or("", |one| one.manager.as_str());
             lines.push(format!("conflicts with {manager}:"));
             lines.extend(of_one.iter().map(|one| format!("- {}", one.field)));
         }
         let all = self.len();
-        if all > told.len() {
-            lines.push(format!("and {} more", all - told.len()));
+        if all > listed.len() {
+            lines.push(format!("and {} more", all - listed.len()));
         }
         write!(f, "Apply failed with {all} conflicts: {}", lines.join("\n"))
     }

@@ -49,14 +49,14 @@ const MAX_TEXT_BYTES: usize = 1_024;
 /// All mismatches between a value and its type.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mismatches {
-    told: Vec<Mismatch>,
+    listed: Vec<Mismatch>,
     more: usize,
 }
 
 impl Mismatches {
     fn one(message: impl Into<String>) -> Self {
         let message = shortened(message.into());
-        Self { told: vec![Mismatch { path: String::new(), message }], more: 0 }
+        Self { listed: vec![Mismatch { path: String::new(), message }], more: 0 }
     }
 
     fn none() -> Self {
@@ -64,19 +64,19 @@ impl Mismatches {
     }
 
     /// The first 100 mismatches.
-    pub fn told(&self) -> &[Mismatch] {
-        &self.told
+    pub fn listed(&self) -> &[Mismatch] {
+        &self.listed
     }
 
     fn is_empty(&self) -> bool {
-        self.told.is_empty()
+        self.listed.is_empty()
     }
 
     /// Prepends `prefix` to all paths; it is computed only if there are mismatches.
     fn below(mut self, prefix: impl Fn() -> String) -> Self {
         if !self.is_empty() {
             let prefix = shortened(prefix());
-            for mismatch in &mut self.told {
+            for mismatch in &mut self.listed {
                 mismatch.path = shortened(format!("{prefix}{}", mismatch.path));
             }
         }
@@ -84,9 +84,9 @@ impl Mismatches {
     }
 
     fn append(&mut self, other: Self) {
-        let fits = MAX_MISMATCHES.saturating_sub(self.told.len()).min(other.told.len());
-        self.more += other.more + other.told.len() - fits;
-        self.told.extend(other.told.into_iter().take(fits));
+        let fits = MAX_MISMATCHES.saturating_sub(self.listed.len()).min(other.listed.len());
+        self.more += other.more + other.listed.len() - fits;
+        self.listed.extend(other.listed.into_iter().take(fits));
     }
 
     fn or_else_ok<T>(self, value: T) -> Result<T, Self> {
@@ -105,11 +105,11 @@ pub(crate) fn shortened(mut text: String) -> String {
 
 impl fmt::Display for Mismatches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [one] = self.told.as_slice() {
+        if let [one] = self.listed.as_slice() {
             return one.fmt(f);
         }
         f.write_str("errors:")?;
-        self.told.iter().try_for_each(|one| write!(f, "\n  {one}"))?;
+        self.listed.iter().try_for_each(|one| write!(f, "\n  {one}"))?;
         match self.more {
             0 => Ok(()),
             more => write!(f, "\n  and {more} more"),

@@ -90,14 +90,14 @@ impl Store {
         let scratch = Scratch(own.with_extension("restoring"));
         std::fs::copy(path, &scratch.0).map_err(file_error("copy the snapshot", path))?;
         // Errors must name the file that the caller passed.
-        let told = |error| match error {
+        let with_path = |error| match error {
             Error::WrongKey { .. } => Error::WrongKey { path: path.to_owned() },
             Error::FutureFormat { found, known, .. } => {
                 Error::FutureFormat { path: path.to_owned(), found, known }
             }
             other => other,
         };
-        let (db, totals) = existing(&scratch.0, vault).map_err(told)?;
+        let (db, totals) = existing(&scratch.0, vault).map_err(with_path)?;
         check(&db, vault)?;
         let txn = db.begin_read().map_err(storage("read the snapshot of"))?;
         let table = txn.open_table(OBJECTS).map_err(storage("read the snapshot of"))?;

@@ -47,7 +47,7 @@ pub struct Walked {
 
 /// Objects with another state at the requested revision; `None` means that the object did not
 /// exist.
-type Undone = BTreeMap<Vec<u8>, Option<Stored>>;
+type FormerObjects = BTreeMap<Vec<u8>, Option<Stored>>;
 
 impl Store {
     /// Returns the object as last committed, and the revision of that state.
@@ -136,8 +136,8 @@ impl Store {
         newest: u64,
         from: &[u8],
         end: &[u8],
-    ) -> Result<Undone, Error> {
-        let mut undone = Undone::new();
+    ) -> Result<FormerObjects, Error> {
+        let mut undone = FormerObjects::new();
         if revision == newest {
             return Ok(undone);
         }

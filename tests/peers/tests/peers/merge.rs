@@ -112,8 +112,9 @@ fn ours(step: &Step, schemas: &Schemas, now: Timestamp) -> Outcome {
         Err(refused) => {
             let mut causes = Vec::new();
             if let ApplyError::Conflicts(conflicts) = &refused {
-                let told = conflicts.told();
-                causes.extend(told.iter().map(|one| format!("{} {}", one.field, one.message())));
+                causes.extend(
+                    conflicts.listed().iter().map(|one| format!("{} {}", one.field, one.message())),
+                );
             }
             causes.sort();
             let error = comparable(step, &refused.to_string());

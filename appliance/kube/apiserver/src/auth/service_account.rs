@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use rbac::User;
-use rbac::jwt::{self, Bound, Claims, ISSUER, ObjectRef, Refused, Unverified};
+use rbac::jwt::{self, Bound, Claims, ISSUER, ObjectRef, TokenError, Unverified};
 use serde_json::Value;
 
 use super::SigningKey;
@@ -73,10 +73,10 @@ impl ServiceAccountTokens {
         token: &str,
         audiences: &[String],
     ) -> Result<(User, Vec<String>), String> {
-        let text = |refused: Refused| refused.to_string();
+        let text = |refused: TokenError| refused.to_string();
         let unverified = Unverified::parse(token).map_err(text)?;
         if !self.is_signed(&unverified) {
-            return Err(text(Refused::Malformed));
+            return Err(text(TokenError::Malformed));
         }
         let claims = unverified.verified();
         let now = engine.clock().now();

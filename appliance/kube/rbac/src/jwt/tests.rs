@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::{
-    BASE64URL, Bound, Claims, ISSUER, ObjectRef, Refused, Unverified, configuration, is_token,
+    BASE64URL, Bound, Claims, ISSUER, ObjectRef, TokenError, Unverified, configuration, is_token,
     key_set, signing_input, token,
 };
 
@@ -61,18 +61,18 @@ fn times_audiences_and_identity_must_fit() {
     let good = claims();
     assert_eq!(good.check(at(1000), &ours), Ok(ours.to_vec()));
     assert_eq!(good.check(at(1660), &ours), Ok(ours.to_vec()));
-    assert_eq!(good.check(at(1661), &ours), Err(Refused::Expired));
-    assert_eq!(good.check(at(939), &ours), Err(Refused::Early));
+    assert_eq!(good.check(at(1661), &ours), Err(TokenError::Expired));
+    assert_eq!(good.check(at(939), &ours), Err(TokenError::Early));
     let other = ["vault".to_owned()];
-    assert!(matches!(good.check(at(1000), &other), Err(Refused::Audience { .. })));
-    assert!(matches!(good.check(at(1000), &[]), Err(Refused::Audience { .. })));
+    assert!(matches!(good.check(at(1000), &other), Err(TokenError::Audience { .. })));
+    assert!(matches!(good.check(at(1000), &[]), Err(TokenError::Audience { .. })));
     for broken in [
         Claims { iss: "https://elsewhere".to_owned(), ..claims() },
         Claims { sub: "system:serviceaccount:rack:other".to_owned(), ..claims() },
         Claims { kubernetes: Bound::default(), ..claims() },
         Claims { sub: "admin".to_owned(), ..claims() },
     ] {
-        assert_eq!(broken.check(at(1000), &ours), Err(Refused::Malformed));
+        assert_eq!(broken.check(at(1000), &ours), Err(TokenError::Malformed));
     }
 }
 

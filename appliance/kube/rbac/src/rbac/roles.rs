@@ -66,7 +66,7 @@ pub struct Roles {
 }
 
 /// Rule that applies to a user, with its binding.
-struct Held<'a> {
+struct AppliedRule<'a> {
     rules: Result<Arc<[PolicyRule]>, String>,
     binding: &'a Binding,
     subject: &'a Subject,
@@ -119,10 +119,10 @@ impl Roles {
         }
         let namespace = action.namespace();
         let mut unresolved = Vec::new();
-        for held in self.held(user, namespace) {
-            match &held.rules {
+        for applied in self.applied(user, namespace) {
+            match &applied.rules {
                 Ok(rules) if rules.iter().any(|rule| rule.allows(action)) => {
-                    let reason = format!("RBAC: allowed by {}", held.describe());
+                    let reason = format!("RBAC: allowed by {}", applied.describe());
                     return Decision { allowed: true, reason };
                 }
                 Ok(_) => {}
@@ -138,8 +138,8 @@ impl Roles {
     /// roles. A member of [`MASTERS`] has the rules of its bindings, as in Kubernetes.
     pub fn rules_for(&self, user: &User, namespace: &str) -> (Vec<PolicyRule>, Option<String>) {
         let (mut rules, mut unresolved) = (Vec::new(), Vec::new());
-        for held in self.held(user, namespace) {
-            match held.rules {
+        for applied in self.applied(user, namespace) {
+            match applied.rules {
                 Ok(more) => rules.extend(more.iter().cloned()),
                 Err(why) if unresolved.contains(&why) => {}
                 Err(why) => unresolved.push(why),
@@ -172,7 +172,11 @@ impl Roles {
         self.bindings.keys().all(String::is_empty)
     }
 
-    fn held<'a>(&'a self, user: &'a User, namespace: &'a str) -> impl Iterator<Item = Held<'a>> {
+    fn applied<'a>(
+        &'a self,
+        user: &'a User,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = AppliedRule<'a>> {
         let places = if namespace.is_empty() { vec![""] } else { vec!["", namespace] };
         places.into_iter().flat_map(move |place| {
             let bindings = self.bindings.get(place).into_iter().flatten();
@@ -180,7 +184,7 @@ impl Roles {
                 let subjects = binding.subjects.as_deref().unwrap_or_default();
                 let subject = subjects.iter().find(|subject| subject.is(user, place))?;
                 let rules = self.rules_of(&binding.role_ref, place);
-                Some(Held { rules, binding, subject, place, name })
+                Some(AppliedRule { rules, binding, subject, place, name })
             })
         })
     }
@@ -201,7 +205,7 @@ impl Subject {
     }
 }
 
-impl Held<'_> {
+impl AppliedRule<'_> {
     /// Description of the binding for a reason.
     fn describe(&self) -> String {
         let title = match self.place {

@@ -136,7 +136,7 @@ fn refusal(refused: ApplyError) -> StatusError {
         ApplyError::Conflicts(conflicts) => {
             let mut error = StatusError::new(Reason::Conflict, message);
             error.details.causes = conflicts
-                .told()
+                .listed()
                 .into_iter()
                 .map(|conflict| Cause {
                     reason: "FieldManagerConflict",

@@ -127,23 +127,23 @@ fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<S
         let keyword = keyword.as_str();
         let mut known = PLAIN.contains(&keyword);
         // Go has a special decoder for these keywords, which drops fields without a report.
-        let mut untold = Vec::new();
-        let told = if keyword == "not" || LISTS[..3].contains(&keyword) || NAMED.contains(&keyword)
-        {
-            &mut *dropped
-        } else {
-            &mut untold
-        };
+        let mut unreported = Vec::new();
+        let reports =
+            if keyword == "not" || LISTS[..3].contains(&keyword) || NAMED.contains(&keyword) {
+                &mut *dropped
+            } else {
+                &mut unreported
+            };
         if ONE.contains(&keyword) && value.is_object() {
             known = true;
-            prune_schema(value, &place, left, told);
+            prune_schema(value, &place, left, reports);
         }
         if LISTS.contains(&keyword)
             && let Value::Array(items) = value
         {
             known = true;
             for (index, item) in items.iter_mut().enumerate() {
-                prune_schema(item, &format!("{place}[{index}]"), left, told);
+                prune_schema(item, &format!("{place}[{index}]"), left, reports);
             }
         }
         if NAMED.contains(&keyword)
@@ -151,7 +151,7 @@ fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<S
         {
             known = true;
             for (name, below) in named.iter_mut() {
-                prune_schema(below, &format!("{place}.{name}"), left, told);
+                prune_schema(below, &format!("{place}.{name}"), left, reports);
             }
         }
         if keyword == "x-kubernetes-validations" {

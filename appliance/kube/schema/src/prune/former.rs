@@ -94,8 +94,8 @@ mod tests {
         let list = json!({ "type": "array", "items": known });
         let schema = json!({ "type": "object", "properties": { "spec": known, "list": list } });
         let mut new = new.clone();
-        let told = Schema::parse(&schema).unwrap().prune_beside(&mut new, old);
-        (new, told)
+        let unknown = Schema::parse(&schema).unwrap().prune_beside(&mut new, old);
+        (new, unknown)
     }
 
     #[test]
@@ -117,9 +117,9 @@ mod tests {
         // An unknown field with a new value in the request is reported and has no effect.
         let new = json!({ "spec": { "a": 2, "b": 3, "d": 1 }, "x": 1, "list": [item(9, 9)] });
         let kept = json!({ "spec": { "a": 2, "b": { "c": [1] } }, "x": 1, "list": [{ "a": 9 }] });
-        let told =
+        let unknown =
             ["list[0].b", "spec.b", "spec.d"].map(|path| format!("unknown field \"{path}\""));
-        assert_eq!(pruned(&new, &old), (kept, told.to_vec()));
+        assert_eq!(pruned(&new, &old), (kept, unknown.to_vec()));
         // A removed field stays removed.
         let less = json!({ "spec": { "a": 1 }, "list": [] });
         assert_eq!(pruned(&less, &old), (less, vec![]));

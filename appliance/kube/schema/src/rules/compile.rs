@@ -92,7 +92,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         return Err(format!("expression has more than {MAX_RULE_MARKS} operators"));
     }
     let parsed = Parser::default().enable_optional_syntax(true).parse(text);
-    let expression = parsed.map_err(|errors| told(&errors, text))?;
+    let expression = parsed.map_err(|errors| syntax_errors(&errors, text))?;
     let too_deep = || format!("expression is nested deeper than {MAX_RULE_DEPTH} levels");
     // Checked before expansion too: expanding a macro needs stack for each level below it.
     if is_deeper(&expression, MAX_RULE_DEPTH) {
@@ -106,7 +106,7 @@ pub(super) fn parse(text: &str) -> Parsed {
 }
 
 /// Syntax errors in cel-go's layout.
-fn told(errors: &ParseErrors, text: &str) -> String {
+fn syntax_errors(errors: &ParseErrors, text: &str) -> String {
     let each = errors.errors.iter().take(MAX_TOLD_ERRORS).map(|error| {
         let (line, column) = error.pos;
         let at = usize::try_from(line - 1).ok();

@@ -55,7 +55,7 @@ fn quarters(size: u64) -> u64 {
 
 /// Known properties of an expression.
 #[derive(Debug, Clone)]
-pub(super) struct Known<'a> {
+pub(super) struct ExpressionInfo<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
     pub size: Option<Size>,
@@ -69,7 +69,7 @@ pub(super) struct Known<'a> {
     pub place: (usize, usize),
 }
 
-impl<'a> Known<'a> {
+impl<'a> ExpressionInfo<'a> {
     pub fn of(kind: Kind<'a>, cost: u64) -> Self {
         let place = (1, 1);
         Self { kind, cost, size: None, entries: None, declared: None, number: None, place }
@@ -104,47 +104,47 @@ impl<'a> Known<'a> {
     }
 }
 
-fn sum<'k, 'a: 'k>(parts: impl IntoIterator<Item = &'k Known<'a>>) -> u64 {
+fn sum<'k, 'a: 'k>(parts: impl IntoIterator<Item = &'k ExpressionInfo<'a>>) -> u64 {
     parts.into_iter().fold(0, |sum, part| sum.saturating_add(part.cost))
 }
 
-fn joined(items: &[Known<'_>]) -> Size {
-    let sizes = items.iter().map(Known::size);
+fn joined(items: &[ExpressionInfo<'_>]) -> Size {
+    let sizes = items.iter().map(ExpressionInfo::size);
     sizes.reduce(Size::union).unwrap_or(Size::fixed(0))
 }
 
-pub(super) fn list<'a>(kind: Kind<'a>, items: &[Known<'a>]) -> Known<'a> {
-    Known {
+pub(super) fn list<'a>(kind: Kind<'a>, items: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
+    ExpressionInfo {
         size: Some(Size::fixed(items.len() as u64)),
         entries: Some((Size::fixed(1), joined(items))),
-        ..Known::of(kind, sum(items).saturating_add(LIST_COST))
+        ..ExpressionInfo::of(kind, sum(items).saturating_add(LIST_COST))
     }
 }
 
-pub(super) fn map<'a>(kind: Kind<'a>, keys: &[Known<'a>], values: &[Known<'a>]) -> Known<'a> {
-    Known {
+pub(super) fn map<'a>(kind: Kind<'a>, keys: &[ExpressionInfo<'a>], values: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
+    ExpressionInfo {
         size: Some(Size::fixed(keys.len() as u64)),
         entries: Some((joined(keys), joined(values))),
-        ..Known::of(kind, sum(keys.iter().chain(values)).saturating_add(MAP_COST))
+        ..ExpressionInfo::of(kind, sum(keys.iter().chain(values)).saturating_add(MAP_COST))
     }
 }
 
 pub(super) fn comprehension<'a>(
-    range: &Known<'a>,
-    start: &Known<'a>,
-    [condition, step]: [&Known<'a>; 2],
-    result: &Known<'a>,
-) -> Known<'a> {
+    range: &ExpressionInfo<'a>,
+    start: &ExpressionInfo<'a>,
+    [condition, step]: [&ExpressionInfo<'a>; 2],
+    result: &ExpressionInfo<'a>,
+) -> ExpressionInfo<'a> {
     let count = range.size();
     let each = condition.cost.saturating_add(step.cost);
     let looped = count.max.saturating_mul(each);
     let cost = [range.cost, start.cost, looped, result.cost];
     let cost = cost.into_iter().fold(0, u64::saturating_add);
     let grows = matches!(start.kind, Kind::List(_) | Kind::Map(..));
-    Known {
+    ExpressionInfo {
         size: if grows { Some(count) } else { start.size },
         entries: if grows { step.entries } else { None },
-        ..Known::of(result.kind.clone(), cost)
+        ..ExpressionInfo::of(result.kind.clone(), cost)
     }
 }
 
@@ -152,16 +152,16 @@ pub(super) fn comprehension<'a>(
 pub(super) fn call<'a>(
     name: &str,
     kind: Kind<'a>,
-    target: Option<&Known<'a>>,
-    args: &[Known<'a>],
-) -> Known<'a> {
+    target: Option<&ExpressionInfo<'a>>,
+    args: &[ExpressionInfo<'a>],
+) -> ExpressionInfo<'a> {
     let target_cost = target.map_or(0, |target| target.cost);
     let mut known = match target {
         Some(target) => method(name, kind.clone(), target, args),
         None => None,
     }
     .or_else(|| function(name, kind.clone(), args))
-    .unwrap_or_else(|| Known::of(kind, 1));
+    .unwrap_or_else(|| ExpressionInfo::of(kind, 1));
     // A conditional costs only the more expensive branch; a logical operator costs both sides.
     let args_cost = match (name, args) {
         (operators::CONDITIONAL, [condition, yes, no]) => {
@@ -173,14 +173,14 @@ pub(super) fn call<'a>(
     known
 }
 
-fn function<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<'a>> {
-    let sized = |cost: u64, size: Size| Known { size: Some(size), ..Known::of(Kind::Dyn, cost) };
+fn function<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Option<ExpressionInfo<'a>> {
+    let sized = |cost: u64, size: Size| ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) };
     let known = match (name, args) {
-        (operators::LOGICAL_AND | operators::LOGICAL_OR, _) => Known::of(Kind::Dyn, 0),
+        (operators::LOGICAL_AND | operators::LOGICAL_OR, _) => ExpressionInfo::of(Kind::Dyn, 0),
         (operators::CONDITIONAL, [_, yes, no]) => {
             let entries = yes.entries.zip(no.entries);
             let entries = entries.map(|(yes, no)| (yes.0.union(no.0), yes.1.union(no.1)));
-            Known { entries, ..sized(0, yes.size().union(no.size())) }
+            ExpressionInfo { entries, ..sized(0, yes.size().union(no.size())) }
         }
         (operators::EQUALS | operators::NOT_EQUALS, [left, right]) => {
             let is_constant = |kind: &Kind<'_>| match kind {
@@ -188,8 +188,8 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<
                 _ => false,
             };
             match name == operators::EQUALS && is_constant(&left.kind) {
-                true => Known::of(Kind::Dyn, 1),
-                false => Known::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1)),
+                true => ExpressionInfo::of(Kind::Dyn, 1),
+                false => ExpressionInfo::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1)),
             }
         }
         (
@@ -199,7 +199,7 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<
             | operators::GREATER_EQUALS,
             [left, right],
         ) if matches!(left.kind, Kind::Text | Kind::Bytes | Kind::Dyn) => {
-            Known::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1).max(1))
+            ExpressionInfo::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1).max(1))
         }
         (operators::ADD, [left, right]) => {
             let size = left.size().plus(right.size());
@@ -207,34 +207,34 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<
             let entries =
                 entries.map(|(left, right)| (left.0.union(right.0), left.1.union(right.1)));
             match kind {
-                Kind::List(_) => Known { entries, ..sized(1, size) },
+                Kind::List(_) => ExpressionInfo { entries, ..sized(1, size) },
                 Kind::Text | Kind::Bytes => sized(size.traversed(1), size),
                 Kind::Dyn => sized(size.traversed(1).max(1), size),
                 _ => return None,
             }
         }
         (operators::IN, [_, list]) if matches!(list.kind, Kind::List(_) | Kind::Dyn) => {
-            Known::of(Kind::Dyn, list.size().max.max(1))
+            ExpressionInfo::of(Kind::Dyn, list.size().max.max(1))
         }
         (operators::INDEX, [container, _]) => match &container.kind {
             Kind::List(_) => {
-                Known { cost: 1, ..container.entry(kind.clone(), Declared::items, false) }
+                ExpressionInfo { cost: 1, ..container.entry(kind.clone(), Declared::items, false) }
             }
             Kind::Map(..) => {
-                Known { cost: 1, ..container.entry(kind.clone(), Declared::values, false) }
+                ExpressionInfo { cost: 1, ..container.entry(kind.clone(), Declared::values, false) }
             }
             _ => return None,
         },
         _ => return conversion(name, kind, args),
     };
-    Some(Known { kind, ..known })
+    Some(ExpressionInfo { kind, ..known })
 }
 
 /// Estimate for a function that parses a text or converts a value.
-fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Known<'a>> {
-    let sized = |cost: u64, size: Size| Known { size: Some(size), ..Known::of(Kind::Dyn, cost) };
+fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Option<ExpressionInfo<'a>> {
+    let sized = |cost: u64, size: Size| ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) };
     let known = match (name, args) {
-        ("dyn", [value]) => Known { cost: 1, ..value.clone() },
+        ("dyn", [value]) => ExpressionInfo { cost: 1, ..value.clone() },
         ("bytes", [text]) if text.kind == Kind::Text => {
             let size = text.size();
             sized(size.traversed(1), Size { min: size.min, max: size.max.saturating_mul(4) })
@@ -255,34 +255,34 @@ fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[Known<'a>]) -> Option<Know
         ("sets.contains" | "sets.intersects" | "sets.equivalent", [one, other]) => {
             let pairs = one.size().times(other.size()).max;
             let times = if name == "sets.equivalent" { 2 } else { 1 };
-            Known::of(Kind::Dyn, pairs.saturating_mul(times).saturating_add(1))
+            ExpressionInfo::of(Kind::Dyn, pairs.saturating_mul(times).saturating_add(1))
         }
-        ("matches", [text, pattern]) => Known::of(Kind::Dyn, matching(text, pattern)),
+        ("matches", [text, pattern]) => ExpressionInfo::of(Kind::Dyn, matching(text, pattern)),
         ("url" | "jsonpatch.escapeKey", [text]) => sized(text.size().traversed(1), text.size()),
-        ("ip.isCanonical", [text, ..]) => Known::of(Kind::Dyn, text.size().traversed(2)),
+        ("ip.isCanonical", [text, ..]) => ExpressionInfo::of(Kind::Dyn, text.size().traversed(2)),
         (
             "ip" | "isIP" | "cidr" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver",
             [text, ..],
-        ) => Known::of(Kind::Dyn, text.size().traversed(1)),
+        ) => ExpressionInfo::of(Kind::Dyn, text.size().traversed(1)),
         _ => return None,
     };
-    Some(Known { kind, ..known })
+    Some(ExpressionInfo { kind, ..known })
 }
 
 fn method<'a>(
     name: &str,
     kind: Kind<'a>,
-    target: &Known<'a>,
-    args: &[Known<'a>],
-) -> Option<Known<'a>> {
+    target: &ExpressionInfo<'a>,
+    args: &[ExpressionInfo<'a>],
+) -> Option<ExpressionInfo<'a>> {
     let own = target.size();
-    let sized = |cost: u64, size: Size| Known { size: Some(size), ..Known::of(Kind::Dyn, cost) };
+    let sized = |cost: u64, size: Size| ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) };
     let known = match (name, args) {
-        ("startsWith" | "endsWith", [part]) => Known::of(Kind::Dyn, part.size().traversed(1)),
+        ("startsWith" | "endsWith", [part]) => ExpressionInfo::of(Kind::Dyn, part.size().traversed(1)),
         ("contains", [part]) => {
-            Known::of(Kind::Dyn, own.traversed(1).saturating_mul(part.size().traversed(1)))
+            ExpressionInfo::of(Kind::Dyn, own.traversed(1).saturating_mul(part.size().traversed(1)))
         }
-        ("matches", [pattern]) => Known::of(Kind::Dyn, matching(target, pattern)),
+        ("matches", [pattern]) => ExpressionInfo::of(Kind::Dyn, matching(target, pattern)),
         ("find" | "findAll", [pattern, ..]) => {
             sized(matching(target, pattern), Size { min: 0, max: own.max })
         }
@@ -295,9 +295,9 @@ fn method<'a>(
                     (Kind::Text | Kind::Bytes, None) => u64::MAX,
                     _ => 0,
                 };
-                Known::of(Kind::Dyn, own.max.saturating_mul(each.saturating_add(1)))
+                ExpressionInfo::of(Kind::Dyn, own.max.saturating_mul(each.saturating_add(1)))
             }
-            _ => Known::of(Kind::Dyn, own.traversed(1)),
+            _ => ExpressionInfo::of(Kind::Dyn, own.traversed(1)),
         },
         ("slice" | "reverse" | "flatten" | "distinct" | "sort", _) => made_list(name, target, args),
         ("lowerAscii" | "upperAscii" | "substring" | "trim", _) => sized(own.traversed(1), own),
@@ -320,25 +320,25 @@ fn method<'a>(
             }
             sized(size.traversed(1), size)
         }
-        ("format", _) => Known::of(Kind::Dyn, own.traversed(1)),
+        ("format", _) => ExpressionInfo::of(Kind::Dyn, own.traversed(1)),
         ("containsIP" | "containsCIDR", [other]) => {
             let parsed = match other.kind {
                 Kind::Library(_) => 0,
                 _ => other.size().traversed(1),
             };
             let masked = if name == "containsCIDR" { 3 } else { 0 };
-            Known::of(Kind::Dyn, parsed.saturating_add(4 + masked))
+            ExpressionInfo::of(Kind::Dyn, parsed.saturating_add(4 + masked))
         }
         ("validate", [text]) => {
-            Known::of(Kind::Dyn, text.size().traversed(1).saturating_mul(FORMAT_LENGTH / 4))
+            ExpressionInfo::of(Kind::Dyn, text.size().traversed(1).saturating_mul(FORMAT_LENGTH / 4))
         }
         _ => return None,
     };
-    Some(Known { kind, ..known })
+    Some(ExpressionInfo { kind, ..known })
 }
 
 /// Estimate for a list created from the items of another (cel-go `ext/lists.go`).
-fn made_list<'a>(name: &str, list: &Known<'a>, args: &[Known<'a>]) -> Known<'a> {
+fn made_list<'a>(name: &str, list: &ExpressionInfo<'a>, args: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
     let own = list.size();
     let number = |at: usize| args.get(at).and_then(|arg| arg.number);
     let (looked_at, size) = match (name, &list.kind) {
@@ -358,11 +358,11 @@ fn made_list<'a>(name: &str, list: &Known<'a>, args: &[Known<'a>]) -> Known<'a> 
         _ => (own.max, own),
     };
     let cost = looked_at.saturating_add(1 + LIST_COST);
-    Known { size: Some(size), ..Known::of(Kind::Dyn, cost) }
+    ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) }
 }
 
 /// Cost of a regular expression: an estimated number of states for each character.
-fn matching(text: &Known<'_>, pattern: &Known<'_>) -> u64 {
+fn matching(text: &ExpressionInfo<'_>, pattern: &ExpressionInfo<'_>) -> u64 {
     let characters = text.size().max.saturating_add(1);
     tenths(characters, 1).saturating_mul(quarters(pattern.size().max))
 }

@@ -11,7 +11,7 @@ use kube_cel::cel::common::ast::{
 };
 
 use super::declared::Declared;
-use super::estimate::{self, Known};
+use super::estimate::{self, ExpressionInfo};
 use super::kind::{Bindings, Kind, is_type_name};
 use super::place::{Mark, place_of};
 use super::signature::overloads;
@@ -32,7 +32,7 @@ pub(super) fn infer<'a>(
     old_is_optional: bool,
 ) -> Inferred<'a> {
     let own = declared.kind().unwrap_or(Kind::Dyn);
-    let own = Known::declared(own, declared);
+    let own = ExpressionInfo::declared(own, declared);
     let mut old = own.clone();
     if old_is_optional {
         old.kind = Kind::Optional(Rc::new(old.kind));
@@ -47,7 +47,7 @@ pub(super) fn infer<'a>(
 
 struct Inference<'s, 'a> {
     source: &'s str,
-    scope: Vec<(String, Known<'a>)>,
+    scope: Vec<(String, ExpressionInfo<'a>)>,
     errors: Vec<((usize, usize), String)>,
     /// Number of occurrences of each mark so far, to find the position of the next.
     seen: HashMap<Mark, usize>,
@@ -68,11 +68,11 @@ impl<'a> Inference<'_, 'a> {
         self.errors.push(((line, column), error));
     }
 
-    fn known(&mut self, expression: &IdedExpr) -> Known<'a> {
+    fn known(&mut self, expression: &IdedExpr) -> ExpressionInfo<'a> {
         match &expression.expr {
             Expr::Literal(literal) => {
                 let place = self.next_place(Mark::Literal(literal::text(literal)));
-                Known { place, ..literal::known(literal) }
+                ExpressionInfo { place, ..literal::known(literal) }
             }
             Expr::Ident(name) => self.ident(name),
             Expr::Select(select) => self.select(select),
@@ -86,7 +86,7 @@ impl<'a> Inference<'_, 'a> {
                 });
                 let items: Vec<_> = items.collect();
                 let kind = self.joined(&items);
-                Known { place, ..estimate::list(Kind::List(Rc::new(kind)), &items) }
+                ExpressionInfo { place, ..estimate::list(Kind::List(Rc::new(kind)), &items) }
             }
             Expr::Map(map) => {
                 let mut keys = Vec::new();
@@ -108,14 +108,14 @@ impl<'a> Inference<'_, 'a> {
                 let place = self.next_place(Mark::Operator("{"));
                 let words = format!("undeclared reference to '{}'", made.type_name);
                 self.refuse(place, &format!("{words} (in container '')"));
-                Known::of(Kind::Dyn, 0)
+                ExpressionInfo::of(Kind::Dyn, 0)
             }
-            Expr::Unspecified => Known::of(Kind::Dyn, 0),
+            Expr::Unspecified => ExpressionInfo::of(Kind::Dyn, 0),
         }
     }
 
     /// Element of a literal; for an element marked with `?`, the value inside of the optional.
-    fn unwrapped(&mut self, item: Known<'a>, is_optional: bool) -> Known<'a> {
+    fn unwrapped(&mut self, item: ExpressionInfo<'a>, is_optional: bool) -> ExpressionInfo<'a> {
         let kind = match &item.kind {
             Kind::Optional(inner) if is_optional => inner.as_ref().clone(),
             Kind::Dyn => Kind::Dyn,
@@ -125,11 +125,11 @@ impl<'a> Inference<'_, 'a> {
             }
             kind => kind.clone(),
         };
-        Known { kind, ..item }
+        ExpressionInfo { kind, ..item }
     }
 
     /// Common type of a literal's elements.
-    fn joined(&mut self, items: &[Known<'a>]) -> Kind<'a> {
+    fn joined(&mut self, items: &[ExpressionInfo<'a>]) -> Kind<'a> {
         let Some(first) = items.first() else { return Kind::Dyn };
         for item in items {
             if !first.kind.accepts(&item.kind, &mut Bindings::new()) {
@@ -141,20 +141,20 @@ impl<'a> Inference<'_, 'a> {
     }
 
     /// Reports an error for a value of another type.
-    fn expect(&mut self, wanted: &Kind<'a>, found: &Known<'a>) {
+    fn expect(&mut self, wanted: &Kind<'a>, found: &ExpressionInfo<'a>) {
         if !wanted.accepts(&found.kind, &mut Bindings::new()) {
             let words = format!("expected type '{wanted}' but found '{}'", found.kind);
             self.refuse(found.place, &words);
         }
     }
 
-    fn ident(&mut self, name: &str) -> Known<'a> {
+    fn ident(&mut self, name: &str) -> ExpressionInfo<'a> {
         let place = match name.starts_with('@') {
             true => (1, 1),
             false => self.next_place(Mark::Name(name.to_owned())),
         };
         if let Some((_, known)) = self.scope.iter().rev().find(|(variable, _)| variable == name) {
-            return Known { cost: 1, place, ..known.clone() };
+            return ExpressionInfo { cost: 1, place, ..known.clone() };
         }
         if !is_type_name(name) {
             let words = format!("undeclared reference to '{name}' (in container '')");
@@ -163,10 +163,10 @@ impl<'a> Inference<'_, 'a> {
         let kind = if is_type_name(name) { Kind::Type } else { Kind::Dyn };
         // Upstream assumes the size of `self` for a name without a known size.
         let declared = self.scope.first().and_then(|(_, own)| own.declared);
-        Known { declared, place, ..Known::of(kind, 1) }
+        ExpressionInfo { declared, place, ..ExpressionInfo::of(kind, 1) }
     }
 
-    fn select(&mut self, select: &SelectExpr) -> Known<'a> {
+    fn select(&mut self, select: &SelectExpr) -> ExpressionInfo<'a> {
         let operand = self.known(&select.operand);
         let place = match select.test {
             true => self.next_place(Mark::Call("has".to_owned())),
@@ -174,10 +174,10 @@ impl<'a> Inference<'_, 'a> {
         };
         let (found, inner) = self.field(&operand, &operand.kind, &select.field, place);
         if select.test {
-            return Known { place, ..Known::of(Kind::Bool, operand.cost) };
+            return ExpressionInfo { place, ..ExpressionInfo::of(Kind::Bool, operand.cost) };
         }
         let charged = matches!(operand.kind, Kind::Map(..) | Kind::Object(_));
-        let mut known = Known { place, ..found };
+        let mut known = ExpressionInfo { place, ..found };
         if inner {
             known.kind = Kind::Optional(Rc::new(known.kind));
         }
@@ -188,41 +188,41 @@ impl<'a> Inference<'_, 'a> {
     /// Field of a value; the flag is true if the value, and therefore the field, is optional.
     fn field(
         &mut self,
-        operand: &Known<'a>,
+        operand: &ExpressionInfo<'a>,
         kind: &Kind<'a>,
         name: &str,
         place: (usize, usize),
-    ) -> (Known<'a>, bool) {
+    ) -> (ExpressionInfo<'a>, bool) {
         match kind {
             Kind::Optional(inner) => {
                 let inner = inner.as_ref().clone();
                 (self.field(operand, &inner, name, place).0, true)
             }
             Kind::Object(declared) => match declared.field(name) {
-                Some(below) => (Known::declared(below.kind().unwrap_or(Kind::Dyn), below), false),
+                Some(below) => (ExpressionInfo::declared(below.kind().unwrap_or(Kind::Dyn), below), false),
                 None => {
                     self.refuse(place, &format!("undefined field '{name}'"));
-                    (Known::of(Kind::Dyn, 0), false)
+                    (ExpressionInfo::of(Kind::Dyn, 0), false)
                 }
             },
             Kind::Map(_, value) => {
                 let below = operand.declared.and_then(Declared::values);
                 let known = match below {
-                    Some(below) => Known::declared(value.as_ref().clone(), below),
-                    None => Known::of(value.as_ref().clone(), 0),
+                    Some(below) => ExpressionInfo::declared(value.as_ref().clone(), below),
+                    None => ExpressionInfo::of(value.as_ref().clone(), 0),
                 };
                 (known, false)
             }
-            Kind::Dyn => (Known::of(Kind::Dyn, 0), false),
+            Kind::Dyn => (ExpressionInfo::of(Kind::Dyn, 0), false),
             other => {
                 let words = format!("type '{other}' does not support field selection");
                 self.refuse(place, &words);
-                (Known::of(Kind::Dyn, 0), false)
+                (ExpressionInfo::of(Kind::Dyn, 0), false)
             }
         }
     }
 
-    fn call(&mut self, call: &CallExpr) -> Known<'a> {
+    fn call(&mut self, call: &CallExpr) -> ExpressionInfo<'a> {
         let name = call.func_name.as_str();
         if let (operators::OPT_SELECT, [operand, field]) = (name, call.args.as_slice()) {
             return self.optional_select(operand, field);
@@ -240,18 +240,18 @@ impl<'a> Inference<'_, 'a> {
         {
             return self.optional_map(&name, target, variable, body);
         }
-        let args: Vec<Known<'a>> = call.args.iter().map(|arg| self.known(arg)).collect();
+        let args: Vec<ExpressionInfo<'a>> = call.args.iter().map(|arg| self.known(arg)).collect();
         self.check_literal(&name, &args, call);
         if matches!(name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
             for condition in &args {
                 self.expect(&Kind::Bool, condition);
             }
-            return Known { place, ..estimate::call(&name, Kind::Bool, None, &args) };
+            return ExpressionInfo { place, ..estimate::call(&name, Kind::Bool, None, &args) };
         }
         let Some(overloads) = overloads(&name) else {
             let words = format!("undeclared reference to '{name}' (in container '')");
             self.refuse(place, &words);
-            return Known::of(Kind::Dyn, 0);
+            return ExpressionInfo::of(Kind::Dyn, 0);
         };
         let kinds: Vec<&Kind<'a>> = args.iter().map(|arg| &arg.kind).collect();
         let receiver = target.as_ref().map(|target| &target.kind);
@@ -266,15 +266,15 @@ impl<'a> Inference<'_, 'a> {
             };
             let words = format!("found no matching overload for '{name}' applied to '{applied}'");
             self.refuse(place, &words);
-            return Known::of(Kind::Dyn, 0);
+            return ExpressionInfo::of(Kind::Dyn, 0);
         };
         let same = found.iter().all(|kind| kind == first);
         let kind = if same { first.clone() } else { Kind::Dyn };
-        Known { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
+        ExpressionInfo { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
     }
 
     /// Reports literals that the function cannot parse.
-    fn check_literal(&mut self, name: &str, args: &[Known<'a>], call: &CallExpr) {
+    fn check_literal(&mut self, name: &str, args: &[ExpressionInfo<'a>], call: &CallExpr) {
         if let Some(Expr::Literal(LiteralValue::String(text))) =
             call.args.last().map(|arg| &arg.expr)
             && !literal::reads(name, text.inner())
@@ -304,10 +304,10 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    fn optional_select(&mut self, operand: &IdedExpr, field: &IdedExpr) -> Known<'a> {
+    fn optional_select(&mut self, operand: &IdedExpr, field: &IdedExpr) -> ExpressionInfo<'a> {
         let operand = self.known(operand);
         let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
-            return Known::of(Kind::Dyn, 0);
+            return ExpressionInfo::of(Kind::Dyn, 0);
         };
         let (mut found, _) = self.field(&operand, &operand.kind, name.inner(), (1, 1));
         found.kind = Kind::Optional(Rc::new(found.kind));
@@ -318,14 +318,14 @@ impl<'a> Inference<'_, 'a> {
     fn optional_map(
         &mut self,
         name: &str,
-        target: &Known<'a>,
+        target: &ExpressionInfo<'a>,
         variable: &IdedExpr,
         body: &IdedExpr,
-    ) -> Known<'a> {
+    ) -> ExpressionInfo<'a> {
         let (Kind::Optional(inner), Expr::Ident(variable)) = (&target.kind, &variable.expr) else {
-            return Known::of(Kind::Dyn, target.cost);
+            return ExpressionInfo::of(Kind::Dyn, target.cost);
         };
-        let bound = Known { kind: inner.as_ref().clone(), ..target.clone() };
+        let bound = ExpressionInfo { kind: inner.as_ref().clone(), ..target.clone() };
         self.scope.push((variable.clone(), bound));
         let mut mapped = self.known(body);
         self.scope.pop();
@@ -336,25 +336,25 @@ impl<'a> Inference<'_, 'a> {
         mapped
     }
 
-    fn comprehension(&mut self, all: &ComprehensionExpr) -> Known<'a> {
+    fn comprehension(&mut self, all: &ComprehensionExpr) -> ExpressionInfo<'a> {
         let range = self.known(&all.iter_range);
         let start = self.known(&all.accu_init);
         let item = match &range.kind {
             Kind::List(item) => range.entry(item.as_ref().clone(), Declared::items, false),
             Kind::Map(key, _) => range.entry(key.as_ref().clone(), |_| Some(Declared::Key), true),
             // Upstream determines the type of these items too late to use it.
-            Kind::Dyn => Known::of(Kind::Dyn, 0),
+            Kind::Dyn => ExpressionInfo::of(Kind::Dyn, 0),
             other => {
                 let words = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be \
                      list, map, or dynamic)"
                 );
                 self.refuse(range.place, &words);
-                Known::of(Kind::Dyn, 0)
+                ExpressionInfo::of(Kind::Dyn, 0)
             }
         };
         let depth = self.scope.len();
-        self.scope.push((all.accu_var.clone(), Known { declared: None, ..start.clone() }));
+        self.scope.push((all.accu_var.clone(), ExpressionInfo { declared: None, ..start.clone() }));
         // The names of the variables occur once in the text, before the body.
         let _ = self.next_place(Mark::Name(all.iter_var.clone()));
         match &all.iter_var2 {
@@ -365,8 +365,8 @@ impl<'a> Inference<'_, 'a> {
                     Kind::Map(_, value) => {
                         (item, range.entry(value.as_ref().clone(), Declared::values, false))
                     }
-                    Kind::List(_) => (Known::of(Kind::Int, 0), item),
-                    _ => (Known::of(Kind::Dyn, 0), Known::of(Kind::Dyn, 0)),
+                    Kind::List(_) => (ExpressionInfo::of(Kind::Int, 0), item),
+                    _ => (ExpressionInfo::of(Kind::Dyn, 0), ExpressionInfo::of(Kind::Dyn, 0)),
                 };
                 self.scope.push((all.iter_var.clone(), key));
                 self.scope.push((second.clone(), value));

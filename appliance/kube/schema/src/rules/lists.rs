@@ -24,10 +24,10 @@ pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
         return false;
     }
     let (Some(ones), Some(mut others)) = (left.elements(), right.elements()) else { return false };
-    match Told::apart(left) {
+    match ItemIdentity::apart(left) {
         None => ones.zip(others).all(|(one, other)| equal_values(&one, &other)),
-        Some(told) => {
-            let index = Index::of(told, ones.collect());
+        Some(identity) => {
+            let index = Index::of(identity, ones.collect());
             others.all(|other| index.has(&other))
         }
     }
@@ -36,24 +36,24 @@ pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
 /// Computes `left + right`. A set adds only new items. In a list of type map, items of `right`
 /// replace items with the same keys. The result has the type of the left list.
 pub(super) fn concatenate<'a>(left: Val<'a>, right: &Val<'a>) -> Val<'a> {
-    let told = Told::apart(&left);
+    let identity = ItemIdentity::apart(&left);
     let like = left.list_type().map(|(node, _)| node);
     let items = match left {
         Val::List(items, _) => items,
         other => Rc::new(other.elements().into_iter().flatten().collect()),
     };
     let added = right.elements().into_iter().flatten();
-    let Some(told) = told else {
+    let Some(identity) = identity else {
         let mut items = items;
         Rc::make_mut(&mut items).extend(added);
         return Val::List(items, like);
     };
-    let mut index = Index::of(told, Rc::unwrap_or_clone(items));
+    let mut index = Index::of(identity, Rc::unwrap_or_clone(items));
     let own = index.items.len();
     for item in added {
-        match (told, index.like(&item)) {
-            (Told::ByKeys(_), Some(at)) if at < own => index.items[at] = item,
-            (Told::ByValue, Some(_)) => {}
+        match (identity, index.like(&item)) {
+            (ItemIdentity::ByKeys(_), Some(at)) if at < own => index.items[at] = item,
+            (ItemIdentity::ByValue, Some(_)) => {}
             _ => index.push(item),
         }
     }
@@ -62,12 +62,12 @@ pub(super) fn concatenate<'a>(left: Val<'a>, right: &Val<'a>) -> Val<'a> {
 
 /// Identity of the items of a list.
 #[derive(Clone, Copy)]
-enum Told<'n> {
+enum ItemIdentity<'n> {
     ByValue,
     ByKeys(&'n Node),
 }
 
-impl<'n> Told<'n> {
+impl<'n> ItemIdentity<'n> {
     /// Identity rule of a list; `None` if items are identified by their position.
     fn apart(list: &Val<'n>) -> Option<Self> {
         match list.list_type()? {
@@ -114,35 +114,35 @@ impl<'n> Told<'n> {
 
 /// Items with an index for fast lookup.
 struct Index<'n, 'a> {
-    told: Told<'n>,
+    identity: ItemIdentity<'n>,
     items: Vec<Val<'a>>,
     by_mark: HashMap<u64, Vec<usize>>,
 }
 
 impl<'n, 'a> Index<'n, 'a> {
-    fn of(told: Told<'n>, items: Vec<Val<'a>>) -> Self {
+    fn of(identity: ItemIdentity<'n>, items: Vec<Val<'a>>) -> Self {
         let mut by_mark: HashMap<u64, Vec<usize>> = HashMap::with_capacity(items.len());
         for (at, item) in items.iter().enumerate() {
-            by_mark.entry(told.mark(item)).or_default().push(at);
+            by_mark.entry(identity.mark(item)).or_default().push(at);
         }
-        Self { told, items, by_mark }
+        Self { identity, items, by_mark }
     }
 
     fn push(&mut self, item: Val<'a>) {
-        let places = self.by_mark.entry(self.told.mark(&item)).or_default();
+        let places = self.by_mark.entry(self.identity.mark(&item)).or_default();
         places.push(self.items.len());
         self.items.push(item);
     }
 
     /// Positions of items that may match `item`.
     fn near(&self, item: &Val<'_>) -> impl Iterator<Item = usize> {
-        let places = self.by_mark.get(&self.told.mark(item));
+        let places = self.by_mark.get(&self.identity.mark(item));
         places.into_iter().flatten().copied()
     }
 
     /// Position of an item with the same identity as `item`.
     fn like(&self, item: &Val<'_>) -> Option<usize> {
-        self.near(item).find(|at| self.told.alike(&self.items[*at], item))
+        self.near(item).find(|at| self.identity.alike(&self.items[*at], item))
     }
 
     /// True if an item equals `item`.
@@ -172,7 +172,7 @@ fn mark(value: &Val<'_>) -> u64 {
         Val::Foreign(_) => {}
         Val::Items(..) | Val::List(..) => {
             let marks = value.elements().into_iter().flatten().map(|item| mark(&item));
-            match Told::apart(value) {
+            match ItemIdentity::apart(value) {
                 None => marks.for_each(|mark| mark.hash(&mut hasher)),
                 Some(_) => marks.fold(0, u64::wrapping_add).hash(&mut hasher),
             }
@@ -204,7 +204,7 @@ pub(super) fn function<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a
         ("lists.range", [Val::Int(end)]) => Val::list((0..*end).map(Val::Int).collect()),
         ("sets.contains", [all, some]) if all.is_list() => Val::Bool(contains(all, some)?),
         ("sets.intersects", [one, other]) if one.is_list() => {
-            let index = Index::of(Told::ByValue, one.elements()?.collect());
+            let index = Index::of(ItemIdentity::ByValue, one.elements()?.collect());
             Val::Bool(other.elements()?.any(|item| index.has(&item)))
         }
         ("sets.equivalent", [one, other]) if one.is_list() => {
@@ -223,7 +223,7 @@ pub(super) fn function<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a
 }
 
 fn contains(all: &Val<'_>, some: &Val<'_>) -> Option<bool> {
-    let index = Index::of(Told::ByValue, all.elements()?.collect());
+    let index = Index::of(ItemIdentity::ByValue, all.elements()?.collect());
     Some(some.elements()?.all(|item| index.has(&item)))
 }
 
@@ -255,7 +255,7 @@ pub(super) fn method<'a>(
         ("flatten", []) => flatten(list, 1).map(Val::list),
         ("flatten", [Val::Int(levels)]) => flatten(list, *levels).map(Val::list),
         ("distinct", []) => {
-            let mut index = Index::of(Told::ByValue, Vec::new());
+            let mut index = Index::of(ItemIdentity::ByValue, Vec::new());
             for item in items {
                 if !index.has(&item) {
                     index.push(item);

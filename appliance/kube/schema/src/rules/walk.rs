@@ -85,8 +85,8 @@ impl Walk {
         old: Option<&'a Value>,
         correlation: Correlation<'a>,
     ) {
-        let told = self.errors.len() + self.warnings.len();
-        if spot.value.is_null() || self.stopped || told >= MAX_ERRORS {
+        let reported = self.errors.len() + self.warnings.len();
+        if spot.value.is_null() || self.stopped || reported >= MAX_ERRORS {
             return;
         }
         let old = old.filter(|old| !old.is_null());

@@ -168,7 +168,7 @@ fn conflicts_name_owner_and_field() {
          using example.com/v1:\n- .spec.b"
     );
     let ApplyError::Conflicts(conflicts) = refused else { panic!("no conflicts") };
-    assert_eq!(conflicts.told()[1].message(), "conflict with \"w\" using example.com/v1");
+    assert_eq!(conflicts.listed()[1].message(), "conflict with \"w\" using example.com/v1");
     life.try_apply(V1, "two", json!({"a": 2, "b": 2}), true).unwrap();
     assert_eq!(*life.spec(), json!({"a": 2, "b": 2}));
     assert_eq!(life.entries().as_array().unwrap().len(), 1);
@@ -188,7 +188,7 @@ fn conflicts_without_end_are_counted() {
     assert!(text.ends_with("\nand 4900 more"), "{}", &text[text.len() - 50..]);
     assert!(text.len() < 200_000, "{} bytes", text.len());
     let ApplyError::Conflicts(conflicts) = refused else { panic!("no conflicts") };
-    assert_eq!(conflicts.told().len(), 100);
+    assert_eq!(conflicts.listed().len(), 100);
 }
 
 #[test]

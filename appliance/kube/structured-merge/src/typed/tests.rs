@@ -301,7 +301,7 @@ fn mistakes_without_end_are_counted() {
     let schema = schema();
     let row = vec!["x".repeat(5_000); 10_000];
     let wrong = new(&schema, &json!({"row": row, "count": "1"})).unwrap_err();
-    assert_eq!(wrong.told().len(), 100);
+    assert_eq!(wrong.listed().len(), 100);
     let text = wrong.to_string();
     assert!(text.ends_with("\n  and 9901 more"), "{}", &text[text.len() - 50..]);
     assert!(text.len() < 200_000, "{} bytes", text.len());

@@ -3,7 +3,7 @@
 use kube_cel::cel::common::ast::LiteralValue;
 
 use crate::pattern::Pattern;
-use crate::rules::estimate::{Known, Size};
+use crate::rules::estimate::{ExpressionInfo, Size};
 use crate::rules::kind::Kind;
 use crate::rules::library;
 
@@ -30,7 +30,7 @@ pub(super) fn text(literal: &LiteralValue) -> String {
 }
 
 /// Type and size of a literal.
-pub(super) fn known<'a>(literal: &LiteralValue) -> Known<'a> {
+pub(super) fn known<'a>(literal: &LiteralValue) -> ExpressionInfo<'a> {
     let (kind, size) = match literal {
         LiteralValue::Boolean(_) => (Kind::Bool, 1),
         LiteralValue::Bytes(bytes) => (Kind::Bytes, bytes.inner().len() as u64),
@@ -44,5 +44,5 @@ pub(super) fn known<'a>(literal: &LiteralValue) -> Known<'a> {
         LiteralValue::Int(number) => u64::try_from(*number.inner()).ok(),
         _ => None,
     };
-    Known { size: Some(Size::fixed(size)), number, ..Known::of(kind, 0) }
+    ExpressionInfo { size: Some(Size::fixed(size)), number, ..ExpressionInfo::of(kind, 0) }
 }
