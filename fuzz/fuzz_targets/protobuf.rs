@@ -5,13 +5,13 @@
 use std::sync::LazyLock;
 
 use fuzz::Input;
-use kube_protobuf::{catalogue, decode, encode, put_bytes};
+use kube_protobuf::{catalog, decode, encode, put_bytes};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use stdx::json::{drop_nulls, is_within};
 
 static KINDS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
-    let mut kinds: Vec<_> = catalogue().kinds().map(|(version, kind, _)| (version, kind)).collect();
+    let mut kinds: Vec<_> = catalog().kinds().map(|(version, kind, _)| (version, kind)).collect();
     kinds.sort_unstable();
     kinds
 });

@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Number, Value, json};
 
 use crate::budget::{Budget, deeper};
-use crate::catalogue::{Field, Kind, Shape, Type, catalogue};
+use crate::catalog::{Field, Kind, Shape, Type, catalog};
 use crate::moment::{self, Exact};
 use crate::wire::{Content, Reader};
 use crate::{Error, forms};
@@ -138,7 +138,7 @@ fn value(
         (Kind::Time, Content::Bytes(bytes)) => moment::read(bytes, Exact::Second),
         (Kind::MicroTime, Content::Bytes(bytes)) => moment::read(bytes, Exact::Microsecond),
         (Kind::Message(place), Content::Bytes(bytes)) => {
-            message(catalogue().message(place), bytes, depth, budget)
+            message(catalog().message(place), bytes, depth, budget)
         }
         (Kind::Bool | Kind::Int32 | Kind::Int64 | Kind::Double, _) => Err(form(field)),
         (kind, Content::Bytes(bytes)) => forms::read(kind, field.name, bytes, depth, budget),
@@ -205,6 +205,6 @@ fn zero(kind: Kind, depth: usize, budget: &mut Budget) -> Result<Value, Error> {
         | Kind::Json
         | Kind::SchemaOrArray
         | Kind::SchemaOrStrings => Value::Null,
-        Kind::Message(place) => message(catalogue().message(place), &[], depth, budget)?,
+        Kind::Message(place) => message(catalog().message(place), &[], depth, budget)?,
     })
 }

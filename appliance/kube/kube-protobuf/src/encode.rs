@@ -6,7 +6,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 
 use crate::budget::deeper;
-use crate::catalogue::{Field, Kind, Shape, Type, catalogue};
+use crate::catalog::{Field, Kind, Shape, Type, catalog};
 use crate::moment::{self, Exact};
 use crate::wire::{put_bytes, put_fixed, put_number};
 use crate::{Error, forms};
@@ -91,7 +91,7 @@ fn put(
             bytes.map(|bytes| put_bytes(out, number, &bytes))
         }
         Kind::Message(place) => {
-            let bytes = Some(message(catalogue().message(place), value, depth)?);
+            let bytes = Some(message(catalog().message(place), value, depth)?);
             bytes.map(|bytes| put_bytes(out, number, &bytes))
         }
         kind => forms::write(kind, value, depth)?.map(|bytes| put_bytes(out, number, &bytes)),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::budget::Budget;
-use crate::catalogue::{Type, catalogue};
+use crate::catalog::{Type, catalog};
 use crate::decode::message as read_message;
 use crate::encode::message as write_message;
 use crate::wire::{Content, Reader, put_bytes};
@@ -30,7 +30,7 @@ pub fn decode(body: &[u8], expected: (&str, &str)) -> Result<Value, Error> {
 pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let raw = match (catalogue().kind(api_version, kind), kind.strip_suffix("List")) {
+    let raw = match (catalog().kind(api_version, kind), kind.strip_suffix("List")) {
         (Some(of), _) => write_message(of, object, 0)?,
         (None, Some(item)) => list(known(api_version, item)?, object)?,
         (None, None) => return Err(unknown(api_version, kind)),
@@ -47,7 +47,7 @@ pub fn encode(object: &Value) -> Result<Vec<u8>, Error> {
 /// Encodes a list; every list consists of metadata and items.
 fn list(of: &Type, object: &Value) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
-    let meta = catalogue().named("meta.v1.ListMeta");
+    let meta = catalog().named("meta.v1.ListMeta");
     let meta = meta.ok_or(Error::Malformed("the type of lists is unknown"))?;
     put_bytes(&mut out, 1, &write_message(meta, &object["metadata"], 0)?);
     for item in object["items"].as_array().into_iter().flatten() {
@@ -102,7 +102,7 @@ pub(crate) fn read(
 }
 
 fn known(api_version: &str, kind: &str) -> Result<&'static Type, Error> {
-    catalogue().kind(api_version, kind).ok_or_else(|| unknown(api_version, kind))
+    catalog().kind(api_version, kind).ok_or_else(|| unknown(api_version, kind))
 }
 
 /// Error for an unknown kind. Version and kind come from the client, so they are cut to 253

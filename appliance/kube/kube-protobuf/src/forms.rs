@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::budget::Budget;
-use crate::catalogue::{Kind, Type, catalogue};
+use crate::catalog::{Kind, Type, catalog};
 use crate::wire::{Content, Reader, put_bytes, put_number};
 use crate::{Error, decode, duration, encode, envelope, quantity};
 
@@ -87,7 +87,7 @@ pub(crate) fn read(
 }
 
 fn schema_type() -> Result<&'static Type, Error> {
-    catalogue().named(SCHEMA).ok_or(Error::Malformed("the type of schemas is unknown"))
+    catalog().named(SCHEMA).ok_or(Error::Malformed("the type of schemas is unknown"))
 }
 
 /// Message of `kind` for a JSON value; `None` when the value is not valid for the kind.

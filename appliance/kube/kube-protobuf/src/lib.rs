@@ -6,10 +6,10 @@
 //!
 //! Never does I/O, never trusts a length, never interprets a field.
 //!
-//! Enter at [`decode`] (request bodies), [`encode`] (response bodies) and [`catalogue`].
+//! Enter at [`decode`] (request bodies), [`encode`] (response bodies) and [`catalog`].
 
 mod budget;
-mod catalogue;
+mod catalog;
 mod decode;
 mod duration;
 mod encode;
@@ -20,7 +20,7 @@ mod moment;
 mod quantity;
 mod wire;
 
-pub use catalogue::{Catalogue, Field, Kind, Shape, Type, catalogue};
+pub use catalog::{Catalog, Field, Kind, Shape, Type, catalog};
 pub use envelope::{MEDIA_TYPE, decode, encode};
 pub use error::Error;
 pub use wire::{put_bytes, put_fixed, put_number};

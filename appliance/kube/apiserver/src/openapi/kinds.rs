@@ -1,6 +1,6 @@
 //! Schemas of the served kinds and their lists, and schemas that every kind needs.
 
-use kube_protobuf::{Type, catalogue};
+use kube_protobuf::{Type, catalog};
 use serde_json::{Value, json};
 
 use super::types::{Schemas, reference, shared};
@@ -20,8 +20,8 @@ const PRESERVES: &str = "x-kubernetes-preserve-unknown-fields";
 /// Returns the type of one of Kubernetes' own kinds.
 fn native(kind: Kind<'_>) -> Option<&'static Type> {
     match kind.group {
-        "" => catalogue().kind(kind.version, kind.name),
-        group => catalogue().kind(&format!("{group}/{}", kind.version), kind.name),
+        "" => catalog().kind(kind.version, kind.name),
+        group => catalog().kind(&format!("{group}/{}", kind.version), kind.name),
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn identity(kind: Kind<'_>) -> Value {
 /// Adds the schemas that every stored kind needs.
 pub(super) fn add_common(schemas: &mut Schemas) {
     for (name, kind) in [("meta.v1.Status", "Status"), ("meta.v1.DeleteOptions", "DeleteOptions")] {
-        if let Some(of) = catalogue().named(name) {
+        if let Some(of) = catalog().named(name) {
             let name = schemas.add(of);
             let kind = Kind { group: "", version: "v1", name: kind, qualified: false };
             complete(schemas.all.entry(name).or_default(), kind);
@@ -171,7 +171,7 @@ fn text(field: &str) -> Value {
 }
 
 fn meta(schemas: &mut Schemas, name: &str, of: &str) -> Value {
-    let Some(meta) = catalogue().named(name) else { return json!({ "type": "object" }) };
+    let Some(meta) = catalog().named(name) else { return json!({ "type": "object" }) };
     json!({ "allOf": [reference(&schemas.add(meta))], "description": shared(of, "metadata") })
 }
 

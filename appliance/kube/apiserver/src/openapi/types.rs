@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use kube_protobuf::{Field, Kind, Shape, Type, catalogue};
+use kube_protobuf::{Field, Kind, Shape, Type, catalog};
 use schema::Node;
 use serde_json::{Map, Value, json};
 
@@ -84,7 +84,7 @@ impl Schemas {
     fn say_fields(&mut self, of: &'static Type, node: &Node) {
         for field in &of.fields {
             let inner = match field.kind {
-                Kind::Message(place) => Some(catalogue().message(place)),
+                Kind::Message(place) => Some(catalog().message(place)),
                 _ => None,
             };
             if field.name.is_empty() {
@@ -146,7 +146,7 @@ impl Schemas {
         for field in &of.fields {
             match field.kind {
                 Kind::Message(place) if field.name.is_empty() => {
-                    self.fields(catalogue().message(place), properties, required);
+                    self.fields(catalog().message(place), properties, required);
                 }
                 _ => {
                     let property = self.property(of, field);
@@ -206,7 +206,7 @@ impl Schemas {
         if let Some((name, schema)) = special(kind) {
             self.all.entry(name.to_owned()).or_insert(schema);
             if name == SCHEMA_OR_BOOL
-                && let Some(schema) = catalogue().named("apiextensions.v1.JSONSchemaProps")
+                && let Some(schema) = catalog().named("apiextensions.v1.JSONSchemaProps")
             {
                 self.add(schema);
             }
@@ -220,7 +220,7 @@ impl Schemas {
             Kind::Text => json!({ "type": "string" }),
             Kind::Bytes => json!({ "type": "string", "format": "byte" }),
             Kind::Message(place) => {
-                let of = catalogue().message(place);
+                let of = catalog().message(place);
                 match of.fields.first() {
                     Some(items) if of.slice => {
                         json!({ "type": "array", "items": self.value(items.kind) })

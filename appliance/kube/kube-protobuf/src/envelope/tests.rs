@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{decode, encode};
 use crate::wire::put_bytes;
-use crate::{Error, MAX_DEPTH, MAX_VALUES, catalogue};
+use crate::{Error, MAX_DEPTH, MAX_VALUES, catalog};
 
 fn wrapped(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
     let mut meta = Vec::new();
@@ -107,7 +107,7 @@ fn what_is_no_body_is_refused() {
 }
 
 fn any_kind() -> impl Strategy<Value = (&'static str, &'static str)> {
-    let mut kinds: Vec<_> = catalogue().kinds().map(|(version, kind, _)| (version, kind)).collect();
+    let mut kinds: Vec<_> = catalog().kinds().map(|(version, kind, _)| (version, kind)).collect();
     kinds.sort_unstable();
     prop::sample::select(kinds)
 }

@@ -155,13 +155,13 @@ fn fact(facts: &'static str, name: &str) -> Option<&'static str> {
 
 /// All types, and the type of each kind.
 #[derive(Debug, Default)]
-pub struct Catalogue {
+pub struct Catalog {
     types: Vec<Type>,
     names: HashMap<&'static str, usize>,
     kinds: HashMap<(&'static str, &'static str), usize>,
 }
 
-impl Catalogue {
+impl Catalog {
     /// Type of a kind, by API version (`v1` or `group/version`) and name of the kind.
     pub fn kind(&self, api_version: &str, kind: &str) -> Option<&Type> {
         // `DeleteOptions` are the same in every group that accepts them.
@@ -186,14 +186,14 @@ impl Catalogue {
 }
 
 /// All built-in types; the tables are parsed at the first call.
-pub fn catalogue() -> &'static Catalogue {
-    static CATALOGUE: OnceLock<Catalogue> = OnceLock::new();
+pub fn catalog() -> &'static Catalog {
+    static CATALOGUE: OnceLock<Catalog> = OnceLock::new();
     CATALOGUE.get_or_init(|| read(&TABLES).expect("a test reads every table"))
 }
 
 /// Parses the tables; an error is the invalid line.
-fn read(tables: &[&'static str]) -> Result<Catalogue, &'static str> {
-    let mut all = Catalogue::default();
+fn read(tables: &[&'static str]) -> Result<Catalog, &'static str> {
+    let mut all = Catalog::default();
     let lines = || tables.iter().flat_map(|table| table.lines());
     for line in lines() {
         if let Some((name, slice, facts)) = head(line) {
@@ -274,7 +274,7 @@ fn kind(spelled: &str, names: &HashMap<&str, usize>) -> Option<Kind> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, Shape, TABLES, catalogue, read};
+    use super::{Kind, Shape, TABLES, catalog, read};
 
     #[test]
     fn every_table_can_be_read() {
@@ -286,23 +286,23 @@ mod tests {
 
     #[test]
     fn a_secret() {
-        let secret = catalogue().kind("v1", "Secret").unwrap();
+        let secret = catalog().kind("v1", "Secret").unwrap();
         assert_eq!(secret.open_api_name(), "io.k8s.api.core.v1.Secret");
         let data = &secret.fields[1];
         assert_eq!((data.number, data.name, data.shape), (2, "data", Shape::Map));
         assert_eq!((data.kind, data.omit_empty, data.pointer), (Kind::Bytes, true, false));
-        assert!(catalogue().kind("v2", "Secret").is_none());
+        assert!(catalog().kind("v2", "Secret").is_none());
     }
 
     #[test]
     fn facts_of_merging() {
-        let spec = catalogue().named("core.v1.PodSpec").unwrap();
+        let spec = catalog().named("core.v1.PodSpec").unwrap();
         let containers = spec.fields.iter().find(|field| field.name == "containers").unwrap();
         assert!(containers.required);
         assert_eq!(containers.fact("listType"), Some("map"));
         assert_eq!(containers.fact("mergeKey"), Some("name"));
         assert_eq!(containers.fact("default"), None);
-        let selector = catalogue().named("meta.v1.LabelSelector").unwrap();
+        let selector = catalog().named("meta.v1.LabelSelector").unwrap();
         assert_eq!(selector.fact("mapType"), Some("atomic"));
     }
 }
