@@ -5,24 +5,10 @@
 
 mod admit;
 mod compile;
-mod declared;
-mod estimate;
 mod eval;
 mod field_name;
 mod infer;
-mod kind;
-mod library;
-mod lists;
-mod marks;
-mod operator;
-mod pairs;
-mod place;
-mod quantity;
-mod signature;
-mod texts;
-mod val;
 mod walk;
-mod weight;
 
 pub(crate) use admit::check as admit;
 pub(crate) use compile::RuleTree;

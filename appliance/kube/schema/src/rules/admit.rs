@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::compile::{mentions, parse};
-use super::declared::Declared;
+use super::infer::declared::Declared;
 use super::infer::infer;
-use super::kind::Kind;
+use super::infer::kind::Kind;
 use crate::field_error::FieldError;
 use crate::node::{Additional, Node, Rule};
 

@@ -1,15 +1,17 @@
 //! Parsed rules, in a tree parallel to the schema's. Each rule is parsed once.
 
+mod marks;
+mod pairs;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, IdedExpr};
 use kube_cel::cel::parser::{ParseErrors, Parser};
 
-use super::marks::marks;
-use super::pairs;
 use crate::field_path;
 use crate::node::{Node, Rule};
+use marks::marks;
 
 /// Longest rule, in bytes.
 const MAX_RULE_BYTES: usize = 16 * 1024;

@@ -3,6 +3,13 @@
 
 mod charge;
 mod function;
+pub(super) mod library;
+mod lists;
+mod operator;
+mod quantity;
+mod texts;
+pub(super) mod val;
+mod weight;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,12 +19,12 @@ use kube_cel::cel::common::ast::{
     operators,
 };
 
-use super::estimate::{LIST_COST, MAP_COST};
-use super::kind::is_type_name;
-use super::library::NO_OVERLOAD;
-use super::operator::{self, Words};
-use super::val::{Entries, Field, Key, Val};
-use super::weight::{lesser_weight, weight};
+use super::infer::estimate::{LIST_COST, MAP_COST};
+use super::infer::kind::is_type_name;
+use library::NO_OVERLOAD;
+use operator::Words;
+use val::{Entries, Field, Key, Val};
+use weight::{lesser_weight, weight};
 use crate::pattern::Pattern;
 
 /// Cost limit of one rule, in cel-go's units: about a tenth of a second in cel-go.

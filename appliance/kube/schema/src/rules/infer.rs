@@ -1,7 +1,12 @@
 //! Types and maximum cost of a rule, inferred before it runs (cel-go `checker/{checker,cost}.go`,
 //! apiserver `pkg/cel/library/cost.go`).
 
+pub(super) mod declared;
+pub(super) mod estimate;
+pub(super) mod kind;
 mod literal;
+mod place;
+mod signature;
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,11 +15,11 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue, SelectExpr, operators,
 };
 
-use super::declared::Declared;
-use super::estimate::{self, ExpressionInfo};
-use super::kind::{Bindings, Kind, is_type_name};
-use super::place::{Mark, place_of};
-use super::signature::overloads;
+use declared::Declared;
+use estimate::ExpressionInfo;
+use kind::{Bindings, Kind, is_type_name};
+use place::{Mark, place_of};
+use signature::overloads;
 
 /// Result of the inference for a rule.
 pub(super) struct Inferred<'a> {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::compile::{Compiled, RuleTree};
+use super::eval::val::Val;
 use super::eval::{Stop, evaluate};
-use super::val::Val;
 use crate::correlate::{OldItems, is_unchanged, old_field};
 use crate::fault::MAX_ERRORS;
 use crate::field_error::{FieldError, Findings, NO_PATH};

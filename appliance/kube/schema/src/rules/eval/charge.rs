@@ -1,9 +1,9 @@
 //! Cost of a function call, computed before the call runs.
 
+use super::texts;
+use super::val::Val;
+use super::weight::weight;
 use super::{CHARACTERS_PER_UNIT, Evaluator, LIST_COST, Stop};
-use crate::rules::texts;
-use crate::rules::val::Val;
-use crate::rules::weight::weight;
 
 /// Number of characters of a regular expression that count as one of its states.
 const PATTERN_FACTOR: u64 = 4;

@@ -7,11 +7,11 @@ use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 
 use super::{CHARACTERS_PER_UNIT, Evaluated, Evaluator, PER_RULE_COST, Stop};
 use crate::pattern::Pattern;
-use crate::rules::library::{self, NO_OVERLOAD};
-use crate::rules::quantity::Quantity;
-use crate::rules::val::Val;
-use crate::rules::weight::weight;
-use crate::rules::{lists, texts};
+use super::library::{self, NO_OVERLOAD};
+use super::quantity::Quantity;
+use super::val::Val;
+use super::weight::weight;
+use super::{lists, texts};
 
 /// Cost of compiling a regular expression, which takes some thousand steps.
 const COMPILING_COST: u64 = 2_000;

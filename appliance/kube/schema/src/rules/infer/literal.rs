@@ -3,9 +3,9 @@
 use kube_cel::cel::common::ast::LiteralValue;
 
 use crate::pattern::Pattern;
-use crate::rules::estimate::{ExpressionInfo, Size};
-use crate::rules::kind::Kind;
-use crate::rules::library;
+use super::estimate::{ExpressionInfo, Size};
+use super::kind::Kind;
+use crate::rules::eval::library;
 
 /// True if a literal has the syntax that the function parses.
 pub(super) fn reads(name: &str, text: &str) -> bool {

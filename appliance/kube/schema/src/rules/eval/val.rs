@@ -9,7 +9,7 @@ use std::rc::Rc;
 use kube_cel::cel::Value as Foreign;
 use serde_json::{Map, Value};
 
-use super::field_name::property_of;
+use crate::rules::field_name::property_of;
 use super::library;
 use super::quantity::Quantity;
 use crate::format::Format;
@@ -17,7 +17,7 @@ use crate::node::{ListType, Node};
 
 /// Value during the evaluation of a rule.
 #[derive(Debug, Clone)]
-pub(super) enum Val<'a> {
+pub(in crate::rules) enum Val<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -45,11 +45,11 @@ pub(super) enum Val<'a> {
 }
 
 /// Keys and values, in the order of the keys.
-pub(super) type Entries<'a> = BTreeMap<Key, (Val<'a>, Val<'a>)>;
+pub(in crate::rules) type Entries<'a> = BTreeMap<Key, (Val<'a>, Val<'a>)>;
 
 /// Text: borrowed from the object, or created by a rule.
 #[derive(Debug, Clone)]
-pub(super) enum Text<'a> {
+pub(in crate::rules) enum Text<'a> {
     Read(&'a str),
     Made(Rc<str>),
 }
@@ -73,7 +73,7 @@ impl fmt::Display for Text<'_> {
 
 /// Key of a map entry: numbers of different types are one key if their values are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Key {
+pub(in crate::rules) enum Key {
     Bool(bool),
     Number(i128),
     Text(String),
@@ -96,14 +96,14 @@ impl Key {
 
 /// Object with named fields; some fields exist in every Kubernetes object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Object<'a> {
+pub(in crate::rules) struct Object<'a> {
     pub map: &'a Map<String, Value>,
     pub node: &'a Node,
     pub is_root: bool,
 }
 
 /// Result of looking up a field of an object.
-pub(super) enum Field<'a> {
+pub(in crate::rules) enum Field<'a> {
     /// The schema does not name the field.
     Unknown,
     /// The object does not have the field.

@@ -19,7 +19,7 @@ fn no_overload<T>() -> Result<T, Words> {
 }
 
 /// True if two lists are equal. The type of the left list decides if order matters.
-pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
+pub(in crate::rules) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     if left.size() != right.size() {
         return false;
     }
@@ -35,7 +35,7 @@ pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
 
 /// Computes `left + right`. A set adds only new items. In a list of type map, items of `right`
 /// replace items with the same keys. The result has the type of the left list.
-pub(super) fn concatenate<'a>(left: Val<'a>, right: &Val<'a>) -> Val<'a> {
+pub(in crate::rules) fn concatenate<'a>(left: Val<'a>, right: &Val<'a>) -> Val<'a> {
     let identity = ItemIdentity::apart(&left);
     let like = left.list_type().map(|(node, _)| node);
     let items = match left {
@@ -199,7 +199,10 @@ trait HashAlone: Hash {
 impl<T: Hash> HashAlone for T {}
 
 /// Calls a function of lists; `None` if `name` is not the name of one.
-pub(super) fn function<'a>(name: &str, args: &[Val<'a>]) -> Option<Result<Val<'a>, Words>> {
+pub(in crate::rules) fn function<'a>(
+    name: &str,
+    args: &[Val<'a>],
+) -> Option<Result<Val<'a>, Words>> {
     let result = match (name, args) {
         ("lists.range", [Val::Int(end)]) => Val::list((0..*end).map(Val::Int).collect()),
         ("sets.contains", [all, some]) if all.is_list() => Val::Bool(contains(all, some)?),
@@ -240,7 +243,7 @@ fn is_zero(value: &Val<'_>) -> bool {
 }
 
 /// Calls a method of a list; `None` if `name` is not the name of one.
-pub(super) fn method<'a>(
+pub(in crate::rules) fn method<'a>(
     name: &str,
     list: &Val<'a>,
     args: &[Val<'a>],

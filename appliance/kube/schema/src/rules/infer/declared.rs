@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use super::field_name::{escape, property_of};
+use crate::rules::field_name::{escape, property_of};
 use super::kind::Kind;
 use crate::format::Format;
 use crate::node::{Additional, Node};
@@ -13,7 +13,7 @@ const MAX_REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
 /// Declaration of a value that a rule can use.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Declared<'a> {
+pub(in crate::rules) enum Declared<'a> {
     /// Value with a schema; the flag is true for a whole object with type and metadata.
     Of(&'a Node, bool),
     /// Metadata of a whole object.

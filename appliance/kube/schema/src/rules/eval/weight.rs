@@ -3,19 +3,19 @@
 
 use serde_json::{Map, Value};
 
-use super::eval::{CHARACTERS_PER_UNIT, PER_RULE_COST};
 use super::val::Val;
+use super::{CHARACTERS_PER_UNIT, PER_RULE_COST};
 
 /// Weight limit: more than any rule can pay for.
 const MOST: u64 = (PER_RULE_COST + 1) * CHARACTERS_PER_UNIT;
 
 /// Bytes and items of a value and of all values in it, at most [`MOST`].
-pub(super) fn weight(value: &Val<'_>) -> u64 {
+pub(in crate::rules) fn weight(value: &Val<'_>) -> u64 {
     MOST - left_of(value, MOST)
 }
 
 /// Weight of the lighter of two values; the time depends on the lighter value only.
-pub(super) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
+pub(in crate::rules) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
     const FIRST: u64 = 1_024;
     const STEP: u64 = 16;
     let mut limit = FIRST;

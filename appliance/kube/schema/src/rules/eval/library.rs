@@ -18,7 +18,7 @@ thread_local! {
 const NAMES: [&str; 5] = ["@0", "@1", "@2", "@3", "@4"];
 
 /// Calls `name`, on `target` if there is one. The error has cel-go's message if it is known.
-pub(super) fn call<'a>(
+pub(in crate::rules) fn call<'a>(
     name: &str,
     target: Option<&Val<'a>>,
     args: &[Val<'a>],
@@ -29,11 +29,11 @@ pub(super) fn call<'a>(
 }
 
 /// Calls a function with one text; `None` if the text does not have the function's syntax.
-pub(super) fn convert(name: &str, text: &str) -> Option<Foreign> {
+pub(in crate::rules) fn convert(name: &str, text: &str) -> Option<Foreign> {
     invoke(name, None, vec![Foreign::from(text)]).ok()
 }
 
-pub(super) fn optional<'a>(opaque: &Arc<dyn Opaque>) -> Val<'a> {
+pub(in crate::rules) fn optional<'a>(opaque: &Arc<dyn Opaque>) -> Val<'a> {
     let value = Foreign::Opaque(Arc::clone(opaque));
     let inner = <&OptionalValue>::try_from(&value).ok().and_then(OptionalValue::value);
     Val::Optional(inner.map(|inner| std::rc::Rc::new(Val::from_foreign(inner.clone()))))
@@ -85,4 +85,4 @@ fn words(error: &ExecutionError) -> String {
 }
 
 /// Message of cel-go if no function accepts the arguments.
-pub(super) const NO_OVERLOAD: &str = "no such overload";
+pub(in crate::rules) const NO_OVERLOAD: &str = "no such overload";

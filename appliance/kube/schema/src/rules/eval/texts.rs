@@ -10,7 +10,7 @@ const MAX_PRECISION: u64 = 1_000;
 const FLOAT_CHARACTERS: u64 = 310;
 
 /// Calls a method of a text; `None` if `name` is not the name of one.
-pub(super) fn method<'a>(
+pub(in crate::rules) fn method<'a>(
     name: &str,
     text: &str,
     args: &[Val<'a>],
@@ -90,7 +90,7 @@ fn split<'a>(text: &str, separator: &str, most: i64) -> Val<'a> {
 }
 
 /// Number of parts that `split` creates.
-pub(super) fn parts(text: &str, separator: &str) -> u64 {
+pub(in crate::rules) fn parts(text: &str, separator: &str) -> u64 {
     match separator.is_empty() {
         true => text.len() as u64,
         false => text.matches(separator).count() as u64 + 1,
@@ -98,7 +98,7 @@ pub(super) fn parts(text: &str, separator: &str) -> u64 {
 }
 
 /// Maximum number of characters of the numbers in a format.
-pub(super) fn formatted(format: &str) -> Result<u64, Words> {
+pub(in crate::rules) fn formatted(format: &str) -> Result<u64, Words> {
     let mut characters = 0_u64;
     let mut rest = format;
     while let Some((_, verb)) = rest.split_once('%') {

@@ -11,14 +11,18 @@ use super::lists;
 use super::val::{Field, Key, Val};
 
 /// Message of a failed evaluation.
-pub(super) type Words = String;
+pub(in crate::rules) type Words = String;
 
 fn no_overload<T>() -> Result<T, Words> {
     Err(NO_OVERLOAD.to_owned())
 }
 
 /// Applies the binary operator `name`.
-pub(super) fn binary<'a>(name: &str, left: Val<'a>, right: Val<'a>) -> Result<Val<'a>, Words> {
+pub(in crate::rules) fn binary<'a>(
+    name: &str,
+    left: Val<'a>,
+    right: Val<'a>,
+) -> Result<Val<'a>, Words> {
     let order = |wanted: fn(Ordering) -> bool| match compare(&left, &right) {
         Some(order) => Ok(Val::Bool(wanted(order))),
         // NaN has no order, so every comparison with it is false.
@@ -102,7 +106,7 @@ fn by_zero(name: &str) -> Words {
 }
 
 /// Appends in place if the list has no other references.
-pub(super) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result<Val<'a>, Words> {
+pub(in crate::rules) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result<Val<'a>, Words> {
     match list {
         Val::List(mut items, None) => {
             Rc::make_mut(&mut items).extend(added);
@@ -114,7 +118,7 @@ pub(super) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result<Val<'a>, 
 
 /// Numbers of different types are equal if their values are; other values of different types are
 /// unequal.
-pub(super) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
+pub(in crate::rules) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     match (left, right) {
         (Val::Null, Val::Null) => true,
         (Val::Bool(one), Val::Bool(other)) => one == other,
@@ -149,7 +153,7 @@ fn equal_maps(left: &Val<'_>, right: &Val<'_>) -> bool {
 }
 
 /// Value of a key; for an object, of its unescaped name.
-pub(super) fn entry<'a>(map: &Val<'a>, key: &Val<'_>) -> Option<Val<'a>> {
+pub(in crate::rules) fn entry<'a>(map: &Val<'a>, key: &Val<'_>) -> Option<Val<'a>> {
     match (map, key) {
         (Val::Object(object), Val::Text(name)) => {
             let node = object.node.properties.get(&**name);
@@ -166,7 +170,7 @@ pub(super) fn entry<'a>(map: &Val<'a>, key: &Val<'_>) -> Option<Val<'a>> {
     }
 }
 
-pub(super) fn compare(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
+pub(in crate::rules) fn compare(left: &Val<'_>, right: &Val<'_>) -> Option<Ordering> {
     #[expect(clippy::cast_precision_loss, reason = "Go compares through float64 as well")]
     fn float(value: &Val<'_>) -> Option<f64> {
         match value {
@@ -231,7 +235,10 @@ fn index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
 }
 
 /// Evaluates `container[?key]`; a missing value or an empty optional gives an empty optional.
-pub(super) fn optional_index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
+pub(in crate::rules) fn optional_index<'a>(
+    container: &Val<'a>,
+    key: &Val<'a>,
+) -> Result<Val<'a>, Words> {
     let found = match container {
         Val::Optional(None) => None,
         Val::Optional(Some(inner)) => found(inner, key)?,
@@ -241,7 +248,7 @@ pub(super) fn optional_index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<V
 }
 
 /// Applies the unary operator `name`.
-pub(super) fn unary<'a>(name: &str, value: &Val<'a>) -> Result<Val<'a>, Words> {
+pub(in crate::rules) fn unary<'a>(name: &str, value: &Val<'a>) -> Result<Val<'a>, Words> {
     match (name, value) {
         (operators::LOGICAL_NOT, Val::Bool(flag)) => Ok(Val::Bool(!flag)),
         (operators::NEGATE, Val::Int(number)) => {

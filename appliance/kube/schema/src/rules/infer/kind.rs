@@ -7,7 +7,7 @@ use super::declared::Declared;
 
 /// Type of a CEL value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind<'a> {
+pub(in crate::rules) enum Kind<'a> {
     Bool,
     Int,
     Uint,
@@ -33,10 +33,10 @@ pub(super) enum Kind<'a> {
 }
 
 /// Types of the placeholders in a signature.
-pub(super) type Bindings<'a> = Vec<(char, Kind<'a>)>;
+pub(in crate::rules) type Bindings<'a> = Vec<(char, Kind<'a>)>;
 
 /// True if `name` is the name of a type in a rule.
-pub(super) fn is_type_name(name: &str) -> bool {
+pub(in crate::rules) fn is_type_name(name: &str) -> bool {
     const NAMES: [&str; 10] =
         ["int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type"];
     NAMES.contains(&name)

@@ -5,16 +5,16 @@ use super::kind::Kind;
 use kube_cel::cel::common::ast::operators;
 
 /// Cost of creating a list.
-pub(super) const LIST_COST: u64 = 10;
+pub(in crate::rules) const LIST_COST: u64 = 10;
 /// Cost of creating a map.
-pub(super) const MAP_COST: u64 = 30;
+pub(in crate::rules) const MAP_COST: u64 = 30;
 
 /// Length of a format's expression, with upstream's assumption.
 const FORMAT_LENGTH: u64 = 128;
 
 /// Size of a value in characters, items or entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
+pub(in crate::rules) struct Size {
     pub min: u64,
     pub max: u64,
 }
@@ -55,7 +55,7 @@ fn quarters(size: u64) -> u64 {
 
 /// Known properties of an expression.
 #[derive(Debug, Clone)]
-pub(super) struct ExpressionInfo<'a> {
+pub(in crate::rules) struct ExpressionInfo<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
     pub size: Option<Size>,
@@ -113,7 +113,7 @@ fn joined(items: &[ExpressionInfo<'_>]) -> Size {
     sizes.reduce(Size::union).unwrap_or(Size::fixed(0))
 }
 
-pub(super) fn list<'a>(kind: Kind<'a>, items: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
+pub(in crate::rules) fn list<'a>(kind: Kind<'a>, items: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
     ExpressionInfo {
         size: Some(Size::fixed(items.len() as u64)),
         entries: Some((Size::fixed(1), joined(items))),
@@ -121,7 +121,7 @@ pub(super) fn list<'a>(kind: Kind<'a>, items: &[ExpressionInfo<'a>]) -> Expressi
     }
 }
 
-pub(super) fn map<'a>(kind: Kind<'a>, keys: &[ExpressionInfo<'a>], values: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
+pub(in crate::rules) fn map<'a>(kind: Kind<'a>, keys: &[ExpressionInfo<'a>], values: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
     ExpressionInfo {
         size: Some(Size::fixed(keys.len() as u64)),
         entries: Some((joined(keys), joined(values))),
@@ -129,7 +129,7 @@ pub(super) fn map<'a>(kind: Kind<'a>, keys: &[ExpressionInfo<'a>], values: &[Exp
     }
 }
 
-pub(super) fn comprehension<'a>(
+pub(in crate::rules) fn comprehension<'a>(
     range: &ExpressionInfo<'a>,
     start: &ExpressionInfo<'a>,
     [condition, step]: [&ExpressionInfo<'a>; 2],
@@ -149,7 +149,7 @@ pub(super) fn comprehension<'a>(
 }
 
 /// Estimate for a call of a function whose overload is known.
-pub(super) fn call<'a>(
+pub(in crate::rules) fn call<'a>(
     name: &str,
     kind: Kind<'a>,
     target: Option<&ExpressionInfo<'a>>,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// Number as `mantissa * 10^scale`; the mantissa does not end in zero, and zero has scale 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Quantity {
+pub(in crate::rules) struct Quantity {
     mantissa: i128,
     scale: i64,
 }
