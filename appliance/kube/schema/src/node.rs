@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::format::Format;
-use crate::pattern::Pattern;
+use crate::text::format::Format;
+use crate::text::pattern::Pattern;
 
 /// Rule for the properties of an object that have no name in the schema.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
-use crate::format::Format;
 use crate::node::{Additional, Limits, Node, Rule};
-use crate::pattern::Pattern;
+use crate::text::format::Format;
+use crate::text::pattern::Pattern;
 
 /// Maximum size of one schema in bytes of JSON; the largest in Cluster API has 0.7 MB.
 pub const MAX_SCHEMA_BYTES: usize = 2 * 1024 * 1024;

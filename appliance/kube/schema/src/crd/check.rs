@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::surface::{Shared, check_surface};
 use super::{MAX_VERSIONS, column};
 use crate::field_error::FieldError;
-use crate::format::Format;
-use crate::names::{label_mistakes, subdomain_mistakes};
+use crate::text::format::Format;
+use crate::text::names::{label_mistakes, subdomain_mistakes};
 
 /// Annotation that approves a definition in a group of the Kubernetes community.
 const APPROVED: &str = "api-approved.kubernetes.io";

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::child;
 use crate::field_error::FieldError;
-use crate::names;
 use crate::node::Node;
+use crate::text::names;
 
 /// Maximum size of all annotations of an object, in bytes.
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;

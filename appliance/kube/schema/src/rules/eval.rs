@@ -21,11 +21,11 @@ use kube_cel::cel::common::ast::{
 
 use super::infer::estimate::{LIST_COST, MAP_COST};
 use super::infer::kind::is_type_name;
+use crate::text::pattern::Pattern;
 use library::NO_OVERLOAD;
 use operator::Words;
 use val::{Entries, Field, Key, Val};
 use weight::{lesser_weight, weight};
-use crate::pattern::Pattern;
 
 /// Cost limit of one rule, in cel-go's units: about a tenth of a second in cel-go.
 pub(super) const PER_RULE_COST: u64 = 1_000_000;

@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 
-use super::{CHARACTERS_PER_UNIT, Evaluated, Evaluator, PER_RULE_COST, Stop};
-use crate::pattern::Pattern;
 use super::library::{self, NO_OVERLOAD};
 use super::quantity::Quantity;
 use super::val::Val;
 use super::weight::weight;
+use super::{CHARACTERS_PER_UNIT, Evaluated, Evaluator, PER_RULE_COST, Stop};
 use super::{lists, texts};
+use crate::text::pattern::Pattern;
 
 /// Cost of compiling a regular expression, which takes some thousand steps.
 const COMPILING_COST: u64 = 2_000;

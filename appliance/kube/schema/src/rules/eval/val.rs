@@ -9,11 +9,11 @@ use std::rc::Rc;
 use kube_cel::cel::Value as Foreign;
 use serde_json::{Map, Value};
 
-use crate::rules::field_name::property_of;
 use super::library;
 use super::quantity::Quantity;
-use crate::format::Format;
 use crate::node::{ListType, Node};
+use crate::rules::field_name::property_of;
+use crate::text::format::Format;
 
 /// Value during the evaluation of a rule.
 #[derive(Debug, Clone)]

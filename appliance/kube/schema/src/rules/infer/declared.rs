@@ -3,10 +3,10 @@
 
 use std::rc::Rc;
 
-use crate::rules::field_name::{escape, property_of};
 use super::kind::Kind;
-use crate::format::Format;
 use crate::node::{Additional, Node};
+use crate::rules::field_name::{escape, property_of};
+use crate::text::format::Format;
 
 /// Size of the largest request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 3 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use kube_cel::cel::common::ast::LiteralValue;
 
-use crate::pattern::Pattern;
+use crate::text::pattern::Pattern;
 use super::estimate::{ExpressionInfo, Size};
 use super::kind::Kind;
 use crate::rules::eval::library;
