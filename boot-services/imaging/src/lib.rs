@@ -23,6 +23,6 @@ pub mod unpack;
 pub use disks::{ata, disk, preserve, select};
 pub use error::Error;
 pub use filesystem::{mount, openat2};
-pub use meter::{Meter, StopOnDrop};
+pub use meter::{Meter, MeterReading, StopOnDrop};
 pub use programs::{children, output, program, tools};
 pub use sys::chroot;

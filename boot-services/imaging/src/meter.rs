@@ -20,6 +20,17 @@ pub struct Meter {
     printed: Mutex<Printed>,
 }
 
+/// Values of a meter at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MeterReading {
+    /// Bytes processed so far.
+    pub done: u64,
+    /// Bytes in total; 0 while unknown.
+    pub total: u64,
+    /// Current step, for the operator.
+    pub doing: String,
+}
+
 #[derive(Debug, Default)]
 struct Printed {
     waiting: VecDeque<String>,
@@ -53,10 +64,13 @@ impl Meter {
         (!waiting.is_empty()).then(|| waiting.clone())
     }
 
-    /// Returns the counters and the step as `(done, total, doing)`.
-    pub fn read(&self) -> (u64, u64, String) {
-        let doing = self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed), doing)
+    /// Returns the counters and the step.
+    pub fn read(&self) -> MeterReading {
+        MeterReading {
+            done: self.done.load(Ordering::Relaxed),
+            total: self.total.load(Ordering::Relaxed),
+            doing: self.doing.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
     }
 
     /// Adds a line that a program of the action printed.

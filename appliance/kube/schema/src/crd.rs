@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 use crate::parse::SchemaError;
 use crate::schema::Schema;
 
-pub use check::{approval_condition, check};
+pub use check::{ApprovalCondition, approval_condition, check};
 pub use format::warnings;
 pub use shape::prune;
 pub use update::check_update;

@@ -70,12 +70,25 @@ pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
 
 /// Message of Go's decoder for metadata with a field of another type.
 pub fn metadata_misfit(metadata: &Value) -> Option<String> {
-    let (field, found, wanted) = misfit(SHAPE.as_ref()?, "ObjectMeta", metadata)?;
-    Some(unmarshal_words(&field, found, wanted))
+    misfit(SHAPE.as_ref()?, "ObjectMeta", metadata).map(|misfit| misfit.words())
 }
 
-fn unmarshal_words(field: &str, found: &str, wanted: &str) -> String {
-    format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+/// Value of another type than its field.
+struct TypeMismatch {
+    /// Go's name of the field.
+    field: String,
+    /// Type of the value.
+    found: &'static str,
+    /// Type of the field in Go.
+    wanted: &'static str,
+}
+
+impl TypeMismatch {
+    /// Message of Go's decoder.
+    fn words(&self) -> String {
+        let Self { field, found, wanted } = self;
+        format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+    }
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -125,16 +138,15 @@ fn malformed_field(map: &Map<String, Value>, path: &str, name: &str) -> Option<F
             Some(FieldError::invalid(child(path, name), value, format!("json: {words}")))
         }
         "metadata" => {
-            let (field, found, wanted) = misfit(SHAPE.as_ref()?, "ObjectMeta", value)?;
-            let words = unmarshal_words(&field, found, wanted);
+            let words = misfit(SHAPE.as_ref()?, "ObjectMeta", value)?.words();
             Some(FieldError::invalid(child(path, name), value, words))
         }
         _ => None,
     }
 }
 
-/// First value of another type than its field: Go's name of the field, found and expected type.
-fn misfit(node: &Node, field: &str, value: &Value) -> Option<(String, &'static str, &'static str)> {
+/// First value of another type than its field.
+fn misfit(node: &Node, field: &str, value: &Value) -> Option<TypeMismatch> {
     let fits = match (node.kind(), value) {
         (_, Value::Null) => return None,
         ("object", Value::Object(map)) => {
@@ -158,5 +170,6 @@ fn misfit(node: &Node, field: &str, value: &Value) -> Option<(String, &'static s
         "object" => "map[string]string",
         _ => "string",
     };
-    (!fits).then(|| (field.to_owned(), go_text::json_kind(value), wanted))
+    let found = go_text::json_kind(value);
+    (!fits).then(|| TypeMismatch { field: field.to_owned(), found, wanted })
 }

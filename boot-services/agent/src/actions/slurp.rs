@@ -145,7 +145,7 @@ impl Slurp {
         let began = Instant::now();
         let given_up = |waited, reason| imaging::Error::GaveUp {
             url: self.url.to_string(),
-            offset: meter.read().0,
+            offset: meter.read().done,
             waited,
             reason,
         };
@@ -169,13 +169,13 @@ impl Slurp {
         }));
         let answered = sender.send_request(request);
         tokio::pin!(answered);
-        let (mut newest, mut done) = (Instant::now(), meter.read().0);
+        let (mut newest, mut done) = (Instant::now(), meter.read().done);
         let response = loop {
             match tokio::time::timeout(self.timeouts.stall, &mut answered).await {
                 Ok(Ok(answer)) => break answer,
                 Ok(Err(error)) => return Err(given_up(newest.elapsed(), stdx::chain(&error))),
-                Err(_) if meter.read().0 != done => {
-                    (newest, done) = (Instant::now(), meter.read().0)
+                Err(_) if meter.read().done != done => {
+                    (newest, done) = (Instant::now(), meter.read().done)
                 }
                 Err(_) if newest.elapsed() < self.timeouts.silence => {}
                 Err(_) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use agent_rpc::client::{Client, Error as CallError};
 use agent_rpc::{Assignment, OUTPUT_LINES, Progress, WAITING};
-use imaging::Meter;
+use imaging::{Meter, MeterReading};
 use tokio::time::Instant;
 
 /// Maximum interval between two messages while an action runs.
@@ -19,7 +19,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 /// that silence means a lost machine. Returns the reason once the box stops the action, or `None`
 /// when the server does not support progress.
 pub async fn report(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
-    let mut reported = (0, 0, String::new());
+    let mut reported = MeterReading::default();
     let mut beat = Instant::now();
     loop {
         tokio::time::sleep(REPORT_EVERY).await;
@@ -53,17 +53,19 @@ pub async fn send_rest(client: &Client, assignment: &Assignment, meter: &Meter) 
 }
 
 /// Reads the meter. While the action waits, the reason of the wait replaces the current step.
-fn read(meter: &Meter) -> (u64, u64, String) {
-    let (done, total, doing) = meter.read();
-    let doing = meter.waiting().map_or(doing, |reason| format!("{WAITING}{reason}"));
-    (done, total, doing)
+fn read(meter: &Meter) -> MeterReading {
+    let mut reading = meter.read();
+    if let Some(reason) = meter.waiting() {
+        reading.doing = format!("{WAITING}{reason}");
+    }
+    reading
 }
 
 /// Returns a progress message from the values of the meter and the output.
 fn progress(
     client: &Client,
     assignment: &Assignment,
-    (bytes_done, bytes_total, message): (u64, u64, String),
+    reading: MeterReading,
     output: Vec<String>,
 ) -> Progress {
     Progress {
@@ -71,9 +73,9 @@ fn progress(
         workflow_id: assignment.workflow_id.clone(),
         task_id: assignment.task_id.clone(),
         action_id: assignment.action_id.clone(),
-        bytes_done,
-        bytes_total,
-        message,
+        bytes_done: reading.done,
+        bytes_total: reading.total,
+        message: reading.doing,
         output,
     }
 }
@@ -89,8 +91,8 @@ mod tests {
         let meter = Meter::default();
         meter.say("requesting alpine from the box");
         meter.wait("the server answered 503");
-        assert_eq!(read(&meter).2, "waiting: the server answered 503");
+        assert_eq!(read(&meter).doing, "waiting: the server answered 503");
         meter.wait("");
-        assert_eq!(read(&meter).2, "requesting alpine from the box");
+        assert_eq!(read(&meter).doing, "requesting alpine from the box");
     }
 }

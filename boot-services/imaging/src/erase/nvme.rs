@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::EraseOperation;
 use crate::sys::{self, NvmeAdmin};
-use crate::{Error, Meter};
+use crate::{Error, Meter, MeterReading};
 
 /// Length of an Identify response, in bytes.
 pub const IDENTIFIED: usize = 4096;
@@ -358,7 +358,7 @@ pub fn sanitize(
         let asked = NvmeAdmin { opcode: SANITIZE, namespace: 0, words_10_11, timeout: SOON };
         perform(controller, "Sanitize", &asked, &mut [])?;
     }
-    let (_, total, doing) = meter.read();
+    let MeterReading { total, doing, .. } = meter.read();
     loop {
         let Progress { done, state } = look(controller)?;
         match state {

@@ -15,7 +15,7 @@ use stdx::testing::PATIENCE;
 
 use super::piece::PIECE;
 use super::{Accept, Algorithm, Checksum, Image, Timeouts, Proof, Summary, write_image};
-use crate::{Error, Meter};
+use crate::{Error, Meter, MeterReading};
 use server::{Fault, Server};
 
 /// Retries soon, but does not mistake a busy machine for a silent server.
@@ -162,7 +162,7 @@ async fn every_format_arrives_bit_for_bit() {
         assert_eq!(summary.fetched, body.len() as u64);
         assert_eq!(summary.verified, checksum(Algorithm::Sha256, &stdx::hex(&sha256(&body))));
         assert!(summary.holes >= 5 << 20, "{}", summary.holes);
-        let (done, total, _) = run.meter.read();
+        let MeterReading { done, total, .. } = run.meter.read();
         assert_eq!((done, total), (body.len() as u64, body.len() as u64));
     }
 }
@@ -234,7 +234,7 @@ async fn what_a_server_has_no_bytes_of_is_not_fetched() {
             let requests: Vec<_> = run.server.requests().iter().map(|it| it.range).collect();
             assert!(requests.contains(&Some(7_340_032)), "{requests:?}");
             assert_eq!(requests.last(), Some(&Some(14_431_488)), "{requests:?}");
-            assert_eq!(run.meter.read().0, body.len() as u64);
+            assert_eq!(run.meter.read().done, body.len() as u64);
         }
     }
     // Without ranges, or without an entity tag for this version, everything is fetched.
@@ -353,7 +353,7 @@ async fn a_dropped_future_stops_the_work() {
         let meter = meter.clone();
         async move { write_image(&image, &meter).await }
     });
-    server::until("bytes arrive", || meter.read().0 > 0).await;
+    server::until("bytes arrive", || meter.read().done > 0).await;
     task.abort();
     server::until("the work stops", || meter.is_stopped()).await;
 }

@@ -68,7 +68,7 @@ pub(super) fn run(
         Format::Raw => {
             // The total is known before the first byte arrives.
             let url = url.to_string();
-            check_size(&disk, meter.read().1, &url)?;
+            check_size(&disk, meter.read().total, &url)?;
             pass(source, disk, asked, &url, meter)
         }
         _ => write(Decoder::new(source)?, disk, asked, &url, meter),

@@ -76,7 +76,8 @@ pub fn settle(crd: &mut Value, taken: &ReservedNames, now: Timestamp) {
         let message = "not all names are accepted";
         set_condition(crd, "Established", false, "NotAccepted", message, now);
     }
-    if let Some((approved, reason, message)) = schema::crd::approval_condition(crd) {
+    if let Some(condition) = schema::crd::approval_condition(crd) {
+        let schema::crd::ApprovalCondition { approved, reason, message } = condition;
         let kind = "KubernetesAPIApprovalPolicyConformant";
         set_condition(crd, kind, approved, reason, &message, now);
     }

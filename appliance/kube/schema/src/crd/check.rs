@@ -325,9 +325,19 @@ fn approval_words(object: &Value) -> String {
     }
 }
 
-/// Status, reason and message of the condition `KubernetesAPIApprovalPolicyConformant`; `None` for
-/// a definition outside of the community groups.
-pub fn approval_condition(object: &Value) -> Option<(bool, &'static str, String)> {
+/// Condition `KubernetesAPIApprovalPolicyConformant` of a definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovalCondition {
+    /// True if the definition is approved.
+    pub approved: bool,
+    /// Reason in one word.
+    pub reason: &'static str,
+    /// Message for people.
+    pub message: String,
+}
+
+/// Returns the condition of a definition; `None` outside of the community groups.
+pub fn approval_condition(object: &Value) -> Option<ApprovalCondition> {
     let (approved, reason) = match approval(object) {
         Approval::Unneeded => return None,
         Approval::Missing => (false, "MissingAnnotation"),
@@ -335,7 +345,7 @@ pub fn approval_condition(object: &Value) -> Option<(bool, &'static str, String)
         Approval::Bypassed => (false, "UnapprovedAnnotation"),
         Approval::Given => (true, "ApprovedAnnotation"),
     };
-    Some((approved, reason, approval_words(object)))
+    Some(ApprovalCondition { approved, reason, message: approval_words(object) })
 }
 
 /// Checks the columns of the list at `path`.

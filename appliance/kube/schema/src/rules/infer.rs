@@ -18,7 +18,7 @@ use kube_cel::cel::common::ast::{
 use declared::Declared;
 use estimate::ExpressionInfo;
 use kind::{Bindings, Kind, is_type_name};
-use place::{Mark, place_of};
+use place::{Mark, Position, place_of};
 use signature::overloads;
 
 /// Result of the inference for a rule.
@@ -53,24 +53,25 @@ pub(super) fn infer<'a>(
 struct Inference<'s, 'a> {
     source: &'s str,
     scope: Vec<(String, ExpressionInfo<'a>)>,
-    errors: Vec<((usize, usize), String)>,
+    errors: Vec<(Position, String)>,
     /// Number of occurrences of each mark so far, to find the position of the next.
     seen: HashMap<Mark, usize>,
 }
 
 impl<'a> Inference<'_, 'a> {
     /// Position of the next `mark` in the text.
-    fn next_place(&mut self, mark: Mark) -> (usize, usize) {
+    fn next_place(&mut self, mark: Mark) -> Position {
         let times = self.seen.entry(mark.clone()).or_default();
         *times += 1;
         place_of(self.source, &mark, *times - 1)
     }
 
-    fn refuse(&mut self, (line, column): (usize, usize), words: &str) {
+    fn refuse(&mut self, place: Position, words: &str) {
+        let Position { line, column } = place;
         let text = self.source.lines().nth(line - 1).unwrap_or_default();
         let dots = ".".repeat(column - 1);
         let error = format!("ERROR: <input>:{line}:{column}: {words}\n | {text}\n | {dots}^");
-        self.errors.push(((line, column), error));
+        self.errors.push((place, error));
     }
 
     fn known(&mut self, expression: &IdedExpr) -> ExpressionInfo<'a> {
@@ -196,7 +197,7 @@ impl<'a> Inference<'_, 'a> {
         operand: &ExpressionInfo<'a>,
         kind: &Kind<'a>,
         name: &str,
-        place: (usize, usize),
+        place: Position,
     ) -> (ExpressionInfo<'a>, bool) {
         match kind {
             Kind::Optional(inner) => {
@@ -284,7 +285,7 @@ impl<'a> Inference<'_, 'a> {
             call.args.last().map(|arg| &arg.expr)
             && !literal::reads(name, text.inner())
         {
-            let place = args.last().map_or((1, 1), |arg| arg.place);
+            let place = args.last().map_or(Position::START, |arg| arg.place);
             self.refuse(place, &format!("invalid {name} argument"));
         }
     }
@@ -297,13 +298,13 @@ impl<'a> Inference<'_, 'a> {
         (!is_variable && overloads(&qualified).is_some()).then_some(qualified)
     }
 
-    fn call_place(&mut self, call: &CallExpr, name: &str) -> (usize, usize) {
+    fn call_place(&mut self, call: &CallExpr, name: &str) -> Position {
         let made_by_macro = matches!(
             call.args.first().map(|arg| &arg.expr),
             Some(Expr::Ident(variable)) if variable.starts_with('@')
         );
         match (made_by_macro, Mark::operator(name)) {
-            (true, _) => (1, 1),
+            (true, _) => Position::START,
             (false, Some(mark)) => self.next_place(mark),
             (false, None) => self.next_place(Mark::Call(call.func_name.clone())),
         }

@@ -5,8 +5,8 @@ use std::io;
 use super::super::nvme::{
     Abilities, Controller, IDENTIFIED, LOG, Sanitize, State, format, progress, sanitize,
 };
-use crate::Meter;
 use crate::sys::NvmeAdmin;
+use crate::{Meter, MeterReading};
 
 /// A controller whose sanitize operation ends after its last log is read.
 struct Fake {
@@ -99,7 +99,7 @@ fn a_sanitize_operation_is_begun_and_waited_for() {
         sanitize(&mut fake, kind, &meter).unwrap();
         assert_eq!((fake.asked[1], fake.rests), ((0x84, 0, word), 2));
     }
-    let (done, _, doing) = meter.read();
+    let MeterReading { done, doing, .. } = meter.read();
     assert_eq!((done, doing.as_str()), (1 << 19, "wiping: 50 % sanitized"));
 }
 

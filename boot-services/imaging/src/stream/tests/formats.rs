@@ -238,7 +238,7 @@ async fn every_kind_of_qcow2_arrives_bit_for_bit() {
         let summary = run.result.unwrap_or_else(|error| panic!("{options:?}: {error:?}"));
         assert!(run.disk == image, "{options:?}");
         assert_eq!((summary.image, summary.fetched), (image.len() as u64, body.len() as u64));
-        let (done, total, _) = run.meter.read();
+        let crate::MeterReading { done, total, .. } = run.meter.read();
         assert_eq!((done, total), (summary.image, summary.image));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::declared::Declared;
 use super::kind::Kind;
+use super::place::Position;
 use kube_cel::cel::common::ast::operators;
 
 /// Cost of creating a list.
@@ -65,13 +66,13 @@ pub(in crate::rules) struct ExpressionInfo<'a> {
     pub declared: Option<Declared<'a>>,
     /// Value of a number literal.
     pub number: Option<u64>,
-    /// Line and column of the expression.
-    pub place: (usize, usize),
+    /// Position of the expression.
+    pub place: Position,
 }
 
 impl<'a> ExpressionInfo<'a> {
     pub fn of(kind: Kind<'a>, cost: u64) -> Self {
-        let place = (1, 1);
+        let place = Position::START;
         Self { kind, cost, size: None, entries: None, declared: None, number: None, place }
     }
 

@@ -1,6 +1,20 @@
 //! Positions of names and operators in a rule's text. The parser does not store the positions of
 //! valid expressions, so this module searches the text again.
 
+/// Position in the text of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::rules) struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+}
+
+impl Position {
+    /// First character of the text.
+    pub const START: Self = Self { line: 1, column: 1 };
+}
+
 /// Token to search for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
@@ -44,8 +58,8 @@ impl Mark {
     }
 }
 
-/// Line and column, both from 1, of the `nth` occurrence; of the last one if there are fewer.
-pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> (usize, usize) {
+/// Position of the `nth` occurrence; of the last one if there are fewer.
+pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> Position {
     let tokens = tokens(source);
     let is_mark = |index: usize| {
         let text = |at: usize| tokens.get(at).map(|(_, text)| *text);
@@ -60,7 +74,7 @@ pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> (usize, usize) 
         }
     };
     let found: Vec<usize> = (0..tokens.len()).filter(|index| is_mark(*index)).collect();
-    let Some(index) = found.get(nth).or(found.last()) else { return (1, 1) };
+    let Some(index) = found.get(nth).or(found.last()) else { return Position::START };
     let index = match mark {
         Mark::Field(_) => index - 1,
         Mark::Call(_) => index + 1,
@@ -70,7 +84,7 @@ pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> (usize, usize) 
     let before = &source[..offset];
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().map_or(0, |line| line.chars().count()) + 1;
-    (line, column)
+    Position { line, column }
 }
 
 /// Names, numbers, texts and signs with their offsets.
@@ -117,7 +131,7 @@ mod tests {
     #[test]
     fn marks_are_found_where_cel_tells_of_them() {
         let source = "self.a > foo(self.b)\n && 'x' in self.list";
-        for (mark, nth, place) in [
+        for (mark, nth, (line, column)) in [
             (Mark::Name("self".to_owned()), 1, (1, 14)),
             (Mark::Field("b".to_owned()), 0, (1, 18)),
             (Mark::Call("foo".to_owned()), 0, (1, 13)),
@@ -125,7 +139,7 @@ mod tests {
             (Mark::Operator("in"), 0, (2, 9)),
             (Mark::Name("absent".to_owned()), 0, (1, 1)),
         ] {
-            assert_eq!(place_of(source, &mark, nth), place, "{mark:?}");
+            assert_eq!(place_of(source, &mark, nth), Position { line, column }, "{mark:?}");
         }
     }
 }
