@@ -5,7 +5,7 @@
 
 use fuzz::Input;
 use imaging::erase::{Device, Method, EraseOperation, ata, decide, nvme};
-use inventory::{neighbour, smart, smbios};
+use inventory::{neighbor, smart, smbios};
 use libfuzzer_sys::fuzz_target;
 
 /// Longest text of a device, in bytes.
@@ -18,8 +18,8 @@ fn firmware(table: &[u8]) {
 }
 
 fn switch(frame: &[u8]) {
-    if let Some(heard) = neighbour(frame) {
-        let texts = [heard.chassis, heard.port, heard.port_description, heard.system];
+    if let Some(found) = neighbor(frame) {
+        let texts = [found.chassis, found.port, found.port_description, found.system];
         assert!(texts.iter().all(|text| text.len() <= TEXT), "{texts:?}");
     }
 }

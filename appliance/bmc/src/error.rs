@@ -70,14 +70,14 @@ pub enum Error {
         status: String,
     },
     /// The BMC accepts none of the allowed suites; a weaker suite is never tried.
-    #[error("BMC {address} supports none of the allowed cipher suites ({allowed}): {said}")]
+    #[error("BMC {address} accepts none of the cipher suites allowed here ({allowed}): {reason}")]
     SuiteRefused {
         /// Address of the BMC.
         address: Address,
         /// Allowed suites, by number.
         allowed: String,
         /// Status of the BMC, or the suites that it offers.
-        said: String,
+        reason: String,
     },
     /// The BMC refused the session for a reason other than suite, user or password.
     #[error("BMC {address} refused {step}: {status}")]

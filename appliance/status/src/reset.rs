@@ -147,8 +147,8 @@ mod tests {
     fn what_is_erased_is_counted() {
         let erased = ErasureSummary::of(&example::working());
         assert_eq!(erased.machines, 12);
-        let said = erased.sentence();
-        assert!(said.starts_with("12 machines, 3 keys, "), "{said}");
+        let sentence = erased.sentence();
+        assert!(sentence.starts_with("12 machines, 3 keys, "), "{sentence}");
         assert_eq!(ErasureSummary::of(&StatusView::default()).sentence(), "all settings");
         let one = ErasureSummary { machines: 1, keys: 1, ..ErasureSummary::default() };
         assert_eq!(one.sentence(), "1 machine, 1 key and all settings");

@@ -15,9 +15,9 @@ use rustix::system::RebootCommand;
 
 use crate::Error;
 use crate::actions::Limits;
-use crate::outcome::Leave;
 use crate::console::Console;
 use crate::container::registry_beside;
+use crate::outcome::Leave;
 use crate::runner::{Host, Runner};
 pub use cmdline::CommandLine;
 pub use process::runtime;
@@ -54,7 +54,7 @@ async fn serve() -> Error {
     tokio::spawn(process::reap());
     match start().await {
         Ok(runner) => {
-            tokio::spawn(tell_of_neighbours(runner.client.clone(), runner.hello()));
+            tokio::spawn(send_neighbors(runner.client.clone(), runner.hello()));
             runner.run().await;
             Error::Stopped
         }
@@ -64,13 +64,13 @@ async fn serve() -> Error {
 
 /// Sends the hello again once the switches' LLDP announcements have arrived. The work does not wait
 /// for them.
-async fn tell_of_neighbours(client: Client, mut hello: Hello) {
-    let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbours).await else {
+async fn send_neighbors(client: Client, mut hello: Hello) {
+    let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbors).await else {
         return tracing::debug!("no LLDP announcement received from a switch");
     };
     hello.inventory = Some(inventory);
     if let Err(error) = client.hello(hello).await {
-        tracing::info!(reason = %stdx::chain(&error), "cannot report LLDP neighbors to the box");
+        tracing::info!(reason = %stdx::chain(&error), "the box did not receive the neighbors");
     }
 }
 

@@ -66,9 +66,9 @@ mod tests {
         write("Boot0001", &option(0, "UEFI PXEv4"));
         write("Boot000A", &option(1, "debian"));
         let entries = efi(folder.path()).unwrap().entries;
-        let told: Vec<_> =
+        let entries: Vec<_> =
             entries.iter().map(|it| (it.id.as_str(), it.description.as_str(), it.active)).collect();
-        assert_eq!(told, [("000A", "debian", true), ("0001", "UEFI PXEv4", false)]);
+        assert_eq!(entries, [("000A", "debian", true), ("0001", "UEFI PXEv4", false)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Never: writes to a disk, changes a device, trusts a length that a device states.
 //!
 //! Enter at [`inventory`] (Tinkerbell's attributes), [`details`] (facts beyond them) and
-//! [`neighbours`] (the details with the LLDP neighbors).
+//! [`neighbors`] (the details with the LLDP neighbors).
 
 mod details;
 mod efi;
@@ -22,7 +22,7 @@ use agent_rpc::{
     Processor, Product,
 };
 
-pub use lldp::{listen, neighbour};
+pub use lldp::{listen, neighbor};
 
 /// Maximum number of reported devices of one kind. The rest is omitted.
 const DEVICES: usize = 256;
@@ -47,11 +47,11 @@ pub fn details() -> Inventory {
 
 /// Returns the details with the LLDP neighbors of the interfaces; `None` without any neighbor.
 /// Blocks for up to 35 s, because a switch may be silent for about 30 s.
-pub fn neighbours() -> Option<Inventory> {
-    let mut heard = lldp::listen(lldp::LISTEN);
+pub fn neighbors() -> Option<Inventory> {
+    let mut neighbors = lldp::listen(lldp::LISTEN);
     let mut inventory = details();
     for interface in &mut inventory.interfaces {
-        interface.neighbour = heard.remove(&interface.name);
+        interface.neighbour = neighbors.remove(&interface.name);
     }
     inventory.interfaces.iter().any(|it| it.neighbour.is_some()).then_some(inventory)
 }

@@ -30,7 +30,7 @@ const PORT_IS_MAC: u8 = 3;
 /// Listens until every interface has received a neighbor's frame, or until `limit`. Blocks. Returns
 /// the neighbors by interface name.
 pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
-    let mut heard = BTreeMap::new();
+    let mut neighbors = BTreeMap::new();
     let mut open = Vec::new();
     for path in folders("/sys/class/net").into_iter().take(INTERFACES_MAX) {
         let is_ethernet = read(&path.join("type")).as_deref() == Some("1");
@@ -39,7 +39,7 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
         if let (true, true, Some(index), Some(name)) = (is_ethernet, has_link, index, name(&path)) {
             match lldp_socket(index) {
                 Ok(socket) => open.push((name, socket)),
-                Err(error) => tracing::debug!(name, %error, "cannot listen for LLDP neighbors"),
+                Err(error) => tracing::debug!(name, %error, "cannot listen for neighbors"),
             }
         }
     }
@@ -62,22 +62,22 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
             let mut frame = [0; FRAME];
             // A removed interface receives no more frames.
             let Ok(length) = socket.read(&mut frame) else { return false };
-            match neighbour(&frame[..length]) {
-                Some(neighbour) => {
-                    heard.insert(name.clone(), neighbour);
+            match neighbor(&frame[..length]) {
+                Some(neighbor) => {
+                    neighbors.insert(name.clone(), neighbor);
                     false
                 }
                 None => true,
             }
         });
     }
-    heard
+    neighbors
 }
 
 /// Parses a frame from behind the Ethernet header. Returns `None` for a frame that is not valid
 /// LLDP.
-pub fn neighbour(mut frame: &[u8]) -> Option<Neighbour> {
-    let mut neighbour = Neighbour::default();
+pub fn neighbor(mut frame: &[u8]) -> Option<Neighbour> {
+    let mut neighbor = Neighbour::default();
     let mut is_whole = false;
     // Each value follows seven bits of type and nine bits of length.
     while let Some((head, rest)) = frame.split_first_chunk::<2>() {
@@ -85,18 +85,18 @@ pub fn neighbour(mut frame: &[u8]) -> Option<Neighbour> {
         let (value, rest) = rest.split_at_checked(usize::from(head & 0x1ff))?;
         match head >> 9 {
             0 => break,
-            CHASSIS => neighbour.chassis = id(value, CHASSIS_IS_MAC)?,
+            CHASSIS => neighbor.chassis = id(value, CHASSIS_IS_MAC)?,
             PORT => {
-                neighbour.port = id(value, PORT_IS_MAC)?;
-                is_whole = !neighbour.chassis.is_empty();
+                neighbor.port = id(value, PORT_IS_MAC)?;
+                is_whole = !neighbor.chassis.is_empty();
             }
-            PORT_DESCRIPTION => neighbour.port_description = text(value),
-            SYSTEM_NAME => neighbour.system = text(value),
+            PORT_DESCRIPTION => neighbor.port_description = text(value),
+            SYSTEM_NAME => neighbor.system = text(value),
             _ => {}
         }
         frame = rest;
     }
-    is_whole.then_some(neighbour)
+    is_whole.then_some(neighbor)
 }
 
 /// Parses a chassis id or port id: a subtype, then a hardware address or a text.
@@ -114,7 +114,7 @@ fn text(value: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::neighbour;
+    use super::neighbor;
 
     fn part(kind: u16, value: &[u8]) -> Vec<u8> {
         let head = kind << 9 | u16::try_from(value.len()).unwrap();
@@ -136,25 +136,25 @@ mod tests {
 
     #[test]
     fn a_switch_is_known_by_its_words() {
-        let heard = neighbour(&frame()).unwrap();
+        let found = neighbor(&frame()).unwrap();
         assert_eq!(
-            (heard.chassis.as_str(), heard.port.as_str()),
+            (found.chassis.as_str(), found.port.as_str()),
             ("52:54:00:77:ff:01", "ge-0/0/7")
         );
-        assert_eq!(heard.system, "rack7-switch");
-        assert_eq!(heard.port_description, "to nuc1");
+        assert_eq!(found.system, "rack7-switch");
+        assert_eq!(found.port_description, "to nuc1");
         let by_mac = [part(1, b"\x07sw"), part(2, &[3, 2, 0, 0, 0, 0, 9]), part(0, &[])].concat();
-        assert_eq!(neighbour(&by_mac).unwrap().port, "02:00:00:00:00:09");
+        assert_eq!(neighbor(&by_mac).unwrap().port, "02:00:00:00:00:09");
     }
 
     #[test]
     fn what_is_no_such_frame_is_nobody() {
         let frame = frame();
         for cut in 0..frame.len() {
-            let _ = neighbour(&frame[..cut]);
+            let _ = neighbor(&frame[..cut]);
         }
         for bytes in [&[][..], &[0, 0], &part(2, b"\x05x"), &part(1, &[]), &[0xff; 40]] {
-            assert_eq!(neighbour(bytes), None, "{bytes:?}");
+            assert_eq!(neighbor(bytes), None, "{bytes:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ const FIXED: [Exception; 6] = [
         "a lock between all tests of the machine",
     ),
     (
-        "boot-services/inventory/tests/inventory/neighbours.rs",
+        "boot-services/inventory/tests/inventory/neighbors.rs",
         "NAMESPACE",
         "the script runs in a network namespace without a name (unshare --net)",
     ),

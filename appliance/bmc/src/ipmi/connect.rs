@@ -66,8 +66,8 @@ pub(super) async fn open(
                 tracing::debug!(bmc = %address, suite = suite.id(), %error, "suite not accepted");
                 refused = Some(error);
             }
-            Err(Error::SuiteRefused { said, .. }) => {
-                return Err(suite_refused(address, &candidates, said));
+            Err(Error::SuiteRefused { reason, .. }) => {
+                return Err(suite_refused(address, &candidates, reason));
             }
             // The BMC refused the earlier suites explicitly: it is reachable, and supports none of
             // them.
@@ -89,8 +89,8 @@ async fn candidates(link: &mut Link) -> Result<Vec<CipherSuite>, Error> {
     let candidates: Vec<_> = CipherSuite::PREFERRED.into_iter().filter(wanted).collect();
     if candidates.is_empty() {
         let numbers: Vec<_> = offered.iter().map(u8::to_string).collect();
-        let said = format!("it offers {}", numbers.join(", "));
-        return Err(suite_refused(link.address(), &CipherSuite::PREFERRED, said));
+        let reason = format!("it offers {}", numbers.join(", "));
+        return Err(suite_refused(link.address(), &CipherSuite::PREFERRED, reason));
     }
     Ok(candidates)
 }
@@ -195,9 +195,9 @@ async fn refused(
     }
 }
 
-fn suite_refused(address: &Address, allowed: &[CipherSuite], said: String) -> Error {
+fn suite_refused(address: &Address, allowed: &[CipherSuite], reason: String) -> Error {
     let allowed: Vec<_> = allowed.iter().map(CipherSuite::to_string).collect();
-    Error::SuiteRefused { address: address.clone(), allowed: allowed.join(", "), said }
+    Error::SuiteRefused { address: address.clone(), allowed: allowed.join(", "), reason }
 }
 
 impl Live {

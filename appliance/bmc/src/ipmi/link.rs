@@ -40,7 +40,7 @@ pub(super) struct Link {
     socket: UdpSocket,
     address: Address,
     /// True once the BMC has sent a valid datagram.
-    heard: bool,
+    has_answered: bool,
 }
 
 impl Link {
@@ -53,7 +53,7 @@ impl Link {
         let socket = open_socket(peer)
             .await
             .map_err(|source| Error::Socket { address: address.clone(), source })?;
-        Ok(Self { socket, address: address.clone(), heard: false })
+        Ok(Self { socket, address: address.clone(), has_answered: false })
     }
 
     /// Address of the BMC.
@@ -88,7 +88,7 @@ impl Link {
                 };
                 match accept(machine, &buffer[..len]) {
                     Ok(answer) => {
-                        self.heard = true;
+                        self.has_answered = true;
                         return Ok(answer);
                     }
                     Err(malformed) => {
@@ -118,11 +118,11 @@ impl Link {
         }
     }
 
-    fn silence(&self, step: &'static str, after: Duration, said: Option<Malformed>) -> Error {
+    fn silence(&self, step: &'static str, after: Duration, malformed: Option<Malformed>) -> Error {
         let address = self.address.clone();
-        match said {
+        match malformed {
             // A late duplicate is neither an attack nor an answer.
-            Some(Malformed::Stray(_) | Malformed::Replayed) | None if self.heard => {
+            Some(Malformed::Stray(_) | Malformed::Replayed) | None if self.has_answered => {
                 Error::Timeout { address, step, after }
             }
             None => Error::NoAnswer { address, step, after },

@@ -8,8 +8,8 @@ use crate::boot_event::{Stage, reason};
 /// Latest step of a machine that began to boot after `since` and whose agent has not connected yet;
 /// `None` if no boot is in progress.
 pub fn booting(lines: &[Line], since: Timestamp) -> Option<&'static str> {
-    let said = |line: &&Line| line.kind == "Hardware" && !line.warning;
-    let last = lines.iter().rev().find(said).filter(|line| line.at >= since)?;
+    let is_report = |line: &&Line| line.kind == "Hardware" && !line.warning;
+    let last = lines.iter().rev().find(is_report).filter(|line| line.at >= since)?;
     let is_system = last.sentence.ends_with(&format!("({})", Stage::System.word()));
     match last.reason.as_str() {
         reason::POWERED_ON => Some("starts"),

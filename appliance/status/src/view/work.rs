@@ -120,8 +120,8 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
         None if status.state == State::Timeout => format!("Workflow {name} timed out"),
         None => format!("Workflow {name} failed"),
     };
-    let said = failed.map_or("", |it| it.message.trim());
-    let why = if said.is_empty() { ended.message.as_str() } else { said };
+    let message = failed.map_or("", |it| it.message.trim());
+    let why = if message.is_empty() { ended.message.as_str() } else { message };
     Some(Trouble {
         what: what.into(),
         on: workflow.spec.hardware_ref.as_str().into(),
@@ -132,8 +132,8 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
 }
 
 /// First line of a message without the full stop, to end a sentence with.
-fn phrase(said: &str) -> &str {
-    said.trim().lines().next().unwrap_or_default().trim_end_matches('.')
+fn phrase(message: &str) -> &str {
+    message.trim().lines().next().unwrap_or_default().trim_end_matches('.')
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use inventory::listen;
 use stdx::testing::wait_for;
 
 /// Environment variable that is set inside the namespace.
-const INSIDE: &str = "TINBOX_NEIGHBOURS_INSIDE";
+const INSIDE: &str = "TINBOX_NEIGHBORS_INSIDE";
 /// Script that creates a veth pair and sends a switch's LLDP frame on one end, repeatedly until the
 /// test ends.
 const NAMESPACE: &str = r#"
@@ -28,7 +28,7 @@ while True:
     sock.send(frame)
     time.sleep(0.2)
 END
-"$0" --exact neighbours::a_switch_is_heard --nocapture
+"$0" --exact neighbors::a_switch_is_heard --nocapture
 "#;
 
 #[test]
@@ -39,9 +39,9 @@ fn a_switch_is_heard() {
             let heard = listen(Duration::from_secs(3));
             heard.contains_key("nuc").then_some(heard)
         });
-        let neighbour = &heard["nuc"];
+        let neighbor = &heard["nuc"];
         assert_eq!(
-            (neighbour.system.as_str(), neighbour.port.as_str()),
+            (neighbor.system.as_str(), neighbor.port.as_str()),
             ("rack7-switch", "ge-0/0/7")
         );
         // The switch's interface must not receive its own frame as a neighbor's.
