@@ -12,7 +12,7 @@ use resources::Engine;
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
-use store::{Returned, Room, SealingKey, Store};
+use store::{FreeSpace, NewerStore, SealingKey, Store};
 
 use crate::sealing::Keys;
 
@@ -170,7 +170,7 @@ impl FullDisk {
 impl StatusSource for FullDisk {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async {
-            let room = self.store.room();
+            let room = self.store.free_space();
             if room.is_short() {
                 view.faults.push(nearly_full(room, &self.largest().await));
             }
@@ -178,7 +178,7 @@ impl StatusSource for FullDisk {
     }
 }
 
-fn nearly_full(room: Room, largest: &str) -> Fault {
+fn nearly_full(room: FreeSpace, largest: &str) -> Fault {
     let (free, needed) = (stdx::bytes(room.free), stdx::bytes(room.needed));
     let trouble = Trouble {
         what: "The box's disk is nearly full".into(),
@@ -214,7 +214,7 @@ impl StatusSource for ReturnedStore {
     }
 }
 
-fn fault(aside: &Returned) -> Fault {
+fn fault(aside: &NewerStore) -> Fault {
     let name = aside.file.file_name().unwrap_or_default().to_string_lossy();
     let up_to = match aside.revision {
         Some(revision) => format!("up to revision {revision}"),
@@ -256,7 +256,7 @@ mod tests {
         let full = FullDisk::new(store);
         let said = full.largest().await;
         assert_eq!(&*said, "tinkerbell.org/templates (1.0 MiB)");
-        let room = store::Room { free: 3 << 20, needed: 17 << 20 };
+        let room = store::FreeSpace { free: 3 << 20, needed: 17 << 20 };
         let mut view = StatusView::default();
         view.faults.push(super::nearly_full(room, &said));
         assert_eq!(

@@ -25,7 +25,7 @@ use status::update::UpdateReport;
 use status::view::system::percent;
 use status::view::{self, StatusView, Update, UpdateState};
 use stdx::Clock;
-use store::{Room, Store};
+use store::{FreeSpace, Store};
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::settings::LiveSettings;
@@ -55,7 +55,7 @@ pub enum Refused {
          newer release\nhint: delete what is not needed, then update",
         stdx::bytes(.0.free), stdx::bytes(.0.needed)
     )]
-    NoRoom(Room),
+    NoRoom(FreeSpace),
     /// The disk or the boot loader's variables cannot be read or written.
     #[error(transparent)]
     Host(platform::Error),
@@ -207,7 +207,7 @@ impl Updates {
         size: Option<u64>,
         at_once: bool,
     ) -> Result<(), Refused> {
-        let room = self.store.room();
+        let room = self.store.free_space();
         if room.is_short() {
             return Err(Refused::NoRoom(room));
         }

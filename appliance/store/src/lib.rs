@@ -16,7 +16,7 @@ mod hub;
 mod key;
 mod options;
 mod read;
-mod room;
+mod free_space;
 mod shared;
 mod store;
 mod tables;
@@ -29,13 +29,13 @@ mod tests;
 
 pub use change::{Change, ChangeKind, Stored};
 pub use error::Error;
-pub use file::aside::{Returned, forget_copy, returned};
+pub use file::aside::{NewerStore, forget_copy, returned};
 pub use key::Key;
 pub use options::Options;
 pub use read::{
-    Checked, Frozen, MAX_UNDONE_BYTES, RESTORE_LEAP, Size, Walk, Walked, Watch,
+    CheckReport, Frozen, MAX_UNDONE_BYTES, RESTORE_LEAP, Size, Walk, WalkResult, Watch,
 };
-pub use room::{Room, SystemVolume, Volume};
+pub use free_space::{FreeSpace, SystemVolume, Volume};
 pub use store::{Stats, Store};
 pub use vault::{SEALING_KEY_BYTES, SealingKey};
 pub use write::{MAX_TXN_BYTES, MAX_VALUE_BYTES, Txn};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::room::{SystemVolume, Volume};
+use crate::free_space::{SystemVolume, Volume};
 use crate::vault::{SealingKey, Vault};
 
 /// Options of a store: limits of the history, the volume and the vault.

@@ -7,9 +7,9 @@ mod snapshot;
 mod walk;
 mod watch;
 
-pub use check::Checked;
+pub use check::CheckReport;
 pub use frozen::Frozen;
 pub use sizes::Size;
 pub use snapshot::RESTORE_LEAP;
-pub use walk::{MAX_UNDONE_BYTES, Walk, Walked};
+pub use walk::{MAX_UNDONE_BYTES, Walk, WalkResult};
 pub use watch::Watch;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::hub::Hub;
 use crate::vault::Vault;
-use crate::{Error, Room};
+use crate::{Error, FreeSpace};
 
 /// State shared by readers, watches and the writer.
 pub(crate) struct Shared {
@@ -25,5 +25,5 @@ pub(crate) struct Shared {
     /// First failed commit. After it, data in redb's memory may be missing on disk.
     pub stopped: watch::Sender<Option<Arc<Error>>>,
     /// Free space as of the last commit.
-    pub room: Mutex<Room>,
+    pub free_space: Mutex<FreeSpace>,
 }

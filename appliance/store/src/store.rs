@@ -11,15 +11,15 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::error::storage;
+use crate::free_space::Gauge;
 use crate::hub::Hub;
 use crate::options::Options;
-use crate::room::Gauge;
 use crate::shared::Shared;
 use crate::tables::{META_FLOOR, META_REVISION, OBJECTS, Objects as _, Opened, meta};
 use crate::transaction::Totals;
 use crate::write::ages::Ages;
 use crate::write::group::{Job, Write, Writer};
-use crate::{Error, Key, Room, Stored, Txn, Watch};
+use crate::{Error, FreeSpace, Key, Stored, Txn, Watch};
 
 /// Maximum number of writes that wait or are being committed; further callers wait for a place.
 const WRITE_QUEUE: usize = 1024;
@@ -80,7 +80,7 @@ impl Store {
             commits: AtomicU64::new(0),
             writes: AtomicU64::new(0),
             stopped: watch::Sender::default(),
-            room: Mutex::new(gauge.without_pages()),
+            free_space: Mutex::new(gauge.without_pages()),
         });
         let (sender, jobs) = sync_channel(WRITE_QUEUE);
         let writer =
@@ -214,8 +214,8 @@ impl Store {
     }
 
     /// Free space on the store's disk, as of the last write.
-    pub fn room(&self) -> Room {
-        *self.handle.shared.room.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn free_space(&self) -> FreeSpace {
+        *self.handle.shared.free_space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Figures of the store for metrics.
@@ -232,8 +232,8 @@ impl Store {
 }
 
 impl Shared {
-    pub fn note(&self, room: Room) {
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = room;
+    pub fn note(&self, free_space: FreeSpace) {
+        *self.free_space.lock().unwrap_or_else(PoisonError::into_inner) = free_space;
     }
 
     /// Last revision on disk. Read from the database, since the hub learns of a commit a moment

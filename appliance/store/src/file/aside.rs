@@ -26,7 +26,7 @@ pub(crate) const ASIDE_MAX: usize = 3;
 
 /// A store of a newer format that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Returned {
+pub struct NewerStore {
     /// Path of the file.
     pub file: PathBuf,
     /// Format version of the file.
@@ -109,7 +109,7 @@ pub(crate) fn go_back(path: &Path, newer: (u64, Option<u64>)) -> Result<(), Erro
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn returned(path: &Path) -> Result<Vec<Returned>, Error> {
+pub fn returned(path: &Path) -> Result<Vec<NewerStore>, Error> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
     let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -123,7 +123,7 @@ pub fn returned(path: &Path) -> Result<Vec<Returned>, Error> {
         // A store that this release can read is not of a newer format.
         if format > FORMAT {
             let revision = revision.parse().ok();
-            found.push(Returned { file: entry.path(), format, revision });
+            found.push(NewerStore { file: entry.path(), format, revision });
         }
     }
     found.sort_by_key(|one| (one.format, one.revision));

@@ -14,7 +14,7 @@ use redb::{
 
 use super::{aside, file_error, migrate, sync_folder};
 use crate::error::{damaged, storage};
-use crate::room::{self, Volume};
+use crate::free_space::{self, Volume};
 use crate::tables::{
     CHANGELOG, FORMAT, META, META_FLOOR, META_FORMAT, META_LOG_BYTES, META_REVISION,
     META_SEALED_BY, OBJECTS,
@@ -81,7 +81,7 @@ fn forward(
         Some(1) => {
             let fresh = unfinished(path)?;
             if let Before::Kept(volume) = before {
-                room::for_a_copy(path, &mut db, volume)?;
+                free_space::for_a_copy(path, &mut db, volume)?;
             }
             bring_forward(&db, &fresh, vault)?;
             drop(db);

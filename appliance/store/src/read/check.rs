@@ -15,7 +15,7 @@ use crate::{Error, Key, Store, Stored};
 
 /// Result of [`Store::check`] for a consistent store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Checked {
+pub struct CheckReport {
     /// Last revision of the store.
     pub revision: u64,
     /// Revision above which the log has every revision.
@@ -42,13 +42,13 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::Damaged`] with the first contradiction.
-    pub fn check(&self) -> Result<Checked, Error> {
+    pub fn check(&self) -> Result<CheckReport, Error> {
         check(&self.shared().db, &self.shared().vault)
     }
 }
 
 /// Checks a database that is not an open store yet, as [`Store::check`] does.
-pub(crate) fn check(db: &Database, vault: &Vault) -> Result<Checked, Error> {
+pub(crate) fn check(db: &Database, vault: &Vault) -> Result<CheckReport, Error> {
     let txn = db.begin_read().map_err(storage("check"))?;
     let mut check = Check {
         hasher: RandomState::new(),
@@ -60,7 +60,7 @@ pub(crate) fn check(db: &Database, vault: &Vault) -> Result<Checked, Error> {
     };
     check.replay()?;
     let objects = check.compare()?;
-    Ok(Checked { revision: check.revision, floor: check.floor, objects })
+    Ok(CheckReport { revision: check.revision, floor: check.floor, objects })
 }
 
 impl Check<'_> {

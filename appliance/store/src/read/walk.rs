@@ -36,7 +36,7 @@ pub struct Walk<'a> {
 
 /// Result of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Walked {
+pub struct WalkResult {
     /// Revision whose state was read.
     pub revision: u64,
     /// Newest revision at the time of the walk.
@@ -71,7 +71,7 @@ impl Store {
         &self,
         walk: Walk<'_>,
         mut visit: impl FnMut(Key, Stored) -> ControlFlow<()>,
-    ) -> Result<Walked, Error> {
+    ) -> Result<WalkResult, Error> {
         let vault = &self.shared().vault;
         let txn = self.shared().db.begin_read().map_err(storage("read"))?;
         let newest = meta(&txn, META_REVISION)?;
@@ -88,7 +88,7 @@ impl Store {
             from = from.max(next);
         }
         if from >= end {
-            return Ok(Walked { revision, newest, left: 0 });
+            return Ok(WalkResult { revision, newest, left: 0 });
         }
         let mut undone = self.undone(&txn, revision, newest, &from, &end)?.into_iter().peekable();
         let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
@@ -125,7 +125,7 @@ impl Store {
                 row = rows.next().transpose().map_err(storage("read"))?;
             }
         }
-        Ok(Walked { revision, newest, left })
+        Ok(WalkResult { revision, newest, left })
     }
 
     /// Former states of objects between the keys `from` and `end` that changed after `revision`.

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 
 use super::disk::{Disk, Seeded};
 use super::{RESOURCE, block_on, key, options, start, write};
-use crate::{Error, Key, Options, Store, Walk, Walked};
+use crate::{Error, Key, Options, Store, Walk, WalkResult};
 
 type State = BTreeMap<Key, Vec<u8>>;
 
 /// Everything a walk shows until it has seen `limit` objects.
-fn seen(store: &Store, walk: Walk<'_>, limit: usize) -> (Vec<(Key, Vec<u8>)>, Walked) {
+fn seen(store: &Store, walk: Walk<'_>, limit: usize) -> (Vec<(Key, Vec<u8>)>, WalkResult) {
     let mut rows = Vec::new();
     let walked = store.walk(walk, |key, stored| {
         rows.push((key, stored.value.to_vec()));

@@ -12,8 +12,8 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use super::CommitSet;
 use super::ages::Ages;
 use crate::error::{damaged, storage};
+use crate::free_space::Gauge;
 use crate::options::Options;
-use crate::room::Gauge;
 use crate::shared::Shared;
 use crate::tables::{
     CHANGELOG, META, META_FLOOR, META_LOG_BYTES, META_REVISION, OBJECTS, Opened, encode_change,
@@ -178,8 +178,8 @@ impl Writer {
     fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<usize, Error> {
         let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
         let txn = begin(&self.shared.db)?;
-        let room = self.gauge.read(&txn);
-        self.shared.note(room);
+        let free_space = self.gauge.read(&txn);
+        self.shared.note(free_space);
         let mut tables = Tables::open(&txn, self.totals)?;
         let vault = &self.shared.vault;
         let (mut leapt, mut touched) = (None, false);
@@ -191,8 +191,8 @@ impl Writer {
             }
             done += 1;
             let base = Opened { table: &tables.objects, vault };
-            let room = room.after(bytes as u64);
-            let view = Txn::new(&base, tables.totals.revision + 1, room);
+            let free_space = free_space.after(bytes as u64);
+            let view = Txn::new(&base, tables.totals.revision + 1, free_space);
             let Some(kept) = job.run(view) else { continue };
             touched |= kept.touched;
             if let Some(revision) = kept.leap {
@@ -207,7 +207,7 @@ impl Writer {
                 writes += 1;
             }
         }
-        let log_bytes = room.log_bytes(self.options.log_bytes);
+        let log_bytes = free_space.log_bytes(self.options.log_bytes);
         let (steady, log_age) = (self.options.clock.steady(), self.options.log_age);
         let aged = self.ages.aged(steady, log_age);
         let aged = tables.trim(&self.options, log_bytes, aged)?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::damaged;
 use crate::tables::Objects;
-use crate::{Change, ChangeKind, Error, Key, Room, Stored};
+use crate::{Change, ChangeKind, Error, FreeSpace, Key, Stored};
 
 /// Maximum size of a value in bytes: the request limit of a Kubernetes API server, and 64 KiB for
 /// the fields that the server adds.
@@ -29,7 +29,7 @@ pub struct Txn<'a> {
     overlay: BTreeMap<Key, Option<Stored>>,
     changes: Vec<Change>,
     next: u64,
-    room: Room,
+    free_space: FreeSpace,
     leap: Option<u64>,
     bytes: usize,
     limit: usize,
@@ -50,14 +50,14 @@ pub(crate) struct CommitSet {
 
 impl<'a> Txn<'a> {
     /// Creates a view on `base`. Its first change gets revision `next`; the disk has this much
-    /// `room`.
-    pub(crate) fn new(base: &'a dyn Objects, next: u64, room: Room) -> Self {
+    /// `free_space`.
+    pub(crate) fn new(base: &'a dyn Objects, next: u64, free_space: FreeSpace) -> Self {
         Self {
             base,
             overlay: BTreeMap::new(),
             changes: Vec::new(),
             next,
-            room,
+            free_space,
             leap: None,
             bytes: 0,
             limit: MAX_TXN_BYTES,
@@ -67,8 +67,8 @@ impl<'a> Txn<'a> {
     }
 
     /// Free space of the disk, less the bytes of other writes in the same commit.
-    pub fn room(&self) -> Room {
-        self.room
+    pub fn free_space(&self) -> FreeSpace {
+        self.free_space
     }
 
     /// Returns the object, with this closure's own changes.

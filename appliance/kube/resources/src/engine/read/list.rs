@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::Value;
-use store::{Key, Stored, Walk, Walked};
+use store::{Key, Stored, Walk, WalkResult};
 
 use self::pieces::Pieces;
 use self::token::Token;
@@ -284,7 +284,7 @@ impl Scan<'_> {
         &self,
         start: &Start,
         mut visit: impl FnMut(Key, Stored) -> ControlFlow<()>,
-    ) -> Result<Walked, StatusError> {
+    ) -> Result<WalkResult, StatusError> {
         let store = &self.engine.inner.store;
         let resource = self.definition.id();
         // A selector by name becomes a single lookup instead of a scan.
@@ -297,7 +297,7 @@ impl Scan<'_> {
             if let Some(stored) = found {
                 let _ = visit(key, stored);
             }
-            return Ok(Walked { revision, newest: revision, left: 0 });
+            return Ok(WalkResult { revision, newest: revision, left: 0 });
         }
         let walk = Walk {
             resource: &resource,

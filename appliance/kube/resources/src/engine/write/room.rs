@@ -27,7 +27,7 @@ pub fn check(
     Growth { before, after }: Growth,
     options: &WriteOptions,
 ) -> Result<(), StatusError> {
-    let room = txn.room();
+    let room = txn.free_space();
     let grows = before == 0 || after > before.saturating_add(GROWTH_MAX);
     if grows && room.is_short() && options.manager.is_some() {
         let message = format!(

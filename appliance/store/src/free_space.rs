@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Below that the store is short of space: it keeps little history, and writers for clients refuse
-//! changes that make it grow ([`crate::Txn::room`]). Deleting and the box's own small writes go on.
+//! changes that make it grow ([`crate::Txn::free_space`]). Deleting and the box's own small writes go on.
 //! The file `STORE.reserve` provides their space when other programs filled the disk to its last
 //! byte.
 
@@ -61,14 +61,14 @@ impl Volume for SystemVolume {
 
 /// Space for a store, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Room {
+pub struct FreeSpace {
     /// Free bytes: on the disk, and within the store's file if its pages were counted.
     pub free: u64,
     /// Bytes that should be free.
     pub needed: u64,
 }
 
-impl Room {
+impl FreeSpace {
     /// True if changes that make the store grow should be refused.
     pub fn is_short(&self) -> bool {
         self.free < self.needed
@@ -111,26 +111,26 @@ impl Gauge {
     }
 
     /// Space as far as it is known without reading the store.
-    pub fn without_pages(&self) -> Room {
+    pub fn without_pages(&self) -> FreeSpace {
         let free = self.volume.free(&self.path).unwrap_or(u64::MAX);
-        Room { free, needed: taken(&self.path).saturating_add(MARGIN) }
+        FreeSpace { free, needed: taken(&self.path).saturating_add(MARGIN) }
     }
 
     /// Measures the space. `txn` counts the used pages if the disk is short of space.
-    pub fn read(&mut self, txn: &WriteTransaction) -> Room {
-        let mut room = self.without_pages();
-        if room.free < RESERVE_UNTIL && self.give_up() {
-            room = self.without_pages();
+    pub fn read(&mut self, txn: &WriteTransaction) -> FreeSpace {
+        let mut free_space = self.without_pages();
+        if free_space.free < RESERVE_UNTIL && self.give_up() {
+            free_space = self.without_pages();
         }
-        if !room.is_short() {
+        if !free_space.is_short() {
             self.used = None;
-            self.keep_reserve(room);
-            return room;
+            self.keep_reserve(free_space);
+            return free_space;
         }
-        let taken = room.needed.saturating_sub(MARGIN);
+        let taken = free_space.needed.saturating_sub(MARGIN);
         let used = self.used(txn).unwrap_or(taken);
         let unused = taken.saturating_sub(used);
-        Room { free: room.free.saturating_add(unused), needed: used.saturating_add(MARGIN) }
+        FreeSpace { free: free_space.free.saturating_add(unused), needed: used.saturating_add(MARGIN) }
     }
 
     fn used(&mut self, txn: &WriteTransaction) -> Option<u64> {
@@ -166,11 +166,11 @@ impl Gauge {
     }
 
     /// Creates the reserve again when there is enough space.
-    fn keep_reserve(&mut self, room: Room) {
+    fn keep_reserve(&mut self, free_space: FreeSpace) {
         let Some(reserve) = self.reserve.as_mut().filter(|reserve| !reserve.is_there) else {
             return;
         };
-        if room.free < room.needed.saturating_add(reserve.bytes) {
+        if free_space.free < free_space.needed.saturating_add(reserve.bytes) {
             return;
         }
         match reserve.make() {
@@ -202,16 +202,16 @@ fn taken(path: &Path) -> u64 {
 /// # Errors
 /// [`Error::NoRoom`], or those of the disk.
 pub(crate) fn for_a_copy(path: &Path, db: &mut Database, volume: &dyn Volume) -> Result<(), Error> {
-    let room = || {
+    let free_space = || {
         let free = volume.free(path).unwrap_or(u64::MAX);
         (free, taken(path).saturating_add(MARGIN))
     };
-    let (free, needed) = room();
+    let (free, needed) = free_space();
     if free >= needed {
         return Ok(());
     }
     db.compact().map_err(storage("compact"))?;
-    let (free, needed) = room();
+    let (free, needed) = free_space();
     match free >= needed {
         true => Ok(()),
         false => Err(Error::NoRoom { path: path.to_owned(), needed, free }),

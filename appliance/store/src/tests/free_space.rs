@@ -29,9 +29,9 @@ fn disk() -> (Arc<Free>, Options) {
 }
 
 /// The room after a write that changes nothing.
-async fn looked_at(store: &Store) -> crate::Room {
+async fn looked_at(store: &Store) -> crate::FreeSpace {
     write(store, |_| ()).await.unwrap();
-    store.room()
+    store.free_space()
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn a_store_that_is_short_of_room_keeps_little_history() {
         store.watch_all(0).expect("the whole history is there");
 
         free.0.store(MIB, Ordering::Relaxed);
-        let room = looked_at(&store).await;
-        assert!(room.is_short(), "{room:?}");
+        let free_space = looked_at(&store).await;
+        assert!(free_space.is_short(), "{free_space:?}");
         assert!(matches!(store.watch_all(0), Err(Error::Compacted { .. })));
-        let own = write(&store, |txn| txn.room().is_short()).await.unwrap();
+        let own = write(&store, |txn| txn.free_space().is_short()).await.unwrap();
         assert!(own, "whoever writes can see it");
     });
 }
@@ -70,7 +70,7 @@ fn what_a_commit_takes_already_is_no_room() {
         let first = write(&store, move |_| held.recv().unwrap());
         let put = |name: &'static str| {
             write(&store, move |txn| {
-                let short = txn.room().is_short();
+                let short = txn.free_space().is_short();
                 txn.put(key("", name), vec![0; 1 << 20]);
                 short
             })
@@ -114,8 +114,11 @@ fn what_was_deleted_is_room_again() {
     drop(store);
     // The pages in use are counted at most every few seconds, and at the first write.
     let store = Store::open(&path, options).unwrap();
-    let room = block_on(looked_at(&store));
-    assert!(!room.is_short(), "the file keeps its length, and its pages are free: {room:?}");
+    let free_space = block_on(looked_at(&store));
+    assert!(
+        !free_space.is_short(),
+        "the file keeps its length, and its pages are free: {free_space:?}"
+    );
 }
 
 #[test]
