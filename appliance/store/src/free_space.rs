@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Below that the store is short of space: it keeps little history, and writers for clients refuse
-//! changes that make it grow ([`crate::Txn::free_space`]). Deleting and the box's own small writes go on.
-//! The file `STORE.reserve` provides their space when other programs filled the disk to its last
-//! byte.
+//! changes that make it grow ([`crate::Txn::free_space`]). Deleting and the box's own small writes
+//! go on. The file `STORE.reserve` provides their space when other programs filled the disk to its
+//! last byte.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -130,7 +130,10 @@ impl Gauge {
         let taken = free_space.needed.saturating_sub(MARGIN);
         let used = self.used(txn).unwrap_or(taken);
         let unused = taken.saturating_sub(used);
-        FreeSpace { free: free_space.free.saturating_add(unused), needed: used.saturating_add(MARGIN) }
+        FreeSpace {
+            free: free_space.free.saturating_add(unused),
+            needed: used.saturating_add(MARGIN),
+        }
     }
 
     fn used(&mut self, txn: &WriteTransaction) -> Option<u64> {

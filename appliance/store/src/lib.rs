@@ -6,17 +6,17 @@
 //! are synchronous by type), acknowledges data that is not on disk, lets a slow reader delay a
 //! writer.
 //!
-//! Enter at [`Store::open`]; [`Store::write`] → `write::group` (the writer thread) → `tables` (the format
-//! on disk, drawn byte by byte; `vault` seals secrets) → `hub` → [`Watch::next`].
+//! Enter at [`Store::open`]; [`Store::write`] → `write::group` (the writer thread) → `tables` (the
+//! format on disk, drawn byte by byte; `vault` seals secrets) → `hub` → [`Watch::next`].
 
 mod change;
 mod error;
 mod file;
+mod free_space;
 mod hub;
 mod key;
 mod options;
 mod read;
-mod free_space;
 mod shared;
 mod store;
 mod tables;
@@ -30,12 +30,12 @@ mod tests;
 pub use change::{Change, ChangeKind, Stored};
 pub use error::Error;
 pub use file::aside::{NewerStore, forget_copy, returned};
+pub use free_space::{FreeSpace, SystemVolume, Volume};
 pub use key::Key;
 pub use options::Options;
 pub use read::{
     CheckReport, Frozen, MAX_UNDONE_BYTES, RESTORE_LEAP, Size, Walk, WalkResult, Watch,
 };
-pub use free_space::{FreeSpace, SystemVolume, Volume};
 pub use store::{Stats, Store};
 pub use vault::{SEALING_KEY_BYTES, SealingKey};
 pub use write::{MAX_TXN_BYTES, MAX_VALUE_BYTES, Txn};

@@ -1,8 +1,8 @@
 //! Erasing of disks: the methods that a disk supports, the choice of one, and its execution.
 //!
-//! [`decide`] is a pure function from the requested method and the disk's abilities to one [`EraseOperation`],
-//! or to a sentence for the operator. [`nvme`] and [`ata`] send the commands. [`samples`] checks
-//! that an erase worked.
+//! [`decide`] is a pure function from the requested method and the disk's abilities to one
+//! [`EraseOperation`], or to a sentence for the operator. [`nvme`] and [`ata`] send the commands.
+//! [`samples`] checks that an erase worked.
 
 pub mod ata;
 pub mod nvme;
@@ -143,7 +143,9 @@ fn named(device: &Device) -> &'static str {
 }
 
 /// Returns the first possible operation, otherwise zeros, and the reasons against those before it.
-fn strongest(ways: impl IntoIterator<Item = Result<EraseOperation, String>>) -> (EraseOperation, Option<String>) {
+fn strongest(
+    ways: impl IntoIterator<Item = Result<EraseOperation, String>>,
+) -> (EraseOperation, Option<String>) {
     let mut passed = Vec::new();
     let mut chosen = EraseOperation::Zero;
     for way in ways {
@@ -210,7 +212,12 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
 ///
 /// # Errors
 /// [`Error::Erase`] says how the disk was left, [`Error::Stopped`].
-pub fn carry_out(way: EraseOperation, handle: &mut Handle, path: &Path, meter: &Meter) -> Result<(), Error> {
+pub fn carry_out(
+    way: EraseOperation,
+    handle: &mut Handle,
+    path: &Path,
+    meter: &Meter,
+) -> Result<(), Error> {
     let failed = |reason| Error::Erase { path: path.to_owned(), reason };
     match (way, handle) {
         (EraseOperation::Format { crypto }, Handle::Nvme(namespace)) => {

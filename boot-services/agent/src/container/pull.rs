@@ -46,7 +46,7 @@ impl Container {
         &self,
         layers: &[Part],
         root: &Arc<File>,
-        room: u64,
+        capacity: u64,
         meter: &Arc<Meter>,
     ) -> Result<(Unpacked, u64), Error> {
         let (mut all, mut fetched) = (Unpacked::default(), 0);
@@ -56,9 +56,10 @@ impl Container {
             let checksum = Some(self.digest(layer)?);
             let archive =
                 Archive { url: self.url(&self.image.blob_path(&layer.digest))?, checksum };
-            let (root, url, image_name) = (root.clone(), archive.url.to_string(), self.image_name.clone());
+            let (root, url) = (root.clone(), archive.url.to_string());
+            let image_name = self.image_name.clone();
             let work = move |bytes: &mut dyn std::io::Read| {
-                unpack_layer(bytes, &root).map_err(|refused| sentence(refused, image_name, url, room))
+                unpack_layer(bytes, &root).map_err(|refused| sentence(refused, image_name, url, capacity))
             };
             let (unpacked, bytes) = read_archive(&archive, self.timeouts, meter, work).await?;
             all.entries += unpacked.entries;
@@ -88,11 +89,11 @@ impl Container {
     }
 }
 
-/// Returns the error for a layer of the image `image_name` that could not be unpacked into a file system
-/// of `room` bytes.
-fn sentence(refused: UnpackError, image_name: String, url: String, room: u64) -> imaging::Error {
+/// Returns the error for a layer of an image that could not be unpacked into a file system of
+/// `capacity` bytes.
+fn sentence(refused: UnpackError, image_name: String, url: String, capacity: u64) -> imaging::Error {
     match refused.source.kind() {
-        std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: image_name, room },
+        std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: image_name, room: capacity },
         _ => imaging::Error::Layer { url, entry: refused.name, source: refused.source },
     }
 }

@@ -45,7 +45,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens `path` for writing. Blocks; waits up to [`super::wait::APPEAR`] for the device to appear.
+    /// Opens `path` for writing. Blocks until the device has appeared, see [`wait_for`].
     ///
     /// # Errors
     /// [`Error::NoDisk`], [`Error::NoSuchDisk`], [`Error::NotBlockDevice`], [`Error::Preserved`],

@@ -16,7 +16,7 @@ use kube_cel::cel::common::ast::{
 };
 
 use declared::Declared;
-use estimate::ExpressionInfo;
+use estimate::Estimate;
 use kind::{Bindings, Kind, is_type_name};
 use place::{Mark, Position, place_of};
 use signature::overloads;
@@ -37,7 +37,7 @@ pub(super) fn infer<'a>(
     old_is_optional: bool,
 ) -> Inferred<'a> {
     let own = declared.kind().unwrap_or(Kind::Dyn);
-    let own = ExpressionInfo::declared(own, declared);
+    let own = Estimate::declared(own, declared);
     let mut old = own.clone();
     if old_is_optional {
         old.kind = Kind::Optional(Rc::new(old.kind));
@@ -52,7 +52,7 @@ pub(super) fn infer<'a>(
 
 struct Inference<'s, 'a> {
     source: &'s str,
-    scope: Vec<(String, ExpressionInfo<'a>)>,
+    scope: Vec<(String, Estimate<'a>)>,
     errors: Vec<(Position, String)>,
     /// Number of occurrences of each mark so far, to find the position of the next.
     seen: HashMap<Mark, usize>,
@@ -74,11 +74,11 @@ impl<'a> Inference<'_, 'a> {
         self.errors.push((place, error));
     }
 
-    fn known(&mut self, expression: &IdedExpr) -> ExpressionInfo<'a> {
+    fn known(&mut self, expression: &IdedExpr) -> Estimate<'a> {
         match &expression.expr {
             Expr::Literal(literal) => {
                 let place = self.next_place(Mark::Literal(literal::text(literal)));
-                ExpressionInfo { place, ..literal::known(literal) }
+                Estimate { place, ..literal::known(literal) }
             }
             Expr::Ident(name) => self.ident(name),
             Expr::Select(select) => self.select(select),
@@ -92,7 +92,7 @@ impl<'a> Inference<'_, 'a> {
                 });
                 let items: Vec<_> = items.collect();
                 let kind = self.joined(&items);
-                ExpressionInfo { place, ..estimate::list(Kind::List(Rc::new(kind)), &items) }
+                Estimate { place, ..estimate::list(Kind::List(Rc::new(kind)), &items) }
             }
             Expr::Map(map) => {
                 let mut keys = Vec::new();
@@ -114,14 +114,14 @@ impl<'a> Inference<'_, 'a> {
                 let place = self.next_place(Mark::Operator("{"));
                 let words = format!("undeclared reference to '{}'", made.type_name);
                 self.refuse(place, &format!("{words} (in container '')"));
-                ExpressionInfo::of(Kind::Dyn, 0)
+                Estimate::of(Kind::Dyn, 0)
             }
-            Expr::Unspecified => ExpressionInfo::of(Kind::Dyn, 0),
+            Expr::Unspecified => Estimate::of(Kind::Dyn, 0),
         }
     }
 
     /// Element of a literal; for an element marked with `?`, the value inside of the optional.
-    fn unwrapped(&mut self, item: ExpressionInfo<'a>, is_optional: bool) -> ExpressionInfo<'a> {
+    fn unwrapped(&mut self, item: Estimate<'a>, is_optional: bool) -> Estimate<'a> {
         let kind = match &item.kind {
             Kind::Optional(inner) if is_optional => inner.as_ref().clone(),
             Kind::Dyn => Kind::Dyn,
@@ -131,11 +131,11 @@ impl<'a> Inference<'_, 'a> {
             }
             kind => kind.clone(),
         };
-        ExpressionInfo { kind, ..item }
+        Estimate { kind, ..item }
     }
 
     /// Common type of a literal's elements.
-    fn joined(&mut self, items: &[ExpressionInfo<'a>]) -> Kind<'a> {
+    fn joined(&mut self, items: &[Estimate<'a>]) -> Kind<'a> {
         let Some(first) = items.first() else { return Kind::Dyn };
         for item in items {
             if !first.kind.accepts(&item.kind, &mut Bindings::new()) {
@@ -147,20 +147,20 @@ impl<'a> Inference<'_, 'a> {
     }
 
     /// Reports an error for a value of another type.
-    fn expect(&mut self, wanted: &Kind<'a>, found: &ExpressionInfo<'a>) {
+    fn expect(&mut self, wanted: &Kind<'a>, found: &Estimate<'a>) {
         if !wanted.accepts(&found.kind, &mut Bindings::new()) {
             let words = format!("expected type '{wanted}' but found '{}'", found.kind);
             self.refuse(found.place, &words);
         }
     }
 
-    fn ident(&mut self, name: &str) -> ExpressionInfo<'a> {
+    fn ident(&mut self, name: &str) -> Estimate<'a> {
         let place = match name.starts_with('@') {
-            true => (1, 1),
+            true => Position::START,
             false => self.next_place(Mark::Name(name.to_owned())),
         };
         if let Some((_, known)) = self.scope.iter().rev().find(|(variable, _)| variable == name) {
-            return ExpressionInfo { cost: 1, place, ..known.clone() };
+            return Estimate { cost: 1, place, ..known.clone() };
         }
         if !is_type_name(name) {
             let words = format!("undeclared reference to '{name}' (in container '')");
@@ -169,10 +169,10 @@ impl<'a> Inference<'_, 'a> {
         let kind = if is_type_name(name) { Kind::Type } else { Kind::Dyn };
         // Upstream assumes the size of `self` for a name without a known size.
         let declared = self.scope.first().and_then(|(_, own)| own.declared);
-        ExpressionInfo { declared, place, ..ExpressionInfo::of(kind, 1) }
+        Estimate { declared, place, ..Estimate::of(kind, 1) }
     }
 
-    fn select(&mut self, select: &SelectExpr) -> ExpressionInfo<'a> {
+    fn select(&mut self, select: &SelectExpr) -> Estimate<'a> {
         let operand = self.known(&select.operand);
         let place = match select.test {
             true => self.next_place(Mark::Call("has".to_owned())),
@@ -180,10 +180,10 @@ impl<'a> Inference<'_, 'a> {
         };
         let (found, inner) = self.field(&operand, &operand.kind, &select.field, place);
         if select.test {
-            return ExpressionInfo { place, ..ExpressionInfo::of(Kind::Bool, operand.cost) };
+            return Estimate { place, ..Estimate::of(Kind::Bool, operand.cost) };
         }
         let charged = matches!(operand.kind, Kind::Map(..) | Kind::Object(_));
-        let mut known = ExpressionInfo { place, ..found };
+        let mut known = Estimate { place, ..found };
         if inner {
             known.kind = Kind::Optional(Rc::new(known.kind));
         }
@@ -194,41 +194,43 @@ impl<'a> Inference<'_, 'a> {
     /// Field of a value; the flag is true if the value, and therefore the field, is optional.
     fn field(
         &mut self,
-        operand: &ExpressionInfo<'a>,
+        operand: &Estimate<'a>,
         kind: &Kind<'a>,
         name: &str,
         place: Position,
-    ) -> (ExpressionInfo<'a>, bool) {
+    ) -> (Estimate<'a>, bool) {
         match kind {
             Kind::Optional(inner) => {
                 let inner = inner.as_ref().clone();
                 (self.field(operand, &inner, name, place).0, true)
             }
             Kind::Object(declared) => match declared.field(name) {
-                Some(below) => (ExpressionInfo::declared(below.kind().unwrap_or(Kind::Dyn), below), false),
+                Some(below) => {
+                    (Estimate::declared(below.kind().unwrap_or(Kind::Dyn), below), false)
+                }
                 None => {
                     self.refuse(place, &format!("undefined field '{name}'"));
-                    (ExpressionInfo::of(Kind::Dyn, 0), false)
+                    (Estimate::of(Kind::Dyn, 0), false)
                 }
             },
             Kind::Map(_, value) => {
                 let below = operand.declared.and_then(Declared::values);
                 let known = match below {
-                    Some(below) => ExpressionInfo::declared(value.as_ref().clone(), below),
-                    None => ExpressionInfo::of(value.as_ref().clone(), 0),
+                    Some(below) => Estimate::declared(value.as_ref().clone(), below),
+                    None => Estimate::of(value.as_ref().clone(), 0),
                 };
                 (known, false)
             }
-            Kind::Dyn => (ExpressionInfo::of(Kind::Dyn, 0), false),
+            Kind::Dyn => (Estimate::of(Kind::Dyn, 0), false),
             other => {
                 let words = format!("type '{other}' does not support field selection");
                 self.refuse(place, &words);
-                (ExpressionInfo::of(Kind::Dyn, 0), false)
+                (Estimate::of(Kind::Dyn, 0), false)
             }
         }
     }
 
-    fn call(&mut self, call: &CallExpr) -> ExpressionInfo<'a> {
+    fn call(&mut self, call: &CallExpr) -> Estimate<'a> {
         let name = call.func_name.as_str();
         if let (operators::OPT_SELECT, [operand, field]) = (name, call.args.as_slice()) {
             return self.optional_select(operand, field);
@@ -246,18 +248,18 @@ impl<'a> Inference<'_, 'a> {
         {
             return self.optional_map(&name, target, variable, body);
         }
-        let args: Vec<ExpressionInfo<'a>> = call.args.iter().map(|arg| self.known(arg)).collect();
+        let args: Vec<Estimate<'a>> = call.args.iter().map(|arg| self.known(arg)).collect();
         self.check_literal(&name, &args, call);
         if matches!(name.as_str(), operators::LOGICAL_AND | operators::LOGICAL_OR) {
             for condition in &args {
                 self.expect(&Kind::Bool, condition);
             }
-            return ExpressionInfo { place, ..estimate::call(&name, Kind::Bool, None, &args) };
+            return Estimate { place, ..estimate::call(&name, Kind::Bool, None, &args) };
         }
         let Some(overloads) = overloads(&name) else {
             let words = format!("undeclared reference to '{name}' (in container '')");
             self.refuse(place, &words);
-            return ExpressionInfo::of(Kind::Dyn, 0);
+            return Estimate::of(Kind::Dyn, 0);
         };
         let kinds: Vec<&Kind<'a>> = args.iter().map(|arg| &arg.kind).collect();
         let receiver = target.as_ref().map(|target| &target.kind);
@@ -272,15 +274,15 @@ impl<'a> Inference<'_, 'a> {
             };
             let words = format!("found no matching overload for '{name}' applied to '{applied}'");
             self.refuse(place, &words);
-            return ExpressionInfo::of(Kind::Dyn, 0);
+            return Estimate::of(Kind::Dyn, 0);
         };
         let same = found.iter().all(|kind| kind == first);
         let kind = if same { first.clone() } else { Kind::Dyn };
-        ExpressionInfo { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
+        Estimate { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
     }
 
     /// Reports literals that the function cannot parse.
-    fn check_literal(&mut self, name: &str, args: &[ExpressionInfo<'a>], call: &CallExpr) {
+    fn check_literal(&mut self, name: &str, args: &[Estimate<'a>], call: &CallExpr) {
         if let Some(Expr::Literal(LiteralValue::String(text))) =
             call.args.last().map(|arg| &arg.expr)
             && !literal::reads(name, text.inner())
@@ -310,12 +312,12 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    fn optional_select(&mut self, operand: &IdedExpr, field: &IdedExpr) -> ExpressionInfo<'a> {
+    fn optional_select(&mut self, operand: &IdedExpr, field: &IdedExpr) -> Estimate<'a> {
         let operand = self.known(operand);
         let Expr::Literal(LiteralValue::String(name)) = &field.expr else {
-            return ExpressionInfo::of(Kind::Dyn, 0);
+            return Estimate::of(Kind::Dyn, 0);
         };
-        let (mut found, _) = self.field(&operand, &operand.kind, name.inner(), (1, 1));
+        let (mut found, _) = self.field(&operand, &operand.kind, name.inner(), Position::START);
         found.kind = Kind::Optional(Rc::new(found.kind));
         found.cost = operand.cost.saturating_add(1);
         found
@@ -324,14 +326,14 @@ impl<'a> Inference<'_, 'a> {
     fn optional_map(
         &mut self,
         name: &str,
-        target: &ExpressionInfo<'a>,
+        target: &Estimate<'a>,
         variable: &IdedExpr,
         body: &IdedExpr,
-    ) -> ExpressionInfo<'a> {
+    ) -> Estimate<'a> {
         let (Kind::Optional(inner), Expr::Ident(variable)) = (&target.kind, &variable.expr) else {
-            return ExpressionInfo::of(Kind::Dyn, target.cost);
+            return Estimate::of(Kind::Dyn, target.cost);
         };
-        let bound = ExpressionInfo { kind: inner.as_ref().clone(), ..target.clone() };
+        let bound = Estimate { kind: inner.as_ref().clone(), ..target.clone() };
         self.scope.push((variable.clone(), bound));
         let mut mapped = self.known(body);
         self.scope.pop();
@@ -342,25 +344,25 @@ impl<'a> Inference<'_, 'a> {
         mapped
     }
 
-    fn comprehension(&mut self, all: &ComprehensionExpr) -> ExpressionInfo<'a> {
+    fn comprehension(&mut self, all: &ComprehensionExpr) -> Estimate<'a> {
         let range = self.known(&all.iter_range);
         let start = self.known(&all.accu_init);
         let item = match &range.kind {
             Kind::List(item) => range.entry(item.as_ref().clone(), Declared::items, false),
             Kind::Map(key, _) => range.entry(key.as_ref().clone(), |_| Some(Declared::Key), true),
             // Upstream determines the type of these items too late to use it.
-            Kind::Dyn => ExpressionInfo::of(Kind::Dyn, 0),
+            Kind::Dyn => Estimate::of(Kind::Dyn, 0),
             other => {
                 let words = format!(
                     "expression of type '{other}' cannot be range of a comprehension (must be \
                      list, map, or dynamic)"
                 );
                 self.refuse(range.place, &words);
-                ExpressionInfo::of(Kind::Dyn, 0)
+                Estimate::of(Kind::Dyn, 0)
             }
         };
         let depth = self.scope.len();
-        self.scope.push((all.accu_var.clone(), ExpressionInfo { declared: None, ..start.clone() }));
+        self.scope.push((all.accu_var.clone(), Estimate { declared: None, ..start.clone() }));
         // The names of the variables occur once in the text, before the body.
         let _ = self.next_place(Mark::Name(all.iter_var.clone()));
         match &all.iter_var2 {
@@ -371,8 +373,8 @@ impl<'a> Inference<'_, 'a> {
                     Kind::Map(_, value) => {
                         (item, range.entry(value.as_ref().clone(), Declared::values, false))
                     }
-                    Kind::List(_) => (ExpressionInfo::of(Kind::Int, 0), item),
-                    _ => (ExpressionInfo::of(Kind::Dyn, 0), ExpressionInfo::of(Kind::Dyn, 0)),
+                    Kind::List(_) => (Estimate::of(Kind::Int, 0), item),
+                    _ => (Estimate::of(Kind::Dyn, 0), Estimate::of(Kind::Dyn, 0)),
                 };
                 self.scope.push((all.iter_var.clone(), key));
                 self.scope.push((second.clone(), value));

@@ -56,7 +56,7 @@ fn quarters(size: u64) -> u64 {
 
 /// Known properties of an expression.
 #[derive(Debug, Clone)]
-pub(in crate::rules) struct ExpressionInfo<'a> {
+pub(in crate::rules) struct Estimate<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
     pub size: Option<Size>,
@@ -70,7 +70,7 @@ pub(in crate::rules) struct ExpressionInfo<'a> {
     pub place: Position,
 }
 
-impl<'a> ExpressionInfo<'a> {
+impl<'a> Estimate<'a> {
     pub fn of(kind: Kind<'a>, cost: u64) -> Self {
         let place = Position::START;
         Self { kind, cost, size: None, entries: None, declared: None, number: None, place }
@@ -105,47 +105,51 @@ impl<'a> ExpressionInfo<'a> {
     }
 }
 
-fn sum<'k, 'a: 'k>(parts: impl IntoIterator<Item = &'k ExpressionInfo<'a>>) -> u64 {
+fn sum<'k, 'a: 'k>(parts: impl IntoIterator<Item = &'k Estimate<'a>>) -> u64 {
     parts.into_iter().fold(0, |sum, part| sum.saturating_add(part.cost))
 }
 
-fn joined(items: &[ExpressionInfo<'_>]) -> Size {
-    let sizes = items.iter().map(ExpressionInfo::size);
+fn joined(items: &[Estimate<'_>]) -> Size {
+    let sizes = items.iter().map(Estimate::size);
     sizes.reduce(Size::union).unwrap_or(Size::fixed(0))
 }
 
-pub(in crate::rules) fn list<'a>(kind: Kind<'a>, items: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
-    ExpressionInfo {
+pub(in crate::rules) fn list<'a>(kind: Kind<'a>, items: &[Estimate<'a>]) -> Estimate<'a> {
+    Estimate {
         size: Some(Size::fixed(items.len() as u64)),
         entries: Some((Size::fixed(1), joined(items))),
-        ..ExpressionInfo::of(kind, sum(items).saturating_add(LIST_COST))
+        ..Estimate::of(kind, sum(items).saturating_add(LIST_COST))
     }
 }
 
-pub(in crate::rules) fn map<'a>(kind: Kind<'a>, keys: &[ExpressionInfo<'a>], values: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
-    ExpressionInfo {
+pub(in crate::rules) fn map<'a>(
+    kind: Kind<'a>,
+    keys: &[Estimate<'a>],
+    values: &[Estimate<'a>],
+) -> Estimate<'a> {
+    Estimate {
         size: Some(Size::fixed(keys.len() as u64)),
         entries: Some((joined(keys), joined(values))),
-        ..ExpressionInfo::of(kind, sum(keys.iter().chain(values)).saturating_add(MAP_COST))
+        ..Estimate::of(kind, sum(keys.iter().chain(values)).saturating_add(MAP_COST))
     }
 }
 
 pub(in crate::rules) fn comprehension<'a>(
-    range: &ExpressionInfo<'a>,
-    start: &ExpressionInfo<'a>,
-    [condition, step]: [&ExpressionInfo<'a>; 2],
-    result: &ExpressionInfo<'a>,
-) -> ExpressionInfo<'a> {
+    range: &Estimate<'a>,
+    start: &Estimate<'a>,
+    [condition, step]: [&Estimate<'a>; 2],
+    result: &Estimate<'a>,
+) -> Estimate<'a> {
     let count = range.size();
     let each = condition.cost.saturating_add(step.cost);
     let looped = count.max.saturating_mul(each);
     let cost = [range.cost, start.cost, looped, result.cost];
     let cost = cost.into_iter().fold(0, u64::saturating_add);
     let grows = matches!(start.kind, Kind::List(_) | Kind::Map(..));
-    ExpressionInfo {
+    Estimate {
         size: if grows { Some(count) } else { start.size },
         entries: if grows { step.entries } else { None },
-        ..ExpressionInfo::of(result.kind.clone(), cost)
+        ..Estimate::of(result.kind.clone(), cost)
     }
 }
 
@@ -153,16 +157,16 @@ pub(in crate::rules) fn comprehension<'a>(
 pub(in crate::rules) fn call<'a>(
     name: &str,
     kind: Kind<'a>,
-    target: Option<&ExpressionInfo<'a>>,
-    args: &[ExpressionInfo<'a>],
-) -> ExpressionInfo<'a> {
+    target: Option<&Estimate<'a>>,
+    args: &[Estimate<'a>],
+) -> Estimate<'a> {
     let target_cost = target.map_or(0, |target| target.cost);
     let mut known = match target {
         Some(target) => method(name, kind.clone(), target, args),
         None => None,
     }
     .or_else(|| function(name, kind.clone(), args))
-    .unwrap_or_else(|| ExpressionInfo::of(kind, 1));
+    .unwrap_or_else(|| Estimate::of(kind, 1));
     // A conditional costs only the more expensive branch; a logical operator costs both sides.
     let args_cost = match (name, args) {
         (operators::CONDITIONAL, [condition, yes, no]) => {
@@ -174,14 +178,15 @@ pub(in crate::rules) fn call<'a>(
     known
 }
 
-fn function<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Option<ExpressionInfo<'a>> {
-    let sized = |cost: u64, size: Size| ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) };
+fn function<'a>(name: &str, kind: Kind<'a>, args: &[Estimate<'a>]) -> Option<Estimate<'a>> {
+    let sized =
+        |cost: u64, size: Size| Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) };
     let known = match (name, args) {
-        (operators::LOGICAL_AND | operators::LOGICAL_OR, _) => ExpressionInfo::of(Kind::Dyn, 0),
+        (operators::LOGICAL_AND | operators::LOGICAL_OR, _) => Estimate::of(Kind::Dyn, 0),
         (operators::CONDITIONAL, [_, yes, no]) => {
             let entries = yes.entries.zip(no.entries);
             let entries = entries.map(|(yes, no)| (yes.0.union(no.0), yes.1.union(no.1)));
-            ExpressionInfo { entries, ..sized(0, yes.size().union(no.size())) }
+            Estimate { entries, ..sized(0, yes.size().union(no.size())) }
         }
         (operators::EQUALS | operators::NOT_EQUALS, [left, right]) => {
             let is_constant = |kind: &Kind<'_>| match kind {
@@ -189,8 +194,8 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Opti
                 _ => false,
             };
             match name == operators::EQUALS && is_constant(&left.kind) {
-                true => ExpressionInfo::of(Kind::Dyn, 1),
-                false => ExpressionInfo::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1)),
+                true => Estimate::of(Kind::Dyn, 1),
+                false => Estimate::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1)),
             }
         }
         (
@@ -200,7 +205,7 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Opti
             | operators::GREATER_EQUALS,
             [left, right],
         ) if matches!(left.kind, Kind::Text | Kind::Bytes | Kind::Dyn) => {
-            ExpressionInfo::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1).max(1))
+            Estimate::of(Kind::Dyn, tenths(left.size().max.min(right.size().max), 1).max(1))
         }
         (operators::ADD, [left, right]) => {
             let size = left.size().plus(right.size());
@@ -208,34 +213,35 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Opti
             let entries =
                 entries.map(|(left, right)| (left.0.union(right.0), left.1.union(right.1)));
             match kind {
-                Kind::List(_) => ExpressionInfo { entries, ..sized(1, size) },
+                Kind::List(_) => Estimate { entries, ..sized(1, size) },
                 Kind::Text | Kind::Bytes => sized(size.traversed(1), size),
                 Kind::Dyn => sized(size.traversed(1).max(1), size),
                 _ => return None,
             }
         }
         (operators::IN, [_, list]) if matches!(list.kind, Kind::List(_) | Kind::Dyn) => {
-            ExpressionInfo::of(Kind::Dyn, list.size().max.max(1))
+            Estimate::of(Kind::Dyn, list.size().max.max(1))
         }
         (operators::INDEX, [container, _]) => match &container.kind {
             Kind::List(_) => {
-                ExpressionInfo { cost: 1, ..container.entry(kind.clone(), Declared::items, false) }
+                Estimate { cost: 1, ..container.entry(kind.clone(), Declared::items, false) }
             }
             Kind::Map(..) => {
-                ExpressionInfo { cost: 1, ..container.entry(kind.clone(), Declared::values, false) }
+                Estimate { cost: 1, ..container.entry(kind.clone(), Declared::values, false) }
             }
             _ => return None,
         },
         _ => return conversion(name, kind, args),
     };
-    Some(ExpressionInfo { kind, ..known })
+    Some(Estimate { kind, ..known })
 }
 
 /// Estimate for a function that parses a text or converts a value.
-fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Option<ExpressionInfo<'a>> {
-    let sized = |cost: u64, size: Size| ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) };
+fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[Estimate<'a>]) -> Option<Estimate<'a>> {
+    let sized =
+        |cost: u64, size: Size| Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) };
     let known = match (name, args) {
-        ("dyn", [value]) => ExpressionInfo { cost: 1, ..value.clone() },
+        ("dyn", [value]) => Estimate { cost: 1, ..value.clone() },
         ("bytes", [text]) if text.kind == Kind::Text => {
             let size = text.size();
             sized(size.traversed(1), Size { min: size.min, max: size.max.saturating_mul(4) })
@@ -256,34 +262,35 @@ fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[ExpressionInfo<'a>]) -> Op
         ("sets.contains" | "sets.intersects" | "sets.equivalent", [one, other]) => {
             let pairs = one.size().times(other.size()).max;
             let times = if name == "sets.equivalent" { 2 } else { 1 };
-            ExpressionInfo::of(Kind::Dyn, pairs.saturating_mul(times).saturating_add(1))
+            Estimate::of(Kind::Dyn, pairs.saturating_mul(times).saturating_add(1))
         }
-        ("matches", [text, pattern]) => ExpressionInfo::of(Kind::Dyn, matching(text, pattern)),
+        ("matches", [text, pattern]) => Estimate::of(Kind::Dyn, matching(text, pattern)),
         ("url" | "jsonpatch.escapeKey", [text]) => sized(text.size().traversed(1), text.size()),
-        ("ip.isCanonical", [text, ..]) => ExpressionInfo::of(Kind::Dyn, text.size().traversed(2)),
+        ("ip.isCanonical", [text, ..]) => Estimate::of(Kind::Dyn, text.size().traversed(2)),
         (
             "ip" | "isIP" | "cidr" | "isCIDR" | "quantity" | "isQuantity" | "semver" | "isSemver",
             [text, ..],
-        ) => ExpressionInfo::of(Kind::Dyn, text.size().traversed(1)),
+        ) => Estimate::of(Kind::Dyn, text.size().traversed(1)),
         _ => return None,
     };
-    Some(ExpressionInfo { kind, ..known })
+    Some(Estimate { kind, ..known })
 }
 
 fn method<'a>(
     name: &str,
     kind: Kind<'a>,
-    target: &ExpressionInfo<'a>,
-    args: &[ExpressionInfo<'a>],
-) -> Option<ExpressionInfo<'a>> {
+    target: &Estimate<'a>,
+    args: &[Estimate<'a>],
+) -> Option<Estimate<'a>> {
     let own = target.size();
-    let sized = |cost: u64, size: Size| ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) };
+    let sized =
+        |cost: u64, size: Size| Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) };
     let known = match (name, args) {
-        ("startsWith" | "endsWith", [part]) => ExpressionInfo::of(Kind::Dyn, part.size().traversed(1)),
+        ("startsWith" | "endsWith", [part]) => Estimate::of(Kind::Dyn, part.size().traversed(1)),
         ("contains", [part]) => {
-            ExpressionInfo::of(Kind::Dyn, own.traversed(1).saturating_mul(part.size().traversed(1)))
+            Estimate::of(Kind::Dyn, own.traversed(1).saturating_mul(part.size().traversed(1)))
         }
-        ("matches", [pattern]) => ExpressionInfo::of(Kind::Dyn, matching(target, pattern)),
+        ("matches", [pattern]) => Estimate::of(Kind::Dyn, matching(target, pattern)),
         ("find" | "findAll", [pattern, ..]) => {
             sized(matching(target, pattern), Size { min: 0, max: own.max })
         }
@@ -296,9 +303,9 @@ fn method<'a>(
                     (Kind::Text | Kind::Bytes, None) => u64::MAX,
                     _ => 0,
                 };
-                ExpressionInfo::of(Kind::Dyn, own.max.saturating_mul(each.saturating_add(1)))
+                Estimate::of(Kind::Dyn, own.max.saturating_mul(each.saturating_add(1)))
             }
-            _ => ExpressionInfo::of(Kind::Dyn, own.traversed(1)),
+            _ => Estimate::of(Kind::Dyn, own.traversed(1)),
         },
         ("slice" | "reverse" | "flatten" | "distinct" | "sort", _) => made_list(name, target, args),
         ("lowerAscii" | "upperAscii" | "substring" | "trim", _) => sized(own.traversed(1), own),
@@ -321,25 +328,25 @@ fn method<'a>(
             }
             sized(size.traversed(1), size)
         }
-        ("format", _) => ExpressionInfo::of(Kind::Dyn, own.traversed(1)),
+        ("format", _) => Estimate::of(Kind::Dyn, own.traversed(1)),
         ("containsIP" | "containsCIDR", [other]) => {
             let parsed = match other.kind {
                 Kind::Library(_) => 0,
                 _ => other.size().traversed(1),
             };
             let masked = if name == "containsCIDR" { 3 } else { 0 };
-            ExpressionInfo::of(Kind::Dyn, parsed.saturating_add(4 + masked))
+            Estimate::of(Kind::Dyn, parsed.saturating_add(4 + masked))
         }
         ("validate", [text]) => {
-            ExpressionInfo::of(Kind::Dyn, text.size().traversed(1).saturating_mul(FORMAT_LENGTH / 4))
+            Estimate::of(Kind::Dyn, text.size().traversed(1).saturating_mul(FORMAT_LENGTH / 4))
         }
         _ => return None,
     };
-    Some(ExpressionInfo { kind, ..known })
+    Some(Estimate { kind, ..known })
 }
 
 /// Estimate for a list created from the items of another (cel-go `ext/lists.go`).
-fn made_list<'a>(name: &str, list: &ExpressionInfo<'a>, args: &[ExpressionInfo<'a>]) -> ExpressionInfo<'a> {
+fn made_list<'a>(name: &str, list: &Estimate<'a>, args: &[Estimate<'a>]) -> Estimate<'a> {
     let own = list.size();
     let number = |at: usize| args.get(at).and_then(|arg| arg.number);
     let (looked_at, size) = match (name, &list.kind) {
@@ -359,11 +366,11 @@ fn made_list<'a>(name: &str, list: &ExpressionInfo<'a>, args: &[ExpressionInfo<'
         _ => (own.max, own),
     };
     let cost = looked_at.saturating_add(1 + LIST_COST);
-    ExpressionInfo { size: Some(size), ..ExpressionInfo::of(Kind::Dyn, cost) }
+    Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) }
 }
 
 /// Cost of a regular expression: an estimated number of states for each character.
-fn matching(text: &ExpressionInfo<'_>, pattern: &ExpressionInfo<'_>) -> u64 {
+fn matching(text: &Estimate<'_>, pattern: &Estimate<'_>) -> u64 {
     let characters = text.size().max.saturating_add(1);
     tenths(characters, 1).saturating_mul(quarters(pattern.size().max))
 }

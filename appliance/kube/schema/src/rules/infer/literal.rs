@@ -2,10 +2,10 @@
 
 use kube_cel::cel::common::ast::LiteralValue;
 
-use crate::text::pattern::Pattern;
-use super::estimate::{ExpressionInfo, Size};
+use super::estimate::{Estimate, Size};
 use super::kind::Kind;
 use crate::rules::eval::library;
+use crate::text::pattern::Pattern;
 
 /// True if a literal has the syntax that the function parses.
 pub(super) fn reads(name: &str, text: &str) -> bool {
@@ -30,7 +30,7 @@ pub(super) fn text(literal: &LiteralValue) -> String {
 }
 
 /// Type and size of a literal.
-pub(super) fn known<'a>(literal: &LiteralValue) -> ExpressionInfo<'a> {
+pub(super) fn known<'a>(literal: &LiteralValue) -> Estimate<'a> {
     let (kind, size) = match literal {
         LiteralValue::Boolean(_) => (Kind::Bool, 1),
         LiteralValue::Bytes(bytes) => (Kind::Bytes, bytes.inner().len() as u64),
@@ -44,5 +44,5 @@ pub(super) fn known<'a>(literal: &LiteralValue) -> ExpressionInfo<'a> {
         LiteralValue::Int(number) => u64::try_from(*number.inner()).ok(),
         _ => None,
     };
-    ExpressionInfo { size: Some(Size::fixed(size)), number, ..ExpressionInfo::of(kind, 0) }
+    Estimate { size: Some(Size::fixed(size)), number, ..Estimate::of(kind, 0) }
 }
