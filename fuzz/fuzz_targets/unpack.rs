@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use fuzz::Input;
-use imaging::unpack::{unpack, unpack_layer};
+use unpack::{unpack, unpack_layer};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [u8; 8] = *b"05521L0g";

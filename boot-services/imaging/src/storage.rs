@@ -24,7 +24,7 @@ use assemble::{Assembler, Composed};
 
 use crate::disks::disk::{Accept, Disk, wait_for};
 use crate::disks::{preserve, select};
-use crate::filesystem::mount::{Mounted, Purpose};
+use crate::mount::{Mounted, Purpose};
 use crate::programs::tools::Tools;
 use crate::task::blocking;
 use crate::{Error, Meter};

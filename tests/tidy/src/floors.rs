@@ -51,7 +51,8 @@ const PLACES: [Place; 46] = [
     place("metadata", 2, &["stdx"]),
     place("ntp", 2, &["stdx"]),
     place("agent-rpc", 2, &["http-edge", "stdx"]),
-    place("imaging", 2, &["stdx"]),
+    place("unpack", 1, &["stdx"]),
+    place("imaging", 2, &["stdx", "unpack"]),
     place("status", 2, &["api", "stdx"]),
     place("platform", 2, &["durable-file", "release", "stdx"]),
     place(
@@ -99,7 +100,11 @@ const PLACES: [Place; 46] = [
     place("cli", 3, &["api", "config", "release", "status", "stdx", "template"]),
     place("inventory", 3, &["agent-rpc", "imaging", "platform", "stdx"]),
     place("agent-service", 3, &["agent-rpc", "api", "objects", "status", "stdx"]),
-    place("agent", 4, &["agent-rpc", "imaging", "inventory", "oci-reference", "platform", "stdx"]),
+    place(
+        "agent",
+        4,
+        &["agent-rpc", "imaging", "inventory", "oci-reference", "platform", "stdx", "unpack"],
+    ),
     place(
         "provisioning",
         4,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use imaging::Meter;
 use imaging::mount::{Mounted, Owner, Purpose};
 use imaging::stream::{Archive, Timeouts, read_archive};
-use imaging::unpack::{Unpacked, unpack};
+use unpack::{Unpacked, unpack};
 
 use super::Limits;
 use super::environment::Environment;

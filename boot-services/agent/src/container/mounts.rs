@@ -30,7 +30,11 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// Mounts everything into the container with the root `root`, on the container's thread. Returns
 /// true if the container's first process must still mount `/proc`.
-pub(super) fn mount_all(root: &File, volumes: &[Volume], own_processes: bool) -> Result<bool, Error> {
+pub(super) fn mount_all(
+    root: &File,
+    volumes: &[Volume],
+    own_processes: bool,
+) -> Result<bool, Error> {
     let doing = |what: String| Error::io(format!("give the container {what}"));
     // First, so that all folders are bound without these devices.
     leave_out(&preserve::guard()?).map_err(Error::io("hide preserved disks from the container"))?;
@@ -148,7 +152,7 @@ pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File
 pub(super) fn within(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;
-    Ok(imaging::openat2::open(root, path, flags, Mode::empty(), resolve)?)
+    Ok(unpack::openat2::open(root, path, flags, Mode::empty(), resolve)?)
 }
 
 fn parts(path: &str) -> impl Iterator<Item = &str> {

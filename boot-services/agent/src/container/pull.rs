@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imaging::Meter;
 use imaging::stream::{Archive, Checksum, Url, read_archive, read_document};
-use imaging::unpack::{UnpackError, Unpacked, unpack_layer};
+use unpack::{UnpackError, Unpacked, unpack_layer};
 
 use super::Container;
 use super::config::CONFIG_BYTES;
@@ -100,8 +100,8 @@ fn sentence(refused: UnpackError, image_name: String, url: String, capacity: u64
 
 #[cfg(test)]
 mod tests {
-    use imaging::unpack::unpack_layer;
     use tar::{Builder, Header};
+    use unpack::unpack_layer;
 
     use super::sentence;
     use crate::container::sandbox::Sandbox;

@@ -16,7 +16,7 @@ use rustix::mount::MountFlags;
 use tokio::sync::Mutex;
 
 use super::program::{Program, SURROUNDINGS};
-use crate::filesystem::mount::Mounted;
+use crate::mount::Mounted;
 use crate::stream::{Checksum, Timeouts, Url, find_sum, read_into};
 use crate::sys;
 use crate::sys::chroot::{self, ProgramRoot};

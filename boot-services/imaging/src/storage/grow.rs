@@ -7,7 +7,7 @@ use super::plan::{DiskState, Slice, grown_end, partition_path};
 use super::see;
 use crate::disks::disk::{Accept, Disk, wait_for};
 use crate::disks::select;
-use crate::filesystem::mount::{Mounted, Purpose};
+use crate::mount::{Mounted, Purpose};
 use crate::programs::tools::{Run, Tools};
 use crate::task::blocking;
 use crate::{Error, Meter};
@@ -124,7 +124,8 @@ mod tests {
     #[test]
     fn the_last_partition_is_the_one_behind_which_nothing_lies() {
         let slice = |number, start| Slice { number, start, size: 100 };
-        let mut seen = DiskState { path: "/dev/sda".to_owned(), size: 10_000, ..DiskState::default() };
+        let mut seen =
+            DiskState { path: "/dev/sda".to_owned(), size: 10_000, ..DiskState::default() };
         assert!(last(&seen, 0).unwrap_err().contains("no partition"));
         seen.partitions = vec![slice(1, 4096), slice(14, 34), slice(15, 2048)];
         assert_eq!(last(&seen, 0).unwrap().number, 1);

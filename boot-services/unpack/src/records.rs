@@ -3,8 +3,8 @@
 
 use std::io;
 
-use super::refuse;
 use super::sparse::SparseRecords;
+use super::{number, refuse};
 
 /// Prefix of the records of extended attributes.
 const XATTR: &[u8] = b"SCHILY.xattr.";
@@ -43,12 +43,6 @@ impl Time {
             (true, _) => Self { seconds: -seconds - 1, nanoseconds: 1_000_000_000 - nanoseconds },
         })
     }
-}
-
-/// Parses a number that has only decimal digits.
-pub(super) fn number(text: &[u8]) -> Option<u64> {
-    let is_number = text.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
 }
 
 /// Records that apply to an entry.

@@ -11,9 +11,9 @@ use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use super::openat2;
 use crate::Error;
 use crate::disks::{disk, preserve, select};
+use unpack::{is_fat, openat2};
 
 /// Mount point of partitions; one partition is mounted at a time.
 const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
@@ -285,10 +285,4 @@ fn own(file: &File, owner: Owner, mode: u32) -> io::Result<()> {
         Err(Errno::PERM) if is_fat(file) => Ok(()),
         result => Ok(result?),
     }
-}
-
-/// Returns true on FAT: `MSDOS_SUPER_MAGIC` of `linux/magic.h`.
-pub fn is_fat(file: &File) -> bool {
-    const MSDOS_SUPER_MAGIC: i64 = 0x4d44;
-    rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == MSDOS_SUPER_MAGIC)
 }

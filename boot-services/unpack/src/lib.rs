@@ -8,8 +8,14 @@
 //!
 //! A layer of a container image is unpacked with the destination as root (`RESOLVE_IN_ROOT`). Links
 //! are followed as in the container, and the layer may remove entries of lower layers ([`layer`]).
+//!
+//! Never: downloads or decompresses, decides where an archive is unpacked, trusts a name, a link or
+//! a length of the archive.
+//!
+//! Enter at [`unpack`] (archives) and [`unpack_layer`] (layers of container images).
 
 mod layer;
+pub mod openat2;
 mod reader;
 mod records;
 mod sparse;
@@ -106,6 +112,12 @@ fn run(
     Ok(done)
 }
 
+/// Parses a number that has only decimal digits.
+fn number(text: &[u8]) -> Option<u64> {
+    let is_number = text.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
+}
+
 fn refuse(reason: &str) -> io::Error {
     io::Error::other(reason.to_owned())
 }
@@ -131,7 +143,7 @@ fn joined(parts: &[&OsStr]) -> Vec<u8> {
 
 fn beneath(root: &Root<'_>, path: &[u8], flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
-    match crate::filesystem::openat2::open(root.folder, path, flags, Mode::empty(), root.resolve) {
+    match openat2::open(root.folder, path, flags, Mode::empty(), root.resolve) {
         Ok(file) => Ok(file),
         Err(Errno::XDEV) => Err(refuse("a link on its way leads out of the destination")),
         Err(errno) => Err(errno.into()),
@@ -332,7 +344,7 @@ impl Owner {
         let owned = rustix::fs::fchown(file, Some(self.uid), Some(self.gid));
         match owned.and_then(|()| rustix::fs::fchmod(file, self.mode)) {
             // FAT supports neither owner nor mode.
-            Err(Errno::PERM) if crate::filesystem::mount::is_fat(file) => {}
+            Err(Errno::PERM) if is_fat(file) => {}
             result => result?,
         }
         for (name, value) in &self.attributes {
@@ -353,4 +365,10 @@ fn timestamps(times: Times) -> Timestamps {
         last_access: times.accessed.map_or(untouched, at),
         last_modification: at(times.modified),
     }
+}
+
+/// Returns true on FAT: `MSDOS_SUPER_MAGIC` of `linux/magic.h`.
+pub fn is_fat(file: &File) -> bool {
+    const MSDOS_SUPER_MAGIC: i64 = 0x4d44;
+    rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == MSDOS_SUPER_MAGIC)
 }

@@ -6,7 +6,7 @@ use tar::{Builder, EntryType, Header};
 use tempfile::TempDir;
 
 use super::{DEPTH, Mark, mark};
-use crate::unpack::unpack_layer;
+use crate::unpack_layer;
 
 /// Builds a layer: names that end with `/` are folders, `a -> b` is a symbolic link, all others are
 /// files.

@@ -11,8 +11,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom};
 
-use super::records::number;
-use super::refuse;
+use super::{number, refuse};
 
 const BLOCK: usize = 512;
 /// Maximum number of parts of a file: 16 MiB of memory.
