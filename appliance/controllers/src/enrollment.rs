@@ -8,9 +8,9 @@
 mod inventory;
 mod machine_traits;
 mod observe;
-mod slots;
 mod reports;
 mod rules;
+mod slots;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,10 +31,10 @@ use tokio::time::Instant;
 pub use inventory::INVENTORY;
 use machine_traits::MachineTraits;
 pub use observe::{ENROLLED, KnownMachines, PROVISIONED, may_enroll};
-use slots::EnrollmentSlots;
-pub use slots::UNACCEPTED_MAX;
 pub use reports::ReportQueue;
 use rules::RuleMistake;
+use slots::EnrollmentSlots;
+pub use slots::UNACCEPTED_MAX;
 
 /// Namespace of enrolled machines.
 const NAMESPACE: &str = "default";
@@ -152,7 +152,9 @@ impl Enrollment {
                 let objects = self.objects.as_ref();
                 Some(inventory::keep(objects, &hardware.key(), &annotations).await?)
             }
-            None if report.attributes.is_none() || !self.may_become_hardware(&report.agent_id) => None,
+            None if report.attributes.is_none() || !self.may_become_hardware(&report.agent_id) => {
+                None
+            }
             None => match self.welcome(report, &annotations, memory).await? {
                 Some(hardware) => Some(hardware),
                 None => return Ok(()),
@@ -164,7 +166,8 @@ impl Enrollment {
         let kept = hardware.as_ref().and_then(|it| it.metadata.annotations.get(AGENT_ATTRIBUTES));
         match annotations.get(AGENT_ATTRIBUTES).or(kept) {
             Some(attributes) => {
-                self.enroll(&report.agent_id, attributes, hardware.as_ref(), &mut memory.reported).await
+                self.enroll(&report.agent_id, attributes, hardware.as_ref(), &mut memory.reported)
+                    .await
             }
             None => Ok(()),
         }

@@ -133,13 +133,13 @@ impl WorkflowService for Edge {
         request: Request<AnyActionStatus>,
     ) -> Result<Response<ActionStatusResponse>, Status> {
         let (caller, message) = Caller::split(request);
-        let told = message.told_apart()?;
-        let (agent_id, workflow_id) = match &told {
+        let report = message.identify()?;
+        let (agent_id, workflow_id) = match &report {
             AnyReport::Agent(report) => (report.agent_id.clone(), &report.workflow_id),
             AnyReport::Worker(report) => (report.worker_id.clone(), &report.workflow_id),
         };
         self.admit(&agent_id, &caller, Call::Workflow(workflow_id))?;
-        let taken = match told {
+        let taken = match report {
             AnyReport::Agent(report) => self.0.report(report).await,
             AnyReport::Worker(report) => self.0.named_report(report).await,
         };

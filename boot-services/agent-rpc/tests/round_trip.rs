@@ -43,8 +43,8 @@ impl Workflows for Tinbox {
 
     fn progress(&self, progress: Progress) -> Pending<'_, Option<String>> {
         let Progress { bytes_done, bytes_total, message, output, .. } = progress;
-        let said = format!("progress {bytes_done}/{bytes_total} {message} {output:?}");
-        self.seen.lock().unwrap().push(said);
+        let line = format!("progress {bytes_done}/{bytes_total} {message} {output:?}");
+        self.seen.lock().unwrap().push(line);
         let stop = (bytes_done == bytes_total).then(|| "it was cancelled".to_owned());
         Box::pin(async { stop })
     }
@@ -226,8 +226,8 @@ async fn refusals_keep_their_kind_and_words() {
         let error = client.next(None).await.unwrap_err();
         assert_eq!(error.is_permanent(), permanent, "{error:?}");
         assert_eq!(error.is_no_action(), no_action, "{error:?}");
-        let Error::Refused { refusal: told, .. } = error else { panic!("{error:?}") };
-        assert_eq!(told, refusal);
+        let Error::Refused { refusal: received, .. } = error else { panic!("{error:?}") };
+        assert_eq!(received, refusal);
     }
     *tinbox.answer.lock().unwrap() = Some(Err(Refusal::Unavailable("starting".into())));
     let error = client.next(None).await.unwrap_err();

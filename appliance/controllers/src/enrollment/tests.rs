@@ -23,8 +23,8 @@ fn stranger(agent_id: &str, macs: &[&str]) -> AgentReport {
     AgentReport { agent_id: agent_id.to_owned(), attributes: Some(attributes), inventory: None }
 }
 
-fn hardware(told: &AgentReport) -> Option<Value> {
-    super::hardware(told, &annotations(told), false)
+fn hardware(report: &AgentReport) -> Option<Value> {
+    super::hardware(report, &annotations(report), false)
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn what_an_agent_says_becomes_hardware() {
     assert_eq!(object["metadata"]["labels"]["tinkerbell.org/auto-discovered"], "true");
     assert_eq!(object["spec"]["agentID"], "52:54:00:77:00:01");
     let interfaces = object["spec"]["interfaces"].as_array().unwrap();
-    let told: Vec<_> = interfaces.iter().map(|it| it["dhcp"]["mac"].as_str().unwrap()).collect();
-    assert_eq!(told, ["52:54:00:77:00:01"], "it may name MACs of other machines");
+    let macs: Vec<_> = interfaces.iter().map(|it| it["dhcp"]["mac"].as_str().unwrap()).collect();
+    assert_eq!(macs, ["52:54:00:77:00:01"], "it may name MACs of other machines");
     assert_eq!(interfaces[0]["netboot"]["allowPXE"], true);
     assert_eq!(object["spec"]["disks"], serde_json::json!([{ "device": "/dev/nvme0n1" }]));
-    let said = object["metadata"]["annotations"][AGENT_ATTRIBUTES].as_str().unwrap();
-    assert!(said.contains("\"networkInterfaces\""), "{said}");
+    let attributes = object["metadata"]["annotations"][AGENT_ATTRIBUTES].as_str().unwrap();
+    assert!(attributes.contains("\"networkInterfaces\""), "{attributes}");
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn an_agent_that_does_not_go_by_a_mac_is_nobody() {
 
 #[test]
 fn only_where_rule_sets_work_may_a_discovered_machine_enrol() {
-    let told = stranger("52:54:00:77:00:01", &[]);
-    let spec = |enrollment| super::hardware(&told, &annotations(&told), enrollment).unwrap();
+    let report = stranger("52:54:00:77:00:01", &[]);
+    let spec = |enrollment| super::hardware(&report, &annotations(&report), enrollment).unwrap();
     assert_eq!(spec(false)["spec"].get("auto"), None);
     assert_eq!(spec(true)["spec"]["auto"]["enrollmentEnabled"], true);
 }
@@ -63,11 +63,11 @@ fn an_owner_reads_who_came_back_and_what_to_do() {
     let key = |name: &str| ObjectKey::new("default", name);
     assert_eq!(resembling(&Verdict::Nobody, mac), []);
     let same = vec!["UUID 7".to_owned(), "disk s4ev".to_owned()];
-    let told = resembling(&Verdict::One(key("nuc1"), same), mac);
+    let resembled = resembling(&Verdict::One(key("nuc1"), same), mac);
     let sentence = "returned with the unknown MAC 52:54:00:77:00:99, recognized by its UUID 7, \
                     disk s4ev: if its NIC was replaced, run tinbox machine adopt nuc1 \
                     52:54:00:77:00:99";
-    assert_eq!(told, [(key("nuc1"), sentence.to_owned())]);
+    assert_eq!(resembled, [(key("nuc1"), sentence.to_owned())]);
     let both = resembling(&Verdict::Several(vec![key("a"), key("b")]), mac);
     assert_eq!(both.len(), 2, "both owners are told");
     assert!(both[0].1.contains("default/a, default/b"), "{}", both[0].1);
@@ -75,12 +75,12 @@ fn an_owner_reads_who_came_back_and_what_to_do() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_repeats_itself_is_heard_now_and_then() {
-    let (discovery, said) = ReportInbox::new();
-    let say = || discovery.repeated(stranger("52:54:00:77:00:01", &[]));
+    let (inbox, reports) = ReportInbox::new();
+    let say = || inbox.repeated(stranger("52:54:00:77:00:01", &[]));
     say();
     say();
-    assert!(said.take().is_some() && said.take().is_none());
+    assert!(reports.take().is_some() && reports.take().is_none());
     tokio::time::advance(super::ONCE_EVERY).await;
     say();
-    assert!(said.take().is_some());
+    assert!(reports.take().is_some());
 }

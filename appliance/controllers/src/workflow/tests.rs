@@ -286,8 +286,8 @@ async fn hardware_without_a_bmc_is_told_so() {
     world.memory.update(HARDWARE, hardware).await.unwrap();
     world.settle().await;
     assert_eq!(world.state(), "FAILED");
-    let told = world.memory.happenings.lock().unwrap();
-    assert!(told.iter().any(|it| it.warning && it.message.contains("no bmcRef")), "{told:?}");
+    let events = world.memory.happenings.lock().unwrap();
+    assert!(events.iter().any(|it| it.warning && it.message.contains("no bmcRef")), "{events:?}");
 }
 
 #[tokio::test]

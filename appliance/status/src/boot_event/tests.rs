@@ -49,14 +49,14 @@ fn all() -> Vec<BootEvent> {
 
 #[test]
 fn the_whole_vocabulary() {
-    let told: Vec<String> = all()
+    let sentences: Vec<String> = all()
         .iter()
         .map(|it| {
             let mark = if it.warning() { "!" } else { " " };
             format!("{mark} {}: {}", it.reason(), it.sentence())
         })
         .collect();
-    assert_eq!(told.join("\n"), include_str!("vocabulary.txt").trim_end());
+    assert_eq!(sentences.join("\n"), include_str!("vocabulary.txt").trim_end());
 }
 
 #[test]

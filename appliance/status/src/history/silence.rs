@@ -99,7 +99,7 @@ const AFTER_METADATA: &[&str] = &[
 mod tests {
     use jiff::{SignedDuration, Timestamp};
 
-    use super::super::tests::told;
+    use super::super::tests::record;
     use super::{Silence, silence};
     use crate::boot_event::{BootEvent, Stage, Via};
     use crate::history::history;
@@ -107,7 +107,7 @@ mod tests {
     const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
     fn after(moments: &[BootEvent], secs: i64) -> Option<Silence> {
-        let events = moments.iter().map(|moment| told(0, moment)).collect();
+        let events = moments.iter().map(|moment| record(0, moment)).collect();
         silence(&history(events), ZERO + SignedDuration::from_secs(secs))
     }
 

@@ -7,7 +7,7 @@ use crate::boot_event::{BootEvent, Stage, Via};
 
 const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-pub(super) fn told(millis: i64, moment: &BootEvent) -> EventRecord {
+pub(super) fn record(millis: i64, moment: &BootEvent) -> EventRecord {
     let happening = Happening {
         about: HARDWARE,
         namespace: "default".into(),
@@ -56,7 +56,7 @@ fn install() -> Vec<EventRecord> {
         (60_000, BootEvent::PhonedHome { hostname: "nuc1".into() }),
     ]
     .iter()
-    .map(|(millis, moment)| told(*millis, moment))
+    .map(|(millis, moment)| record(*millis, moment))
     .collect()
 }
 
@@ -89,7 +89,7 @@ fn without_a_bmc_silence_separates() {
     let hour = 3_600_000;
     let asked = BootEvent::AskedForAddress { stage: Stage::BiosFirmware };
     let events =
-        vec![told(0, &asked), told(hour, &asked), told(hour + 3, &BootEvent::FetchedScript)];
+        vec![record(0, &asked), record(hour, &asked), record(hour + 3, &BootEvent::FetchedScript)];
     let offsets: Vec<_> = history(events).iter().map(|it| it.offset_millis).collect();
     assert_eq!(offsets, [0, 3]);
     assert_eq!(history(Vec::new()), []);
@@ -97,7 +97,7 @@ fn without_a_bmc_silence_separates() {
 
 #[test]
 fn what_is_about_a_workflow_says_so() {
-    let mut event = told(0, &BootEvent::PoweredOn);
+    let mut event = record(0, &BootEvent::PoweredOn);
     event.kind = "Workflow".into();
     event.name = "install".into();
     event.message = "every action succeeded".into();
@@ -136,8 +136,8 @@ fn events_of_others_are_read_too() {
         "type": "Warning",
         "message": "looked odd",
     });
-    let told = EventRecord::from_event(&event).unwrap();
-    assert_eq!((told.revision, told.warning), (7, true));
+    let record = EventRecord::from_event(&event).unwrap();
+    assert_eq!((record.revision, record.warning), (7, true));
     assert_eq!(EventRecord::from_event(&serde_json::json!({ "message": "no time" })), None);
 }
 
@@ -147,8 +147,8 @@ fn a_story_ends_at_home_or_in_failure() {
     assert_eq!(ends, [Outcome::PhonedHome]);
     let failed =
         BootEvent::ActionEnded { name: "a".into(), ok: false, message: String::new(), millis: 1 };
-    assert_eq!(history(vec![told(0, &failed)])[0].end(), Some(Outcome::Failed));
-    let mut boot = told(0, &BootEvent::PoweredOff);
+    assert_eq!(history(vec![record(0, &failed)])[0].end(), Some(Outcome::Failed));
+    let mut boot = record(0, &BootEvent::PoweredOff);
     (boot.kind, boot.reason) = ("Workflow".into(), "BootFailed".into());
     assert_eq!(history(vec![boot])[0].end(), Some(Outcome::Failed));
 }

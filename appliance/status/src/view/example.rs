@@ -47,7 +47,7 @@ pub fn working() -> StatusView {
         nics: nics(),
         machines: machines(),
         workflows: workflows(),
-        heard: heard(),
+        heard: dhcp_clients(),
         images: images(),
         update: None,
         system: system::system(),
@@ -254,12 +254,12 @@ fn installing(machine: &mut Machine, percent: u8) {
     machine.bytes_per_second = Some(108 << 20);
     machine.millis_left = Some(u64::from(100 - percent) * 290);
     machine.since = Some(before(84));
-    let told = [
+    let story = [
         (84, "is on, according to its BMC"),
         (61, "runs agent 0.1.0"),
         (19, "action image2disk started"),
     ];
-    machine.story = told.map(|(ago, text)| sentence(ago, text, false)).into();
+    machine.story = story.map(|(ago, text)| sentence(ago, text, false)).into();
 }
 
 fn fail(machine: &mut Machine) {
@@ -309,8 +309,8 @@ fn workflows() -> Vec<Work> {
     ]
 }
 
-fn heard() -> Vec<DhcpClient> {
-    let heard = |mac, hardware: &str, ago, decision: &str| DhcpClient {
+fn dhcp_clients() -> Vec<DhcpClient> {
+    let client = |mac, hardware: &str, ago, decision: &str| DhcpClient {
         mac: MacAddr(mac),
         hardware: hardware.to_owned(),
         asked: before(ago),
@@ -318,8 +318,8 @@ fn heard() -> Vec<DhcpClient> {
     };
     let unknown = "not answered: no Hardware has this MAC address; enroll it?";
     vec![
-        heard([0x52, 0x54, 0, 0x77, 0, 5], "default/nuc-05", 84, "offered 10.99.0.55"),
-        heard([0x1c, 0x69, 0x7a, 0x0b, 0x4e, 0x21], "", 120, unknown),
+        client([0x52, 0x54, 0, 0x77, 0, 5], "default/nuc-05", 84, "offered 10.99.0.55"),
+        client([0x1c, 0x69, 0x7a, 0x0b, 0x4e, 0x21], "", 120, unknown),
     ]
 }
 
@@ -348,7 +348,7 @@ fn images() -> Images {
 }
 
 fn events() -> Vec<Event> {
-    let told = [
+    let events = [
         (12, "nuc-04", "fetched rocky-10.raw.zst by HTTP, 2.1 GiB in 19 s", false),
         (71, "nuc-07", "action image2disk failed after 60 s: checksum does not match", true),
         (84, "nuc-05", "is on, according to its BMC", false),
@@ -361,7 +361,7 @@ fn events() -> Vec<Event> {
         sentence: text.into(),
         warning,
     };
-    told.map(event).into()
+    events.map(event).into()
 }
 
 fn log() -> Vec<LogLine> {

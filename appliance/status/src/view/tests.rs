@@ -231,15 +231,15 @@ fn safe_mode_is_said_whatever_else_there_is() {
     for view in [example::working(), example::unclaimed(), example::dhcp_stopped()] {
         let view = StatusView { safe_mode: why.into(), ..view };
         let problems = problems(&view);
-        let told = problems.iter().find(|problem| problem.key == "safe-mode").unwrap();
-        assert_eq!(told.urgency, Urgency::Box);
-        let said = "This box is in safe mode, without its settings: somebody chose it in the boot \
+        let problem = problems.iter().find(|problem| problem.key == "safe-mode").unwrap();
+        assert_eq!(problem.urgency, Urgency::Box);
+        let sentence = "This box is in safe mode, without its settings: somebody chose it in the boot \
                     menu. Restart the box to leave safe mode.";
-        assert_eq!(told.trouble.sentence(), said);
+        assert_eq!(problem.trouble.sentence(), sentence);
         assert_eq!(health::health(&view).0.text, "safe mode");
-        let said = headline(&view).sentence();
+        let sentence = headline(&view).sentence();
         let owned = view.claim.is_none();
-        assert_eq!(said.starts_with("Safe mode: no machine is served; "), owned, "{said}");
+        assert_eq!(sentence.starts_with("Safe mode: no machine is served; "), owned, "{sentence}");
     }
 }
 
@@ -248,9 +248,9 @@ fn a_box_without_its_state_says_so_and_how_it_ends() {
     let view = example::without_state();
     let problems = problems(&view);
     assert_eq!((problems[0].key.as_str(), problems[0].urgency), ("without-state", Urgency::Box));
-    let said = problems[0].trouble.sentence();
+    let sentence = problems[0].trouble.sentence();
     for part in ["cannot read its data", "cannot mount /dev/mmcblk0p4", "factory reset"] {
-        assert!(said.contains(part), "{said}");
+        assert!(sentence.contains(part), "{sentence}");
     }
     assert!(headline(&view).sentence().starts_with("State volume lost: no machine is served; "));
 }

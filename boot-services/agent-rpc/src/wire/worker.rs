@@ -57,7 +57,7 @@ impl Marks {
 impl AnyActionStatus {
     /// The report, read as the generation it is of. Without any of the three fields it is of a
     /// worker that waits: an agent of today always sends its state.
-    pub fn told_apart(self) -> Result<AnyReport, Refusal> {
+    pub fn identify(self) -> Result<AnyReport, Refusal> {
         let unreadable = |error: DecodeError| {
             Refusal::InvalidArgument(format!("the report is not readable: {error}"))
         };

@@ -42,8 +42,9 @@ fn an_image_is_known_by_its_repository() {
 #[test]
 fn the_actions_of_upstreams_cluster_template_are_understood() {
     let disk = ["DEST_DISK=/dev/vda", "COMPRESSED=true"];
-    let told = [&disk[..], &["IMG_URL=http://10.77.0.1:7080/cache/ab/ubuntu:v1.gz"]].concat();
-    let action = parse("quay.io/tinkerbell/actions/oci2disk", &told);
+    let environment =
+        [&disk[..], &["IMG_URL=http://10.77.0.1:7080/cache/ab/ubuntu:v1.gz"]].concat();
+    let action = parse("quay.io/tinkerbell/actions/oci2disk", &environment);
     let Ok(Action::Image2Disk(image)) = action else { panic!("{action:?}") };
     assert!(image.compressed && image.proof.is_none());
     let kept = [&disk[..], &["IMG_URL=ghcr.io/a/ubuntu:v1.gz"]].concat();

@@ -100,8 +100,11 @@ async fn everything_in_an_archive_arrives_whatever_packs_it() {
     ] {
         let disk = formatted();
         let path = "DEST_PATH=/srv/root";
-        let said = unpack(&disk, packed(options), &[path, "ARCHIVE_TYPE=tar"]).await.unwrap();
-        assert!(said.starts_with("unpacked ") && said.ends_with(", sha256 verified"), "{said}");
+        let summary = unpack(&disk, packed(options), &[path, "ARCHIVE_TYPE=tar"]).await.unwrap();
+        assert!(
+            summary.starts_with("unpacked ") && summary.ends_with(", sha256 verified"),
+            "{summary}"
+        );
         inspect(&disk.path, |root| {
             let root = root.join("srv/root");
             check(&root);

@@ -40,9 +40,10 @@ async fn syslinux_is_installed_for_both_kinds_of_table() {
         let partition = format!("DEST_PARTITION={}", part(&disk, 1).display());
         let environment =
             [disk.environment("DEST_DISK"), partition, "SYSLINUX_VERSION=3.86".to_owned()];
-        let said = act("quay.io/tinkerbell/actions/syslinux:latest", &environment).await.unwrap();
-        assert!(said.contains(&format!("(ext4) and its record for {of} on ")), "{said}");
-        assert!(said.ends_with("6.04 and not 3.86: modules (.c32) beside it must be of 6.04"));
+        let summary =
+            act("quay.io/tinkerbell/actions/syslinux:latest", &environment).await.unwrap();
+        assert!(summary.contains(&format!("(ext4) and its record for {of} on ")), "{summary}");
+        assert!(summary.ends_with("6.04 and not 3.86: modules (.c32) beside it must be of 6.04"));
         let after = sector(&disk);
         assert_ne!(after[..PROGRAM], before[..PROGRAM]);
         assert_eq!((&after[440..446], &after[510..]), (&before[440..446], &before[510..]));
@@ -97,12 +98,13 @@ fn grub(disk: &Loop, more: &[String]) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn grub_is_installed_by_the_systems_own_programs() {
     let disk = system("i386-pc");
-    let said = act("quay.io/tinkerbell/actions/grub2disk:latest", &grub(&disk, &[])).await.unwrap();
+    let summary =
+        act("quay.io/tinkerbell/actions/grub2disk:latest", &grub(&disk, &[])).await.unwrap();
     let path = disk.path.display();
     let expected = format!(
         "installed GRUB (i386-pc) on {path} by grub-install of {path}, and made its configuration"
     );
-    assert_eq!(said, expected);
+    assert_eq!(summary, expected);
     inspect(&disk.path, |root| {
         let asked = std::fs::read_to_string(root.join("asked")).unwrap();
         let install = format!("grub-install --target=i386-pc {path}\n");

@@ -9,7 +9,7 @@ use imaging::stream::{Accept, Timeouts};
 use crate::tinbox::{Files, Tinbox, action, until};
 use agent::Error;
 use agent::actions::{Leave, Limits};
-use agent::runner::{ProcessHost, Host, Runner};
+use agent::runner::{Host, ProcessHost, Runner};
 use agent_rpc::client::Client;
 use agent_rpc::{ActionState, Inventory, Refusal};
 use inventory::boot_id;
@@ -120,7 +120,7 @@ async fn the_box_may_restart_in_the_middle() {
     let mut tinbox = Tinbox::start(vec![action("stream", "image2disk", &environment)]);
     let _agent = agent(&tinbox, ProcessHost);
     until("progress is told", || {
-        tinbox.progress().iter().any(|told| told.bytes_done == image.len() as u64 / 2)
+        tinbox.progress().iter().any(|progress| progress.bytes_done == image.len() as u64 / 2)
     })
     .await;
     tinbox.stop();
@@ -185,10 +185,10 @@ impl Host for Witness {
 
     fn leave(&self, how: Leave) -> Result<(), Error> {
         let seen = self.tinbox.lock().unwrap();
-        let told = seen.as_ref().is_some_and(|seen| {
+        let was_reported = seen.as_ref().is_some_and(|seen| {
             seen.reports().iter().any(|report| report.state == ActionState::Success)
         });
-        self.early.store(!told, Ordering::Relaxed);
+        self.early.store(!was_reported, Ordering::Relaxed);
         self.left.lock().unwrap().push(how);
         Ok(())
     }

@@ -51,8 +51,11 @@ async fn a_disk_becomes_what_is_described_again_and_again() {
     let systems = [(1, "vfat"), (2, "swap"), (3, "xfs"), (4, "ext4")];
     let all = described(&disk, true, partitions, &systems);
     for _ in 0..2 {
-        let said = act("storage", std::slice::from_ref(&all)).await.unwrap();
-        assert!(said.starts_with("made 4 partitions on 1 disk; made vfat on /dev/loop"), "{said}");
+        let summary = act("storage", std::slice::from_ref(&all)).await.unwrap();
+        assert!(
+            summary.starts_with("made 4 partitions on 1 disk; made vfat on /dev/loop"),
+            "{summary}"
+        );
         for (number, format) in systems {
             assert_eq!(kind(&part(&disk, number)), format);
         }
@@ -96,12 +99,12 @@ async fn the_last_partition_grows_with_what_is_in_it() {
         let partitions = format!("{{label: BIOS, size: 4096}}, {{size: {size}MiB}}");
         let small = described(&disk, true, &partitions, &[(2, format)]);
         act("storage", &[small]).await.unwrap();
-        let said = act("growpart", &[disk.environment("DEST_DISK")]).await.unwrap();
+        let summary = act("growpart", &[disk.environment("DEST_DISK")]).await.unwrap();
         let expected = format!(
             "grew {} from {size} MiB to 764 MiB, with its {format}",
             part(&disk, 2).display()
         );
-        assert_eq!(said, expected);
+        assert_eq!(summary, expected);
         inspect(&part(&disk, 2), |root| {
             let stat = rustix::fs::statvfs(root).unwrap();
             let bytes = stat.f_blocks * stat.f_frsize;

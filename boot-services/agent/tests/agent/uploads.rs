@@ -73,7 +73,7 @@ async fn a_disk_is_uploaded_as_it_is() {
     let (url, served) = server("200 OK", usize::MAX).await;
     let uploaded = act("slurp", &settings(&disk, &url, "COMPRESSED=false")).await;
     imaging::preserve::set(Vec::new());
-    let said = uploaded.unwrap();
+    let summary = uploaded.unwrap();
     let request = served.await.unwrap();
     let (head, body) = split(&request);
     assert!(head.starts_with("post /image?token=s3cret http/1.1\r\n"), "{head}");
@@ -83,17 +83,19 @@ async fn a_disk_is_uploaded_as_it_is() {
     assert!(part.contains("name=\"bootyimage\"; filename=\"copy.img\"\r\n"), "{part}");
     assert!(content[..3 << 20] == disk.read().0, "all of it");
     assert!(content[3 << 20..].starts_with(b"\r\n--tinbox-"));
-    assert!(said.contains(" to http://127.0.0.1:") && said.contains("as copy.img: 3145728 bytes"));
-    assert!(!said.contains("s3cret"), "{said}");
+    assert!(
+        summary.contains(" to http://127.0.0.1:") && summary.contains("as copy.img: 3145728 bytes")
+    );
+    assert!(!summary.contains("s3cret"), "{summary}");
     let sum = run("sha256sum", &[disk.path.to_str().unwrap()]);
-    assert!(said.ends_with(sum.split(' ').next().unwrap()), "{said} {sum}");
+    assert!(summary.ends_with(sum.split(' ').next().unwrap()), "{summary} {sum}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_disk_is_compressed_on_the_way() {
     let disk = disk();
     let (url, served) = server("201 Created", usize::MAX).await;
-    let said = act("slurp", &settings(&disk, &url, "COMPRESSED=true")).await.unwrap();
+    let summary = act("slurp", &settings(&disk, &url, "COMPRESSED=true")).await.unwrap();
     let request = served.await.unwrap();
     let (head, body) = split(&request);
     assert!(head.contains("transfer-encoding: chunked"), "{head}");
@@ -103,7 +105,7 @@ async fn a_disk_is_compressed_on_the_way() {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(content).read_to_end(&mut bytes).unwrap();
     assert!(bytes == disk.read().0, "all of it");
-    assert!(said.contains("as copy.img.gz: ") && request.len() < 1 << 20, "{said}");
+    assert!(summary.contains("as copy.img.gz: ") && request.len() < 1 << 20, "{summary}");
 }
 
 fn unchunked(mut body: &[u8]) -> Vec<u8> {

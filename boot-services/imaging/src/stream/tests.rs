@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use stdx::testing::PATIENCE;
 
 use super::piece::PIECE;
-use super::{Accept, Algorithm, Checksum, Image, Timeouts, Proof, Summary, write_image};
+use super::{Accept, Algorithm, Checksum, Image, Proof, Summary, Timeouts, write_image};
 use crate::{Error, Meter, MeterReading};
 use server::{Fault, Server};
 
@@ -217,15 +217,15 @@ async fn a_raw_image_is_resumed_in_the_middle_of_a_piece() {
 async fn what_a_server_has_no_bytes_of_is_not_fetched() {
     let body = image();
     // The long runs of zeros, and the end.
-    let told = "1048576-7340031, 11285760-14431487, 14431489-14731489";
-    for (first, last) in told.split(", ").map(|hole| hole.split_once('-').unwrap()) {
+    let holes = "1048576-7340031, 11285760-14431487, 14431489-14731489";
+    for (first, last) in holes.split(", ").map(|hole| hole.split_once('-').unwrap()) {
         let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
         assert!(body[first..=last].iter().all(|byte| *byte == 0), "{first}-{last}");
     }
     let cuts = [Fault::CutAt(500_000), Fault::CutAt(8 << 20), Fault::StallAt(9 << 20)];
     for faults in [&[][..], &cuts] {
         for proof in [None, Some(sha256(&body))] {
-            let faults: Vec<_> = faults.iter().copied().chain([Fault::Holes(told)]).collect();
+            let faults: Vec<_> = faults.iter().copied().chain([Fault::Holes(holes)]).collect();
             let run = run(&body, &faults, proof).await;
             assert_eq!(run.result.as_ref().unwrap().image, body.len() as u64);
             assert!(run.disk == body);
@@ -239,7 +239,7 @@ async fn what_a_server_has_no_bytes_of_is_not_fetched() {
     }
     // Without ranges, or without an entity tag for this version, everything is fetched.
     for fault in [Fault::NoRanges, Fault::NoTag] {
-        let run = run(&body, &[fault, Fault::Holes(told)], None).await;
+        let run = run(&body, &[fault, Fault::Holes(holes)], None).await;
         run.result.as_ref().unwrap();
         assert!(run.disk == body && run.server.requests().len() <= 2, "{fault:?}");
     }

@@ -35,17 +35,17 @@ END
 fn a_switch_is_heard() {
     if std::env::var_os(INSIDE).is_some() {
         // The switch may not have sent a frame yet.
-        let heard = wait_for("the switch", || {
-            let heard = listen(Duration::from_secs(3));
-            heard.contains_key("nuc").then_some(heard)
+        let neighbors = wait_for("the switch", || {
+            let neighbors = listen(Duration::from_secs(3));
+            neighbors.contains_key("nuc").then_some(neighbors)
         });
-        let neighbor = &heard["nuc"];
+        let neighbor = &neighbors["nuc"];
         assert_eq!(
             (neighbor.system.as_str(), neighbor.port.as_str()),
             ("rack7-switch", "ge-0/0/7")
         );
         // The switch's interface must not receive its own frame as a neighbor's.
-        assert_eq!(heard.len(), 1, "{heard:?}");
+        assert_eq!(neighbors.len(), 1, "{neighbors:?}");
         return;
     }
     let itself = std::env::current_exe().unwrap();

@@ -23,7 +23,7 @@ fn workflow(state: State) -> Workflow {
     workflow
 }
 
-fn said(state: ActionState) -> NamedReport {
+fn report_of(state: ActionState) -> NamedReport {
     NamedReport {
         workflow_id: "tink/wf".to_owned(),
         worker_id: "w1".to_owned(),
@@ -37,21 +37,21 @@ fn said(state: ActionState) -> NamedReport {
 
 #[test]
 fn names_become_ids() {
-    let report = report_by_id(&said(ActionState::Success), &workflow(State::Running));
+    let report = report_by_id(&report_of(ActionState::Success), &workflow(State::Running));
     let report = report.unwrap().unwrap();
     assert_eq!((report.task_id.as_str(), report.action_id.as_str()), ("t1", "a1"));
     assert_eq!((report.agent_id.as_str(), report.duration.as_str()), ("w1", "1m2s"));
     assert_eq!(report.message, "");
-    let begun = report_by_id(&said(ActionState::Running), &workflow(State::Pending));
+    let begun = report_by_id(&report_of(ActionState::Running), &workflow(State::Pending));
     assert_eq!(begun.unwrap().unwrap().duration, "");
 }
 
 #[test]
 fn a_failure_without_a_reason_says_so() {
     for state in [ActionState::Failed, ActionState::Timeout] {
-        let report = report_by_id(&said(state), &workflow(State::Running)).unwrap().unwrap();
+        let report = report_by_id(&report_of(state), &workflow(State::Running)).unwrap().unwrap();
         assert_eq!(report.message, NO_REASON);
-        let with = NamedReport { message: "no disk".to_owned(), ..said(state) };
+        let with = NamedReport { message: "no disk".to_owned(), ..report_of(state) };
         let report = report_by_id(&with, &workflow(State::Running)).unwrap().unwrap();
         assert_eq!(report.message, "no disk");
     }
@@ -59,13 +59,13 @@ fn a_failure_without_a_reason_says_so() {
 
 #[test]
 fn the_end_of_an_earlier_attempt_changes_nothing() {
-    let late = report_by_id(&said(ActionState::Failed), &workflow(State::Pending));
+    let late = report_by_id(&report_of(ActionState::Failed), &workflow(State::Pending));
     assert_eq!(late, Ok(None));
 }
 
 #[test]
 fn nobody_knows_another_action() {
-    let other = NamedReport { task_name: "other".to_owned(), ..said(ActionState::Running) };
+    let other = NamedReport { task_name: "other".to_owned(), ..report_of(ActionState::Running) };
     let refused = report_by_id(&other, &workflow(State::Pending)).unwrap_err();
     let Refusal::NotFound(why) = refused else { panic!("{refused:?}") };
     assert!(why.contains("\"write\"") && why.contains("\"other\""), "{why}");

@@ -178,8 +178,8 @@ async fn a_disabled_workflow_is_cancelled_and_says_that_it_is_not_retried() {
     world.settle().await;
     assert_eq!(world.state(), "FAILED");
     assert_eq!(world.workflow()["status"]["requests"]["retry"], "1", "it was answered");
-    let told = world.memory.happenings.lock().unwrap();
-    assert!(told.last().unwrap().message.contains("it is disabled"), "and people are told why");
+    let events = world.memory.happenings.lock().unwrap();
+    assert!(events.last().unwrap().message.contains("it is disabled"), "and people are told why");
 }
 
 #[tokio::test]
@@ -192,8 +192,8 @@ async fn a_workflow_that_runs_or_succeeded_is_not_retried() {
     world.report(api::tinkerbell::ActionState::Failed).await;
     world.settle().await;
     assert_eq!(world.state(), "FAILED", "the request was for then, not for later");
-    let told = world.memory.happenings.lock().unwrap();
-    assert_eq!(told.iter().filter(|it| it.reason == "NothingToRetry").count(), 1);
+    let events = world.memory.happenings.lock().unwrap();
+    assert_eq!(events.iter().filter(|it| it.reason == "NothingToRetry").count(), 1);
 }
 
 #[tokio::test]

@@ -60,11 +60,11 @@ fn recorded(case: &Value) -> Value {
     let answer = &case["answer"];
     if let Some(object) = answer.get("object") {
         let stored = &object["status"]["storedVersions"];
-        let mut told = json!({"code": answer["code"], "spec": object["spec"], "stored": stored});
+        let mut outcome = json!({"code": answer["code"], "spec": object["spec"], "stored": stored});
         if let Some(warnings) = answer.get("warnings") {
-            told["warnings"] = warnings.clone();
+            outcome["warnings"] = warnings.clone();
         }
-        return told;
+        return outcome;
     }
     answer.clone()
 }

@@ -99,8 +99,8 @@ fn what_is_told_of_rules_is_bounded() {
     let rule = format!("{}a{}", " ".repeat(12_000), "||a".repeat(180));
     let rules = vec![json!({"rule": rule}); 200];
     let source = json!({"type": "object", "x-kubernetes-validations": rules});
-    let told: usize = check_structural(&source, "s").iter().map(|it| it.to_string().len()).sum();
-    assert!((1..8 << 20).contains(&told), "{told} bytes");
+    let length: usize = check_structural(&source, "s").iter().map(|it| it.to_string().len()).sum();
+    assert!((1..8 << 20).contains(&length), "{length} bytes");
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn what_is_told_of_values_is_bounded() {
     let schema = Schema::parse(&source).expect("the schema parses");
     let words: Vec<String> = (0..100_000).map(|index| format!("other{index}")).collect();
     let found = schema.validate(&json!({"l": words}), None);
-    let told: usize = found.iter().map(|error| error.to_string().len()).sum();
-    assert!((1..16 << 20).contains(&told), "{told} bytes");
+    let length: usize = found.iter().map(|error| error.to_string().len()).sum();
+    assert!((1..16 << 20).contains(&length), "{length} bytes");
 }
 
 #[test]

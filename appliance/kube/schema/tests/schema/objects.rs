@@ -14,7 +14,7 @@ fn spec_of(properties: Value) -> Schema {
     }))
 }
 
-fn told(schema: &Schema, new: &Value, old: Option<&Value>) -> Vec<String> {
+fn mistakes(schema: &Schema, new: &Value, old: Option<&Value>) -> Vec<String> {
     schema.validate(new, old).iter().map(ToString::to_string).collect()
 }
 
@@ -181,7 +181,7 @@ fn each_rule_is_told_in_upstream_words() {
     let rows = scalar_rows().into_iter().chain(text_and_list_rows()).chain(combination_rows());
     for (property, value, wanted) in rows {
         let schema = spec_of(json!({"x": property}));
-        let found = told(&schema, &json!({"spec": {"x": value}}), None);
+        let found = mistakes(&schema, &json!({"spec": {"x": value}}), None);
         assert_eq!(found, wanted, "{property} of {value}");
     }
 }
@@ -198,11 +198,11 @@ fn what_is_invalid_but_unchanged_passes_an_update() {
     }));
     let old = json!({"spec": {"a": 5, "list": [{"k": "x", "v": 7}, {"k": "y", "v": 8}],
         "atomic": [9, 0]}});
-    assert_eq!(told(&schema, &old, Some(&old)), Vec::<String>::new());
+    assert_eq!(mistakes(&schema, &old, Some(&old)), Vec::<String>::new());
     let new = json!({"spec": {"a": 5, "list": [{"k": "y", "v": 8}, {"k": "x", "v": 6}],
         "atomic": [9, 1]}});
     assert_eq!(
-        told(&schema, &new, Some(&old)),
+        mistakes(&schema, &new, Some(&old)),
         [
             "spec.atomic[0]: Invalid value: 9: spec.atomic[0] in body should be less than \
              or equal to 1",
@@ -251,9 +251,9 @@ fn unknown_fields_are_dropped_and_told() {
             "template": {"apiVersion": "v1", "kind": "T", "metadata": {"name": "t"}, "x": 1},
         },
     });
-    let told = schema.prune(&mut object);
+    let dropped = schema.prune(&mut object);
     assert_eq!(
-        told,
+        dropped,
         [
             r#"unknown field "extra""#,
             r#"unknown field "spec.free.strict.z""#,

@@ -103,8 +103,9 @@ fn objects_are_answered_as_by_a_real_server() {
         let refused = case["answers"].get("schema");
         let recorded = refused.map_or_else(|| json!([]), |answer| answer["causes"].clone());
         if json!(causes) != recorded {
-            let told = format!("  of its schema\n    real {recorded}\n    ours {}", json!(causes));
-            wrong.entry(name.clone()).or_default().push(told);
+            let difference =
+                format!("  of its schema\n    real {recorded}\n    ours {}", json!(causes));
+            wrong.entry(name.clone()).or_default().push(difference);
         }
         if refused.is_some() {
             continue;
@@ -135,13 +136,13 @@ fn objects_are_answered_as_by_a_real_server() {
                 recorded["message"] = json!(message);
             }
             if ours != recorded {
-                let told = format!("  of {fields}\n    real {recorded}\n    ours {ours}");
-                wrong.entry(name.clone()).or_default().push(told);
+                let difference = format!("  of {fields}\n    real {recorded}\n    ours {ours}");
+                wrong.entry(name.clone()).or_default().push(difference);
             }
         }
     }
-    for (name, told) in &wrong {
-        println!("{name}\n{}", told.join("\n"));
+    for (name, difference) in &wrong {
+        println!("{name}\n{}", difference.join("\n"));
     }
     assert!(wrong.is_empty(), "{} of {compared} answers differ", wrong.values().flatten().count());
     assert!(compared > 400, "only {compared} answers were compared");

@@ -43,7 +43,7 @@ fn ruled(rule: &str) -> Value {
 }
 
 /// Message for the object; `None` if the rule holds.
-fn told(rule: &str) -> Option<String> {
+fn failure(rule: &str) -> Option<String> {
     let schema = Schema::parse(&ruled(rule)).expect("the schema parses");
     schema.validate(&object(), None).first().map(|error| error.detail.clone())
 }
@@ -52,7 +52,7 @@ fn told(rule: &str) -> Option<String> {
 fn wrong<'r>(rules: &[&'r str]) -> Vec<(&'r str, String)> {
     let admitted = |rule: &&'r str| {
         let refused = check_structural(&ruled(rule), "schema");
-        refused.first().map(|error| error.detail.clone()).or_else(|| told(rule))
+        refused.first().map(|error| error.detail.clone()).or_else(|| failure(rule))
     };
     rules.iter().filter_map(|rule| Some((*rule, admitted(rule)?))).collect()
 }
@@ -67,8 +67,8 @@ fn libraries_compute_within_bounds() {
         ("quantity('1e99').isLessThan(quantity('1Gi'))", "failed rule"),
         ("duration('2562047h') + duration('2562047h') > duration('1s')", "overflow"),
     ] {
-        let told = told(rule).unwrap_or_default();
-        assert!(told.contains(words), "{rule}: {told}");
+        let failure = failure(rule).unwrap_or_default();
+        assert!(failure.contains(words), "{rule}: {failure}");
     }
     let rules = [
         "quantity('1e99').isGreaterThan(quantity('1Gi'))",
@@ -97,8 +97,8 @@ fn patterns_are_those_of_go_in_every_function() {
         "self.text.findAll('[0-9]').size() == 3 && self.text.find('x') == ''",
     ];
     assert_eq!(wrong(&rules), []);
-    let told = told("self.text.find('(' + self.text) == ''").unwrap_or_default();
-    assert!(told.contains("Illegal regex: error parsing regexp"), "{told}");
+    let failure = failure("self.text.find('(' + self.text) == ''").unwrap_or_default();
+    assert!(failure.contains("Illegal regex: error parsing regexp"), "{failure}");
 }
 
 #[test]

@@ -67,10 +67,10 @@ fn a_failed_one_says_why() {
             "Workflow wf-1 timed out on nuc-07: it ended. ",
         ),
     ];
-    for (state, action, reason, said) in cases {
+    for (state, action, reason, expected) in cases {
         let status = json!({ "state": state, "tasks": tasks(&[action]),
             "ended": ended(reason) });
-        assert_eq!(sentence(status.clone()), format!("{said}{retry}"), "{reason}");
+        assert_eq!(sentence(status.clone()), format!("{expected}{retry}"), "{reason}");
         assert_eq!(work(status).since.unwrap().to_string(), "2026-11-23T14:02:00Z");
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::proto::action_status_request::StateType;
 use crate::worker::{ActionList, ListedAction, NamedReport, Turn};
 
 fn read(bytes: &[u8]) -> Result<AnyReport, Refusal> {
-    AnyActionStatus::decode(bytes).unwrap().told_apart()
+    AnyActionStatus::decode(bytes).unwrap().identify()
 }
 
 fn older(status: proto::State) -> proto::WorkflowActionStatus {
@@ -49,7 +49,7 @@ fn an_older_workers_report_is_read_as_one() {
         (proto::State::Success, ActionState::Success),
     ];
     for (on_wire, state) in states {
-        let told = read(&older(on_wire).encode_to_vec());
+        let report = read(&older(on_wire).encode_to_vec());
         let want = NamedReport {
             workflow_id: "tink/wf".to_owned(),
             worker_id: "02:00:00:00:00:01".to_owned(),
@@ -59,7 +59,7 @@ fn an_older_workers_report_is_read_as_one() {
             seconds: 62,
             message: "said".to_owned(),
         };
-        assert_eq!(told, Ok(AnyReport::Worker(want)));
+        assert_eq!(report, Ok(AnyReport::Worker(want)));
     }
 }
 
@@ -70,7 +70,7 @@ fn a_report_of_today_is_read_as_one() {
         assert_eq!(read(&today(state).encode_to_vec()), Ok(AnyReport::Agent(want.clone())));
         let own = AnyActionStatus::from(today(state));
         assert_eq!(own.encode_to_vec(), today(state).encode_to_vec());
-        assert_eq!(own.told_apart(), Ok(AnyReport::Agent(want)));
+        assert_eq!(own.identify(), Ok(AnyReport::Agent(want)));
     }
 }
 

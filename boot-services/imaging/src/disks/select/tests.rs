@@ -104,8 +104,8 @@ fn the_kernel_describes_a_disk_in_files() {
         std::fs::write(path, text).unwrap();
     }
     let disk = describe(&sda).unwrap();
-    let told = (disk.name.as_str(), disk.size, disk.model.as_str(), disk.serial.as_str());
-    assert_eq!(told, ("sda", 512_000, "Samsung SSD 860", "S3Z9NB0K"));
+    let described = (disk.name.as_str(), disk.size, disk.model.as_str(), disk.serial.as_str());
+    assert_eq!(described, ("sda", 512_000, "Samsung SSD 860", "S3Z9NB0K"));
     assert_eq!((disk.wwn.as_str(), disk.rotational), ("naa.5002538e40a21d6f", false));
 }
 

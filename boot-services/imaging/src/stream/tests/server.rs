@@ -78,7 +78,7 @@ impl Server {
             chunked: is(|fault| matches!(fault, Fault::Chunked)),
             tag: !is(|fault| matches!(fault, Fault::NoTag)),
             holes: faults.iter().find_map(|fault| match fault {
-                Fault::Holes(told) => Some(*told),
+                Fault::Holes(holes) => Some(*holes),
                 _ => None,
             }),
             sums: Mutex::default(),
