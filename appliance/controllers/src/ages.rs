@@ -14,11 +14,11 @@ use stdx::Clock;
 
 /// Ages of the times in all objects of a reconciler.
 #[derive(Debug, Default)]
-pub struct Ages(Mutex<HashMap<ObjectKey, Looked>>);
+pub struct Ages(Mutex<HashMap<ObjectKey, LastLook>>);
 
 /// Times of an object at its last look.
 #[derive(Debug, Default)]
-struct Looked {
+struct LastLook {
     /// Monotonic time of the look.
     at: Duration,
     moments: HashMap<Timestamp, Duration>,
@@ -50,7 +50,7 @@ impl Moments {
 }
 
 impl Ages {
-    fn objects(&self) -> MutexGuard<'_, HashMap<ObjectKey, Looked>> {
+    fn objects(&self) -> MutexGuard<'_, HashMap<ObjectKey, LastLook>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,7 +71,7 @@ impl Ages {
             (time, before.moments.get(&time).copied().unwrap_or(first))
         };
         let moments: HashMap<_, _> = times.into_iter().map(moment).collect();
-        objects.insert(key.clone(), Looked { at: now, moments: moments.clone() });
+        objects.insert(key.clone(), LastLook { at: now, moments: moments.clone() });
         Moments { now, moments }
     }
 

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::actions::Limits;
 use crate::outcome::{Leave, Outcome};
-pub use host::{RunningAction, ProcessHost, Host};
+pub use host::{Host, ProcessHost, RunningAction};
 
 /// Delay after the first request without an answer or an action; the delay doubles.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
@@ -143,7 +143,7 @@ impl<H: Host> Runner<H> {
             return Receipt::Refused;
         }
         tracing::info!(action = %name, image = %image, "action begins");
-        let Ended { state, mut message, leave, wanted } = self.execute(&assignment).await;
+        let ActionEnd { state, mut message, leave, wanted } = self.execute(&assignment).await;
         if wanted {
             message.push_str(&self.handle(&assignment, state).await);
         }
@@ -163,11 +163,11 @@ impl<H: Host> Runner<H> {
         receipt
     }
 
-    async fn execute(&self, assignment: &Assignment) -> Ended {
+    async fn execute(&self, assignment: &Assignment) -> ActionEnd {
         let meter = Arc::new(Meter::default());
         let acting = match self.host.act(assignment, &self.limits, &meter) {
             Ok(acting) => acting,
-            Err(error) => return Ended::new(ActionState::Failed, stdx::chain(&error)),
+            Err(error) => return ActionEnd::new(ActionState::Failed, stdx::chain(&error)),
         };
         let ended = self.watch(assignment, acting, &meter).await;
         progress::send_rest(&self.client, assignment, &meter).await;
@@ -180,16 +180,16 @@ impl<H: Host> Runner<H> {
         assignment: &Assignment,
         acting: RunningAction,
         meter: &Arc<Meter>,
-    ) -> Ended {
-        let mut reporting = Aborting(tokio::spawn(progress::report(
+    ) -> ActionEnd {
+        let mut reporting = AbortOnDrop(tokio::spawn(progress::report(
             self.client.clone(),
             assignment.clone(),
             meter.clone(),
         )));
         let (choices, requests) = Choices::new();
         let recording = disk_choice::record(self.client.clone(), assignment.clone(), requests);
-        let _recording = Aborting(tokio::spawn(recording));
-        let mut running = Aborting(tokio::spawn(choices.scope(acting)));
+        let _recording = AbortOnDrop(tokio::spawn(recording));
+        let mut running = AbortOnDrop(tokio::spawn(choices.scope(acting)));
         let limit = time_limit(assignment.timeout_secs);
         let outcome = tokio::select! {
             joined = &mut running.0 => {
@@ -198,25 +198,25 @@ impl<H: Host> Runner<H> {
             () = tokio::time::sleep(limit) => {
                 meter.stop();
                 let message = format!("stopped after its limit of {} s", limit.as_secs());
-                return Ended::new(ActionState::Timeout, message);
+                return ActionEnd::new(ActionState::Timeout, message);
             }
             // An agent whose progress task ended without a reason continues the action.
             Ok(Some(why)) = &mut reporting.0 => {
                 meter.stop();
-                let ended = Ended::new(ActionState::Failed, format!("stopped: {why}"));
-                return Ended { wanted: false, ..ended };
+                let ended = ActionEnd::new(ActionState::Failed, format!("stopped: {why}"));
+                return ActionEnd { wanted: false, ..ended };
             }
         };
         match outcome {
-            Ok(Outcome::Done(message)) => Ended::new(ActionState::Success, message),
+            Ok(Outcome::Done(message)) => ActionEnd::new(ActionState::Success, message),
             Ok(Outcome::Leave(how)) => {
                 let message = match how {
                     Leave::Reboot => "restarting the machine",
                     Leave::Kexec => "starting the loaded kernel",
                 };
-                Ended { leave: Some(how), ..Ended::new(ActionState::Success, message) }
+                ActionEnd { leave: Some(how), ..ActionEnd::new(ActionState::Success, message) }
             }
-            Err(error) => Ended::new(ActionState::Failed, stdx::chain(&error)),
+            Err(error) => ActionEnd::new(ActionState::Failed, stdx::chain(&error)),
         }
     }
 
@@ -245,7 +245,7 @@ impl<H: Host> Runner<H> {
 }
 
 /// End of an action.
-struct Ended {
+struct ActionEnd {
     state: ActionState,
     message: String,
     leave: Option<Leave>,
@@ -253,16 +253,16 @@ struct Ended {
     wanted: bool,
 }
 
-impl Ended {
+impl ActionEnd {
     fn new(state: ActionState, message: impl Into<String>) -> Self {
         Self { state, message: message.into(), leave: None, wanted: true }
     }
 }
 
 /// Task that is aborted when its owner is dropped.
-struct Aborting<T>(JoinHandle<T>);
+struct AbortOnDrop<T>(JoinHandle<T>);
 
-impl<T> Drop for Aborting<T> {
+impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }

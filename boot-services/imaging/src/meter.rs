@@ -17,7 +17,7 @@ pub struct Meter {
     doing: Mutex<String>,
     /// Reason of a wait for another server; empty while there is none.
     waiting: Mutex<String>,
-    printed: Mutex<Printed>,
+    printed: Mutex<PrintedLines>,
 }
 
 /// Values of a meter at one moment.
@@ -32,7 +32,7 @@ pub struct MeterReading {
 }
 
 #[derive(Debug, Default)]
-struct Printed {
+struct PrintedLines {
     waiting: VecDeque<String>,
     lost: usize,
 }

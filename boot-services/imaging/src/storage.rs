@@ -20,7 +20,7 @@ pub use description::{SWAP, Storage, TEXT_BYTES};
 pub use grow::Grow;
 pub use plan::{DiskState, Slice, Step, Table};
 
-use assemble::{Assembler, Composed};
+use assemble::{Assembler, CompositeDevice};
 
 use crate::disks::disk::{Accept, Disk, wait_for};
 use crate::disks::{preserve, select};
@@ -261,5 +261,5 @@ pub async fn ready(device: &Path, meter: &Meter) -> Result<(), Error> {
 }
 
 fn is_composed_and_missing(path: &str) -> bool {
-    Composed::of(path).is_some() && File::open(path).is_err()
+    CompositeDevice::of(path).is_some() && File::open(path).is_err()
 }

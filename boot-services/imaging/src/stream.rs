@@ -26,11 +26,11 @@ mod checksum;
 mod decode;
 mod fetch;
 mod http1;
-mod timeouts;
 mod piece;
 mod ranges;
 #[cfg(test)]
 mod tests;
+mod timeouts;
 mod url;
 mod whole;
 mod write;
@@ -57,10 +57,10 @@ use crate::meter::StopOnDrop;
 use crate::{Error, Meter};
 use checksum::sums;
 use decode::{Decoder, Format};
-use fetch::{Fetched, FetchRequest};
+use fetch::{FetchRequest, FetchSummary};
 use piece::Source;
 use ranges::Ranges;
-use write::{WriteOptions, Staged, Streamed};
+use write::{StagedImage, StreamOutcome, WriteOptions};
 
 /// Maximum number of attempts for an image that changes on the server during the download.
 const BEGINNINGS: u32 = 3;
@@ -140,9 +140,9 @@ async fn write_once(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error>
     });
     let verified = checksum.clone();
     let (fetched, staged) = match streamed.await? {
-        (Some(fetched), Streamed::Staged(staged)) => (fetched, staged),
-        (None, Streamed::Staged(_)) => return Err(Error::Stopped),
-        (_, Streamed::Qcow2(disk)) => {
+        (Some(fetched), StreamOutcome::StagedImage(staged)) => (fetched, staged),
+        (None, StreamOutcome::StagedImage(_)) => return Err(Error::Stopped),
+        (_, StreamOutcome::Qcow2(disk)) => {
             let (length, staged) = write_qcow2(&wanted, disk, asked, meter).await?;
             let summary = finish(staged, meter).await?;
             return Ok(Summary { fetched: length, verified, ..summary });
@@ -152,7 +152,7 @@ async fn write_once(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error>
     Ok(Summary { fetched: fetched.length, verified, ..summary })
 }
 
-async fn finish(staged: Staged, meter: &Arc<Meter>) -> Result<Summary, Error> {
+async fn finish(staged: StagedImage, meter: &Arc<Meter>) -> Result<Summary, Error> {
     meter.say("flushing the disk");
     let (image, holes, meter) = (staged.length, staged.holes, meter.clone());
     blocking("finishing the disk", move || staged.commit(&meter)).await?;
@@ -166,7 +166,7 @@ async fn receive<T: Send + 'static>(
     meter: &Arc<Meter>,
     part: &'static str,
     work: impl FnOnce(Source) -> Result<T, Error> + Send + 'static,
-) -> Result<(Option<Fetched>, T), Error> {
+) -> Result<(Option<FetchSummary>, T), Error> {
     let (sink, source) = piece::channel(wanted.url.clone());
     let working = blocking(part, move || work(source));
     match tokio::join!(fetch::run(wanted, meter, sink), working) {
@@ -183,7 +183,7 @@ async fn write_qcow2(
     disk: Disk,
     asked: WriteOptions,
     meter: &Arc<Meter>,
-) -> Result<(u64, Staged), Error> {
+) -> Result<(u64, StagedImage), Error> {
     let mut verified = None;
     if wanted.checksum.is_some() {
         meter.say(format!("verifying {}", wanted.url));
@@ -203,7 +203,7 @@ async fn write_qcow2(
             .map_err(|error| write::undecoded(Format::Qcow2.name(), &shown, error))?;
         write::target::check_size(&disk, image.size(), &shown)?;
         meter.set_total(image.size());
-        let metered = Metered { inner: image, done: 0, meter: meter.clone() };
+        let metered = MeteredReader { inner: image, done: 0, meter: meter.clone() };
         let decoder = Decoder::of(Format::Qcow2, Box::new(metered));
         Ok((length, write::write(decoder, disk, asked, &url, &meter)?))
     })
@@ -211,13 +211,13 @@ async fn write_qcow2(
 }
 
 /// Reader that reports the number of bytes read to the meter.
-struct Metered<R> {
+struct MeteredReader<R> {
     inner: R,
     done: u64,
     meter: Arc<Meter>,
 }
 
-impl<R: Read> Read for Metered<R> {
+impl<R: Read> Read for MeteredReader<R> {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let count = self.inner.read(out)?;
         self.done += count as u64;

@@ -41,7 +41,7 @@ const MISSING_FOLDER: Mode = Mode::from_raw_mode(0o755);
 
 /// Counters of an unpacked archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Unpacked {
+pub struct UnpackSummary {
     /// Number of files, folders, links and devices.
     pub entries: u64,
     /// Bytes in all files.
@@ -61,7 +61,7 @@ pub struct UnpackError {
 ///
 /// # Errors
 /// The first entry that cannot be created. Earlier entries stay.
-pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, UnpackError> {
+pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<UnpackSummary, UnpackError> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     run(archive, &Root { folder: root, resolve, attributes: true }, None)
 }
@@ -71,7 +71,7 @@ pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<Unpacked, UnpackErr
 ///
 /// # Errors
 /// The same errors as [`unpack`].
-pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<Unpacked, UnpackError> {
+pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<UnpackSummary, UnpackError> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let root = Root { folder: root, resolve, attributes: false };
     run(archive, &root, Some(Layer::default()))
@@ -88,10 +88,10 @@ fn run(
     archive: &mut dyn Read,
     root: &Root<'_>,
     mut layer: Option<Layer>,
-) -> Result<Unpacked, UnpackError> {
+) -> Result<UnpackSummary, UnpackError> {
     let broken = |source| UnpackError { name: String::new(), source };
     let mut tar = Archive::new(archive);
-    let mut done = Unpacked::default();
+    let mut done = UnpackSummary::default();
     let mut folders = Vec::new();
     while let Some(entry) = tar.next_entry()? {
         let made = match &mut layer {

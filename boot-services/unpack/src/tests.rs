@@ -9,7 +9,7 @@ use std::process::Command;
 use tar::{Builder, EntryType, Header};
 
 use super::reader::Archive;
-use super::{Unpacked, unpack, unpack_layer};
+use super::{UnpackSummary, unpack, unpack_layer};
 
 /// A file with holes at the beginning, in between and at the end. Its parts are not whole blocks.
 fn sparse_file(path: &Path) -> Vec<u8> {
@@ -31,7 +31,7 @@ fn tar(folder: &Path, options: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-fn unpacked(archive: &[u8], root: &Path, is_layer: bool) -> Result<Unpacked, String> {
+fn unpacked(archive: &[u8], root: &Path, is_layer: bool) -> Result<UnpackSummary, String> {
     let root = File::open(root).unwrap();
     let unpack = if is_layer { unpack_layer } else { unpack };
     let unpacked = unpack(&mut &archive[..], &root);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use imaging::Meter;
 use imaging::mount::{Mounted, Owner, Purpose};
 use imaging::stream::{Archive, Timeouts, read_archive};
-use unpack::{Unpacked, unpack};
+use unpack::{UnpackSummary, unpack};
 
 use super::Limits;
 use super::environment::Environment;
@@ -78,7 +78,7 @@ impl Archive2Disk {
         let (url, device) = (self.archive.url.to_string(), self.device.display().to_string());
         meter.say(format!("unpacking {url} to {} on {device}", self.path));
         let (path, shown) = (self.path.clone(), url.clone());
-        let work = move |archive: &mut dyn std::io::Read| -> Result<Unpacked, imaging::Error> {
+        let work = move |archive: &mut dyn std::io::Read| -> Result<UnpackSummary, imaging::Error> {
             let mounted = Mounted::mount(&self.device, &self.fs_type, Purpose::Write)?;
             let root = mounted.folders(&self.path, FOLDER)?;
             let unpacked = unpack(archive, &root).map_err(|refused| imaging::Error::Unpack {

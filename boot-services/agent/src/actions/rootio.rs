@@ -21,14 +21,14 @@ const METADATA_PORT: u16 = 50061;
 /// Description of disks, and the parts of it to create.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rootio {
-    described: Described,
+    described: LayoutSource,
     parts: Vec<Part>,
     table: Table,
 }
 
 /// Source of the description.
 #[derive(Debug, Clone, PartialEq)]
-enum Described {
+enum LayoutSource {
     Here(Box<Storage>),
     At(Url, Timeouts),
 }
@@ -48,7 +48,7 @@ impl Rootio {
         let text = environment.required("STORAGE")?;
         let storage = Storage::parse(text).map_err(|reason| environment.bad("STORAGE", reason))?;
         Ok(Self {
-            described: Described::Here(Box::new(storage)),
+            described: LayoutSource::Here(Box::new(storage)),
             parts: vec![Part::Partition, Part::Format],
             table: table(environment),
         })
@@ -82,13 +82,13 @@ impl Rootio {
         }
         let url = format!("http://{host}:{port}/metadata").parse()?;
         let table = table(environment);
-        Ok(Self { described: Described::At(url, timeouts), parts, table })
+        Ok(Self { described: LayoutSource::At(url, timeouts), parts, table })
     }
 
     pub(super) async fn run(self, meter: &Arc<Meter>) -> Result<String, imaging::Error> {
         let storage = match self.described {
-            Described::Here(storage) => *storage,
-            Described::At(url, timeouts) => {
+            LayoutSource::Here(storage) => *storage,
+            LayoutSource::At(url, timeouts) => {
                 let text = read_text(&url, TEXT_BYTES, timeouts).await?;
                 Storage::of_metadata(&text).map_err(|reason| imaging::Error::Storage {
                     reason: format!("{reason} ({url})"),
@@ -121,7 +121,7 @@ fn table(environment: &Environment<'_>) -> Table {
 mod tests {
     use imaging::stream::Timeouts;
 
-    use super::{Described, Part, Rootio, Table};
+    use super::{LayoutSource, Part, Rootio, Table};
     use crate::actions::environment::Environment;
 
     fn parse(command: &[&str], list: &[&str]) -> Result<Rootio, String> {
@@ -136,13 +136,13 @@ mod tests {
         let host = "MIRROR_HOST=10.77.0.1";
         let rootio = parse(&["partition"], &[host]).unwrap();
         assert_eq!((rootio.parts, rootio.table), (vec![Part::Partition], Table::Gpt));
-        let Described::At(url, _) = rootio.described else { panic!("it is not fetched") };
+        let LayoutSource::At(url, _) = rootio.described else { panic!("it is not fetched") };
         assert_eq!(url.to_string(), "http://10.77.0.1:50061/metadata");
         let more = [host, "METADATA_SERVICE_PORT=7172", "MBR=yes"];
         let rootio = parse(&["/usr/bin/rootio", "wipe", "format", "mount"], &more).unwrap();
         assert_eq!(rootio.parts, [Part::Wipe, Part::Format, Part::Mount]);
         assert_eq!(rootio.table, Table::Mbr);
-        let Described::At(url, _) = rootio.described else { panic!("it is not fetched") };
+        let LayoutSource::At(url, _) = rootio.described else { panic!("it is not fetched") };
         assert_eq!(url.to_string(), "http://10.77.0.1:7172/metadata");
     }
 

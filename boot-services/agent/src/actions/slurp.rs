@@ -116,7 +116,7 @@ impl Slurp {
             }
         };
         let (bytes, url, file) = (stdx::bytes(size), &self.url, &self.file);
-        let Sent { length, sha256 } = sent;
+        let UploadSummary { length, sha256 } = sent;
         Ok(format!(
             "uploaded {bytes} of {path} to {url} as {file}: {length} bytes, sha256 {sha256}"
         ))
@@ -163,7 +163,7 @@ impl Slurp {
             .body(upload)
             .map_err(|error| failed(error.to_string()))?;
         // A server may keep the connection open after its response.
-        let _driven = Driven(tokio::spawn(async move {
+        let _driven = ConnectionTask(tokio::spawn(async move {
             // An error of the connection also ends the request, which reports it.
             let _ = connection.await;
         }));
@@ -192,9 +192,9 @@ impl Slurp {
 }
 
 /// Task of a connection, aborted when the request is dropped.
-struct Driven(JoinHandle<()>);
+struct ConnectionTask(JoinHandle<()>);
 
-impl Drop for Driven {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -209,7 +209,7 @@ fn boundary() -> Result<String, imaging::Error> {
 }
 
 /// Summary of the upload, as the server stores it.
-struct Sent {
+struct UploadSummary {
     length: u64,
     sha256: String,
 }
@@ -249,7 +249,7 @@ impl Source {
         compressed: bool,
         sender: mpsc::Sender<Bytes>,
         meter: &Meter,
-    ) -> io::Result<Sent> {
+    ) -> io::Result<UploadSummary> {
         let mut pipe = Pipe { sender, hash: Sha256::new(), length: 0 };
         pipe.pass(form[0].as_bytes())?;
         if compressed {
@@ -260,7 +260,7 @@ impl Source {
             self.copy(&mut pipe, meter)?;
         }
         pipe.pass(form[1].as_bytes())?;
-        Ok(Sent { length: pipe.length, sha256: stdx::hex(&pipe.hash.finalize()) })
+        Ok(UploadSummary { length: pipe.length, sha256: stdx::hex(&pipe.hash.finalize()) })
     }
 
     fn copy(&self, into: &mut impl Write, meter: &Meter) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imaging::Meter;
 use imaging::stream::{Archive, Checksum, Url, read_archive, read_document};
-use unpack::{UnpackError, Unpacked, unpack_layer};
+use unpack::{UnpackError, UnpackSummary, unpack_layer};
 
 use super::Container;
 use super::config::CONFIG_BYTES;
@@ -48,8 +48,8 @@ impl Container {
         root: &Arc<File>,
         capacity: u64,
         meter: &Arc<Meter>,
-    ) -> Result<(Unpacked, u64), Error> {
-        let (mut all, mut fetched) = (Unpacked::default(), 0);
+    ) -> Result<(UnpackSummary, u64), Error> {
+        let (mut all, mut fetched) = (UnpackSummary::default(), 0);
         for (index, layer) in layers.iter().enumerate() {
             let (number, count) = (index + 1, layers.len());
             meter.say(format!("fetching layer {number} of {count} of {}", self.image));
@@ -59,7 +59,8 @@ impl Container {
             let (root, url) = (root.clone(), archive.url.to_string());
             let image_name = self.image_name.clone();
             let work = move |bytes: &mut dyn std::io::Read| {
-                unpack_layer(bytes, &root).map_err(|refused| sentence(refused, image_name, url, capacity))
+                unpack_layer(bytes, &root)
+                    .map_err(|refused| sentence(refused, image_name, url, capacity))
             };
             let (unpacked, bytes) = read_archive(&archive, self.timeouts, meter, work).await?;
             all.entries += unpacked.entries;
@@ -91,9 +92,16 @@ impl Container {
 
 /// Returns the error for a layer of an image that could not be unpacked into a file system of
 /// `capacity` bytes.
-fn sentence(refused: UnpackError, image_name: String, url: String, capacity: u64) -> imaging::Error {
+fn sentence(
+    refused: UnpackError,
+    image_name: String,
+    url: String,
+    capacity: u64,
+) -> imaging::Error {
     match refused.source.kind() {
-        std::io::ErrorKind::StorageFull => imaging::Error::ImageTooLarge { image: image_name, room: capacity },
+        std::io::ErrorKind::StorageFull => {
+            imaging::Error::ImageTooLarge { image: image_name, room: capacity }
+        }
         _ => imaging::Error::Layer { url, entry: refused.name, source: refused.source },
     }
 }

@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use imaging::Meter;
-use imaging::select::{Described, in_scope, record};
+use imaging::select::{DiskInfo, in_scope, record};
 
 use crate::runner::agent;
 use crate::tinbox::{Tinbox, action, until};
 use agent::Error;
 use agent::actions::{Leave, Limits, Outcome};
-use agent::runner::{RunningAction, Host};
+use agent::runner::{Host, RunningAction};
 use agent_rpc::{ActionState, Assignment, Refusal};
 
 /// Machine whose actions write to the disk that a hint selects.
 #[derive(Clone, Default)]
 struct Machine {
-    disk: Arc<Mutex<Described>>,
+    disk: Arc<Mutex<DiskInfo>>,
     writes: Arc<AtomicUsize>,
 }
 
@@ -47,7 +47,7 @@ impl Host for Machine {
 async fn a_disk_is_not_used_before_the_box_has_recorded_it() {
     let machine = Machine::default();
     let serial = "S3Z9NB0K".to_owned();
-    *machine.disk.lock().unwrap() = Described { serial, size: 7, ..Described::default() };
+    *machine.disk.lock().unwrap() = DiskInfo { serial, size: 7, ..DiskInfo::default() };
     let image = "image2disk";
     let tinbox = Tinbox::start(vec![action("image", image, &[]), action("file", image, &[])]);
     // The box is busy at first, and the second action has another disk.

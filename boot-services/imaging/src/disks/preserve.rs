@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::select::{Described, Selector, describe, disks};
+use super::select::{DiskInfo, Selector, describe, disks};
 use super::wait::{APPEAR, LOOK};
 use crate::{Error, sys};
 
@@ -128,7 +128,7 @@ pub fn guard() -> Result<Vec<PathBuf>, Error> {
     if protected.is_empty() {
         return Ok(Vec::new());
     }
-    let is_preserved = |disk: &Described| protected.contains(&disk.name);
+    let is_preserved = |disk: &DiskInfo| protected.contains(&disk.name);
     let Nodes { block, mut commands } = Nodes::find(Path::new(CLASS), is_preserved);
     commands.extend(block.iter().cloned());
     for path in block {
@@ -154,7 +154,7 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn find(class: &Path, is_meant: impl Fn(&Described) -> bool) -> Self {
+    fn find(class: &Path, is_meant: impl Fn(&DiskInfo) -> bool) -> Self {
         let mut nodes = Self::default();
         for entry in std::fs::read_dir(class).into_iter().flatten().flatten() {
             let mut disks = Vec::new();
@@ -196,7 +196,7 @@ fn commands(class: &Path, device: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 }
 
 /// Collects the whole disks below a partition, a mapping or an array, including the device itself.
-fn lies_on(class: &Path, name: &str, disks: &mut Vec<Described>) {
+fn lies_on(class: &Path, name: &str, disks: &mut Vec<DiskInfo>) {
     /// Maximum number of disks below a device. Real nestings of arrays and mappings have fewer.
     const DISKS_MAX: usize = 64;
     let folder = class.join(name);

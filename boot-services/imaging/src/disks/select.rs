@@ -27,7 +27,7 @@ const VIRTUAL: [&str; 7] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md"];
 
 /// Properties of a disk, as the kernel reports them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Described {
+pub struct DiskInfo {
     /// Kernel name of the disk, such as `nvme0n1`.
     pub name: String,
     /// Size of the disk in bytes.
@@ -116,7 +116,7 @@ impl Selector {
     }
 
     /// Returns true if the selector names `disk` or a partition of it.
-    pub fn fits(&self, disk: &Described) -> bool {
+    pub fn fits(&self, disk: &DiskInfo) -> bool {
         match self {
             Self::Path(path) => {
                 let path = path.canonicalize().unwrap_or_else(|_| path.clone());
@@ -129,7 +129,7 @@ impl Selector {
     }
 
     /// Returns the number of the selected partition of `disk`; `None` for the whole disk.
-    fn partition(&self, disk: &Described) -> Option<u32> {
+    fn partition(&self, disk: &DiskInfo) -> Option<u32> {
         match self {
             Self::Path(_) => None,
             Self::Id(_, part) | Self::Hints(_, part) => *part,
@@ -197,7 +197,7 @@ impl Hint {
         })
     }
 
-    fn fits(&self, disk: &Described) -> bool {
+    fn fits(&self, disk: &DiskInfo) -> bool {
         let part = |whole: &str, part: &str| whole.to_lowercase().contains(&part.to_lowercase());
         match self {
             Self::DeviceName(name) => *name == disk.name,
@@ -228,7 +228,7 @@ fn without_part(name: &str) -> (&str, Option<u32>) {
 }
 
 /// Returns the names that udev gives a disk (`60-persistent-storage.rules`).
-fn ids(disk: &Described) -> Vec<String> {
+fn ids(disk: &DiskInfo) -> Vec<String> {
     let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join("_");
     let mut names = vec![format!("virtio-{}", disk.serial)];
     names.push(format!("nvme-{}_{}", joined(&disk.model), joined(&disk.serial)));
@@ -247,7 +247,7 @@ fn ids(disk: &Described) -> Vec<String> {
 /// Compares the serial number in a udev name. In `ata-MODEL_SERIAL` the kernel keeps only the
 /// beginning of the model, so only the serial number counts. `usb-VENDOR_MODEL_SERIAL-0:0` ends
 /// with target and unit.
-fn has_serial(id: &str, disk: &Described) -> bool {
+fn has_serial(id: &str, disk: &DiskInfo) -> bool {
     let serial = disk.serial.split_whitespace().collect::<Vec<_>>().join("_");
     let bare = match id.rsplit_once('-') {
         Some((bare, unit)) if id.starts_with("usb-") && unit.contains(':') => bare,
@@ -259,7 +259,7 @@ fn has_serial(id: &str, disk: &Described) -> bool {
 }
 
 /// Lists the machine's disks in `/sys/block`, sorted by name.
-pub fn disks() -> Vec<Described> {
+pub fn disks() -> Vec<DiskInfo> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let mut disks: Vec<_> = entries.filter_map(|entry| describe(&entry.path())).collect();
     disks.retain(|disk| disk.size > 0 && !VIRTUAL.iter().any(|kind| disk.name.starts_with(kind)));
@@ -268,7 +268,7 @@ pub fn disks() -> Vec<Described> {
 }
 
 /// Reads the properties of the disk at this folder of `/sys/block`.
-pub fn describe(folder: &Path) -> Option<Described> {
+pub fn describe(folder: &Path) -> Option<DiskInfo> {
     let read = |name: &str| {
         let text = std::fs::read(folder.join(name)).unwrap_or_default();
         String::from_utf8_lossy(&text).trim().to_owned()
@@ -287,7 +287,7 @@ pub fn describe(folder: &Path) -> Option<Described> {
     if serial.is_empty() {
         serial = usb_serial(folder).unwrap_or_default();
     }
-    Some(Described {
+    Some(DiskInfo {
         name: folder.file_name()?.to_string_lossy().into_owned(),
         size: sectors.saturating_mul(512),
         model: read("device/model"),
@@ -307,9 +307,9 @@ fn usb_serial(folder: &Path) -> Option<String> {
 }
 
 /// Returns the only disk of `disks` that fits the selector, or a sentence for the operator.
-pub fn choose<'a>(selector: &Selector, disks: &'a [Described]) -> Result<&'a Described, String> {
+pub fn choose<'a>(selector: &Selector, disks: &'a [DiskInfo]) -> Result<&'a DiskInfo, String> {
     let fitting: Vec<_> = disks.iter().filter(|disk| selector.fits(disk)).collect();
-    let names = |disks: &[&Described]| {
+    let names = |disks: &[&DiskInfo]| {
         disks.iter().map(|disk| disk.name.as_str()).collect::<Vec<_>>().join(", ")
     };
     match fitting.as_slice() {
@@ -351,7 +351,7 @@ pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
 /// The machine's disks at the last check, and the time of their last change.
 #[derive(Debug, Default)]
 struct Settling {
-    disks: Vec<Described>,
+    disks: Vec<DiskInfo>,
     since: Option<Instant>,
 }
 
@@ -362,7 +362,7 @@ impl Settling {
     /// Compares the disks with the last check. Returns true if no disk has appeared or disappeared
     /// for [`SETTLED`]. Controllers find their disks at different times, so a hint that fits one
     /// disk now may fit two later.
-    fn look(&mut self, disks: &[Described], now: Instant) -> bool {
+    fn look(&mut self, disks: &[DiskInfo], now: Instant) -> bool {
         let since = self.since.filter(|_| self.disks == disks).unwrap_or(now);
         (self.disks, self.since) = (disks.to_vec(), Some(since));
         now.duration_since(since) >= SETTLED

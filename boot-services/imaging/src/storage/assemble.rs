@@ -18,14 +18,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Composed device that a path names while the device does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Composed {
+pub enum CompositeDevice {
     /// A software RAID: `0` of `/dev/md0`, `root` of `/dev/md/root`.
     Array(String),
     /// The volume group of `/dev/vg0/root` or `/dev/mapper/vg0-root`.
     Group(String),
 }
 
-impl Composed {
+impl CompositeDevice {
     /// Parses a device path. Returns `None` for any other device.
     pub fn of(path: &str) -> Option<Self> {
         let name = path.strip_prefix("/dev/")?;
@@ -122,9 +122,9 @@ impl Assembler<'_> {
     /// # Errors
     /// [`Error::Storage`] names the missing members.
     pub async fn bring_up(&self, path: &str) -> Result<(), Error> {
-        match Composed::of(path) {
-            Some(Composed::Array(name)) => self.array(path, &name).await,
-            Some(Composed::Group(group)) => self.group(&group).await,
+        match CompositeDevice::of(path) {
+            Some(CompositeDevice::Array(name)) => self.array(path, &name).await,
+            Some(CompositeDevice::Group(group)) => self.group(&group).await,
             None => Ok(()),
         }
     }
@@ -252,12 +252,12 @@ impl Assembler<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Array, Composed, arrays};
+    use super::{Array, CompositeDevice, arrays};
 
     #[test]
     fn a_path_says_what_it_lies_on() {
-        let array = |name: &str| Some(Composed::Array(name.to_owned()));
-        let group = |name: &str| Some(Composed::Group(name.to_owned()));
+        let array = |name: &str| Some(CompositeDevice::Array(name.to_owned()));
+        let group = |name: &str| Some(CompositeDevice::Group(name.to_owned()));
         for (path, expected) in [
             ("/dev/md0", array("0")),
             ("/dev/md127", array("127")),
@@ -272,7 +272,7 @@ mod tests {
             ("serialNumber=1", None),
             ("", None),
         ] {
-            assert_eq!(Composed::of(path), expected, "{path}");
+            assert_eq!(CompositeDevice::of(path), expected, "{path}");
         }
     }
 

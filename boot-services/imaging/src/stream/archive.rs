@@ -44,7 +44,7 @@ pub async fn read_archive<T: Send + 'static>(
         let decoder = Decoder::new(source)?;
         let failed = Arc::new(Mutex::new(None));
         let format = decoder.format.name();
-        let mut reader = Hashed { decoder, hasher, failed: failed.clone() };
+        let mut reader = HashingReader { decoder, hasher, failed: failed.clone() };
         let done = work(&mut reader);
         // The reader's own error is more precise than the resulting error of `work`.
         let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -90,13 +90,13 @@ pub async fn read_document(
     Ok(bytes)
 }
 
-struct Hashed {
+struct HashingReader {
     decoder: Decoder,
     hasher: Option<Hasher>,
     failed: Arc<Mutex<Option<std::io::Error>>>,
 }
 
-impl Read for Hashed {
+impl Read for HashingReader {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
         let count = match self.decoder.read(out) {
             Ok(count) => count,

@@ -19,8 +19,8 @@ use super::checksum::{Algorithm, Checksum, Hasher};
 use super::http1::holes::{self, Holes};
 use super::http1::validator::{self, Validator, bounded, whole_length};
 use super::http1::{self, Answer, Failure};
-use super::timeouts::Timeouts;
 use super::piece::{Filling, PIECE, Piece, Sink};
+use super::timeouts::Timeouts;
 use crate::{Error, Meter};
 
 /// Maximum number of consecutive repetitions without a new byte.
@@ -39,7 +39,7 @@ pub(super) struct FetchRequest<'a> {
 }
 
 /// A finished download with its checksum.
-pub(super) struct Fetched {
+pub(super) struct FetchSummary {
     pub(super) length: u64,
     pub(super) validator: Option<Validator>,
     /// Computed checksum, by the algorithm of the expected one. Without an expected one, SHA-256
@@ -49,7 +49,11 @@ pub(super) struct Fetched {
 
 /// Fetches all of the URL into `sink`. On success the checksum is right, but earlier bytes were
 /// already passed on before the check.
-pub(super) async fn run(wanted: &FetchRequest<'_>, meter: &Meter, sink: Sink) -> Result<Fetched, Error> {
+pub(super) async fn run(
+    wanted: &FetchRequest<'_>,
+    meter: &Meter,
+    sink: Sink,
+) -> Result<FetchSummary, Error> {
     let mut download = Download {
         url: wanted.url,
         timeouts: wanted.timeouts,
@@ -130,7 +134,7 @@ impl Download<'_> {
         })
     }
 
-    async fn finish(mut self) -> Result<Fetched, Error> {
+    async fn finish(mut self) -> Result<FetchSummary, Error> {
         self.pass_on().await?;
         let sum = match self.summing.take() {
             Some(summing) => Some(summing.finish().await?),
@@ -142,7 +146,7 @@ impl Download<'_> {
             return Err(expected.missed(self.url, actual));
         }
         self.sink.end().await.map_err(|_| Error::Stopped)?;
-        Ok(Fetched { length: self.offset, validator: self.validator, sum })
+        Ok(FetchSummary { length: self.offset, validator: self.validator, sum })
     }
 
     /// Fetches up to the end, from hole to hole. Returns `Ok` when the image is complete.

@@ -24,7 +24,7 @@ use target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
 const TAIL: u64 = 1 << 20;
 
 /// An image that is on the disk except for its first buffer.
-pub(super) struct Staged {
+pub(super) struct StagedImage {
     disk: Disk,
     /// First bytes of the image.
     head: Aligned,
@@ -36,8 +36,8 @@ pub(super) struct Staged {
 }
 
 /// Result of a stream.
-pub(super) enum Streamed {
-    Staged(Staged),
+pub(super) enum StreamOutcome {
+    StagedImage(StagedImage),
     /// The stream is a qcow2 image; nothing was written.
     Qcow2(Disk),
 }
@@ -57,10 +57,10 @@ pub(super) fn run(
     disk: Disk,
     asked: WriteOptions,
     meter: &Meter,
-) -> Result<Streamed, Error> {
+) -> Result<StreamOutcome, Error> {
     let url = source.url.clone();
     match detect(&mut source)? {
-        Format::Qcow2 => return Ok(Streamed::Qcow2(disk)),
+        Format::Qcow2 => return Ok(StreamOutcome::Qcow2(disk)),
         Format::Raw if asked.compressed => {
             let found = "not compressed, though COMPRESSED is true, or compressed in a way";
             return Err(Error::Format { url: url.to_string(), found: found.to_owned() });
@@ -73,7 +73,7 @@ pub(super) fn run(
         }
         _ => write(Decoder::new(source)?, disk, asked, &url, meter),
     }
-    .map(Streamed::Staged)
+    .map(StreamOutcome::StagedImage)
 }
 
 /// Writes the pieces of a raw image as they arrive. Blocks.
@@ -83,7 +83,7 @@ fn pass(
     asked: WriteOptions,
     url: &str,
     meter: &Meter,
-) -> Result<Staged, Error> {
+) -> Result<StagedImage, Error> {
     let target = Target::new(disk, url);
     let mut intake = Intake::new();
     let mut sums = asked.read_back.then(Sums::default);
@@ -112,7 +112,7 @@ fn pass(
     if let Some(step) = rest {
         target.carry_out(step, &[])?;
     }
-    Staged::new(target, image, sums)
+    StagedImage::new(target, image, sums)
 }
 
 /// Writes the decoder's output while the decoder continues. Blocks; needs a runtime.
@@ -122,7 +122,7 @@ pub(super) fn write(
     asked: WriteOptions,
     url: &Url,
     meter: &Meter,
-) -> Result<Staged, Error> {
+) -> Result<StagedImage, Error> {
     let (sink, decoded) = channel(url.clone());
     let (url, runtime) = (url.to_string(), Handle::current());
     std::thread::scope(|scope| {
@@ -182,7 +182,7 @@ pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Er
     }
 }
 
-impl Staged {
+impl StagedImage {
     /// Writes the rest of an accepted image, except for its first buffer.
     fn new(target: Target, image: Image, sums: Option<Sums>) -> Result<Self, Error> {
         let Image { head, length } = image;

@@ -10,7 +10,7 @@ use std::sync::mpsc as std_mpsc;
 
 use tokio::sync::mpsc;
 
-use super::Described;
+use super::DiskInfo;
 
 /// Maximum number of choices of an action that wait for the box's response.
 const WAITING_MAX: usize = 16;
@@ -29,7 +29,7 @@ pub struct Request {
     /// Hint of the action, without a partition.
     pub hint: String,
     /// Disk that the hint selected.
-    pub disk: Described,
+    pub disk: DiskInfo,
     answer: std_mpsc::SyncSender<Result<(), String>>,
 }
 
@@ -67,7 +67,7 @@ pub fn in_scope<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 ///
 /// # Errors
 /// The reason why the disk must not be used, as a sentence.
-pub fn record(hint: String, disk: &Described) -> Result<(), String> {
+pub fn record(hint: String, disk: &DiskInfo) -> Result<(), String> {
     let Ok(choices) = CHOICES.try_with(Clone::clone) else { return Ok(()) };
     let stopped = "the action was stopped before its choice of a disk was recorded";
     let (answer, answered) = std_mpsc::sync_channel(1);
@@ -81,12 +81,12 @@ pub fn record(hint: String, disk: &Described) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::{Choices, in_scope, record};
-    use crate::disks::select::Described;
+    use crate::disks::select::DiskInfo;
     use crate::task::blocking;
 
     #[tokio::test]
     async fn a_disk_is_used_once_its_choice_is_recorded() {
-        let disk = Described { name: "sda".to_owned(), ..Described::default() };
+        let disk = DiskInfo { name: "sda".to_owned(), ..DiskInfo::default() };
         let (choices, mut asked) = Choices::new();
         let answering = tokio::spawn(async move {
             let first = asked.recv().await.unwrap();

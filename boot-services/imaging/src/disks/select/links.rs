@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Described;
+use super::DiskInfo;
 use super::superblock;
 
 /// Folders of `/dev/disk`, except for `by-id`.
@@ -60,7 +60,7 @@ impl Roots<'static> {
 
 /// Returns the number of the partition of `disk` that a link names, 0 for the whole disk. Returns
 /// `None` if the link does not lead to this disk.
-pub fn target(roots: Roots<'_>, folder: Folder, name: &str, disk: &Described) -> Option<u32> {
+pub fn target(roots: Roots<'_>, folder: Folder, name: &str, disk: &DiskInfo) -> Option<u32> {
     let class = roots.sys.join("class/block").join(&disk.name);
     if folder == Folder::Path {
         let (whole, part) = super::without_part(name);
@@ -119,7 +119,7 @@ fn decoded(name: &str) -> String {
 
 /// Returns the names of a whole disk in `by-path`. A disk has several names where versions of udev
 /// differ.
-fn paths(class: &Path, disk: &Described) -> BTreeSet<String> {
+fn paths(class: &Path, disk: &DiskInfo) -> BTreeSet<String> {
     let Ok(place) = class.canonicalize() else { return BTreeSet::new() };
     let words: Vec<&str> = place.iter().filter_map(|word| word.to_str()).collect();
     let last_pci = words.iter().rposition(|word| is_pci(word));

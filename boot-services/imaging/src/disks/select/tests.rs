@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Described, SETTLED, Selector, Settling, choose, describe, device};
+use super::{DiskInfo, SETTLED, Selector, Settling, choose, describe, device};
 
-fn disks() -> Vec<Described> {
-    let disk = |name: &str, gib: u64, model: &str, serial: &str, wwn: &str, rotational| Described {
+fn disks() -> Vec<DiskInfo> {
+    let disk = |name: &str, gib: u64, model: &str, serial: &str, wwn: &str, rotational| DiskInfo {
         name: name.to_owned(),
         size: gib << 30,
         model: model.to_owned(),

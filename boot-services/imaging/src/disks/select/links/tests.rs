@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use super::super::{Described, Selector};
+use super::super::{DiskInfo, Selector};
 use super::{Folder, Roots, decoded, target};
 
 /// A simulated machine with these disks. Each constant is the disk's path in `/sys/devices`.
@@ -56,7 +56,7 @@ impl Machine {
         let (sys, dev) = (self.0.path().join("sys"), self.0.path().join("dev"));
         let roots = Roots { sys: &sys, dev: &dev };
         let found = ["sda", "nvme0n1", "vda", "sdb", "sdc", "sdd"].into_iter().filter_map(|disk| {
-            let described = Described { name: disk.to_owned(), ..Described::default() };
+            let described = DiskInfo { name: disk.to_owned(), ..DiskInfo::default() };
             Some((disk, target(roots, folder, name, &described)?))
         });
         let found: Vec<_> = found.collect();
