@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use imaging::Meter;
 use imaging::chroot::ProgramRoot;
-use imaging::mount::{ReplacedFile, Mounted, Owner, Purpose};
-use imaging::program::{Program, SURROUNDINGS};
+use imaging::mount::{Mounted, Owner, Purpose, ReplacedFile};
+use imaging::program::{ENVIRONMENT, Program};
 use imaging::stream::blocking;
 use imaging::sys::confine;
 
@@ -102,11 +102,11 @@ impl Cexec {
         command
             .args(arguments)
             .env_clear()
-            .envs(SURROUNDINGS)
+            .envs(ENVIRONMENT)
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
         confine(&mut command, ProgramRoot::partition(Mounted::PLACE));
         let place = self.device.display().to_string();
-        let run = Program { name: program, place: &place, input: None, asked: false };
+        let run = Program { name: program, place: &place, input: None, returns_output: false };
         run.run(command, meter).await.map(drop)
     }
 }

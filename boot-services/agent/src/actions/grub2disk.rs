@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use imaging::chroot::ProgramRoot;
 use imaging::mount::{Mounted, Purpose};
-use imaging::program::{Program, SURROUNDINGS};
+use imaging::program::{ENVIRONMENT, Program};
 use imaging::stream::blocking;
 use imaging::sys::confine;
 use imaging::tools::{Run, Tools};
@@ -118,10 +118,11 @@ impl Grub2Disk {
     ) -> Result<(), imaging::Error> {
         let mut command = Command::new("/bin/sh");
         command.args(["-e", "-c", script, "grub2disk"]).args(arguments);
-        command.env_clear().envs(SURROUNDINGS);
+        command.env_clear().envs(ENVIRONMENT);
         confine(&mut command, ProgramRoot::partition(Mounted::PLACE));
         let place = self.partition.display().to_string();
-        let run = Program { name: "grub-install", place: &place, input: None, asked: false };
+        let run =
+            Program { name: "grub-install", place: &place, input: None, returns_output: false };
         run.run(command, meter).await.map(drop)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use imaging::Meter;
 use imaging::children::ChildGuard;
-use imaging::output::{LastLines, tell};
+use imaging::output::{LastLines, log_lines};
 use rustix::fs::OFlags;
 use tokio::process::Child;
 use tokio::runtime::Handle;
@@ -29,7 +29,8 @@ impl Container {
         let process = Process::merge(&config, &self.command, &self.environment);
         let process = process.map_err(|why| self.bad(why))?;
         let sandbox = Sandbox::open().await?;
-        let (unpacked, fetched) = self.unpack(&layers, sandbox.root(), sandbox.bytes, meter).await?;
+        let (unpacked, fetched) =
+            self.unpack(&layers, sandbox.root(), sandbox.bytes, meter).await?;
         let ended = self.live(process, &sandbox, meter).await;
         sandbox.close().await;
         ended?;
@@ -56,8 +57,9 @@ impl Container {
         let last = LastLines::default();
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let name = self.image_name.as_str();
-        let output_ends =
-            async { tokio::join!(tell(out, name, meter, &last), tell(err, name, meter, &last)) };
+        let output_ends = async {
+            tokio::join!(log_lines(out, name, meter, &last), log_lines(err, name, meter, &last))
+        };
         let status = if self.own_processes {
             // The pipes close with the program: it is the first process of its namespace, and none
             // outlives it.

@@ -31,7 +31,7 @@ impl LastLines {
 }
 
 /// Sends every line to the log, and keeps the last lines for an error.
-pub async fn tell(
+pub async fn log_lines(
     pipe: Option<impl AsyncRead + Unpin>,
     program: &str,
     meter: &Meter,

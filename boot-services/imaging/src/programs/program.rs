@@ -7,14 +7,14 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWriteExt as _, BufReader};
 use tokio::process::ChildStdin;
 
 use super::children::ChildGuard;
-use super::output::{LastLines, tell};
+use super::output::{LastLines, log_lines};
 use crate::{Error, Meter};
 
 /// Maximum length of the standard output that is returned to an action, in bytes.
 const ANSWER: usize = 256 << 10;
 
 /// Environment variables that every program gets.
-pub const SURROUNDINGS: [(&str, &str); 3] = [
+pub const ENVIRONMENT: [(&str, &str); 3] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
     ("TERM", "linux"),
@@ -30,12 +30,12 @@ pub struct Program<'a> {
     /// Text for the standard input of the program.
     pub input: Option<&'a str>,
     /// True if the standard output is returned to the action instead of the log.
-    pub asked: bool,
+    pub returns_output: bool,
 }
 
 impl Program<'_> {
-    /// Runs `command` to its end. Returns its standard output if `asked` is set. Dropping the
-    /// future kills the program.
+    /// Runs `command` to its end. Returns its standard output if `returns_output` is set. Dropping
+    /// the future kills the program.
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be started, [`Error::Program`] when it fails.
@@ -50,14 +50,14 @@ impl Program<'_> {
         let last = LastLines::default();
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let out = async {
-            if self.asked {
+            if self.returns_output {
                 return answer(out).await;
             }
-            tell(out, name, meter, &last).await;
+            log_lines(out, name, meter, &last).await;
             String::new()
         };
         let give = give(child.stdin.take(), self.input);
-        let (answer, (), ()) = tokio::join!(out, tell(err, name, meter, &last), give);
+        let (answer, (), ()) = tokio::join!(out, log_lines(err, name, meter, &last), give);
         let status = child.wait().await.map_err(Error::io(format!("wait for {name}")))?;
         drop(group);
         if status.success() {

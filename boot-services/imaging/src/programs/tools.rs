@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use rustix::mount::MountFlags;
 use tokio::sync::Mutex;
 
-use super::program::{Program, SURROUNDINGS};
+use super::program::{ENVIRONMENT, Program};
 use crate::mount::Mounted;
 use crate::stream::{Checksum, Timeouts, Url, find_sum, read_into};
 use crate::sys;
@@ -199,16 +199,17 @@ impl Tools {
     async fn start(
         &self,
         run: &Run,
-        asked: bool,
+        returns_output: bool,
         shown: Option<&'static CStr>,
         meter: &Meter,
     ) -> Result<String, Error> {
         tracing::info!(program = run.program, arguments = ?run.arguments, "running");
         let mut command = Command::new(run.program);
-        command.args(&run.arguments).env_clear().envs(SURROUNDINGS).envs(QUIET);
+        command.args(&run.arguments).env_clear().envs(ENVIRONMENT).envs(QUIET);
         sys::confine(&mut command, ProgramRoot::image(self.device.clone(), shown));
         let input = run.input.as_deref();
-        let program = Program { name: run.program, place: "the tools image", input, asked };
+        let program =
+            Program { name: run.program, place: "the tools image", input, returns_output };
         program.run(command, meter).await
     }
 }
