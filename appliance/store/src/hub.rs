@@ -37,6 +37,15 @@ struct Recent {
     bytes: usize,
 }
 
+/// Limits of one read from the ring.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLimit {
+    /// Maximum number of changes.
+    pub changes: usize,
+    /// Bytes of changes after which the read stops.
+    pub bytes: usize,
+}
+
 impl Hub {
     /// Creates an empty ring for a store at `revision`.
     pub fn new(revision: u64) -> Self {
@@ -100,13 +109,12 @@ impl Hub {
         after >= self.recent().floor
     }
 
-    /// Returns up to `limit` changes after `after` that `wanted` accepts, and the revision up to
-    /// which the reader has read. Stops once the changes have `bytes` bytes. Returns `None` if the
-    /// ring no longer has that revision.
+    /// Returns the changes after `after` that `wanted` accepts, up to `limit`, and the revision up
+    /// to which the reader has read. Returns `None` if the ring no longer has that revision.
     pub fn after(
         &self,
         after: u64,
-        (limit, bytes): (usize, usize),
+        limit: BatchLimit,
         wanted: impl Fn(&Change) -> bool,
     ) -> Option<(Vec<Arc<Change>>, u64)> {
         let recent = self.recent();
@@ -114,7 +122,7 @@ impl Hub {
         let (mut taken, mut weight) = (Vec::new(), 0);
         let mut at = after;
         for change in recent.ring.iter().skip(skip) {
-            if taken.len() == limit || weight >= bytes {
+            if taken.len() == limit.changes || weight >= limit.bytes {
                 break;
             }
             at = change.revision;

@@ -8,7 +8,7 @@ use redb::ReadableDatabase;
 use tokio::sync::watch;
 
 use crate::error::{damaged, storage};
-use crate::hub::Progress;
+use crate::hub::{BatchLimit, Progress};
 use crate::shared::Shared;
 use crate::tables::{CHANGELOG, META_FLOOR, decode_change, meta};
 use crate::{Change, Error};
@@ -133,8 +133,8 @@ impl Watch {
 
     /// Reads the changes after `at`, from memory or else from the log.
     fn fill(&mut self) -> Result<(), Error> {
-        let limits = (RING_BATCH, AHEAD_BYTES);
-        match self.shared.hub.after(self.at, limits, |change| self.wants(change)) {
+        let limit = BatchLimit { changes: RING_BATCH, bytes: AHEAD_BYTES };
+        match self.shared.hub.after(self.at, limit, |change| self.wants(change)) {
             Some((changes, at)) => {
                 self.pending.extend(changes.iter().map(|change| Change::clone(change)));
                 self.at = at;
