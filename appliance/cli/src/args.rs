@@ -115,12 +115,33 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::{Args, duration};
-    use clap::CommandFactory as _;
+    use clap::{CommandFactory as _, Parser as _};
     use std::time::Duration;
 
     #[test]
     fn the_definition_is_sound() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn an_older_name_runs_the_command_of_the_new_name() {
+        let parse = |line: &str| {
+            let words = std::iter::once("tinbox").chain(line.split(' '));
+            format!("{:?}", Args::try_parse_from(words).expect(line))
+        };
+        for (older, newer) in [
+            ("machine story nuc1 --follow", "machine history nuc1 --follow"),
+            ("network heard", "network clients"),
+            ("network rearm eth1", "network resume eth1"),
+            ("upgrade status --wait", "update status --wait"),
+            ("upgrade apply a.update", "update apply a.update"),
+            ("upgrade rollback", "update rollback"),
+            ("upgrade restart --now", "update restart --now"),
+            ("upgrade hold 1.5.0", "update hold 1.5.0"),
+            ("upgrade unhold", "update unhold"),
+        ] {
+            assert_eq!(parse(older), parse(newer), "{older}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Reading of the configuration file.
 
+pub mod sections;
+
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -12,7 +12,7 @@ pub mod mistakes;
 mod network;
 pub mod panel;
 mod templates;
-mod upgrade;
+mod update;
 mod web;
 mod zone;
 
@@ -24,13 +24,13 @@ use api::network::NetworkPlan;
 use serde::Deserialize;
 
 pub use bond::Bond;
-pub use file::{Problems, load};
+pub use file::{Problems, load, sections};
 pub use images::Images;
 pub use management::Management;
 pub use network::Network;
 pub use panel::Panel;
 pub use templates::Templates;
-pub use upgrade::{Hours, Restart, Upgrade};
+pub use update::{Hours, Restart, Update};
 pub use web::Web;
 pub use zone::{names as zones, zone};
 
@@ -49,8 +49,8 @@ pub struct Config {
     #[serde(default)]
     pub time: Time,
     /// Updates of the box's system. Flashed box only.
-    #[serde(default)]
-    pub upgrade: Upgrade,
+    #[serde(default, alias = "upgrade")]
+    pub update: Update,
     /// Networks with machines, one for each interface: `[network]`, or `[[network]]` for several.
     #[serde(default, deserialize_with = "network::one_or_more")]
     pub network: Vec<Network>,
@@ -254,7 +254,9 @@ impl Config {
     fn read_with(text: &str, home: Home, disk: Disk) -> Result<Self, Vec<String>> {
         // Some editors on the laptops that write the card begin a file with a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut config: Self = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
+        let mut config: Self = toml::from_str(text).map_err(|error| {
+            vec![sections::two_names(&error).unwrap_or_else(|| error.to_string())]
+        })?;
         let networks = network::plans(&config.network);
         let mut problems = networks.as_ref().err().cloned().unwrap_or_default();
         if let (Home::Firmware, Some(images)) = (home, &mut config.images)
@@ -291,7 +293,7 @@ impl Config {
                     ("time", self.time.servers.is_some() || self.time.zone.is_some()),
                     ("panel", self.panel.is_some()),
                     ("network.bond", self.network.iter().any(|it| it.bond.is_some())),
-                    ("upgrade", self.upgrade != Upgrade::default()),
+                    ("update", self.update != Update::default()),
                 ] {
                     problems.extend(there.then(|| {
                         format!(
@@ -309,7 +311,7 @@ impl Config {
                 problems.extend(self.web.iter().map(|_| web::NOT_HERE.to_owned()));
                 problems.extend(self.panel.iter().flat_map(Panel::problems));
                 problems.extend(self.time.zone.as_deref().and_then(zone::problem));
-                problems.extend(self.upgrade.problems());
+                problems.extend(self.update.problems());
                 let named = self.name.as_deref().filter(|name| !is_label(name));
                 problems.extend(named.map(|name| {
                     format!(

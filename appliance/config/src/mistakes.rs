@@ -5,7 +5,7 @@ use std::fmt;
 
 use toml_edit::{Document, Item, Table};
 
-use crate::{Config, Disk, Home};
+use crate::{Config, Disk, Home, sections};
 
 /// Maximum number of mistakes of the TOML format that one check reports.
 const FORMAT_MISTAKES_MAX: usize = 20;
@@ -73,9 +73,13 @@ fn of_format(text: &str) -> (String, Vec<Mistake>) {
     while let Err(error) = toml::from_str::<Config>(bare(&rest)) {
         let shift = rest.len() - bare(&rest).len();
         let at = error.span().map(|span| (span.start + shift).min(rest.len()));
+        let line = at.map(|at| rest.as_bytes()[..at].iter().filter(|it| **it == b'\n').count());
+        if let Some(what) = sections::two_names(&error) {
+            mistakes.push(Mistake { line: line_of(&rest, &what), what });
+            break;
+        }
         let what = error.message().replace('\n', " ");
         let missing = what.contains("missing field");
-        let line = at.map(|at| rest.as_bytes()[..at].iter().filter(|it| **it == b'\n').count());
         // A missing key may be the one on a removed line.
         if !missing || mistakes.is_empty() {
             mistakes.push(Mistake { line: line.map(|line| line + 1), what });
@@ -109,7 +113,9 @@ fn line_of(text: &str, problem: &str) -> Option<usize> {
     let (path, _) = problem.split_once(": ")?;
     let text = bare(text);
     let document = Document::parse(text).ok()?;
-    let at = place(document.as_table(), path)?;
+    let table = document.as_table();
+    let path = sections::key_in(path, |name| table.contains_key(name));
+    let at = place(table, &path)?;
     Some(text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count() + 1)
 }
 

@@ -1,6 +1,6 @@
 use api::network::Mode;
 
-use super::{Config, Home};
+use super::{Config, Home, mistakes};
 
 const GOOD: &str = "[network]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
     [boot]\nartifacts = '/'\n";
@@ -101,31 +101,57 @@ fn zone_hours_and_unused_cards_are_for_a_box_of_its_own() {
         let text = format!("[boot]\nartifacts = '/'\n{text}");
         Config::read(&text, Home::Firmware).map_err(|them| them.join("\n"))
     };
-    let text = "[time]\nzone = 'Europe/Berlin'\n[upgrade]\nhours = '22:00-5:00'\nhold = '1.5.0'\n\
+    let text = "[time]\nzone = 'Europe/Berlin'\n[update]\nhours = '22:00-5:00'\nhold = '1.5.0'\n\
         restart = 'ask'\n[[management]]\ninterface = 'eth2'\nunused = true\n\
         [network]\ninterface = 'eth0'\nmode = 'proxy'\n";
     let config = read(text).unwrap();
-    assert_eq!(config.upgrade.hours().unwrap().to_string(), "22:00-05:00");
+    assert_eq!(config.update.hours().unwrap().to_string(), "22:00-05:00");
     assert!(config.networks.is_empty() && config.network[0].is_shared());
     let wrong = read(
-        "[time]\nzone = 'Berlin'\n[upgrade]\nhours = 'late'\n[[management]]\n\
+        "[time]\nzone = 'Berlin'\n[update]\nhours = 'late'\n[[management]]\n\
          interface = 'eth0'\nunused = true\naddress = '10.0.0.1/8'\n\
          [network]\ninterface = 'eth0'\nmode = 'pool'\n",
     );
     let wrong = wrong.unwrap_err();
     for part in [
         "time.zone: \"Berlin\" is not a time zone",
-        "upgrade.hours: expected hours such as",
+        "update.hours: \"late\" are no hours",
         "management[0].unused: an unused interface cannot have",
         "management[0].unused: eth0 is used by a provisioning network",
         "network.mode: without a static address",
     ] {
         assert!(wrong.contains(part), "{part}: {wrong}");
     }
-    for text in ["[time]\nzone = 'UTC'\n", "[upgrade]\nrestart = 'ask'\n"] {
+    for text in ["[time]\nzone = 'UTC'\n", "[update]\nrestart = 'ask'\n"] {
         let refused = parse(&format!("{GOOD}{text}")).unwrap_err();
         assert!(refused.contains("set this in the operating system"), "{refused}");
     }
     let shared = "[network]\ninterface = 'eth0'\n[boot]\nartifacts = '/'\n";
     assert!(parse(shared).unwrap_err().contains("eth0 has none, and only a flashed box"));
+}
+
+#[test]
+fn a_section_may_have_its_older_name() {
+    let read = |text: &str| {
+        let text = format!("[boot]\nartifacts = '/'\n{text}");
+        (Config::read(&text, Home::Firmware), mistakes::checked(&text, Home::Firmware))
+    };
+    let hours = |name: &str| format!("[{name}]\nhours = '22:00-5:00'\n");
+    for name in ["update", "upgrade"] {
+        let (config, checked) = read(&hours(name));
+        assert_eq!(config.unwrap().update.hours().unwrap().to_string(), "22:00-05:00");
+        assert_eq!(checked.unwrap().update.hours, Some("22:00-5:00".to_owned()));
+        let wrong = read(&format!("[{name}]\nhold = '1.5.0'\nhours = 'late'\n")).1.unwrap_err();
+        assert_eq!(wrong[0].line, Some(5), "{wrong:?}");
+    }
+    let why = "upgrade: the older name of [update], which is there too: keep one of them";
+    let orders =
+        [(hours("update") + &hours("upgrade"), 5), ("[upgrade]\n[update]\n".to_owned(), 3)];
+    for (both, line) in orders {
+        let (config, checked) = read(&both);
+        assert_eq!(config.unwrap_err(), [why]);
+        let mistakes = checked.unwrap_err();
+        assert_eq!((mistakes[0].what.as_str(), mistakes[0].line), (why, Some(line)));
+        assert_eq!(mistakes.len(), 1, "{mistakes:?}");
+    }
 }

@@ -35,7 +35,7 @@ pub const TEXT_BYTES_MAX: usize = 64 << 10;
 /// Maximum length of a note, in characters.
 const NOTE_CHARS_MAX: usize = 200;
 /// Keys whose changes take effect without a restart. A dot at the end means all keys below.
-const LIVE: [&str; 2] = ["time.zone", "upgrade."];
+const LIVE: [&str; 2] = ["time.zone", "update."];
 /// Author of a text that was written to the volume from outside.
 const OUTSIDE: &str = "the boot volume";
 
@@ -58,9 +58,9 @@ impl LiveSettings {
         let named = config.time.zone.as_deref().and_then(zone);
         Self {
             zone: named.unwrap_or(TimeZone::UTC),
-            hours: config.upgrade.hours(),
-            restart: config.upgrade.restart,
-            hold: config.upgrade.hold.clone(),
+            hours: config.update.hours(),
+            restart: config.update.restart,
+            hold: config.update.hold.clone(),
         }
     }
 }

@@ -34,12 +34,12 @@ impl Setup for Screens {
 
     fn times(&self) -> UpdateTimes {
         let config = self.0.config();
-        let hours = config.upgrade.hours().map(|hours| hours.ends()).unwrap_or_default();
+        let hours = config.update.hours().map(|hours| hours.ends()).unwrap_or_default();
         UpdateTimes {
             zone: config.time.zone.unwrap_or_default(),
             from: hours.0,
             to: hours.1,
-            ask: config.upgrade.restart == Restart::Ask,
+            ask: config.update.restart == Restart::Ask,
         }
     }
 
@@ -58,8 +58,8 @@ impl Setup for Screens {
         let restart = if times.ask { Restart::Ask } else { Restart::Auto };
         let keys = [
             ("time.zone", some(&times.zone, !times.zone.is_empty())),
-            ("upgrade.hours", some(&hours, !times.from.is_empty())),
-            ("upgrade.restart", some(restart.word(), restart != Restart::default())),
+            ("update.hours", some(&hours, !times.from.is_empty())),
+            ("update.restart", some(restart.word(), restart != Restart::default())),
         ];
         let keys: BTreeMap<_, _> = keys.map(|(key, value)| (key.to_owned(), value)).into();
         said(self.0.change(By { actor: ACTOR, note: "time zone and updates" }, &keys))

@@ -121,11 +121,11 @@ fn query(restart: &Restart) -> &'static str {
     if restart.now { "?now=true" } else { "" }
 }
 
-/// Sets `upgrade.hold`: the history of the settings shows who set it.
+/// Sets `update.hold`: the history of the settings shows who set it.
 async fn hold(context: &Context, version: Option<&str>) -> Result<(), Error> {
     let note = version.map_or("no version is held".to_owned(), |version| format!("hold {version}"));
     let value = version.map(|version| format!("{version:?}"));
-    settings::change(context, [("upgrade.hold".to_owned(), value)].into(), note.clone()).await?;
+    settings::change(context, [("update.hold".to_owned(), value)].into(), note.clone()).await?;
     context.printer.line(&note)
 }
 

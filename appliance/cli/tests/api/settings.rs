@@ -175,12 +175,12 @@ async fn a_release_is_held_by_a_setting() {
     let place = Place::start().await;
     assert_eq!(place.run(&["update", "hold", "1.5.0"]).await.good(), "hold 1.5.0\n");
     let shown = place.run(&["box", "settings", "get"]).await.good();
-    assert_eq!(shown, "upgrade.hold = \"1.5.0\"\n");
+    assert_eq!(shown, "update.hold = \"1.5.0\"\n");
     // `upgrade hold release` is the older form, which still works.
     for unhold in [&["update", "unhold"][..], &["upgrade", "hold", "release"]] {
         assert_eq!(place.run(unhold).await.good(), "no version is held\n");
         let shown = place.run(&["box", "settings", "get"]).await.good();
-        assert_eq!(shown, "# no upgrade.hold\n");
+        assert_eq!(shown, "# no update.hold\n");
     }
     assert_eq!(place.run(&["update", "restart"]).await.code, 1, "it is no box of its own");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use config::mistakes::bare;
+use config::sections;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
 /// Maximum number of parts in a key.
@@ -18,6 +19,7 @@ pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String
     let mut document: DocumentMut =
         bare(text).parse().map_err(|error| format!("cannot parse the current text: {error}"))?;
     for (key, value) in keys {
+        let key = &*sections::key_in(key, |name| document.contains_key(name));
         let path = parts(key)?;
         let (last, above) = path.split_last().ok_or("a key is empty")?;
         if last.1.is_some() && value.is_some() {
@@ -121,11 +123,13 @@ fn take(table: &mut dyn TableLike, (key, index): (&str, Option<usize>)) {
     }
 }
 
-/// Lists every value by its key, as TOML; empty for a text that is not valid TOML.
+/// Lists every value by its current key, as TOML; empty for a text that is not valid TOML.
 pub fn leaves(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if let Ok(table) = toml::from_str::<toml::Table>(bare(text)) {
-        table.iter().for_each(|(key, value)| gather(key.clone(), value, &mut all));
+        for (key, value) in &table {
+            gather(sections::current(key).into_owned(), value, &mut all);
+        }
     }
     all
 }

@@ -108,6 +108,26 @@ fn a_key_is_changed_and_all_else_stays() {
 }
 
 #[test]
+fn a_section_keeps_the_older_name_that_it_has_in_the_text() {
+    let older = format!("{BASE}[upgrade]\nrestart = \"ask\"\n");
+    let settings = open(&Fake::with(&older));
+    for key in ["update.hold", "upgrade.hold"] {
+        let report = settings.change(ME, &keys(&[(key, "1.5.0")])).unwrap();
+        assert_eq!(report.text, format!("{older}hold = \"1.5.0\"\n"));
+        assert_eq!(report.live, ["update.hold"]);
+        settings.change(ME, &keys(&[(key, "")])).unwrap();
+        assert_eq!(settings.text().unwrap(), older);
+    }
+    let newer = older.replace("upgrade", "update");
+    let report = settings.replace(&sum(&older), ME, &newer).unwrap();
+    assert!(report.live.is_empty() && report.restart.is_empty(), "the values are the same");
+    let report = settings.change(ME, &keys(&[("upgrade.hold", "1.5.0")])).unwrap();
+    assert_eq!(report.text, format!("{newer}hold = \"1.5.0\"\n"));
+    let refused = settings.replace(&report.sum, ME, &(newer + "[upgrade]\n")).unwrap_err();
+    assert!(refused.to_string().contains("line 8: upgrade: the older name"), "{refused}");
+}
+
+#[test]
 fn networks_are_counted() {
     let settings = open(&Fake::with(BASE));
     let pairs = [
@@ -144,7 +164,7 @@ fn all_mistakes_are_told_with_their_lines() {
     let text = "name = \"the cellar\"\nspeed = 1\n[time]\nzone = \"Berlin\"\n[agents]\n\
         silence_secs = 1\nboot_secs = \"x\"\n[boot]\nartifacts = \"/\"\n\
         [[network]]\ninterface = \"eth0\"\naddress = \"10.0.0.1\"\n\
-        [[network]]\ninterface = \"eth1\"\naddress = \"here\"\n[upgrade]\nhours = \"late\"\n";
+        [[network]]\ninterface = \"eth1\"\naddress = \"here\"\n[update]\nhours = \"late\"\n";
     for text in [text.to_owned(), format!("\u{feff}{}", text.replace('\n', "\r\n"))] {
         let refused = settings.replace(&sum(BASE), ME, &text).unwrap_err();
         let Refused::Mistakes(mistakes) = &refused else { panic!("{refused}") };

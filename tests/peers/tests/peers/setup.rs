@@ -24,7 +24,7 @@ fn a_browser_sets_up_a_fresh_box() {
     let want = "restart asked: yes\n\
         [[network]]\ninterface = \"eth1\"\naddress = \"10.99.0.1/24\"\nmode = \"reserved\"\n\n\
         [time]\nzone = \"Europe/Berlin\"\n\n\
-        [upgrade]\nhours = \"02:00-05:00\"\nrestart = \"ask\"\n\
+        [update]\nhours = \"02:00-05:00\"\nrestart = \"ask\"\n\
         the rack has its address\n";
     assert_eq!(printed.out, want);
 }

@@ -31,7 +31,7 @@ pub enum Command {
     },
     /// Change some keys; all other text, including comments, stays
     ///
-    /// Example: `tinbox box settings set time.zone=Europe/Berlin 'upgrade.hours="02:00-05:00"'`
+    /// Example: `tinbox box settings set time.zone=Europe/Berlin 'update.hours="02:00-05:00"'`
     #[command(verbatim_doc_comment)]
     Set {
         /// Key and value, as TOML or as bare text; `KEY=` removes the key. Tables of a list are

@@ -1,4 +1,4 @@
-//! `[upgrade]`: hours in which the box may restart for an update, and releases that it refuses.
+//! `[update]`: hours in which the box may restart for an update, and releases that it refuses.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ const HOLD_MAX: usize = 16;
 /// Updates of the box's own system.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Upgrade {
+pub struct Update {
     /// Daily hours in which the box may restart for an update, in the time zone of the box:
     /// `02:00-05:00`. Hours may span midnight. Default: any time at which no machine is being
     /// worked on.
@@ -49,7 +49,7 @@ impl Restart {
     }
 }
 
-impl Upgrade {
+impl Update {
     /// Returns the parsed `hours`; `None` if they are not set or not valid.
     pub fn hours(&self) -> Option<Hours> {
         self.hours.as_deref().and_then(Hours::parse)
@@ -60,15 +60,15 @@ impl Upgrade {
         let mut problems = Vec::new();
         let wrong = self.hours.as_deref().filter(|text| Hours::parse(text).is_none());
         problems.extend(wrong.map(|text| {
-            format!("upgrade.hours: expected hours such as \"02:00-05:00\", found {text:?}")
+            format!("update.hours: {text:?} are no hours of a day, as \"02:00-05:00\" are")
         }));
         if self.hold.len() > HOLD_MAX {
             let count = self.hold.len();
-            problems.push(format!("upgrade.hold: {count} releases, the limit is {HOLD_MAX}"));
+            problems.push(format!("update.hold: {count} are more than {HOLD_MAX} releases"));
         }
         for held in &self.hold {
             if let Err(why) = Version::parse(held) {
-                problems.push(format!("upgrade.hold: {held:?} is not a valid version: {why}"));
+                problems.push(format!("update.hold: {held:?} is no version: {why}"));
             }
         }
         problems
@@ -136,7 +136,7 @@ mod tests {
     use jiff::Timestamp;
     use jiff::tz::TimeZone;
 
-    use super::{Hours, Upgrade};
+    use super::{Hours, Update};
 
     #[test]
     fn hours_go_over_midnight_and_are_those_of_the_zone() {
@@ -166,11 +166,11 @@ mod tests {
         let texts =
             ["", "02:00", "02:00-02:00", "25:00-26:00", "2-5", "02:60-3:00", "-", "+2:00-3:00"];
         for text in texts {
-            let upgrade = Upgrade { hours: Some(text.to_owned()), ..Upgrade::default() };
-            let problems = upgrade.problems();
+            let update = Update { hours: Some(text.to_owned()), ..Update::default() };
+            let problems = update.problems();
             assert!(problems[0].contains("expected hours such as"), "{text:?} {problems:?}");
         }
-        let upgrade = Upgrade { hold: vec!["later".to_owned()], ..Upgrade::default() };
-        assert!(upgrade.problems()[0].contains("upgrade.hold: \"later\" is not a valid version"));
+        let update = Update { hold: vec!["later".to_owned()], ..Update::default() };
+        assert!(update.problems()[0].contains("update.hold: \"later\" is no version"));
     }
 }
