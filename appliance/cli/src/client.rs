@@ -250,10 +250,25 @@ fn read_answer(what: &str, code: u16, body: &[u8]) -> Result<Value, Error> {
     }
     let status = read.unwrap_or_default();
     let text = |key: &str| status[key].as_str().filter(|text| !text.is_empty());
-    Err(Error::Refused {
-        what: what.to_owned(),
-        code,
-        reason: text("reason").unwrap_or_default().to_owned(),
-        message: text("message").map_or_else(|| format!("HTTP status {code}"), str::to_owned),
-    })
+    let reason = text("reason").unwrap_or_default().to_owned();
+    let message = text("message").map_or_else(|| format!("HTTP status {code}"), str::to_owned);
+    let (message, hint) = stdx::split_hint(&message);
+    let (message, hint) = (message.to_owned(), hint.map(str::to_owned));
+    Err(Error::Refused { what: what.to_owned(), code, reason, message, hint })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::read_answer;
+
+    #[test]
+    fn the_hint_of_the_box_is_printed_once() {
+        let body = json!({ "reason": "Conflict", "message": "it is busy\nhint: wait a moment" });
+        let error = read_answer("create backup", 409, body.to_string().as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), "cannot create backup: it is busy");
+        let printed = crate::report(&error, "tinbox");
+        assert_eq!(printed, "error: cannot create backup: it is busy\nhint: wait a moment\n");
+    }
 }

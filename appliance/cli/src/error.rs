@@ -58,6 +58,8 @@ pub enum Error {
         reason: String,
         /// Message of the box.
         message: String,
+        /// Hint of the box; `None` if its response has none.
+        hint: Option<String>,
     },
     /// The box answered with something that is not its API.
     #[error("cannot {what}: unexpected response: {why}")]
@@ -177,8 +179,7 @@ impl Error {
                 "copy admin.kubeconfig from the box's state directory again".to_owned()
             }
             Error::Reach { trouble, server, .. } => trouble.hint(server),
-            // The box's own comes with its sentence.
-            Error::Refused { message, .. } if message.contains("\nhint: ") => return None,
+            Error::Refused { hint: Some(hint), .. } => hint.clone(),
             Error::Refused { code: 404, what, .. } if what.contains("the settings") => {
                 "a flashed box has settings; where tinboxd runs as a program, change its \
                  configuration file and restart it"

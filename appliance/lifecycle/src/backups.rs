@@ -6,6 +6,7 @@
 //! file in its final place before all restored files are on disk (`place`).
 
 mod daily;
+mod error;
 mod gather;
 mod handlers;
 mod leases;
@@ -34,6 +35,8 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
+pub use error::Refused;
+use error::disk;
 pub use handlers::router;
 pub use place::{resume, unrestored};
 use provisioning::images::Images;
@@ -46,72 +49,6 @@ pub const PIECES: usize = 4;
 const LAST: &str = "backup.json";
 /// Wait before the restart that follows a restore, so that the HTTP response reaches the client.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
-
-/// Reason why a backup or a restore was refused or failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// Another backup or restore is under way: only one runs at a time.
-    #[error("another backup or restore is under way\nhint: wait until it has ended")]
-    Busy,
-    /// A backup was restored, and the box has not restarted yet.
-    #[error("a backup was restored, and this box is about to restart\nhint: ask again then")]
-    Restarting,
-    /// The request has no key option, or more than one.
-    #[error("choose one: a passphrase, public keys, or an unencrypted backup")]
-    Request,
-    /// The backup file or its key is not valid.
-    #[error("{}", stdx::with_hint(.0))]
-    Backup(::backup::Error),
-    /// A plain backup has neither keys nor secrets, so no box can be restored from it.
-    #[error(
-        "a plain backup has neither keys nor secrets: no box can be made of it\nhint: restore one \
-         that was made with a passphrase"
-    )]
-    Plain,
-    /// The backup has a part that does not belong to a box, or lacks one that does.
-    #[error("this backup is of no use: {0}\nhint: make a new one on the box that it is from")]
-    Unfit(String),
-    /// The box runs as a program on another system, and has no folder for its own backups.
-    #[error(
-        "this Tinbox is a program on somebody else's system, and keeps no backups\nhint: make one \
-         with `tinbox backup create`"
-    )]
-    Nowhere,
-    /// The store is lost, so a backup would not contain the data of this box.
-    #[error("the stored data of this box cannot be read: restore a backup first")]
-    Lost,
-    /// The box keeps no backup with this name.
-    #[error("the box keeps no backup {0:?}\nhint: `tinbox backup list` shows those it keeps")]
-    NoSuch(String),
-    /// A file operation failed.
-    #[error("cannot {attempt}")]
-    Disk {
-        /// Operation that failed, as a phrase.
-        attempt: &'static str,
-        /// Error of the operating system.
-        #[source]
-        source: io::Error,
-    },
-    /// The store cannot be read or written.
-    #[error("cannot read or create the store")]
-    Store(#[from] store::Error),
-    /// The leases cannot be read or written.
-    #[error("cannot read or write the leases")]
-    Leases(#[from] dhcp::Error),
-    /// The task of the backup stopped unexpectedly.
-    #[error("the backup task stopped unexpectedly")]
-    Ended,
-}
-
-impl From<::backup::Error> for Refused {
-    fn from(error: ::backup::Error) -> Self {
-        Self::Backup(error)
-    }
-}
-
-fn disk(attempt: &'static str) -> impl FnOnce(io::Error) -> Refused {
-    move |source| Refused::Disk { attempt, source }
-}
 
 /// Backups of this box, and their sources.
 pub struct Backups {

@@ -36,7 +36,8 @@ pub fn config(is_lost: bool) -> Config {
         return Config { images: None, ..Config::untold() };
     }
     load(&settings(), Home::Firmware).unwrap_or_else(|problems: Problems| {
-        eprintln!("error: {problems}\nhint: mend box.toml on the volume TINBOX, then restart");
+        eprintln!("error: {problems}");
+        eprintln!("hint: mend box.toml on the volume TINBOX, then restart");
         Config::untold()
     })
 }

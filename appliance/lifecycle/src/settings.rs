@@ -7,12 +7,12 @@
 mod diff;
 mod disk;
 mod edit;
+mod error;
 mod handlers;
 pub mod roles;
 mod secrets;
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
@@ -24,6 +24,7 @@ use tokio::sync::watch;
 pub use config::mistakes::Mistake;
 use config::{Config, Home, Hours, Restart, zone};
 pub use disk::{Disk, Kept, OnDisk};
+pub use error::Refused;
 pub use handlers::router;
 
 /// Maximum number of kept revisions.
@@ -63,41 +64,6 @@ impl LiveSettings {
             hold: config.update.hold.clone(),
         }
     }
-}
-
-/// Reason why a change of the settings was refused or failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// The change was made from another text than the current one.
-    #[error(
-        "somebody else changed the settings meanwhile: they are {found}, and the change was made \
-         from {based}\nhint: read them again, then change them"
-    )]
-    Changed {
-        /// Sum of the current text.
-        found: String,
-        /// Sum of the text that the change was made from.
-        based: String,
-    },
-    /// The new text has mistakes; all of them are listed.
-    #[error("the new settings have mistakes:{}", listed(.0))]
-    Mistakes(Vec<Mistake>),
-    /// The request is not valid, with the reason.
-    #[error("{0}")]
-    Unwanted(String),
-    /// No revision has this number.
-    #[error("revision {0} does not exist; `tinbox box settings history` lists all revisions")]
-    NoRevision(u32),
-    /// The revisions in the state folder cannot be read or written.
-    #[error("cannot read or write the revisions of the settings")]
-    History(#[source] io::Error),
-    /// The text on the boot volume cannot be read or written.
-    #[error(transparent)]
-    Volume(platform::Error),
-}
-
-fn listed(mistakes: &[Mistake]) -> String {
-    mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect()
 }
 
 /// Author of a change, and the note on it.

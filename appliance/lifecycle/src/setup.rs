@@ -11,6 +11,7 @@ use platform::init::{self, Leave};
 use platform::net;
 use provisioning::networks::nic;
 use status::view::Nic;
+use stdx::Hint as _;
 use web::setup::{NicSetup, Setup, UpdateTimes};
 
 use crate::settings::{By, Refused, Settings, roles};
@@ -81,9 +82,9 @@ impl Setup for Screens {
 
 fn said<T>(done: Result<T, Refused>) -> Result<(), String> {
     done.map(drop).map_err(|refused| {
-        let why = stdx::chain(&refused);
-        tracing::warn!(reason = why, "a change of the settings was refused");
-        why
+        let (why, hint) = (stdx::chain(&refused), refused.hint());
+        tracing::warn!(reason = why, hint, "a change of the settings was refused");
+        stdx::with_hint(&refused)
     })
 }
 

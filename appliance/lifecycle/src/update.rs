@@ -5,6 +5,7 @@
 //! Never: a byte of a bundle on the disk before its signature is verified. Never a restart while a
 //! workflow runs, unless a person orders it.
 
+mod error;
 mod handlers;
 mod install;
 #[cfg(test)]
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agent_service::Runs;
 use axum::body::Bytes;
-use platform::bundle::{self, Manifest, PublicKey};
+use platform::bundle::{Manifest, PublicKey};
 use platform::init::{self, Leave};
 use platform::slots::{BootVolume, Slot};
 use status::source::{Filling, StatusSource};
@@ -25,47 +26,18 @@ use status::update::UpdateReport;
 use status::view::system::percent;
 use status::view::{self, StatusView, Update, UpdateState};
 use stdx::Clock;
-use store::{FreeSpace, Store};
+use store::Store;
 use tokio::sync::{Notify, mpsc, watch};
 
 use crate::settings::LiveSettings;
 use crate::storage;
+pub use error::Refused;
 pub use handlers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
 
 /// Public keys whose bundles the system accepts.
 const KEYS: &str = "/etc/tinbox/update.pub";
-
-/// Reason why an update was refused or failed.
-#[derive(Debug, thiserror::Error)]
-pub enum Refused {
-    /// Another update is under way or on trial: only one runs at a time.
-    #[error("another update is being made\nhint: `tinbox update status` shows how far it is")]
-    Busy,
-    /// The bundle is damaged, or its signature is not valid.
-    #[error(transparent)]
-    Bundle(bundle::Error),
-    /// The release is not allowed on this box, with the reason.
-    #[error("{0}")]
-    Unwanted(String),
-    /// The disk lacks free space for the copy of the store that a newer release may need.
-    #[error(
-        "the box's disk is nearly full: {} are free, and {} are needed to bring its store to a \
-         newer release\nhint: delete what is not needed, then update",
-        stdx::bytes(.0.free), stdx::bytes(.0.needed)
-    )]
-    NoRoom(FreeSpace),
-    /// The disk or the boot loader's variables cannot be read or written.
-    #[error(transparent)]
-    Host(platform::Error),
-    /// The record of the update cannot be written to the state folder.
-    #[error("cannot save the update state")]
-    Record(#[source] std::io::Error),
-    /// The task of the update stopped unexpectedly.
-    #[error("the update task stopped unexpectedly")]
-    Ended,
-}
 
 /// Updates of this box.
 pub struct Updates {
@@ -256,7 +228,7 @@ impl Updates {
         let other = self.running.other();
         let whole = self.volume.read().map_err(Refused::Host)?.whole(other);
         let version = self.volume.version(other).filter(|_| whole);
-        let none = || Refused::Unwanted("the other slot has no working system".to_owned());
+        let none = || Refused::unwanted("the other slot has no working system", None);
         let version = version.ok_or_else(none)?;
         install::held(&version, &self.live.borrow().hold)?;
         self.keep(version)?;

@@ -14,6 +14,7 @@ pub use boot::{Slot, Verity};
 pub use manifest::{Arch, Chunk, Content, Manifest, Part};
 pub use reader::{Event, Reader};
 pub use release::{KEY_ID_BYTES, PublicKey};
+use stdx::Hint;
 
 /// Magic bytes at the start of every bundle.
 pub const MAGIC: [u8; 8] = *b"TINBOXUP";
@@ -45,25 +46,16 @@ pub enum Error {
     #[error("the file is not a Tinbox update bundle")]
     NotABundle,
     /// The bundle has a newer format than this release can read.
-    #[error(
-        "the bundle has format {0}, and this box knows only format {FORMAT}\n\
-         hint: update to a release in between first"
-    )]
+    #[error("the bundle has format {0}, and this box knows only format {FORMAT}")]
     Format(u32),
     /// The signing key is not in the box's list of trusted keys.
-    #[error(
-        "the bundle is signed with key {id}, which this box does not trust\n\
-         hint: take the bundle from the place where the box's image came from"
-    )]
+    #[error("the bundle is signed with key {id}, which this box does not trust")]
     UnknownKey {
         /// Key ID in hexadecimal, as minisign prints it.
         id: String,
     },
     /// The signature does not match the header and the manifest.
-    #[error(
-        "the bundle's signature is wrong: it was changed or damaged on its way\n\
-         hint: fetch it again and compare it with SHA256SUMS"
-    )]
+    #[error("the bundle's signature is wrong: it was changed or damaged on its way")]
     Signature,
     /// The manifest is malformed, although its signature is valid.
     #[error("the bundle's manifest is wrong at byte {at}: {why}")]
@@ -74,10 +66,7 @@ pub enum Error {
         why: &'static str,
     },
     /// The SHA-256 of a chunk differs from its value in the manifest.
-    #[error(
-        "chunk {chunk} of the {content} is damaged\n\
-         hint: nothing of it was used; fetch the bundle again"
-    )]
+    #[error("chunk {chunk} of the {content} is damaged")]
     Damaged {
         /// Part that contains the chunk.
         content: Content,
@@ -100,7 +89,7 @@ pub enum Error {
     #[error("the checksum of the {0} does not match the manifest")]
     Sum(Content),
     /// The stream ended before the bundle was complete.
-    #[error("the bundle ends early: {missing} more bytes were due at least\nhint: fetch it again")]
+    #[error("the bundle ends early: {missing} more bytes were due at least")]
     Truncated {
         /// Bytes missing from the current header, manifest or chunk.
         missing: usize,
@@ -108,6 +97,25 @@ pub enum Error {
     /// The stream continues after the last chunk.
     #[error("the bundle has extra bytes after its end")]
     Trailing,
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Format(_) => Some("update to a release in between first"),
+            Self::UnknownKey { .. } => {
+                Some("take the bundle from the place where the box's image came from")
+            }
+            Self::Signature => Some("fetch it again and compare it with SHA256SUMS"),
+            Self::Damaged { .. } => Some("nothing of it was used; fetch the bundle again"),
+            Self::Truncated { .. } => Some("fetch it again"),
+            Self::NotABundle
+            | Self::Manifest { .. }
+            | Self::Unpack { .. }
+            | Self::Sum(_)
+            | Self::Trailing => None,
+        }
+    }
 }
 
 #[cfg(test)]

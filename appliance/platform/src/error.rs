@@ -2,6 +2,8 @@
 
 use std::io;
 
+use stdx::Hint;
+
 /// Error of one operation on the host system.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -31,8 +33,7 @@ pub enum Error {
     },
     /// A part of an update is larger than its partition or reserved space.
     #[error(
-        "the release's {content} has {}, and this box's disk has room for {}\n\
-         hint: flash the box anew with that release, from a backup",
+        "the release's {content} has {}, and this box's disk has room for {}",
         stdx::bytes(*size), stdx::bytes(*room)
     )]
     NoRoom {
@@ -49,6 +50,18 @@ pub enum Error {
         /// Reason, with the interface that was tried.
         reason: String,
     },
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::NoRoom { .. } => Some("flash the box anew with that release, from a backup"),
+            Self::Io { .. }
+            | Self::Netlink { .. }
+            | Self::NoPartition { .. }
+            | Self::NoAddress { .. } => None,
+        }
+    }
 }
 
 impl Error {

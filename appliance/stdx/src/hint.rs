@@ -10,12 +10,23 @@ pub trait Hint {
     fn hint(&self) -> Option<&str>;
 }
 
+/// Text between an error and its hint, where an interface carries one text.
+const BETWEEN: &str = "\nhint: ";
+
 /// An error with its causes, and its hint on a line of its own (`hint: …`), for interfaces that
 /// carry one text.
 pub fn with_hint<E: Error + Hint + 'static>(error: &E) -> String {
     match error.hint() {
-        Some(hint) => format!("{}\nhint: {hint}", chain(error)),
+        Some(hint) => format!("{}{BETWEEN}{hint}", chain(error)),
         None => chain(error),
+    }
+}
+
+/// Splits a text of [`with_hint`] into the error and its hint.
+pub fn split_hint(text: &str) -> (&str, Option<&str>) {
+    match text.split_once(BETWEEN) {
+        Some((error, hint)) => (error, Some(hint)),
+        None => (text, None),
     }
 }
 
@@ -23,7 +34,7 @@ pub fn with_hint<E: Error + Hint + 'static>(error: &E) -> String {
 mod tests {
     use std::fmt;
 
-    use super::{Error, Hint, with_hint};
+    use super::{Error, Hint, split_hint, with_hint};
 
     #[derive(Debug)]
     struct Unread(Option<&'static str>);
@@ -46,6 +57,8 @@ mod tests {
     fn a_hint_has_a_line_of_its_own() {
         let advised = with_hint(&Unread(Some("replace it")));
         assert_eq!(advised, "cannot read the disk\nhint: replace it");
-        assert_eq!(with_hint(&Unread(None)), "cannot read the disk");
+        assert_eq!(split_hint(&advised), ("cannot read the disk", Some("replace it")));
+        let plain = with_hint(&Unread(None));
+        assert_eq!((plain.as_str(), split_hint(&plain)), ("cannot read the disk", (&*plain, None)));
     }
 }

@@ -5,8 +5,8 @@ use super::{Error, ReachFailure};
 use crate::report;
 
 fn refused(code: u16, reason: &str, message: &str) -> Error {
-    let what = "create workflow".to_owned();
-    Error::Refused { what, code, reason: reason.to_owned(), message: message.to_owned() }
+    let (what, reason) = ("create workflow".to_owned(), reason.to_owned());
+    Error::Refused { what, code, reason, message: message.to_owned(), hint: None }
 }
 
 fn reach(trouble: ReachFailure, why: &str) -> Error {

@@ -12,7 +12,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use percent_encoding::percent_decode;
 use status::backup::{BackupRequest, BackupSummary, LastBackup};
-use stdx::Secret;
+use stdx::{Hint as _, Secret};
 use tokio::sync::mpsc;
 
 use super::{Backups, Made, PIECES, Refused};
@@ -119,8 +119,8 @@ fn answer(read: Result<BackupSummary, Refused>) -> Response {
 }
 
 fn refusal(refused: &Refused) -> Response {
-    let message = stdx::chain(refused);
-    tracing::warn!(reason = message, "a backup was refused");
+    tracing::warn!(reason = stdx::chain(refused), hint = refused.hint(), "a backup was refused");
+    let message = stdx::with_hint(refused);
     match refused {
         Refused::Busy | Refused::Restarting | Refused::Lost => {
             failure(StatusCode::CONFLICT, "Conflict", &message)

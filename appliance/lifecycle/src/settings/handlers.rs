@@ -12,6 +12,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use serde::Deserialize;
 use status::settings::{Diff, RevertRequest, SettingsChange, SettingsReport};
+use stdx::Hint as _;
 
 use super::{By, Refused, Settings};
 
@@ -171,7 +172,7 @@ fn failed(refused: &Refused) -> Response {
             (StatusCode::INTERNAL_SERVER_ERROR, "InternalError")
         }
     };
-    let message = stdx::chain(refused);
-    tracing::warn!(reason = message, "a change of the settings was refused");
-    failure(code, reason, &message)
+    let (why, hint) = (stdx::chain(refused), refused.hint());
+    tracing::warn!(reason = why, hint, "a change of the settings was refused");
+    failure(code, reason, &stdx::with_hint(refused))
 }

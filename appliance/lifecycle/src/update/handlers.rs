@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::Deserialize;
+use stdx::Hint as _;
 use tokio::sync::mpsc;
 
 use super::{Refused, Updates};
@@ -83,11 +84,11 @@ async fn restart(
 
 fn answer(updates: &Updates, done: Result<(), Refused>) -> Response {
     let Err(refused) = done else { return Json(updates.report()).into_response() };
-    let message = stdx::chain(&refused);
-    tracing::warn!(reason = message, "an update was refused");
+    tracing::warn!(reason = stdx::chain(&refused), hint = refused.hint(), "an update was refused");
+    let message = stdx::with_hint(&refused);
     match refused {
         Refused::Busy => failure(StatusCode::CONFLICT, "Conflict", &message),
-        Refused::Bundle(_) | Refused::Unwanted(_) => {
+        Refused::Bundle(_) | Refused::Unwanted { .. } => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
         }
         Refused::NoRoom(_) => {

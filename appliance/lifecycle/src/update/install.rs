@@ -71,22 +71,18 @@ impl Install<'_> {
 /// Refuses a release for another architecture, and one that is older than the running release.
 pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> {
     if manifest.arch != Arch::OWN {
-        return Err(Refused::Unwanted(format!(
-            "the release is for {}, but this box is {}",
-            manifest.arch,
-            Arch::OWN
-        )));
+        let why = format!("the release is for {}, but this box is {}", manifest.arch, Arch::OWN);
+        return Err(Refused::unwanted(why, None));
     }
     let read = |version: &str| {
         Version::parse(version)
-            .map_err(|why| Refused::Unwanted(format!("{version:?} is not a valid version: {why}")))
+            .map_err(|why| Refused::unwanted(format!("{version:?} is not a valid version: {why}"), None))
     };
     if read(&manifest.version)? < read(running)? {
-        return Err(Refused::Unwanted(format!(
-            "the release is {}, older than {running}, which runs\n\
-             hint: `tinbox update rollback` starts the one in the other slot",
-            manifest.version
-        )));
+        return Err(Refused::unwanted(
+            format!("the release is {}, older than {running}, which runs", manifest.version),
+            Some("`tinbox update rollback` starts the one in the other slot"),
+        ));
     }
     Ok(())
 }
@@ -96,10 +92,10 @@ pub(super) fn held(version: &str, hold: &[String]) -> Result<(), Refused> {
     if !hold.iter().any(|held| held == version) {
         return Ok(());
     }
-    Err(Refused::Unwanted(format!(
-        "the release {version} is held: somebody does not want it on this box\n\
-         hint: `tinbox update unhold` ends that, and `tinbox box settings history` tells who"
-    )))
+    Err(Refused::unwanted(
+        format!("the release {version} is held: somebody does not want it on this box"),
+        Some("`tinbox update unhold` ends that, and `tinbox box settings history` tells who"),
+    ))
 }
 
 /// Reads the keys whose bundles the box accepts.

@@ -92,8 +92,8 @@ impl Updates {
         use UpdateState::{Installed, Scheduled, Waiting};
         let ready = |state| matches!(state, Installed | Scheduled | Waiting);
         if !now.update.as_ref().is_some_and(|update| ready(update.state)) {
-            let why = "no update waits for a restart\nhint: `tinbox update status` shows how it is";
-            return Err(Refused::Unwanted(why.to_owned()));
+            let hint = Some("`tinbox update status` shows how it is");
+            return Err(Refused::unwanted("no update waits for a restart", hint));
         }
         now.agreed = true;
         now.at_once |= at_once;

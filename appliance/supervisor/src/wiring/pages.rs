@@ -35,7 +35,7 @@ use status::reset::BoxAction;
 use status::source::StatusSource;
 use status::source::ViewSource as _;
 use status::view::StatusView;
-use stdx::Secret;
+use stdx::{Hint as _, Secret};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::Receiver;
 use web::owner::{Owner, PrivateFiles};
@@ -50,16 +50,17 @@ use crate::status_builder::system::SystemSource;
 /// Port of the pages over HTTPS, and port of HTTP, which only redirects to HTTPS.
 const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
+/// Maximum size of one of the owner's files, in bytes. Each is a code or a hash, as JSON.
+const OWNER_FILE_MAX: u64 = 16 << 10;
+/// Maximum size of the administrator's kubeconfig, in bytes.
+const KUBECONFIG_MAX: u64 = 64 << 10;
 
 /// State folder, for the owner's files.
 struct Folder(PathBuf);
 
 impl PrivateFiles for Folder {
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        match std::fs::read(self.0.join(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => read.map(Some),
-        }
+        durable_file::read(&self.0.join(name), OWNER_FILE_MAX)
     }
 
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()> {
@@ -99,7 +100,8 @@ impl Source for PageSource {
     }
 
     fn kubeconfig(&self, host: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.state.join("admin.kubeconfig")).ok()?;
+        let file = self.state.join("admin.kubeconfig");
+        let text = String::from_utf8(durable_file::read(&file, KUBECONFIG_MAX).ok()??).ok()?;
         // The Host header of a request is untrusted.
         let is_own = is_address(host) || self.names.iter().any(|it| it.eq_ignore_ascii_case(host));
         Some(if is_own { at_host(&text, host, self.api_port) } else { text })
@@ -132,14 +134,14 @@ impl Source for PageSource {
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download> {
         Box::pin(async move {
             let order = BackupRequest { passphrase: Some(passphrase), ..BackupRequest::default() };
-            let made = self.backups.create(order).await.map_err(sentence)?;
+            let made = self.backups.create(order).await.map_err(sentences)?;
             let (name, size) = (made.name.clone(), made.last.bytes);
-            Ok(Download { name, size, body: made.body(&self.backups).map_err(sentence)? })
+            Ok(Download { name, size, body: made.body(&self.backups).map_err(sentences)? })
         })
     }
 
     fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary> {
-        Box::pin(async move { self.backups.restore_kept(name).await.map_err(sentence) })
+        Box::pin(async move { self.backups.restore_kept(name).await.map_err(sentences) })
     }
 
     fn restore(
@@ -148,22 +150,22 @@ impl Source for PageSource {
         passphrase: Secret,
     ) -> SourceFuture<'_, BackupSummary> {
         Box::pin(
-            async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(sentence) },
+            async move { self.backups.restore(pieces, Some(passphrase)).await.map_err(sentences) },
         )
     }
 }
 
-/// Error text for a page, as sentences.
-fn sentence(refused: Refused) -> String {
-    let text = stdx::chain(&refused);
-    tracing::warn!(reason = text, "a backup was refused");
-    let mut lines = text.split("\nhint: ").map(|line| {
-        let mut chars = line.chars();
+/// Error text for a page: a sentence with the error, and one with its hint.
+fn sentences(refused: Refused) -> String {
+    let (why, hint) = (stdx::chain(&refused), refused.hint());
+    tracing::warn!(reason = why, hint, "a backup was refused");
+    let sentence = |text: &str| {
+        let mut chars = text.chars();
         let first = chars.next().map(|char| char.to_uppercase().to_string());
         format!("{}{}.", first.unwrap_or_default(), chars.as_str())
-    });
-    let first = lines.next().unwrap_or_default();
-    lines.fold(first, |text, line| format!("{text} {line}"))
+    };
+    let hint = hint.map(|hint| format!(" {}", sentence(hint)));
+    sentence(&why) + &hint.unwrap_or_default()
 }
 
 /// True for an IP address; an IPv6 address must be in brackets.
@@ -317,7 +319,14 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
-    use super::{at_host, is_address};
+    use super::{Refused, at_host, is_address, sentences};
+
+    #[test]
+    fn a_page_has_the_error_and_its_hint_as_sentences() {
+        let busy = "Another backup or restore is under way. Wait until it has ended.";
+        assert_eq!(sentences(Refused::Busy), busy);
+        assert_eq!(sentences(Refused::Ended).matches('.').count(), 1);
+    }
 
     #[test]
     fn a_host_that_is_not_the_box_is_not_written_into_a_kubeconfig() {

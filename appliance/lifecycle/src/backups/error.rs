@@ -1,0 +1,85 @@
+//! Errors of backups and restores.
+
+use std::io;
+
+use stdx::Hint;
+
+/// Reason why a backup or a restore was refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Another backup or restore is under way: only one runs at a time.
+    #[error("another backup or restore is under way")]
+    Busy,
+    /// A backup was restored, and the box has not restarted yet.
+    #[error("a backup was restored, and this box is about to restart")]
+    Restarting,
+    /// The request has no key option, or more than one.
+    #[error("a backup is for a passphrase, or for public keys, or plain: say one of them")]
+    Request,
+    /// The backup file or its key is not valid.
+    #[error(transparent)]
+    Backup(::backup::Error),
+    /// A plain backup has neither keys nor secrets, so no box can be restored from it.
+    #[error("a plain backup has neither keys nor secrets: no box can be made of it")]
+    Plain,
+    /// The backup has a part that does not belong to a box, or lacks one that does.
+    #[error("this backup is of no use: {0}")]
+    Unfit(String),
+    /// The box runs as a program on another system, and has no folder for its own backups.
+    #[error("this Tinbox is a program on somebody else's system, and keeps no backups")]
+    Nowhere,
+    /// The store is lost, so a backup would not contain the data of this box.
+    #[error("what this box stored cannot be read: restore a backup first")]
+    Lost,
+    /// The box keeps no backup with this name.
+    #[error("the box keeps no backup {0:?}")]
+    NoSuch(String),
+    /// A file operation failed.
+    #[error("cannot {attempt}")]
+    Disk {
+        /// Operation that failed, as a phrase.
+        attempt: &'static str,
+        /// Error of the operating system.
+        #[source]
+        source: io::Error,
+    },
+    /// The store cannot be read or written.
+    #[error("cannot read or make the store")]
+    Store(#[from] store::Error),
+    /// The leases cannot be read or written.
+    #[error("cannot read or make the leases")]
+    Leases(#[from] dhcp::Error),
+    /// The task of the backup stopped unexpectedly.
+    #[error("the backup ended without a word")]
+    Ended,
+}
+
+impl Hint for Refused {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Busy => Some("wait until it has ended"),
+            Self::Restarting => Some("ask again then"),
+            Self::Backup(error) => error.hint(),
+            Self::Plain => Some("restore one that was made with a passphrase"),
+            Self::Unfit(_) => Some("make a new one on the box that it is from"),
+            Self::Nowhere => Some("make one with `tinbox backup create`"),
+            Self::NoSuch(_) => Some("`tinbox backup list` shows those it keeps"),
+            Self::Request
+            | Self::Lost
+            | Self::Disk { .. }
+            | Self::Store(_)
+            | Self::Leases(_)
+            | Self::Ended => None,
+        }
+    }
+}
+
+impl From<::backup::Error> for Refused {
+    fn from(error: ::backup::Error) -> Self {
+        Self::Backup(error)
+    }
+}
+
+pub(super) fn disk(attempt: &'static str) -> impl FnOnce(io::Error) -> Refused {
+    move |source| Refused::Disk { attempt, source }
+}

@@ -1,0 +1,51 @@
+//! Errors of changes of the settings.
+
+use std::io;
+
+use config::mistakes::Mistake;
+use stdx::Hint;
+
+/// Reason why a change of the settings was refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// The change was made from another text than the current one.
+    #[error(
+        "somebody else changed the settings meanwhile: they are {found}, and the change was made \
+         from {based}"
+    )]
+    Changed {
+        /// Sum of the current text.
+        found: String,
+        /// Sum of the text that the change was made from.
+        based: String,
+    },
+    /// The new text has mistakes; all of them are listed.
+    #[error("the settings would have mistakes:{}", listed(.0))]
+    Mistakes(Vec<Mistake>),
+    /// The request is not valid, with the reason.
+    #[error("{0}")]
+    Unwanted(String),
+    /// No revision has this number.
+    #[error("there is no revision {0}; `tinbox box settings history` lists those there are")]
+    NoRevision(u32),
+    /// The revisions in the state folder cannot be read or written.
+    #[error("cannot keep the revisions of the settings")]
+    History(#[source] io::Error),
+    /// The text on the boot volume cannot be read or written.
+    #[error(transparent)]
+    Volume(platform::Error),
+}
+
+impl Hint for Refused {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Changed { .. } => Some("read them again, then change them"),
+            Self::Volume(error) => error.hint(),
+            Self::Mistakes(_) | Self::Unwanted(_) | Self::NoRevision(_) | Self::History(_) => None,
+        }
+    }
+}
+
+fn listed(mistakes: &[Mistake]) -> String {
+    mistakes.iter().map(|mistake| format!("\n  {mistake}")).collect()
+}

@@ -1,0 +1,59 @@
+//! Errors of updates.
+
+use platform::bundle;
+use stdx::Hint;
+use store::Room;
+
+/// Reason why an update was refused or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Refused {
+    /// Another update is under way or on trial: only one runs at a time.
+    #[error("another update is being made")]
+    Busy,
+    /// The bundle is damaged, or its signature is not valid.
+    #[error(transparent)]
+    Bundle(bundle::Error),
+    /// The release or the restart is not allowed on this box.
+    #[error("{why}")]
+    Unwanted {
+        /// Reason, as a sentence without a full stop.
+        why: String,
+        /// Advice; `None` if there is none.
+        hint: Option<&'static str>,
+    },
+    /// The disk lacks free space for the copy of the store that a newer release may need.
+    #[error(
+        "the box's disk is nearly full: {} are free, and {} are needed to bring its store to a \
+         newer release",
+        stdx::bytes(.0.free), stdx::bytes(.0.needed)
+    )]
+    NoRoom(Room),
+    /// The disk or the boot loader's variables cannot be read or written.
+    #[error(transparent)]
+    Host(platform::Error),
+    /// The record of the update cannot be written to the state folder.
+    #[error("cannot write down what is being done")]
+    Record(#[source] std::io::Error),
+    /// The task of the update stopped unexpectedly.
+    #[error("the update ended without a word")]
+    Ended,
+}
+
+impl Hint for Refused {
+    fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Busy => Some("`tinbox update status` shows how far it is"),
+            Self::Bundle(error) => error.hint(),
+            Self::Unwanted { hint, .. } => *hint,
+            Self::NoRoom(_) => Some("delete what is not needed, then update"),
+            Self::Host(error) => error.hint(),
+            Self::Record(_) | Self::Ended => None,
+        }
+    }
+}
+
+impl Refused {
+    pub(super) fn unwanted(why: impl Into<String>, hint: Option<&'static str>) -> Self {
+        Self::Unwanted { why: why.into(), hint }
+    }
+}
