@@ -3,6 +3,7 @@
 //! Never: a DHCP server by default. An interface without configuration is a DHCP client.
 
 pub mod name;
+pub mod names;
 mod shared;
 pub mod time;
 

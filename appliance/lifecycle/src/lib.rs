@@ -5,21 +5,21 @@
 //! Enter at [`opened::open`] (the store at a start), [`settings::Settings`],
 //! [`update::Updates`], [`backups::Backups`] and [`reset::carry_out`].
 
-pub mod admin_tokens;
+mod actions;
 pub mod audit;
 pub mod backups;
 pub mod confined;
-pub mod copies;
 pub mod firmware;
-pub mod local_actions;
-pub mod names;
-pub mod opened;
-pub mod ownership;
-pub mod proving;
-pub mod reset;
-pub mod sealing;
+mod keys;
 pub mod settings;
 pub mod setup;
 pub mod storage;
 pub mod update;
 pub mod upload;
+
+pub use actions::{local_actions, reset};
+pub use firmware::names;
+pub use keys::{admin_tokens, copies, sealing};
+pub use setup::ownership;
+pub use storage::opened;
+pub use update::proving;

@@ -2,6 +2,7 @@
 //! the settings checks every value again.
 
 mod cards;
+pub mod ownership;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

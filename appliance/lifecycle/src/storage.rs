@@ -1,5 +1,7 @@
 //! Store of the box in its state folder: opening it, its sealing key, and its faults.
 
+pub mod opened;
+
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,7 @@ use status::view::{Fault, StatusView, Trouble};
 use stdx::Backoff;
 use store::{FreeSpace, NewerStore, SealingKey, Store};
 
-use crate::sealing::Keys;
+use crate::keys::sealing::Keys;
 
 /// Kinds whose values are sealed on disk: BMC passwords, tokens, user data with join secrets.
 pub const SEALED: [&str; 5] = [

@@ -10,6 +10,7 @@ mod handlers;
 mod install;
 #[cfg(test)]
 mod life;
+pub mod proving;
 mod record;
 mod waiting;
 

@@ -23,7 +23,7 @@ use stdx::Secret;
 use tokio_util::sync::CancellationToken;
 
 use super::{Backups, Refused, disk, spool};
-use crate::sealing::Keys;
+use crate::keys::sealing::Keys;
 
 /// File of the backups' key, in the state folder.
 pub const KEY: &str = "backup.key";

@@ -18,7 +18,7 @@ use platform::init::{Falls, Next, Restarts, Vigil};
 use platform::slots::{Environment, Slot};
 
 use super::record::{self, Record, Stage, judged};
-use crate::proving::{Health, LOOK, Verdict};
+use crate::update::proving::{Health, LOOK, Verdict};
 
 /// Seconds of firmware, boot loader and kernel.
 const BOOT: u64 = 10;

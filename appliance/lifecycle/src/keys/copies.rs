@@ -18,7 +18,7 @@ use apiserver::{Authenticator, Pki};
 use durable_file::replace_private;
 use platform::tpm;
 
-use crate::sealing;
+use crate::keys::sealing;
 
 /// Folder of the copies, in the state folder.
 const FOLDER: &str = "copies";

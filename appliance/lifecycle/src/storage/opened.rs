@@ -23,7 +23,7 @@ use status::view::{Fault, StatusView, Trouble};
 use store::Store;
 use tempfile::TempDir;
 
-use crate::sealing::Keys;
+use crate::keys::sealing::Keys;
 use crate::storage;
 
 /// Permission bits of the group and of other users.

@@ -19,8 +19,8 @@ use status::view::{Power, StatusView};
 use stdx::Clock;
 use thiserror::Error;
 
+use crate::actions::reset;
 use crate::audit::Audit;
-use crate::reset;
 
 /// Time for which the box blinks after an identify action (LE-3).
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use stdx::Secret;
 
-use crate::copies;
+use crate::keys::copies;
 
 const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/access";
 
