@@ -11,9 +11,9 @@ use objects::Objects;
 use status::boot_event::BootEvent;
 use tokio_util::sync::CancellationToken;
 
-use crate::hardware_views::HardwareViews;
+use crate::events::observers::Observers;
 use crate::images::{Images, reads_registry};
-use crate::observers::Observers;
+use crate::machines::hardware_views::HardwareViews;
 
 /// Program name in the machine's log for the output of actions.
 const PROGRAM: &str = "action";

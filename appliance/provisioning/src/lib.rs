@@ -8,20 +8,16 @@
 //! service.
 
 pub mod agent_backend;
-pub mod boot_token;
-pub mod dhcp_requests;
 mod enrollment;
-pub mod event_history;
-pub mod hardware_views;
+mod events;
 pub mod images;
 pub mod index;
-pub mod instances;
-pub mod learned_loaders;
+mod machines;
 pub mod networks;
 pub mod object_watcher;
 pub mod objects;
-pub mod observers;
-pub mod preserve;
-pub mod recorder;
-pub mod references;
 pub mod status_sources;
+
+pub use self::objects::{recorder, references};
+pub use events::{dhcp_requests, event_history, observers};
+pub use machines::{boot_token, hardware_views, instances, learned_loaders, preserve};

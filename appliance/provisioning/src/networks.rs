@@ -35,10 +35,10 @@ use config::Config;
 use leases::OpenLeases;
 use platform::liveness::LoopSignal;
 
-use crate::hardware_views::HardwareViews;
+use crate::events::observers::Observers;
 use crate::index::Index;
+use crate::machines::hardware_views::HardwareViews;
 use crate::objects::id;
-use crate::observers::Observers;
 
 /// Annotation with the digest of the file's settings from which the spec was copied.
 const FROM_FILE: &str = "tinbox.dev/from-file";

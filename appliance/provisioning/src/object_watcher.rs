@@ -15,10 +15,10 @@ use status::boot_event::BootEvent;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use crate::events::observers::Observers;
 use crate::images::Images;
 use crate::index::Index;
 use crate::objects::id;
-use crate::observers::Observers;
 use crate::status_sources::contested;
 
 /// Interval at which all objects are listed again and all controllers are signaled, independent of

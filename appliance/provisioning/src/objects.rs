@@ -1,12 +1,15 @@
 //! Access of the controllers to the embedded store.
 
+pub mod recorder;
+pub mod references;
+
 use api::core::Happening;
 use api::meta::{ObjectKey, Resource};
 use objects::{ObjectError, Objects, Pending};
 use resources::{DeleteOptions, Engine, ListOptions, Reason, StatusError, WriteOptions};
 use serde_json::Value;
 
-use crate::recorder::Recorder;
+use crate::objects::recorder::Recorder;
 
 /// Implementation of [`Objects`] on the engine of the API server, so that controllers and API
 /// clients follow the same rules.

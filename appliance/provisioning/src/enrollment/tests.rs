@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::index::Index;
 use crate::objects::EngineObjects;
-use crate::recorder::{Writer, recorder};
+use crate::objects::recorder::{Writer, recorder};
 
 const MAC: &str = "52:54:00:77:00:01";
 

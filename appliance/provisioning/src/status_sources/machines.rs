@@ -13,8 +13,8 @@ use status::progress::Progress;
 use status::source::{Filling, StatusSource};
 use status::view::{Machine, MachineState, Power, StatusView, Work};
 
+use crate::events::observers::Observers;
 use crate::index::{Course, Index};
-use crate::observers::Observers;
 
 /// Maximum number of unknown machines in the view. The newest requests are kept.
 const NEW_MAX: usize = 32;

@@ -14,10 +14,10 @@ use status::boot_event::{BootEvent, Stage, Via, unknown_machine};
 use status::dhcp_client::DhcpClient;
 use stdx::{Clock, MacAddr};
 
-use crate::dhcp_requests::DhcpRequests;
+use crate::events::dhcp_requests::DhcpRequests;
 use crate::index::Index;
-use crate::learned_loaders::Loaders;
-use crate::recorder::{Recorder, Subject};
+use crate::machines::learned_loaders::Loaders;
+use crate::objects::recorder::{Recorder, Subject};
 
 /// Maximum number of machines whose boot stage is kept.
 const STAGES_MAX: usize = 4096;

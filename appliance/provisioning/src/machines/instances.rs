@@ -9,8 +9,8 @@ use ipnet::IpNet;
 use jiff::Timestamp;
 use metadata::{Instance, OperatingSystem, Provisioning, Route, Unmatched};
 
-use crate::hardware_views::HardwareViews;
 use crate::index::Requester;
+use crate::machines::hardware_views::HardwareViews;
 
 /// Prefix of annotations that the machine may read about itself: `meta-data.tinbox.dev/role` is `{{
 /// ds.meta_data.role }}`.

@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::Observers;
 use crate::index::Index;
-use crate::learned_loaders::Loaders;
-use crate::recorder::{Writer, recorder};
+use crate::machines::learned_loaders::Loaders;
+use crate::objects::recorder::{Writer, recorder};
 
 const ADDRESS: [u8; 4] = [10, 77, 0, 11];
 /// Number of requests of each kind.

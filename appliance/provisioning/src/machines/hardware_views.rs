@@ -13,10 +13,10 @@ use dhcp::v6::Identity;
 use netboot::{AgentBoot, Boot, Medium, Owner, Plan};
 use stdx::{Clock, MacAddr};
 
-use crate::boot_token::BootTokens;
 use crate::index::Index;
-use crate::learned_loaders::Loaders;
-use crate::preserve;
+use crate::machines::boot_token::BootTokens;
+use crate::machines::learned_loaders::Loaders;
+use crate::machines::preserve;
 
 /// Directory of machines for the boot services, on top of the index.
 pub struct HardwareViews {

@@ -1,0 +1,8 @@
+//! Views of a Hardware for the boot services, and what a boot needs beside it: boot token, loader,
+//! preserved disks.
+
+pub mod boot_token;
+pub mod hardware_views;
+pub mod instances;
+pub mod learned_loaders;
+pub mod preserve;
