@@ -1,7 +1,11 @@
 //! Routes, handlers and access checks.
 
 mod access;
+pub(crate) mod audit;
+mod backup;
+pub(crate) mod event_stream;
 mod leave;
+pub mod setup;
 mod source;
 
 use std::net::IpAddr;
@@ -19,16 +23,14 @@ use serde::Deserialize;
 use status::view::StatusView;
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::audit::PageRequest;
-use crate::backup;
 use crate::design;
-use crate::event_stream::{self, STREAMS_MAX};
-use crate::hash_queue::HashQueue;
+use crate::owner::hash_queue::HashQueue;
 use crate::owner::{AccessError, Owner};
 use crate::page::{self, Page};
 use crate::response::{self, content, harden, html, see, text, with_cookie};
-use crate::setup;
 pub(crate) use access::{Peer, address, prove};
+use audit::PageRequest;
+use event_stream::STREAMS_MAX;
 pub use source::{Download, Source, SourceFuture};
 
 /// Paths that need no session, beside those of the claim.
@@ -265,7 +267,7 @@ async fn claim_with_code(
     headers: HeaderMap,
 ) -> PageResponse {
     // Only shown: looking at it here would make a link a guess.
-    let code = crate::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
+    let code = crate::owner::claim::Code::typed(&code).map(|code| code.text()).unwrap_or_default();
     claim_form(&state.0, &asked(&uri, &headers).unwrap_or_default(), &code).await
 }
 

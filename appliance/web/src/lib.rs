@@ -7,23 +7,15 @@
 //! Enter at [`router`] (routes), [`owner::Owner`] (sessions), [`page::Page`] (pages) and
 //! [`setup::Setup`] (first setup, after the claim).
 
-mod audit;
-mod backup;
-pub mod claim;
 mod design;
-mod event_stream;
-mod guess_limiter;
 mod handlers;
-mod hash_queue;
 mod multipart;
 pub mod owner;
 pub mod page;
-mod passphrase;
 mod response;
-mod session;
-pub mod setup;
 
-pub use audit::PageRequest;
 pub use design::{SCRIPT, STYLE};
-pub use event_stream::STREAMS_MAX;
-pub use handlers::{BODY_BYTES_MAX, Download, Site, Source, SourceFuture, plain, router};
+pub use handlers::audit::PageRequest;
+pub use handlers::event_stream::STREAMS_MAX;
+pub use handlers::{BODY_BYTES_MAX, Download, Site, Source, SourceFuture, plain, router, setup};
+pub use owner::claim;

@@ -1,7 +1,12 @@
-//! Owner of the box: claim, login and sessions. Holds the state of [`crate::claim`] and
-//! [`crate::session`], and writes changes to disk before it answers.
+//! Owner of the box: claim, login and sessions. Holds the state of [`claim`] and [`session`], and
+//! writes changes to disk before it answers.
 
+pub mod claim;
+pub(crate) mod guess_limiter;
+pub(crate) mod hash_queue;
+mod passphrase;
 mod proof;
+mod session;
 
 use std::io;
 use std::net::IpAddr;
@@ -9,10 +14,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stdx::Clock;
 
-use crate::claim::{self, ClaimCode, Code, CodeResult};
-use crate::guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
-use crate::passphrase::{self, Hash};
-use crate::session::Sessions;
+use claim::{ClaimCode, Code, CodeResult};
+use guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
+use passphrase::Hash;
+use session::Sessions;
 
 /// File with the claim code and its tries.
 const CLAIM: &str = "claim.json";

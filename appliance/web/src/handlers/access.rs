@@ -69,7 +69,7 @@ fn foreign() -> PageResponse {
 }
 
 /// Sends the kubeconfig, if the session gave its passphrase within
-/// [`PROVED_FOR`](crate::session::PROVED_FOR).
+/// [`PROVED_FOR`](crate::owner::session::PROVED_FOR).
 async fn kubeconfig(
     State(site): SiteState,
     uri: Uri,

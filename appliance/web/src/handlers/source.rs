@@ -10,8 +10,8 @@ use status::view::StatusView;
 use stdx::Secret;
 use tokio::sync::mpsc::Receiver;
 
-use crate::audit::PageRequest;
-use crate::setup::Setup;
+use crate::handlers::audit::PageRequest;
+use crate::handlers::setup::Setup;
 
 /// Future of a result, or a sentence about the failure.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;

@@ -7,8 +7,8 @@ use status::view::{Role, StatusView, example};
 
 use super::{Page, claim, login};
 use crate::design::{SCRIPT, STYLE};
-use crate::setup::pages::{done, nics, times};
-use crate::setup::{NicSetup, UpdateTimes};
+use crate::handlers::setup::pages::{done, nics, times};
+use crate::handlers::setup::{NicSetup, UpdateTimes};
 
 /// Bytes of a page with its sheet and script, compressed as a proxy would (design, section 6).
 const PAGE_BYTES_MAX: usize = 60_000;
