@@ -1,6 +1,9 @@
 //! Partitions, by name, of the disk that this system was started from. Another disk, such as the
 //! USB stick that the box was flashed from, may have partitions of equal names.
 
+pub mod growth;
+pub mod mount_points;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

@@ -77,3 +77,9 @@ impl Error {
         move |source| Self::Netlink { doing, source: Box::new(source) }
     }
 }
+
+/// Replaces control characters by spaces. Environment variables and lines of trouble must not
+/// contain line feeds or NUL.
+pub(crate) fn one_line(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+}

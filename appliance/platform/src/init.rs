@@ -8,12 +8,14 @@
 mod back;
 mod falls;
 mod last;
-pub(crate) mod privileged;
+pub mod pstore;
+pub mod reset;
 mod restarts;
 mod state;
 mod vigil;
 mod volumes;
 mod watchdog;
+mod zram;
 
 use std::ffi::OsStr;
 use std::os::fd::AsRawFd as _;
@@ -27,16 +29,18 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{timeout, timeout_at};
 
 use crate::Error;
-use crate::heartbeat::{Listener, PIPE};
+pub use crate::disk::mount_points::{ARTIFACTS, BOOT, CACHE, STATE};
+use crate::liveness::heartbeat::{Listener, PIPE};
+use crate::privileged;
+pub use crate::privileged::{is_first_process, set_host_name};
 pub(crate) use back::running;
 pub use falls::Falls;
 use last::Last;
 pub use last::{last_panic, last_restart};
-pub use privileged::set_host_name;
 pub use restarts::{Next, Restarts};
 pub use vigil::Vigil;
 use volumes::Found;
-pub use volumes::{ARTIFACTS, BOOT, CACHE, STATE, slot};
+pub use volumes::slot;
 use watchdog::Watchdog;
 
 /// Environment variable for the supervisor: operations of process 1 that failed, worded for the
@@ -52,11 +56,6 @@ pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
 const STOP: Duration = Duration::from_secs(15);
 /// Time for which the console shows the reason of a failed start before the machine restarts.
 const READ_THE_REASON: Duration = Duration::from_secs(10);
-
-/// Returns true if this process has the process ID 1.
-pub fn is_first_process() -> bool {
-    std::process::id() == 1
-}
 
 /// Action at the end of process 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

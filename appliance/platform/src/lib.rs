@@ -7,21 +7,18 @@
 //! [`net::configure`] and [`bundle::Reader`].
 
 pub mod bundle;
-pub mod clock;
 pub mod confinement;
 mod disk;
 mod error;
-pub mod figures;
-mod growth;
-pub mod heartbeat;
+mod hardware;
 pub mod init;
 pub mod liveness;
 pub mod net;
-pub mod pstore;
-pub mod reset;
+mod privileged;
 pub mod slots;
 mod sys;
-pub mod tpm;
-mod zram;
 
 pub use error::Error;
+pub use hardware::{clock, figures, tpm};
+pub use init::{pstore, reset};
+pub use liveness::heartbeat;

@@ -4,11 +4,13 @@
 //! A separate thread sends the heartbeats. If the async runtime hangs, the loops stop, and the
 //! thread still reports them.
 
+pub mod heartbeat;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::heartbeat::{EVERY, Heartbeat, Word};
+use heartbeat::{EVERY, Heartbeat, Word};
 
 /// Maximum time between two turns of a loop.
 const TURN: Duration = Duration::from_secs(20);
@@ -101,7 +103,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    use crate::heartbeat::Word;
+    use crate::liveness::heartbeat::Word;
 
     use super::LivenessMonitor;
 

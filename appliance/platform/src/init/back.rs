@@ -1,4 +1,4 @@
-//! Reset at the start, before any other part of the box runs ([`crate::reset`]).
+//! Reset at the start, before any other part of the box runs ([`crate::init::reset`]).
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::state::State;
 use super::volumes::{self, Disks};
 use super::{BOOT, CACHE, STATE};
 use crate::Error;
-use crate::reset::{self, Disk as _, Host, Level, Places};
+use crate::init::reset::{self, Disk as _, Host, Level, Places};
 use crate::slots::{BootVolume, Slot};
 
 /// Carries out the requested reset. `keys` are the names of keys in the box's folder of the state

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::STATE;
-use super::last::one_line;
+use crate::error::one_line;
 use crate::slots::Slot;
 
 /// File on the state volume.

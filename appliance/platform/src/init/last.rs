@@ -4,7 +4,8 @@ use std::path::Path;
 use std::process::Command;
 
 use super::STATE;
-use crate::pstore;
+use super::pstore;
+use crate::error::one_line;
 
 /// File on the state volume, from one run of process 1 to the next.
 const FILE: &str = "last-restart";
@@ -78,10 +79,4 @@ impl Last {
             }
         }
     }
-}
-
-/// Replaces control characters by spaces. Environment variables and lines of trouble must not
-/// contain line feeds or NUL.
-pub(super) fn one_line(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

@@ -15,8 +15,9 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{UnmountFlags, unmount};
 
 use super::STATE;
-use super::volumes::{DATA, EXT4, mount_at, mount_part};
+use super::volumes::{EXT4, mount_at, mount_part};
 use crate::Error;
+use crate::disk::mount_points::DATA;
 
 /// Name of the partition (GPT).
 const NAME: &str = "state";

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::heartbeat::Word;
+use crate::liveness::heartbeat::Word;
 
 /// Maximum time without a heartbeat.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -62,7 +62,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::{SILENCE, START, Vigil};
-    use crate::heartbeat::Word;
+    use crate::liveness::heartbeat::Word;
 
     /// Test case: messages by seconds since the start, the expected deadline in seconds, and the
     /// expected reason.

@@ -6,33 +6,19 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
-use super::back;
 use super::state::State;
-use crate::{Error, clock, disk, growth, zram};
-
-/// Mount point of the boot volume: kernels, boot loader, `box.toml`.
-pub const BOOT: &str = "/boot";
-/// Mount point of data that must survive an update: the store, keys, identity.
-pub const STATE: &str = "/state";
-/// Mount point of data that can be downloaded again.
-pub const CACHE: &str = "/cache";
-/// Folder of files that the box serves to machines: files of the system, and boot media made from
-/// them.
-pub const ARTIFACTS: &str = "/run/tinbox/artifacts";
+use super::{back, zram};
+use crate::Error;
+use crate::disk::mount_points::{ARTIFACTS, BOOT, BOOT_FLAGS, CACHE, DATA, STATE};
+use crate::disk::{self, growth};
+use crate::hardware::clock;
 
 /// Folder of the served files in the read-only root.
 const SHIPPED: &str = "/usr/share/tinbox/artifacts";
 /// Mount point for the running slot's folder of the boot volume.
 const SLOT: &str = "/run/tinbox/slot";
-/// Mount flags of volumes that contain no programs and no devices.
-pub(super) const DATA: MountFlags = MountFlags::NOSUID
-    .union(MountFlags::NODEV)
-    .union(MountFlags::NOEXEC)
-    .union(MountFlags::NOATIME);
 /// Mount options: data is on the disk after 5 s, and a file system with an error becomes read-only.
 pub(super) const EXT4: &str = "commit=5,errors=remount-ro";
-/// Mount flags of the boot volume, which is writable only during a change (`slots`).
-const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
 /// File systems of the kernel: type, mount point, options.
 const KERNEL: [(&str, &str, &str); 5] = [
     ("devtmpfs", "/dev", ""),
@@ -213,15 +199,6 @@ pub(super) fn mount_at(
     let options = (!options.is_empty()).then_some(options.as_c_str());
     let what = format!("mount {} at {place}", device.display());
     rustix::mount::mount(device, place, kind, flags, options).map_err(Error::io(what))
-}
-
-/// Makes the boot volume writable, or read-only again.
-///
-/// # Errors
-/// The kernel refuses, which it does for every process except process 1.
-pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
-    let flags = if writable { BOOT_FLAGS.difference(MountFlags::RDONLY) } else { BOOT_FLAGS };
-    rustix::mount::mount_remount(BOOT, flags, "").map_err(Error::io(format!("remount {BOOT}")))
 }
 
 /// True if a separate file system is mounted at `place`: the kernel's `/dev`, or one from a

@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use super::{Environment, Slot};
 use crate::Error;
 use crate::bundle::Verity;
-use crate::init::{BOOT, privileged};
+use crate::disk::mount_points::BOOT;
+use crate::privileged;
 
 /// File with the owner's settings.
 pub(super) const SETTINGS: &str = "box.toml";

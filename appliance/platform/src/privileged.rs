@@ -13,17 +13,23 @@ use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use super::volumes;
+use crate::disk::mount_points;
+use crate::error::one_line;
 use crate::{Error, sys};
 
 /// Environment variable with the descriptor number of the supervisor's end of the socket.
-pub(super) const SOCKET: &str = "TINBOX_REQUESTS";
+pub(crate) const SOCKET: &str = "TINBOX_REQUESTS";
 /// Maximum wait for a response. Making the volume read-only first writes all cached data.
 const ANSWER: Duration = Duration::from_secs(60);
 /// Maximum length of a request or response in bytes.
 const LINE_MAX: u64 = 512;
 /// Maximum length of a host name in characters (hostname(7)).
 const NAME_MAX: usize = 64;
+
+/// Returns true if this process has the process ID 1.
+pub fn is_first_process() -> bool {
+    std::process::id() == 1
+}
 
 /// Operation that only process 1 may perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +63,7 @@ impl Request {
 
     fn carry_out(&self) -> Result<(), Error> {
         match self {
-            Self::Boot { writable } => volumes::set_boot_writable(*writable),
+            Self::Boot { writable } => mount_points::set_boot_writable(*writable),
             Self::Name(name) => {
                 let what = format!("name the machine {name}");
                 rustix::system::sethostname(name.as_bytes()).map_err(Error::io(what))
@@ -68,12 +74,12 @@ impl Request {
 
 /// Handles requests in a new thread until the supervisor ends. Returns the supervisor's end of the
 /// socket.
-pub(super) fn serve() -> io::Result<OwnedFd> {
+pub(crate) fn serve() -> io::Result<OwnedFd> {
     let (own, given) = UnixStream::pair()?;
     fcntl_setfd(given.as_fd(), FdFlags::empty())?;
     std::thread::Builder::new().name("requests".to_owned()).spawn(move || {
         let open = answer(&own, Request::carry_out);
-        if open && let Err(error) = volumes::set_boot_writable(false) {
+        if open && let Err(error) = mount_points::set_boot_writable(false) {
             eprintln!("tinbox: {}", stdx::chain(&error));
         }
     })?;
@@ -99,7 +105,7 @@ fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>
         };
         let said = match done {
             Ok(()) => "done\n".to_owned(),
-            Err(reason) => format!("failed {}\n", super::last::one_line(&reason)),
+            Err(reason) => format!("failed {}\n", one_line(&reason)),
         };
         if (&*stream).write_all(said.as_bytes()).is_err() {
             return open;
@@ -135,7 +141,7 @@ fn own() -> &'static Mutex<Option<UnixStream>> {
 /// write.
 fn request(request: &Request) -> Result<(), Error> {
     if std::env::var_os(SOCKET).is_none() {
-        let is_starters = matches!(request, Request::Boot { .. }) && !super::is_first_process();
+        let is_starters = matches!(request, Request::Boot { .. }) && !is_first_process();
         return if is_starters { Ok(()) } else { request.carry_out() };
     }
     let mut own = own().lock().unwrap_or_else(PoisonError::into_inner);
