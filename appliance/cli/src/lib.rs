@@ -3,12 +3,14 @@
 //! Never: knows anything that the API does not report; shows a token; prompts for something that a
 //! script could not answer. Results go to standard output, messages to standard error.
 //!
-//! Enter at [`run`]: `args` (command line) → `commands` → `client` (API of the box) → `output`.
-//! `error` holds every failure with its hint and its exit code.
+//! Enter at [`run`]: `args` (command line) → `dispatch` → `commands` → `client` (API of the box) →
+//! `output`. `error` holds every failure with its hint and its exit code.
 
 mod args;
 mod client;
 mod commands;
+mod dispatch;
+mod duration;
 mod error;
 mod find;
 #[cfg(test)]
@@ -41,7 +43,7 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
         .enable_all()
         .build()
         .map_err(Error::Output)
-        .and_then(|runtime| runtime.block_on(commands::run(args)));
+        .and_then(|runtime| runtime.block_on(dispatch::run(args)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,

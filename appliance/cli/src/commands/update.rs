@@ -13,8 +13,8 @@ use tokio::time::{Instant, sleep};
 
 use super::Context;
 use super::appliance::settings;
-use crate::args::duration;
 use crate::client::Path;
+use crate::duration::duration;
 use crate::error::Error;
 use crate::output::{Bar, Table};
 

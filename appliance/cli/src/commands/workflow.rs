@@ -13,7 +13,7 @@ use serde_json::Value;
 use status::plain;
 
 use super::{Context, name_of};
-use crate::args::duration;
+use crate::duration::duration;
 use crate::error::Error;
 use crate::output::{Cell, Table, age, text};
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::super::{Context, name_of};
-use crate::args::duration;
 use crate::client::{Path, WatchEvent};
+use crate::duration::duration;
 use crate::error::Error;
 use crate::output::Format;
 

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::super::{Context, name_of, variables, with_id};
 use super::follow;
-use crate::args::duration;
 use crate::client::Path;
+use crate::duration::duration;
 use crate::error::Error;
 use crate::output::Format;
 
