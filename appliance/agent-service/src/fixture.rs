@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use agent_rpc::AgentReport;
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use api::tinkerbell::{ActionStatus, State, TaskStatus, Workflow};
 use objects::{ObjectError, Objects, Pending};
@@ -57,7 +57,7 @@ impl Objects for One {
         never()
     }
 
-    fn record(&self, _: Happening) {}
+    fn record(&self, _: ObjectEvent) {}
 }
 
 struct Anybody;

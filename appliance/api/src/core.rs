@@ -45,7 +45,7 @@ impl Secret {
 
 /// Event of an object, before it becomes a core/v1 Event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Happening {
+pub struct ObjectEvent {
     /// Kind of the object of the event.
     pub about: Resource,
     /// Namespace of the object.
@@ -66,7 +66,7 @@ pub struct Happening {
     pub at: jiff::Timestamp,
 }
 
-impl Happening {
+impl ObjectEvent {
     /// Name of the Event: the object's name and a `suffix`.
     pub fn event_name(&self, suffix: &str) -> String {
         format!("{}.{suffix}", self.name)

@@ -50,7 +50,7 @@ pub enum LacpRate {
 
 /// Interface of the file, with its bond.
 #[derive(Debug, Clone)]
-pub struct Named<'a> {
+pub struct NamedInterface<'a> {
     /// Path of the table in the file: `management[0]`.
     pub path: String,
     /// Name of the interface.
@@ -104,13 +104,13 @@ impl Bond {
 }
 
 /// Returns every interface of the file: first `management`, then `network`.
-pub fn interfaces<'a>(owners: &'a [Management], racks: &'a [Network]) -> Vec<Named<'a>> {
-    let owners = owners.iter().enumerate().map(|(at, one)| Named {
+pub fn interfaces<'a>(owners: &'a [Management], racks: &'a [Network]) -> Vec<NamedInterface<'a>> {
+    let owners = owners.iter().enumerate().map(|(at, one)| NamedInterface {
         path: format!("management[{at}]"),
         interface: &one.interface,
         bond: one.bond.as_ref(),
     });
-    let racks = racks.iter().enumerate().map(|(at, one)| Named {
+    let racks = racks.iter().enumerate().map(|(at, one)| NamedInterface {
         path: format!("network[{at}]"),
         interface: &one.interface,
         bond: one.bond.as_ref(),
@@ -119,7 +119,7 @@ pub fn interfaces<'a>(owners: &'a [Management], racks: &'a [Network]) -> Vec<Nam
 }
 
 /// Returns every bond of the file once, although several tables may name it.
-pub fn bonds(all: &[Named<'_>]) -> Vec<net::Bond> {
+pub fn bonds(all: &[NamedInterface<'_>]) -> Vec<net::Bond> {
     let mut bonds: Vec<net::Bond> = Vec::new();
     for one in all {
         let known = bonds.iter().any(|bond| bond.name == one.interface);
@@ -129,7 +129,7 @@ pub fn bonds(all: &[Named<'_>]) -> Vec<net::Bond> {
 }
 
 /// Returns every mistake of the file's bonds, by key. `all` has every interface of the file.
-pub fn problems(all: &[Named<'_>]) -> Vec<String> {
+pub fn problems(all: &[NamedInterface<'_>]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, one) in all.iter().enumerate() {
         let Some(bond) = one.bond else { continue };
@@ -146,7 +146,7 @@ pub fn problems(all: &[Named<'_>]) -> Vec<String> {
             }
         }
         for port in &bond.ports {
-            let taken = |other: &&Named<'_>| {
+            let taken = |other: &&NamedInterface<'_>| {
                 let others_port = other.interface != one.interface
                     && other.bond.is_some_and(|it| it.ports.contains(port));
                 other.interface == *port || others_port

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_rpc::AgentReport;
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::identity::{Traits, Verdict};
 use api::meta::ObjectKey;
 use api::tinkerbell::{
@@ -286,7 +286,7 @@ impl Enrollment {
         if !is_news(reported, format!("{key} {message}")) {
             return;
         }
-        self.objects.record(Happening {
+        self.objects.record(ObjectEvent {
             about: HARDWARE,
             namespace: key.namespace.clone(),
             name: key.name.clone(),

@@ -35,13 +35,13 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-pub use error::Refused;
+pub use error::BackupError;
 use error::disk;
 pub use handlers::router;
 pub use place::{resume, unrestored};
 use provisioning::images::Images;
 use provisioning::networks::leases::OpenLeases;
-pub use spool::Made;
+pub use spool::BackupFile;
 
 /// Pieces of an upload that may wait for the disk.
 pub const PIECES: usize = 4;
@@ -123,11 +123,11 @@ impl Backups {
         *self.last_place() = last;
     }
 
-    fn turn(&self) -> Result<OwnedSemaphorePermit, Refused> {
+    fn turn(&self) -> Result<OwnedSemaphorePermit, BackupError> {
         match Arc::clone(&self.now.alone).try_acquire_owned() {
             Ok(turn) => Ok(turn),
-            Err(tokio::sync::TryAcquireError::Closed) => Err(Refused::Restarting),
-            Err(tokio::sync::TryAcquireError::NoPermits) => Err(Refused::Busy),
+            Err(tokio::sync::TryAcquireError::Closed) => Err(BackupError::Restarting),
+            Err(tokio::sync::TryAcquireError::NoPermits) => Err(BackupError::Busy),
         }
     }
 
@@ -135,29 +135,29 @@ impl Backups {
     ///
     /// # Errors
     /// The request is not valid, the store is lost, or the backup cannot be made.
-    pub async fn create(self: &Arc<Self>, order: BackupRequest) -> Result<Made, Refused> {
+    pub async fn create(self: &Arc<Self>, order: BackupRequest) -> Result<BackupFile, BackupError> {
         let lock = lock(order)?;
         self.is_known()?;
         self.alone(move |this, _| this.gather(&lock)).await
     }
 
-    fn is_known(&self) -> Result<(), Refused> {
-        if self.is_lost { Err(Refused::Lost) } else { Ok(()) }
+    fn is_known(&self) -> Result<(), BackupError> {
+        if self.is_lost { Err(BackupError::Lost) } else { Ok(()) }
     }
 
     /// Runs blocking work that must not overlap with another backup or restore. The work runs to
     /// its end, also when the caller stops waiting.
     async fn alone<T: Send + 'static>(
         self: &Arc<Self>,
-        work: impl FnOnce(&Arc<Self>, &Handle) -> Result<T, Refused> + Send + 'static,
-    ) -> Result<T, Refused> {
+        work: impl FnOnce(&Arc<Self>, &Handle) -> Result<T, BackupError> + Send + 'static,
+    ) -> Result<T, BackupError> {
         let turn = self.turn()?;
         let (this, handle) = (Arc::clone(self), Handle::current());
         let done = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             work(&this, &handle)
         });
-        done.await.unwrap_or(Err(Refused::Ended))
+        done.await.unwrap_or(Err(BackupError::Ended))
     }
 
     /// Restores the backup that comes in `pieces` into a temporary folder, and returns its summary.
@@ -168,7 +168,7 @@ impl Backups {
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
         secret: Option<Secret>,
-    ) -> Result<BackupSummary, Refused> {
+    ) -> Result<BackupSummary, BackupError> {
         self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
             this.rehearse(reader, handle)
@@ -180,7 +180,7 @@ impl Backups {
         &self,
         reader: Reader<R>,
         handle: &Handle,
-    ) -> Result<BackupSummary, Refused> {
+    ) -> Result<BackupSummary, BackupError> {
         let folder = stage::Folder::for_rehearsal()?;
         self.stage(reader, &folder, handle)
     }
@@ -193,7 +193,7 @@ impl Backups {
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
         secret: Option<Secret>,
-    ) -> Result<BackupSummary, Refused> {
+    ) -> Result<BackupSummary, BackupError> {
         let restored = self.alone(move |this, handle| {
             let reader = open(pieces, secret)?;
             this.become_that(reader, handle)
@@ -205,9 +205,9 @@ impl Backups {
         &self,
         reader: Reader<R>,
         handle: &Handle,
-    ) -> Result<BackupSummary, Refused> {
+    ) -> Result<BackupSummary, BackupError> {
         if reader.header().encryption == "none" {
-            return Err(Refused::Plain);
+            return Err(BackupError::Plain);
         }
         let folder = stage::Folder::beside(&self.state)?;
         let report = self.stage(reader, &folder, handle)?;
@@ -252,7 +252,7 @@ fn again() -> io::Error {
 }
 
 /// Returns the encryption that the request asks for.
-fn lock(order: BackupRequest) -> Result<Lock, Refused> {
+fn lock(order: BackupRequest) -> Result<Lock, BackupError> {
     let BackupRequest { passphrase, recipients, plain } = order;
     match (passphrase, recipients.as_slice(), plain) {
         (Some(secret), [], false) => Ok(Lock::passphrase(secret)?),
@@ -261,7 +261,7 @@ fn lock(order: BackupRequest) -> Result<Lock, Refused> {
             let read = recipients.iter().map(|text| ::backup::Recipient::parse(text));
             Ok(Lock::Recipients(read.collect::<Result<_, _>>()?))
         }
-        _ => Err(Refused::Request),
+        _ => Err(BackupError::Request),
     }
 }
 
@@ -292,7 +292,7 @@ impl Read for Upload {
 fn open(
     pieces: mpsc::Receiver<Bytes>,
     secret: Option<Secret>,
-) -> Result<Reader<impl Read>, Refused> {
+) -> Result<Reader<impl Read>, BackupError> {
     let key = secret.map(Key::given).transpose()?;
     let upload = Upload { pieces, piece: Bytes::new(), left: FILE_BYTES_MAX };
     Ok(Reader::open(upload, key.as_ref(), env!("CARGO_PKG_VERSION"))?)

@@ -23,8 +23,8 @@ use tokio::sync::watch;
 
 pub use config::mistakes::Mistake;
 use config::{Config, Home, Hours, Restart, zone};
-pub use disk::{Disk, Kept, OnDisk};
-pub use error::Refused;
+pub use disk::{Disk, OnDisk, StoredRevision};
+pub use error::SettingsError;
 pub use handlers::router;
 
 /// Maximum number of kept revisions.
@@ -68,7 +68,7 @@ impl LiveSettings {
 
 /// Author of a change, and the note on it.
 #[derive(Debug, Clone, Copy)]
-pub struct By<'a> {
+pub struct ChangeAuthor<'a> {
     /// Name of a user, or the place of the change, such as the web page.
     pub actor: &'a str,
     /// Text for the history; may be empty.
@@ -103,8 +103,8 @@ impl Settings {
     ///
     /// # Errors
     /// The volume cannot be read.
-    pub fn text(&self) -> Result<String, Refused> {
-        Ok(self.disk.read().map_err(Refused::Volume)?.unwrap_or_default())
+    pub fn text(&self) -> Result<String, SettingsError> {
+        Ok(self.disk.read().map_err(SettingsError::Volume)?.unwrap_or_default())
     }
 
     /// Configuration of the text on the volume; a text with mistakes means an empty configuration.
@@ -117,10 +117,10 @@ impl Settings {
     ///
     /// # Errors
     /// The text or the revisions cannot be read.
-    pub fn report(&self, secrets: bool) -> Result<SettingsReport, Refused> {
+    pub fn report(&self, secrets: bool) -> Result<SettingsReport, SettingsError> {
         let text = self.text()?;
         let sum = sum(&text);
-        let kept = self.disk.kept().map_err(Refused::History)?;
+        let kept = self.disk.kept().map_err(SettingsError::History)?;
         let revision = kept.iter().rev().find(|kept| self::sum(&kept.text) == sum);
         Ok(SettingsReport {
             revision: revision.map(|kept| kept.number),
@@ -135,10 +135,10 @@ impl Settings {
     ///
     /// # Errors
     /// The text or the revisions cannot be read.
-    pub fn history(&self) -> Result<Vec<Revision>, Refused> {
-        let (kept, now) = (self.disk.kept().map_err(Refused::History)?, sum(&self.text()?));
+    pub fn history(&self) -> Result<Vec<Revision>, SettingsError> {
+        let (kept, now) = (self.disk.kept().map_err(SettingsError::History)?, sum(&self.text()?));
         let current = kept.iter().rposition(|kept| sum(&kept.text) == now);
-        let revision = |(at, kept): (usize, Kept)| Revision {
+        let revision = |(at, kept): (usize, StoredRevision)| Revision {
             sum: sum(&kept.text),
             current: Some(at) == current,
             number: kept.number,
@@ -153,8 +153,8 @@ impl Settings {
     ///
     /// # Errors
     /// A revision does not exist, or cannot be read.
-    pub fn diff(&self, from: Option<u32>, to: Option<u32>) -> Result<String, Refused> {
-        let kept = self.disk.kept().map_err(Refused::History)?;
+    pub fn diff(&self, from: Option<u32>, to: Option<u32>) -> Result<String, SettingsError> {
+        let kept = self.disk.kept().map_err(SettingsError::History)?;
         let text = |number: Option<u32>| match number {
             None => self.text(),
             Some(number) => found(&kept, number).map(|kept| kept.text.clone()),
@@ -168,7 +168,12 @@ impl Settings {
     ///
     /// # Errors
     /// The settings are unchanged.
-    pub fn replace(&self, based: &str, by: By<'_>, text: &str) -> Result<SettingsReport, Refused> {
+    pub fn replace(
+        &self,
+        based: &str,
+        by: ChangeAuthor<'_>,
+        text: &str,
+    ) -> Result<SettingsReport, SettingsError> {
         self.write(based, by, |_, _| Ok(text.to_owned()))
     }
 
@@ -180,10 +185,10 @@ impl Settings {
     pub fn set(
         &self,
         based: &str,
-        by: By<'_>,
+        by: ChangeAuthor<'_>,
         keys: &BTreeMap<String, Option<String>>,
-    ) -> Result<SettingsReport, Refused> {
-        self.write(based, by, |text, _| edit::set(text, keys).map_err(Refused::Unwanted))
+    ) -> Result<SettingsReport, SettingsError> {
+        self.write(based, by, |text, _| edit::set(text, keys).map_err(SettingsError::Unwanted))
     }
 
     /// Changes keys of the current text, whatever its sum is: the caller checks the values itself.
@@ -192,9 +197,9 @@ impl Settings {
     /// The settings are unchanged.
     pub fn change(
         &self,
-        by: By<'_>,
+        by: ChangeAuthor<'_>,
         keys: &BTreeMap<String, Option<String>>,
-    ) -> Result<SettingsReport, Refused> {
+    ) -> Result<SettingsReport, SettingsError> {
         self.set(&sum(&self.text()?), by, keys)
     }
 
@@ -204,38 +209,43 @@ impl Settings {
     /// The settings are unchanged.
     pub fn rewrite(
         &self,
-        by: By<'_>,
+        by: ChangeAuthor<'_>,
         make: impl FnOnce(&str) -> Result<String, String>,
-    ) -> Result<SettingsReport, Refused> {
+    ) -> Result<SettingsReport, SettingsError> {
         let based = sum(&self.text()?);
-        self.write(&based, by, |text, _| make(text).map_err(Refused::Unwanted))
+        self.write(&based, by, |text, _| make(text).map_err(SettingsError::Unwanted))
     }
 
     /// Writes an older revision again, over the text that has the sum `based`.
     ///
     /// # Errors
     /// The settings are unchanged.
-    pub fn revert(&self, based: &str, by: By<'_>, number: u32) -> Result<SettingsReport, Refused> {
+    pub fn revert(
+        &self,
+        based: &str,
+        by: ChangeAuthor<'_>,
+        number: u32,
+    ) -> Result<SettingsReport, SettingsError> {
         let note = match by.note {
             "" => format!("restored revision {number}"),
             note => note.to_owned(),
         };
-        let by = By { actor: by.actor, note: &note };
+        let by = ChangeAuthor { actor: by.actor, note: &note };
         self.write(based, by, |_, kept| found(kept, number).map(|kept| kept.text.clone()))
     }
 
     fn write(
         &self,
         based: &str,
-        by: By<'_>,
-        make: impl FnOnce(&str, &[Kept]) -> Result<String, Refused>,
-    ) -> Result<SettingsReport, Refused> {
+        by: ChangeAuthor<'_>,
+        make: impl FnOnce(&str, &[StoredRevision]) -> Result<String, SettingsError>,
+    ) -> Result<SettingsReport, SettingsError> {
         // Locked to the end, so that two changes of one text cannot both succeed.
         let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (old, kept) = (self.text()?, self.disk.kept().map_err(Refused::History)?);
+        let (old, kept) = (self.text()?, self.disk.kept().map_err(SettingsError::History)?);
         if sum(&old) != based {
             let (found, based) = (sum(&old), based.chars().take(NOTE_CHARS_MAX).collect());
-            return Err(Refused::Changed { found, based });
+            return Err(SettingsError::Changed { found, based });
         }
         let new = make(&old, &kept)?;
         let config = self.checked(&new)?;
@@ -249,21 +259,24 @@ impl Settings {
         Ok(SettingsReport { live: done, ..self.report(false)? })
     }
 
-    fn checked(&self, text: &str) -> Result<Config, Refused> {
+    fn checked(&self, text: &str) -> Result<Config, SettingsError> {
         if text.len() > TEXT_BYTES_MAX {
-            let why =
-                format!("the settings have {} bytes, the limit is {TEXT_BYTES_MAX}", text.len());
-            return Err(Refused::Unwanted(why));
+            let why = format!("the settings have {} bytes, the limit is {TEXT_BYTES_MAX}", text.len());
+            return Err(SettingsError::Unwanted(why));
         }
-        config::mistakes::checked(text, self.home).map_err(Refused::Mistakes)
+        config::mistakes::checked(text, self.home).map_err(SettingsError::Mistakes)
     }
 
     /// Adds a revision for a text that was written to the volume from outside.
-    fn found(&self, mut kept: Vec<Kept>, text: &str) -> Result<Vec<Kept>, Refused> {
+    fn found(
+        &self,
+        mut kept: Vec<StoredRevision>,
+        text: &str,
+    ) -> Result<Vec<StoredRevision>, SettingsError> {
         let known = kept.iter().any(|kept| kept.text == text);
         let nothing = kept.is_empty() && text.is_empty();
         if !known && !nothing {
-            let found = Kept {
+            let found = StoredRevision {
                 number: next(&kept),
                 at: None,
                 actor: OUTSIDE.to_owned(),
@@ -278,7 +291,7 @@ impl Settings {
 
     /// Stores a revision. A full disk makes it remove the oldest revisions first. A change of the
     /// settings may be the way to free space, so the change continues when no space is left.
-    fn keep_one(&self, kept: &[Kept], new: &Kept) -> Result<(), Refused> {
+    fn keep_one(&self, kept: &[StoredRevision], new: &StoredRevision) -> Result<(), SettingsError> {
         let mut kept_now = self.disk.keep(new);
         for old in kept.iter().take(GIVEN_UP_MAX) {
             match &kept_now {
@@ -293,14 +306,19 @@ impl Settings {
                 tracing::warn!(%error, revision = new.number, "cannot save this revision");
                 Ok(())
             }
-            kept => kept.map_err(Refused::History),
+            kept => kept.map_err(SettingsError::History),
         }
     }
 
     /// Stores the revision before the volume is written, so that the text on the volume always has
     /// a revision. A revision whose text did not reach the volume was never in force.
-    fn keep(&self, kept: &[Kept], by: By<'_>, text: &str) -> Result<(), Refused> {
-        let new = Kept {
+    fn keep(
+        &self,
+        kept: &[StoredRevision],
+        by: ChangeAuthor<'_>,
+        text: &str,
+    ) -> Result<(), SettingsError> {
+        let new = StoredRevision {
             number: next(kept),
             at: Some(self.clock.now()),
             actor: by.actor.to_owned(),
@@ -308,7 +326,7 @@ impl Settings {
             text: text.to_owned(),
         };
         self.keep_one(kept, &new)?;
-        self.disk.replace(text, new.number).map_err(Refused::Volume)?;
+        self.disk.replace(text, new.number).map_err(SettingsError::Volume)?;
         let too_many = (kept.len() + 1).saturating_sub(REVISIONS_MAX);
         for old in kept.iter().take(too_many) {
             if let Err(error) = self.disk.forget(old.number) {
@@ -324,12 +342,12 @@ pub fn sum(text: &str) -> String {
     stdx::hex(&Sha256::digest(text)[..16])
 }
 
-fn next(kept: &[Kept]) -> u32 {
+fn next(kept: &[StoredRevision]) -> u32 {
     kept.iter().map(|kept| kept.number).max().unwrap_or(0).saturating_add(1)
 }
 
-fn found(kept: &[Kept], number: u32) -> Result<&Kept, Refused> {
-    kept.iter().find(|kept| kept.number == number).ok_or(Refused::NoRevision(number))
+fn found(kept: &[StoredRevision], number: u32) -> Result<&StoredRevision, SettingsError> {
+    kept.iter().find(|kept| kept.number == number).ok_or(SettingsError::NoRevision(number))
 }
 
 /// Removes control characters from a note, and limits its length.

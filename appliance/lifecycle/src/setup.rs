@@ -15,7 +15,7 @@ use status::view::Nic;
 use stdx::Hint as _;
 use web::setup::{NicSetup, Setup, UpdateTimes};
 
-use crate::settings::{By, Refused, Settings, roles};
+use crate::settings::{ChangeAuthor, Settings, SettingsError, roles};
 
 /// Author of the changes from these screens.
 const ACTOR: &str = "the web page";
@@ -30,7 +30,7 @@ impl Setup for Screens {
 
     fn set_nics(&self, cards: &[NicSetup]) -> Result<(), String> {
         let wanted = cards::wanted(cards)?;
-        let by = By { actor: ACTOR, note: "use of each NIC" };
+        let by = ChangeAuthor { actor: ACTOR, note: "use of each NIC" };
         said(self.0.rewrite(by, |text| roles::write(text, &wanted)))
     }
 
@@ -64,7 +64,7 @@ impl Setup for Screens {
             ("update.restart", some(restart.word(), restart != Restart::default())),
         ];
         let keys: BTreeMap<_, _> = keys.map(|(key, value)| (key.to_owned(), value)).into();
-        said(self.0.change(By { actor: ACTOR, note: "time zone and updates" }, &keys))
+        said(self.0.change(ChangeAuthor { actor: ACTOR, note: "time zone and updates" }, &keys))
     }
 
     fn zones(&self) -> Vec<&'static str> {
@@ -81,7 +81,7 @@ impl Setup for Screens {
     }
 }
 
-fn said<T>(done: Result<T, Refused>) -> Result<(), String> {
+fn said<T>(done: Result<T, SettingsError>) -> Result<(), String> {
     done.map(drop).map_err(|refused| {
         let (why, hint) = (stdx::chain(&refused), refused.hint());
         tracing::warn!(reason = why, hint, "a change of the settings was refused");

@@ -32,7 +32,7 @@ use tokio::sync::{Notify, mpsc, watch};
 
 use crate::settings::LiveSettings;
 use crate::storage;
-pub use error::Refused;
+pub use error::UpdateError;
 pub use handlers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
@@ -52,13 +52,13 @@ pub struct Updates {
     clock: Arc<dyn Clock>,
     /// Hours of restarts, and releases that are refused.
     live: watch::Receiver<LiveSettings>,
-    now: Mutex<Now>,
+    now: Mutex<UpdateProgress>,
     installed: Notify,
 }
 
 /// State of the current or last update.
 #[derive(Default)]
-struct Now {
+struct UpdateProgress {
     /// Current or last update, as the status shows it.
     update: Option<Update>,
     /// True while an update or a rollback is under way.
@@ -126,7 +126,7 @@ impl Updates {
         Ok(())
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
+    fn now(&self) -> MutexGuard<'_, UpdateProgress> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -140,12 +140,12 @@ impl Updates {
     ///
     /// # Errors
     /// The boot loader's variables or the record cannot be written.
-    pub fn proved(&self) -> Result<(), Refused> {
+    pub fn proved(&self) -> Result<(), UpdateError> {
         let change = self.volume.change(self.running, |all| record::prove(all, self.running));
-        change.map_err(Refused::Host)?;
+        change.map_err(UpdateError::Host)?;
         if self.on_trial() {
             let record = Record { stage: Stage::Good, ..self.record() };
-            record.keep(&self.state).map_err(Refused::Record)?;
+            record.keep(&self.state).map_err(UpdateError::Record)?;
             self.now().update = Some(shown(&record));
         }
         Ok(())
@@ -179,10 +179,10 @@ impl Updates {
         pieces: mpsc::Receiver<Bytes>,
         size: Option<u64>,
         at_once: bool,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), UpdateError> {
         let room = self.store.free_space();
         if room.is_short() {
-            return Err(Refused::NoRoom(room));
+            return Err(UpdateError::NoRoom(room));
         }
         let before = self.begin()?;
         let this = Arc::clone(self);
@@ -203,7 +203,7 @@ impl Updates {
                 Step::Written(manifest) => this.written(manifest),
             })
         };
-        let done = tokio::task::spawn_blocking(work).await.unwrap_or(Err(Refused::Ended));
+        let done = tokio::task::spawn_blocking(work).await.unwrap_or(Err(UpdateError::Ended));
         match &done {
             Ok(()) => self.restart_next(at_once),
             Err(_) => self.end(before),
@@ -215,7 +215,7 @@ impl Updates {
     ///
     /// # Errors
     /// The other slot has no system that works, or the boot loader's variables cannot be written.
-    pub fn roll_back(&self, at_once: bool) -> Result<(), Refused> {
+    pub fn roll_back(&self, at_once: bool) -> Result<(), UpdateError> {
         let before = self.begin()?;
         let done = self.turn_back();
         match &done {
@@ -225,24 +225,24 @@ impl Updates {
         done
     }
 
-    fn turn_back(&self) -> Result<(), Refused> {
+    fn turn_back(&self) -> Result<(), UpdateError> {
         let other = self.running.other();
-        let whole = self.volume.read().map_err(Refused::Host)?.whole(other);
+        let whole = self.volume.read().map_err(UpdateError::Host)?.whole(other);
         let version = self.volume.version(other).filter(|_| whole);
-        let none = || Refused::unwanted("the other slot has no working system", None);
+        let none = || UpdateError::unwanted("the other slot has no working system", None);
         let version = version.ok_or_else(none)?;
         install::held(&version, &self.live.borrow().hold)?;
         self.keep(version)?;
-        self.volume.change(self.running, |all| all.put_on_trial(other)).map_err(Refused::Host)
+        self.volume.change(self.running, |all| all.put_on_trial(other)).map_err(UpdateError::Host)
     }
 
     /// Marks an update as under way, and returns the status that was shown before.
-    fn begin(&self) -> Result<Option<Update>, Refused> {
+    fn begin(&self) -> Result<Option<Update>, UpdateError> {
         let mut now = self.now();
         let on_trial =
             now.update.as_ref().is_some_and(|update| update.state == UpdateState::Proving);
         if now.busy || on_trial {
-            return Err(Refused::Busy);
+            return Err(UpdateError::Busy);
         }
         now.busy = true;
         Ok(now.update.clone())
@@ -265,7 +265,7 @@ impl Updates {
         });
     }
 
-    fn written(&self, manifest: &Manifest) -> Result<(), Refused> {
+    fn written(&self, manifest: &Manifest) -> Result<(), UpdateError> {
         // The previous release is overwritten, so its copy of the store is not needed.
         if let Err(error) = store::forget_copy(&storage::file(&self.state)) {
             tracing::warn!(error = %stdx::chain(&error), "cannot delete an old copy of the store");
@@ -273,9 +273,9 @@ impl Updates {
         self.keep(manifest.version.clone())
     }
 
-    fn keep(&self, version: String) -> Result<(), Refused> {
+    fn keep(&self, version: String) -> Result<(), UpdateError> {
         let record = Record::on_trial(version, self.running.other(), self.clock.now());
-        record.keep(&self.state).map_err(Refused::Record)?;
+        record.keep(&self.state).map_err(UpdateError::Record)?;
         self.now().update = Some(Update { state: UpdateState::Verified, ..shown(&record) });
         Ok(())
     }

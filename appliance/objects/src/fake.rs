@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub struct Memory {
     objects: Mutex<ByKey>,
     revision: Mutex<u64>,
     /// Recorded events, oldest first.
-    pub happenings: Mutex<Vec<Happening>>,
+    pub happenings: Mutex<Vec<ObjectEvent>>,
     /// Name of an object whose status is written only while `gate` is open.
     pub gated: Mutex<String>,
     /// Gate of [`Memory::gated`]; a test closes it by holding the lock.
@@ -154,7 +154,7 @@ impl Objects for Memory {
         })
     }
 
-    fn record(&self, happening: Happening) {
+    fn record(&self, happening: ObjectEvent) {
         locked(&self.happenings).push(happening);
     }
 }

@@ -9,7 +9,7 @@ pub mod fake;
 use std::future::Future;
 use std::pin::Pin;
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Deletes an object; finalizers may delay its removal.
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()>;
     /// Records an event without waiting. Events may be dropped under load.
-    fn record(&self, happening: Happening);
+    fn record(&self, happening: ObjectEvent);
 }
 
 /// Reads an object into its type.

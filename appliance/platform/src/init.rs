@@ -6,13 +6,13 @@
 //! supervisor receives the reason, and shows it on the panel and the web page.
 
 mod back;
-mod falls;
+mod crash_counter;
 mod last;
 pub mod pstore;
 pub mod reset;
 mod restarts;
 mod state;
-mod vigil;
+mod supervisor_monitor;
 mod volumes;
 mod watchdog;
 mod zram;
@@ -34,12 +34,12 @@ use crate::liveness::heartbeat::{Listener, PIPE};
 use crate::privileged;
 pub use crate::privileged::{is_first_process, set_host_name};
 pub(crate) use back::running;
-pub use falls::Falls;
+pub use crash_counter::CrashCounter;
 use last::Last;
 pub use last::{last_panic, last_restart};
 pub use restarts::{Next, Restarts};
-pub use vigil::Vigil;
-use volumes::Found;
+pub use supervisor_monitor::SupervisorMonitor;
+use volumes::MountResult;
 pub use volumes::slot;
 use watchdog::Watchdog;
 
@@ -97,10 +97,10 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
 /// anything else.
 pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     volumes::console();
-    let Found { mut trouble, time_is_a_guess, safe, lost } = volumes::mount(keys);
+    let MountResult { mut trouble, time_is_a_guess, safe, lost } = volumes::mount(keys);
     let last = Last::take();
     trouble.extend(last.sentences());
-    let too_often = falls::count(back::running(), last.reason());
+    let too_often = crash_counter::count(back::running(), last.reason());
     let without = lost.as_ref().map(|why| format!("its state volume cannot be used: {why}"));
     let safe = without.or(too_often).or(safe);
     for problem in &trouble {
@@ -146,7 +146,7 @@ fn give_up(reason: &str) -> Leave {
 async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     let take = |kind| signal(kind).map_err(Error::io("take signals"));
     let mut children = take(SignalKind::child())?;
-    let mut asked = Asked {
+    let mut asked = ShutdownSignals {
         terminate: take(SignalKind::terminate())?,
         interrupt: take(SignalKind::interrupt())?,
         power_off: take(SignalKind::user_defined2())?,
@@ -156,8 +156,8 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     // down.
     tokio::spawn(feed());
     tokio::spawn(async {
-        tokio::time::sleep(falls::STEADY).await;
-        falls::forgive();
+        tokio::time::sleep(crash_counter::STEADY).await;
+        crash_counter::forgive();
     });
     loop {
         let (child, mut heard) = start(command)?;
@@ -168,7 +168,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
             }
             leave = asked.leave() => {
                 stop(&child, &mut children).await;
-                falls::forgive();
+                crash_counter::forgive();
                 return Ok(leave);
             }
             sentence = hangs(&mut heard) => {
@@ -186,7 +186,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
             }
             Next::StartAfter(wait) => {
                 if let Ok(leave) = timeout(wait, asked.leave()).await {
-                    falls::forgive();
+                    crash_counter::forgive();
                     return Ok(leave);
                 }
             }
@@ -206,11 +206,11 @@ fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
 
 /// Returns the reason once the supervisor was silent for too long.
 async fn hangs(heard: &mut Listener) -> String {
-    let mut vigil = Vigil::new(Instant::now());
+    let mut supervisor_monitor = SupervisorMonitor::new(Instant::now());
     loop {
-        match timeout_at(vigil.deadline().into(), heard.next()).await {
-            Ok(word) => vigil.heard(word, Instant::now()),
-            Err(_) => return vigil.sentence(Instant::now()),
+        match timeout_at(supervisor_monitor.deadline().into(), heard.next()).await {
+            Ok(word) => supervisor_monitor.heard(word, Instant::now()),
+            Err(_) => return supervisor_monitor.sentence(Instant::now()),
         }
     }
 }
@@ -229,13 +229,13 @@ async fn feed() {
 }
 
 /// Signals that request a shutdown.
-struct Asked {
+struct ShutdownSignals {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
     power_off: tokio::signal::unix::Signal,
 }
 
-impl Asked {
+impl ShutdownSignals {
     async fn leave(&mut self) -> Leave {
         tokio::select! {
             _ = self.terminate.recv() => Leave::Restart,

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use heartbeat::{EVERY, Heartbeat, Word};
+use heartbeat::{EVERY, Heartbeat, HeartbeatMessage};
 
 /// Maximum time between two turns of a loop.
 const TURN: Duration = Duration::from_secs(20);
@@ -64,7 +64,7 @@ impl LivenessMonitor {
             let mut told = false;
             loop {
                 let word = self.word(self.began.elapsed());
-                if let Word::Stuck { what, seconds } = &word {
+                if let HeartbeatMessage::Stuck { what, seconds } = &word {
                     if !std::mem::replace(&mut told, true) {
                         tracing::error!(what, seconds, "a task of the box is stuck");
                     }
@@ -78,7 +78,7 @@ impl LivenessMonitor {
     }
 
     /// Returns the message to send when the monitor is `age` old.
-    fn word(&self, age: Duration) -> Word {
+    fn word(&self, age: Duration) -> HeartbeatMessage {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.retain(|turns| Arc::strong_count(turns) > 1);
         let silent = |turns: &Arc<Turns>| {
@@ -87,9 +87,9 @@ impl LivenessMonitor {
         };
         match loops.iter().map(silent).max() {
             Some((silence, name)) if silence > TURN => {
-                Word::Stuck { what: name.to_owned(), seconds: silence.as_secs() }
+                HeartbeatMessage::Stuck { what: name.to_owned(), seconds: silence.as_secs() }
             }
-            _ => Word::Beat,
+            _ => HeartbeatMessage::Beat,
         }
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     use std::sync::atomic::Ordering;
     use std::time::Duration;
 
-    use crate::liveness::heartbeat::Word;
+    use crate::liveness::heartbeat::HeartbeatMessage;
 
     use super::LivenessMonitor;
 
@@ -111,21 +111,22 @@ mod tests {
     fn the_loop_that_stands_still_for_longest_is_named() {
         let heart = LivenessMonitor::default();
         let at = |seconds| heart.word(Duration::from_secs(seconds));
-        let stuck = |what: &str, seconds| Word::Stuck { what: what.to_owned(), seconds };
-        assert_eq!(at(1000), Word::Beat, "nothing must turn yet");
+        let stuck =
+            |what: &str, seconds| HeartbeatMessage::Stuck { what: what.to_owned(), seconds };
+        assert_eq!(at(1000), HeartbeatMessage::Beat, "nothing must turn yet");
         let (store, api) = (heart.pulse("the store"), heart.pulse("the API"));
         let turned = |pulse: &super::LoopSignal, seconds: u64| {
             pulse.turns.millis.store(seconds * 1000, Ordering::Relaxed);
         };
         turned(&store, 30);
         turned(&api, 50);
-        assert_eq!(at(50), Word::Beat);
+        assert_eq!(at(50), HeartbeatMessage::Beat);
         assert_eq!(at(51), stuck("the store", 21));
         assert_eq!(at(80), stuck("the store", 50));
         turned(&store, 81);
         assert_eq!(at(82), stuck("the API", 32));
         drop(api);
-        assert_eq!(at(83), Word::Beat, "a loop that ended is not missed");
+        assert_eq!(at(83), HeartbeatMessage::Beat, "a loop that ended is not missed");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub use bond::{Bond, BondMode, bond};
 pub use lease::{Configured, assign, configure, keep};
 pub use link::{Link, links, loopback_up};
 pub use link_local::{leave as leave_link_local, stand_in};
-pub use seen::{Seen, look};
+pub use seen::{InterfaceState, look};
 
 /// Maximum length of an interface name in bytes (IFNAMSIZ without the terminating zero).
 pub const NAME_MAX: usize = 15;
@@ -31,7 +31,7 @@ pub const VLANS: RangeInclusive<u16> = 1..=4094;
 
 /// Requested configuration of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct InterfaceConfig {
     /// Selector of the interface to configure.
     pub interface: Which,
     /// VLAN ID, or `None` for the untagged network.
@@ -42,7 +42,7 @@ pub struct Wanted {
     pub caller: Caller,
 }
 
-impl Wanted {
+impl InterfaceConfig {
     /// Returns the name of the interface that gets the address, or `None` if it is not known yet.
     pub fn name(&self) -> Option<String> {
         match (&self.interface, self.vlan) {

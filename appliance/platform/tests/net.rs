@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use platform::net::{
-    Address, Addressing, Caller, Wanted, Which, configure, keep, leave_link_local, look, stand_in,
+    Address, Addressing, Caller, InterfaceConfig, Which, configure, keep, leave_link_local, look,
+    stand_in,
 };
 use stdx::MacAddr;
 use stdx::testing::Wait;
@@ -41,7 +42,7 @@ ip -o addr show; ip route show; cat /etc/resolv.conf
 
 /// Runs `configure(wanted)` in the namespace, and returns the resulting addresses, routes and name
 /// servers.
-fn after(test: &str, wanted: Wanted) -> String {
+fn after(test: &str, wanted: InterfaceConfig) -> String {
     if std::env::var_os(INSIDE).is_some() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let configured = runtime.block_on(configure(wanted)).expect("an address");
@@ -74,10 +75,10 @@ fn in_a_network_for(test: &str, taken: &str, lease: &str) -> String {
     text
 }
 
-fn wanted(addressing: Addressing) -> Wanted {
+fn wanted(addressing: Addressing) -> InterfaceConfig {
     let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
     let caller = Caller { class: "tinbox-test", name: "box-0001".to_owned() };
-    Wanted { interface: Which::Mac(mac), vlan: None, addressing, caller }
+    InterfaceConfig { interface: Which::Mac(mac), vlan: None, addressing, caller }
 }
 
 /// The server dies, and the lease of two minutes ends.

@@ -89,7 +89,7 @@ impl Mention {
 
 /// Reason why an operation on an image failed.
 #[derive(Debug)]
-enum Refused {
+enum ImageError {
     /// The image does not exist.
     Missing(String),
     /// The state of the image does not allow the operation.
@@ -217,45 +217,45 @@ impl Inner {
     }
 
     /// Pins an image, so that it is never evicted. A missing image is downloaded.
-    fn pin(self: &Arc<Self>, text: &str) -> Result<String, Refused> {
+    fn pin(self: &Arc<Self>, text: &str) -> Result<String, ImageError> {
         let pin = match self.find(text)? {
             Some(held) => {
                 let url = Some(held.origin).filter(|origin| !origin.is_empty());
                 Pin { digest: Some(held.digest), url }
             }
             None if self.own.is_foreign(text) => Pin { digest: None, url: Some(text.to_owned()) },
-            None => return Err(Refused::Missing(format!("{text}: the image does not exist"))),
+            None => return Err(ImageError::Missing(format!("{text}: the image does not exist"))),
         };
         let here = pin.digest.is_some();
-        self.pins().add(pin).map_err(|error| Refused::Invalid(format!("{error:#}")))?;
+        self.pins().add(pin).map_err(|error| ImageError::Invalid(format!("{error:#}")))?;
         self.keep_pins();
         Ok(if here { "pinned" } else { "pinned, and being fetched" }.to_owned())
     }
 
-    fn unpin(self: &Arc<Self>, text: &str) -> Result<String, Refused> {
+    fn unpin(self: &Arc<Self>, text: &str) -> Result<String, ImageError> {
         let is_meant = |pin: &Pin| {
             pin.digest.is_some_and(|digest| is_named(digest, text))
                 || pin.url.as_ref().is_some_and(|url| url == text || shown(url) == text)
         };
         match self.pins().drop_if(is_meant) {
             Ok(true) => {}
-            Ok(false) => return Err(Refused::Missing(format!("{text} is not pinned"))),
-            Err(error) => return Err(Refused::Conflict(format!("{error:#}"))),
+            Ok(false) => return Err(ImageError::Missing(format!("{text} is not pinned"))),
+            Err(error) => return Err(ImageError::Conflict(format!("{error:#}"))),
         }
         self.keep_pins();
         Ok("no longer pinned".to_owned())
     }
 
-    fn remove(&self, text: &str) -> Result<String, Refused> {
-        let missing = || Refused::Missing(format!("{text}: the image does not exist"));
+    fn remove(&self, text: &str) -> Result<String, ImageError> {
+        let missing = || ImageError::Missing(format!("{text}: the image does not exist"));
         let held = self.find(text)?.ok_or_else(missing)?;
-        let kept = |why| Refused::Conflict(format!("{text} cannot be removed: {why}"));
+        let kept = |why| ImageError::Conflict(format!("{text} cannot be removed: {why}"));
         self.cache.remove(held.digest).map_err(kept)?;
         Ok("removed".to_owned())
     }
 
     /// Returns the only file in the cache that `text` selects.
-    fn find(&self, text: &str) -> Result<Option<Held>, Refused> {
+    fn find(&self, text: &str) -> Result<Option<Held>, ImageError> {
         let is_meant = |held: &Held| {
             is_named(held.digest, text) || held.origin == text || shown(&held.origin) == text
         };
@@ -264,7 +264,7 @@ impl Inner {
         match found.next() {
             None => Ok(first),
             Some(_) => {
-                Err(Refused::Invalid(format!("{text} matches several images: use a digest")))
+                Err(ImageError::Invalid(format!("{text} matches several images: use a digest")))
             }
         }
     }

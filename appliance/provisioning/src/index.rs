@@ -22,7 +22,7 @@ use stdx::MacAddr;
 use claims::{Claimant, Claims};
 pub use contested::Contested;
 pub use requester::Requester;
-pub use works::Course;
+pub use works::WorkflowProgress;
 
 /// Index of machines and workflows. Clones share their data.
 #[derive(Clone, Default)]
@@ -49,7 +49,7 @@ struct Tables {
     /// Power states that the controllers report, by bmc Machine.
     powers: HashMap<ObjectKey, Power>,
     /// Progress of workflows for the status view.
-    courses: HashMap<ObjectKey, Arc<Course>>,
+    courses: HashMap<ObjectKey, Arc<WorkflowProgress>>,
 }
 
 impl Index {

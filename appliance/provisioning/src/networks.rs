@@ -74,8 +74,8 @@ pub struct Networks {
     pub pulse: LoopSignal,
 }
 
-/// Wanted configuration of one network.
-type Wanted = Arc<Network>;
+/// DesiredNetwork configuration of one network.
+type DesiredNetwork = Arc<Network>;
 
 impl Networks {
     /// Creates the Network objects of the file. Replaces the spec of an object if the settings in
@@ -184,7 +184,7 @@ impl Networks {
 /// Running services by name of their Network.
 struct Services {
     networks: Arc<Networks>,
-    running: HashMap<String, watch::Sender<Wanted>>,
+    running: HashMap<String, watch::Sender<DesiredNetwork>>,
 }
 
 impl Services {

@@ -3,7 +3,7 @@
 pub mod recorder;
 pub mod references;
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use objects::{ObjectError, Objects, Pending};
 use resources::{DeleteOptions, Engine, ListOptions, Reason, StatusError, WriteOptions};
@@ -100,7 +100,7 @@ impl Objects for EngineObjects {
         })
     }
 
-    fn record(&self, happening: Happening) {
+    fn record(&self, happening: ObjectEvent) {
         self.recorder.record(happening);
     }
 }

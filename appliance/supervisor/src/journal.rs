@@ -51,7 +51,7 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
             Level::INFO => "info",
             _ => return,
         };
-        let mut said = Said::default();
+        let mut said = LogText::default();
         event.record(&mut said);
         let program = metadata.target().split("::").next().unwrap_or_default();
         self.0.push(LogLine {
@@ -65,12 +65,12 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
 
 /// Message of an event, and its fields.
 #[derive(Default)]
-struct Said {
+struct LogText {
     sentence: String,
     values: String,
 }
 
-impl Said {
+impl LogText {
     fn line(self) -> String {
         let mut line = self.sentence + &self.values;
         let mut end = TEXT_BYTES_MAX.min(line.len());
@@ -82,7 +82,7 @@ impl Said {
     }
 }
 
-impl Visit for Said {
+impl Visit for LogText {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         // Writing to a string cannot fail.
         let _ = match field.name() {

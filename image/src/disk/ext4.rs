@@ -18,13 +18,13 @@ const GROWS_TO_BLOCKS: u64 = 1 << 30;
 
 /// Built file system, in a file of its partition's size.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct BuiltFileSystem {
     pub path: PathBuf,
     /// Byte ranges that are not free. A tool that skips free blocks must write these.
     pub used: Vec<Range<u64>>,
 }
 
-pub(crate) fn make(part: Part, folder: &Path, epoch: u64) -> Result<Made, Error> {
+pub(crate) fn make(part: Part, folder: &Path, epoch: u64) -> Result<BuiltFileSystem, Error> {
     let path = folder.join(part.label());
     let file = File::create(&path).and_then(|file| file.set_len(part.size()));
     file.map_err(|source| Error::Write { path: path.clone(), source })?;
@@ -42,7 +42,7 @@ pub(crate) fn make(part: Part, folder: &Path, epoch: u64) -> Result<Made, Error>
         .arg(&path);
     MKFS.run(&mut mkfs, &path)?;
     let listed = DUMPE2FS.run(DUMPE2FS.command(epoch).arg(&path), &path)?;
-    Ok(Made { used: used(&listed, part.size()), path })
+    Ok(BuiltFileSystem { used: used(&listed, part.size()), path })
 }
 
 /// Returns the ranges that `dumpe2fs` does not list as free.

@@ -158,7 +158,7 @@ async fn follow(
     }
     let device = buttons.and_then(|buttons| buttons.device.as_ref()).map(|name| name.0.clone());
     let codes = keys.iter().map(|(code, _)| *code).collect();
-    keys::follow(keys::Wanted::here(codes, device), changed).await;
+    keys::follow(keys::KeyFilter::here(codes, device), changed).await;
 }
 
 /// Event of a key's change; `None` for a key that is not a button of the panel.

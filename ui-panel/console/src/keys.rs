@@ -17,7 +17,7 @@ pub const CHANGES_MAX: usize = 64;
 
 /// Keys to follow, and their devices.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct KeyFilter {
     /// Sysfs folder of input devices: `/sys/class/input`.
     pub sys: PathBuf,
     /// Folder of device nodes: `/dev/input`.
@@ -28,7 +28,7 @@ pub struct Wanted {
     pub device: Option<String>,
 }
 
-impl Wanted {
+impl KeyFilter {
     /// Uses the folders of this machine.
     pub fn here(codes: Vec<u16>, device: Option<String>) -> Self {
         let (sys, dev) = ("/sys/class/input".into(), "/dev/input".into());
@@ -48,7 +48,7 @@ impl Wanted {
 
 /// Follows the keys until the receiver is dropped. When a device is gone, `Lost` is sent, because
 /// its pressed keys may have been released.
-pub async fn follow(wanted: Wanted, changes: mpsc::Sender<(KeyChange, Instant)>) {
+pub async fn follow(wanted: KeyFilter, changes: mpsc::Sender<(KeyChange, Instant)>) {
     let mut read: HashMap<PathBuf, JoinHandle<()>> = HashMap::new();
     let mut told: HashMap<PathBuf, String> = HashMap::new();
     let mut looks = tokio::time::interval(LOOK);

@@ -36,7 +36,7 @@ pub async fn run(
     shutdown: CancellationToken,
 ) {
     let (pressed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
-    let following = keys::follow(keys::Wanted::here(KEYBOARD.to_vec(), None), pressed);
+    let following = keys::follow(keys::KeyFilter::here(KEYBOARD.to_vec(), None), pressed);
     let drawing = async {
         let mut told = false;
         loop {

@@ -1,7 +1,7 @@
 //! Records the disk that an agent chose in the workflow, before the disk is used.
 
 use agent_rpc::{DiskChoice, Refusal};
-use api::state::disks::{self, Refused};
+use api::state::disks::{self, DiskChoiceError};
 use api::tinkerbell::ChosenDisk;
 
 use crate::Service;
@@ -23,7 +23,9 @@ impl Service {
             let mut status = workflow.status.clone();
             match disks::choose(&mut status, &from.action_id, choice.clone()) {
                 Ok(is_news) => Ok(is_news.then_some(status)),
-                Err(error @ Refused::Action { .. }) => Err(Refusal::NotFound(error.to_string())),
+                Err(error @ DiskChoiceError::Action { .. }) => {
+                    Err(Refusal::NotFound(error.to_string()))
+                }
                 Err(error) => {
                     tracing::warn!(workflow = %key, agent = from.agent_id, %error, "disk refused");
                     Err(Refusal::Precondition(error.to_string()))

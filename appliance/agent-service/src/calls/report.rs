@@ -1,7 +1,7 @@
 //! Reports of agents: checked by the rules, written to the workflow, then recorded as events.
 
 use agent_rpc::{Refusal, Report};
-use api::state::report::{self, Refused};
+use api::state::report::{self, ReportError};
 use api::tinkerbell::{ActionState, ActionStatus, WorkflowStatus};
 use jiff::Timestamp;
 use status::boot_event::BootEvent;
@@ -29,10 +29,12 @@ impl Service {
             accepted = Some(report);
             match is_news {
                 Ok(is_news) => Ok(is_news.then_some(status)),
-                Err(error @ (Refused::Action { .. } | Refused::Agent { .. })) => {
+                Err(error @ (ReportError::Action { .. } | ReportError::Agent { .. })) => {
                     Err(Refusal::NotFound(error.to_string()))
                 }
-                Err(error @ Refused::Late { .. }) => Err(Refusal::Precondition(error.to_string())),
+                Err(error @ ReportError::Late { .. }) => {
+                    Err(Refusal::Precondition(error.to_string()))
+                }
             }
         });
         let changed = changed.await?;

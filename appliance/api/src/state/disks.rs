@@ -11,7 +11,7 @@ pub const CHOICES_MAX: usize = 64;
 
 /// Reason why a disk must not be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum DiskChoiceError {
     /// The action does not run.
     #[error("cannot choose a disk: action {action_id} of agent {agent_id} is not running")]
     Action {
@@ -42,28 +42,28 @@ pub enum Refused {
 /// the status changed.
 ///
 /// # Errors
-/// [`Refused`]: the disk must not be used.
+/// [`DiskChoiceError`]: the disk must not be used.
 pub fn choose(
     status: &mut WorkflowStatus,
     action_id: &str,
     choice: ChosenDisk,
-) -> Result<bool, Refused> {
+) -> Result<bool, DiskChoiceError> {
     let runs = running(status).filter(|_| status.state.serves()).is_some_and(|(task, action)| {
         let task = &status.tasks[task];
         task.agent_id == choice.agent_id && task.actions[action].id == action_id
     });
     if !runs {
         let (action_id, agent_id) = (action_id.to_owned(), choice.agent_id);
-        return Err(Refused::Action { action_id, agent_id });
+        return Err(DiskChoiceError::Action { action_id, agent_id });
     }
     let is_of_hint = |it: &&ChosenDisk| it.agent_id == choice.agent_id && it.hint == choice.hint;
     match status.chosen_disks.iter().find(is_of_hint) {
         Some(before) if is_same(before, &choice) => Ok(false),
         Some(before) => {
             let (before, now) = (Words(before).to_string(), Words(&choice).to_string());
-            Err(Refused::Other { hint: choice.hint, before, now })
+            Err(DiskChoiceError::Other { hint: choice.hint, before, now })
         }
-        None if status.chosen_disks.len() >= CHOICES_MAX => Err(Refused::Full),
+        None if status.chosen_disks.len() >= CHOICES_MAX => Err(DiskChoiceError::Full),
         None => {
             status.chosen_disks.push(choice);
             Ok(true)

@@ -31,7 +31,7 @@ pub struct Report {
 
 /// Reason why a report is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum ReportError {
     /// The workflow has no such action.
     #[error("the workflow has no action {action_id} in task {task_id}")]
     Action {
@@ -68,13 +68,17 @@ pub enum Refused {
 /// changed now. All times are the box's own: an agent's clock may be wrong by years.
 ///
 /// # Errors
-/// [`Refused`]: the action does not exist, belongs to another agent, or must not start any more.
-pub fn take(status: &mut WorkflowStatus, report: &Report, now: Timestamp) -> Result<bool, Refused> {
+/// [`ReportError`]: the action does not exist, belongs to another agent, or must not start any more.
+pub fn take(
+    status: &mut WorkflowStatus,
+    report: &Report,
+    now: Timestamp,
+) -> Result<bool, ReportError> {
     let (at, is_current) = find(status, report)?;
     let begins = report.state == ActionState::Running;
     let late = |why| {
         let action_id = report.action_id.clone();
-        if begins { Err(Refused::Late { action_id, why }) } else { Ok(false) }
+        if begins { Err(ReportError::Late { action_id, why }) } else { Ok(false) }
     };
     if !status.state.serves() {
         return late("its workflow has ended");
@@ -203,7 +207,7 @@ fn settle(
 
 /// Task and action index of the reported action, and true if the report is about its present
 /// attempt.
-fn find(status: &WorkflowStatus, report: &Report) -> Result<((usize, usize), bool), Refused> {
+fn find(status: &WorkflowStatus, report: &Report) -> Result<((usize, usize), bool), ReportError> {
     let id = &report.action_id;
     let is_it = |action: &ActionStatus| {
         action.id == *id || action.history.iter().any(|attempt| attempt.id == *id)
@@ -213,14 +217,14 @@ fn find(status: &WorkflowStatus, report: &Report) -> Result<((usize, usize), boo
         (task.id == report.task_id).then_some((task_at, action_at))
     });
     let Some((task_at, action_at)) = found else {
-        return Err(Refused::Action {
+        return Err(ReportError::Action {
             task_id: report.task_id.clone(),
             action_id: report.action_id.clone(),
         });
     };
     let task = &status.tasks[task_at];
     if task.agent_id != report.agent_id {
-        return Err(Refused::Agent {
+        return Err(ReportError::Agent {
             action_id: report.action_id.clone(),
             owner: task.agent_id.clone(),
             agent_id: report.agent_id.clone(),

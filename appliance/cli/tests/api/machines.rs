@@ -1,6 +1,6 @@
 //! Power and history of machines.
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::tinkerbell::HARDWARE;
 use jiff::{SignedDuration, Timestamp};
 use resources::{ListOptions, WriteOptions};
@@ -76,7 +76,7 @@ async fn a_bmc_that_fails_is_told() {
 }
 
 async fn tell(place: &Place, begin: Timestamp, millis: i64, moment: &BootEvent) {
-    let happening = Happening {
+    let happening = ObjectEvent {
         about: HARDWARE,
         namespace: "default".into(),
         name: "nuc1".into(),

@@ -3,7 +3,7 @@
 //! The set with the most matching patterns wins. Of several such sets, the first by namespace and
 //! name wins. Names, label, annotation and owner are those of Tinkerbell.
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::ObjectKey;
 use api::tinkerbell::{
     AGENT_ATTRIBUTES, AUTO_ENROLLMENT, Hardware, RULES_MAX, WORKFLOW, WORKFLOW_RULE_SET,
@@ -38,8 +38,8 @@ impl RuleMistake {
     }
 
     /// Returns the event for the owner of the rule set.
-    pub fn happening(&self, at: Timestamp) -> Happening {
-        Happening {
+    pub fn happening(&self, at: Timestamp) -> ObjectEvent {
+        ObjectEvent {
             about: WORKFLOW_RULE_SET,
             namespace: self.key.namespace.clone(),
             name: self.key.name.clone(),

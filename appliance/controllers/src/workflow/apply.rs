@@ -1,7 +1,7 @@
 //! Execution of the steps of a decision.
 
 use api::bmc::{JOB, JobSpec, SecretRef};
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::{ObjectKey, ObjectMeta};
 use api::tinkerbell::{HARDWARE, WORKFLOW};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl WorkflowReconciler {
                 gone_is_fine(objects.delete(JOB, &key).await)
             }
             Step::Tell { reason, message, warning } => {
-                objects.record(Happening {
+                objects.record(ObjectEvent {
                     about: WORKFLOW,
                     namespace: metadata.namespace.clone(),
                     name: metadata.name.clone(),

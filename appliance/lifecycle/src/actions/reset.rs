@@ -32,24 +32,24 @@ pub const NOT_OWN: &str = "this Tinbox is a program on another system: restart a
 /// Routes of a reset: a GET returns an [`ErasureSummary`]; a POST takes a [`BoxActionRequest`] and
 /// returns an [`ErasureSummary`] while the box goes down. `faces` is `None` on a guest.
 pub fn router(faces: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
-    Router::new().route(PATH, get(report).post(leave)).with_state(Asked { faces, audit })
+    Router::new().route(PATH, get(report).post(leave)).with_state(RouterState { faces, audit })
 }
 
 #[derive(Clone)]
-struct Asked {
+struct RouterState {
     faces: Option<Arc<dyn ViewSource>>,
     audit: Audit,
 }
 
-async fn report(State(Asked { faces, .. }): State<Asked>) -> Response {
+async fn report(State(RouterState { faces, .. }): State<RouterState>) -> Response {
     match faces {
         Some(faces) => Json(ErasureSummary::of(&faces.view().await)).into_response(),
         None => failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN),
     }
 }
 
-async fn leave(State(asked): State<Asked>, Json(wish): Json<BoxActionRequest>) -> Response {
-    let Asked { faces, audit } = asked;
+async fn leave(State(asked): State<RouterState>, Json(wish): Json<BoxActionRequest>) -> Response {
+    let RouterState { faces, audit } = asked;
     let Some(faces) = faces else { return failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN) };
     let erased = ErasureSummary::of(&faces.view().await);
     if let Err(why) = wish.is_meant(&erased.name) {

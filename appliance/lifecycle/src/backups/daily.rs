@@ -22,7 +22,7 @@ use status::backup::{BackupSummary, StoredBackup};
 use stdx::Secret;
 use tokio_util::sync::CancellationToken;
 
-use super::{Backups, Refused, disk, spool};
+use super::{BackupError, Backups, disk, spool};
 use crate::keys::sealing::Keys;
 
 /// File of the backups' key, in the state folder.
@@ -65,7 +65,7 @@ impl Backups {
     }
 
     /// Makes a backup if one is due.
-    async fn make_one(self: &Arc<Self>, folder: &Path) -> Result<(), Refused> {
+    async fn make_one(self: &Arc<Self>, folder: &Path) -> Result<(), BackupError> {
         let folder = folder.to_owned();
         self.alone(move |this, _| {
             let newest = listed(&folder)?.into_iter().next_back();
@@ -82,16 +82,16 @@ impl Backups {
     ///
     /// # Errors
     /// The box has no folder for backups, its store is lost, or the backup cannot be made.
-    pub async fn keep_now(self: &Arc<Self>) -> Result<StoredBackup, Refused> {
-        let folder = self.kept_in.clone().ok_or(Refused::Nowhere)?;
+    pub async fn keep_now(self: &Arc<Self>) -> Result<StoredBackup, BackupError> {
+        let folder = self.kept_in.clone().ok_or(BackupError::Nowhere)?;
         self.is_known()?;
         self.alone(move |this, _| this.keep_one(&folder)).await?;
         let newest = self.kept_place().first().cloned();
-        newest.ok_or(Refused::Ended)
+        newest.ok_or(BackupError::Ended)
     }
 
     /// Makes a backup, and removes the oldest ones above [`KEPT`]. Blocks: it writes to disk.
-    fn keep_one(&self, folder: &Path) -> Result<(), Refused> {
+    fn keep_one(&self, folder: &Path) -> Result<(), BackupError> {
         let folder = folder.to_owned();
         DirBuilder::new()
             .recursive(true)
@@ -130,7 +130,7 @@ impl Backups {
     ///
     /// # Errors
     /// The folder or a backup cannot be read.
-    pub fn kept(&self) -> Result<Vec<StoredBackup>, Refused> {
+    pub fn kept(&self) -> Result<Vec<StoredBackup>, BackupError> {
         let Some(folder) = &self.kept_in else { return Ok(Vec::new()) };
         let mut all = listed(folder)?;
         all.reverse();
@@ -148,7 +148,7 @@ impl Backups {
     ///
     /// # Errors
     /// The backup does not exist, or cannot be restored.
-    pub async fn verify_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, Refused> {
+    pub async fn verify_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, BackupError> {
         self.alone(move |this, handle| this.rehearse(this.open_kept(&name)?, handle)).await
     }
 
@@ -156,14 +156,17 @@ impl Backups {
     ///
     /// # Errors
     /// The backup does not exist, or cannot be restored; this box is then unchanged.
-    pub async fn restore_kept(self: &Arc<Self>, name: String) -> Result<BackupSummary, Refused> {
+    pub async fn restore_kept(
+        self: &Arc<Self>,
+        name: String,
+    ) -> Result<BackupSummary, BackupError> {
         let restored =
             self.alone(move |this, handle| this.become_that(this.open_kept(&name)?, handle));
         Ok(self.restart_as(restored.await?))
     }
 
-    fn open_kept(&self, name: &str) -> Result<Reader<File>, Refused> {
-        let none = || Refused::NoSuch(name.chars().take(100).collect());
+    fn open_kept(&self, name: &str) -> Result<Reader<File>, BackupError> {
+        let none = || BackupError::NoSuch(name.chars().take(100).collect());
         let folder = self.kept_in.as_ref().ok_or_else(none)?;
         // Only listed names are opened, so that a name cannot lead out of the folder.
         let known = listed(folder)?.into_iter().any(|(known, _)| known == name);
@@ -174,7 +177,7 @@ impl Backups {
     }
 
     /// Reads the key of the daily backups, or makes it when there is none.
-    fn identity(&self) -> Result<(Identity, ::backup::Recipient), Refused> {
+    fn identity(&self) -> Result<(Identity, ::backup::Recipient), BackupError> {
         let read = disk("read backup.key");
         let found = Keys::of(&self.state, self.home).read(KEY).map_err(io::Error::other);
         let text = match found.map(|bytes| bytes.map(String::from_utf8)) {
@@ -190,13 +193,14 @@ impl Backups {
         };
         let identity = Identity::parse(text.expose().trim())?;
         let recipient = identity.recipient();
-        let recipient = recipient.ok_or_else(|| Refused::Unfit("backup.key is damaged".into()))?;
+        let recipient =
+            recipient.ok_or_else(|| BackupError::Unfit("backup.key is damaged".into()))?;
         Ok((identity, recipient))
     }
 }
 
 /// Lists the complete backups of a folder by name, oldest first. Other files are skipped.
-fn listed(folder: &Path) -> Result<Vec<(String, Header)>, Refused> {
+fn listed(folder: &Path) -> Result<Vec<(String, Header)>, BackupError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(disk("list the backups"))?,
@@ -219,7 +223,7 @@ fn listed(folder: &Path) -> Result<Vec<(String, Header)>, Refused> {
     Ok(found)
 }
 
-impl spool::Made {
+impl spool::BackupFile {
     /// Writes the backup to a named file, durably.
     fn into_file(mut self, folder: &Path, name: &str) -> io::Result<()> {
         use std::io::{Seek as _, SeekFrom};

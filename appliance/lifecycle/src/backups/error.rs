@@ -6,7 +6,7 @@ use stdx::Hint;
 
 /// Reason why a backup or a restore was refused or failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum BackupError {
     /// Another backup or restore is under way: only one runs at a time.
     #[error("another backup or restore is under way")]
     Busy,
@@ -54,7 +54,7 @@ pub enum Refused {
     Ended,
 }
 
-impl Hint for Refused {
+impl Hint for BackupError {
     fn hint(&self) -> Option<&str> {
         match self {
             Self::Busy => Some("wait until it has ended"),
@@ -74,12 +74,12 @@ impl Hint for Refused {
     }
 }
 
-impl From<::backup::Error> for Refused {
+impl From<::backup::Error> for BackupError {
     fn from(error: ::backup::Error) -> Self {
         Self::Backup(error)
     }
 }
 
-pub(super) fn disk(attempt: &'static str) -> impl FnOnce(io::Error) -> Refused {
-    move |source| Refused::Disk { attempt, source }
+pub(super) fn disk(attempt: &'static str) -> impl FnOnce(io::Error) -> BackupError {
+    move |source| BackupError::Disk { attempt, source }
 }

@@ -11,7 +11,7 @@ use status::backup::LastBackup;
 use status::image::ImageState;
 use store::{Frozen, Key, Stored};
 
-use super::{Backups, Made, Refused, disk, leases, spool};
+use super::{BackupError, BackupFile, Backups, disk, leases, spool};
 use crate::storage::SEALED;
 
 /// Subfolders of the state folder whose files belong to a backup.
@@ -79,14 +79,14 @@ pub fn files(state: &Path) -> io::Result<Vec<String>> {
 }
 
 /// All parts of a backup except the objects, which are too many for memory.
-struct Held(Vec<(Part, Vec<u8>)>);
+struct BackupParts(Vec<(Part, Vec<u8>)>);
 
 impl Backups {
     /// Writes a complete backup into a new file.
-    pub(super) fn gather(&self, lock: &Lock) -> Result<Made, Refused> {
+    pub(super) fn gather(&self, lock: &Lock) -> Result<BackupFile, BackupError> {
         let plain = matches!(lock, Lock::Plain);
         let frozen = self.store.freeze()?;
-        let Held(parts) = self.held(plain)?;
+        let BackupParts(parts) = self.held(plain)?;
         let mut contents = Contents::default();
         parts.iter().for_each(|(part, _)| contents.count(part));
         self.objects(&frozen, plain, |part, _| {
@@ -116,7 +116,7 @@ impl Backups {
         let bytes = file.metadata().map_err(disk("measure the backup"))?.len();
         let day = made.strftime("%Y-%m-%d");
         let name = format!("{}-{day}.boxbak", file_name(&self.name));
-        Ok(Made { file, name, last: LastBackup { at: Some(made), bytes } })
+        Ok(BackupFile { file, name, last: LastBackup { at: Some(made), bytes } })
     }
 
     /// Calls `each` for every object of the snapshot. A `plain` backup leaves out sealed kinds.
@@ -124,8 +124,8 @@ impl Backups {
         &self,
         frozen: &Frozen,
         plain: bool,
-        mut each: impl FnMut(Part, &[u8]) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
+        mut each: impl FnMut(Part, &[u8]) -> Result<(), BackupError>,
+    ) -> Result<(), BackupError> {
         let mut told = Ok(());
         let visit = |key: Key, stored: Stored| {
             if plain && SEALED.contains(&key.resource.as_str()) {
@@ -139,7 +139,7 @@ impl Backups {
         told
     }
 
-    fn held(&self, plain: bool) -> Result<Held, Refused> {
+    fn held(&self, plain: bool) -> Result<BackupParts, BackupError> {
         let mut parts = Vec::new();
         if !plain {
             for path in files(&self.state).map_err(disk("list the box's files"))? {
@@ -155,7 +155,7 @@ impl Backups {
             parts.push((Part::Leases { interface }, content));
         }
         parts.push((Part::Images, self.listed()?));
-        Ok(Held(parts))
+        Ok(BackupParts(parts))
     }
 
     /// Lists the interfaces that have a lease file, sorted.
@@ -171,7 +171,7 @@ impl Backups {
     }
 
     /// Lists the files of the cache as JSON: origin, digest, size and pin.
-    fn listed(&self) -> Result<Vec<u8>, Refused> {
+    fn listed(&self) -> Result<Vec<u8>, BackupError> {
         let items = self.images.report().items;
         let ready = items.iter().filter(|image| image.state == ImageState::Ready);
         let images = ready.map(|image| {

@@ -15,7 +15,7 @@ use status::backup::{BackupRequest, BackupSummary, LastBackup};
 use stdx::{Hint as _, Secret};
 use tokio::sync::mpsc;
 
-use super::{Backups, Made, PIECES, Refused};
+use super::{BackupError, BackupFile, Backups, PIECES};
 use crate::upload;
 
 /// Request header with the passphrase of the body, percent-encoded. It is not part of the URL,
@@ -55,7 +55,7 @@ async fn keep(State(backups): State<Arc<Backups>>) -> Response {
 
 async fn kept(State(backups): State<Arc<Backups>>) -> Response {
     let listed = tokio::task::spawn_blocking(move || backups.kept()).await;
-    match listed.unwrap_or(Err(Refused::Ended)) {
+    match listed.unwrap_or(Err(BackupError::Ended)) {
         Ok(kept) => Json(kept).into_response(),
         Err(refused) => refusal(&refused),
     }
@@ -78,7 +78,7 @@ async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<BackupReq
 }
 
 /// Response with a backup, which a browser saves as a file.
-fn download(backups: &Arc<Backups>, made: Made) -> Result<Response, Refused> {
+fn download(backups: &Arc<Backups>, made: BackupFile) -> Result<Response, BackupError> {
     let (size, name) = (made.last.bytes, format!("attachment; filename=\"{}\"", made.name));
     let mut response = Response::new(made.body(backups)?);
     let headers = response.headers_mut();
@@ -111,27 +111,31 @@ fn passphrase(headers: &HeaderMap) -> Option<Secret> {
     (!text.is_empty()).then(|| Secret::from(text.into_owned()))
 }
 
-fn answer(read: Result<BackupSummary, Refused>) -> Response {
+fn answer(read: Result<BackupSummary, BackupError>) -> Response {
     match read {
         Ok(report) => Json(report).into_response(),
         Err(refused) => refusal(&refused),
     }
 }
 
-fn refusal(refused: &Refused) -> Response {
+fn refusal(refused: &BackupError) -> Response {
     tracing::warn!(reason = stdx::chain(refused), hint = refused.hint(), "a backup was refused");
     let message = stdx::with_hint(refused);
     match refused {
-        Refused::Busy | Refused::Restarting | Refused::Lost => {
+        BackupError::Busy | BackupError::Restarting | BackupError::Lost => {
             failure(StatusCode::CONFLICT, "Conflict", &message)
         }
-        Refused::Nowhere | Refused::NoSuch(_) => {
+        BackupError::Nowhere | BackupError::NoSuch(_) => {
             failure(StatusCode::NOT_FOUND, "NotFound", &message)
         }
-        Refused::Request | Refused::Backup(_) | Refused::Plain | Refused::Unfit(_) => {
-            failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
-        }
-        Refused::Disk { .. } | Refused::Store(_) | Refused::Leases(_) | Refused::Ended => {
+        BackupError::Request
+        | BackupError::Backup(_)
+        | BackupError::Plain
+        | BackupError::Unfit(_) => failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message),
+        BackupError::Disk { .. }
+        | BackupError::Store(_)
+        | BackupError::Leases(_)
+        | BackupError::Ended => {
             failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
         }
     }

@@ -8,10 +8,10 @@ use provisioning::networks::leases::OpenLeases;
 use serde::{Deserialize, Serialize};
 use stdx::MacAddr;
 
-use super::{Refused, disk};
+use super::{BackupError, disk};
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredLease {
     address: Ipv4Addr,
     mac: MacAddr,
     state: State,
@@ -30,7 +30,7 @@ enum State {
 }
 
 /// Returns the leases of an interface as JSON. DHCP may have the lease file open.
-pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, Refused> {
+pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, BackupError> {
     let leases = match open.read(interface) {
         Some(read) => read?,
         None => closed(file)?,
@@ -43,14 +43,14 @@ pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, 
             LeaseState::Declined => State::Declined,
         };
         let Lease { address, mac, expires, heard, reserved, .. } = lease;
-        Some(Kept { address, mac, state, expires, heard, reserved })
+        Some(StoredLease { address, mac, state, expires, heard, reserved })
     });
-    let kept: Vec<Kept> = kept.collect();
+    let kept: Vec<StoredLease> = kept.collect();
     serde_json::to_vec(&kept).map_err(|error| disk("write the leases")(error.into()))
 }
 
 /// Reads a lease file that DHCP does not have open. It reads a copy: DHCP may open the file now.
-fn closed(file: &Path) -> Result<Vec<Lease>, Refused> {
+fn closed(file: &Path) -> Result<Vec<Lease>, BackupError> {
     let copy = file.with_extension("part");
     std::fs::copy(file, &copy).map_err(disk("copy the leases"))?;
     let read = LeaseFile::open(&copy).and_then(|file| file.load());
@@ -59,16 +59,16 @@ fn closed(file: &Path) -> Result<Vec<Lease>, Refused> {
 }
 
 /// Makes a lease file from JSON; returns the number of leases.
-pub fn write(content: &[u8], file: &Path) -> Result<u64, Refused> {
-    let kept: Vec<Kept> = serde_json::from_slice(content)
-        .map_err(|error| Refused::Unfit(format!("its leases cannot be read: {error}")))?;
+pub fn write(content: &[u8], file: &Path) -> Result<u64, BackupError> {
+    let kept: Vec<StoredLease> = serde_json::from_slice(content)
+        .map_err(|error| BackupError::Unfit(format!("its leases cannot be read: {error}")))?;
     let changes = kept.into_iter().map(|kept| {
         let state = match kept.state {
             State::Bound => LeaseState::Bound,
             State::Released => LeaseState::Released,
             State::Declined => LeaseState::Declined,
         };
-        let Kept { address, mac, expires, heard, reserved, .. } = kept;
+        let StoredLease { address, mac, expires, heard, reserved, .. } = kept;
         Change::Put(Lease { address, mac, state, expires, heard, reserved })
     });
     let changes: Vec<Change> = changes.collect();

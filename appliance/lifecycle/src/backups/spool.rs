@@ -12,14 +12,14 @@ use futures_util::TryStreamExt as _;
 use status::backup::LastBackup;
 use tokio_util::io::ReaderStream;
 
-use super::{Backups, Refused, disk};
+use super::{BackupError, Backups, disk};
 
 const PART: &str = "backup.part";
 /// Bytes of one read.
 const PIECE: usize = 64 << 10;
 
 /// Finished backup in a file without a name.
-pub struct Made {
+pub struct BackupFile {
     pub(super) file: File,
     /// File name that is proposed to the client.
     pub name: String,
@@ -37,9 +37,9 @@ pub fn file(folder: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-impl Made {
+impl BackupFile {
     /// Makes the body of a response. The box records the backup when its last byte was read.
-    pub fn body(mut self, backups: &Arc<Backups>) -> Result<Body, Refused> {
+    pub fn body(mut self, backups: &Arc<Backups>) -> Result<Body, BackupError> {
         self.file.seek(SeekFrom::Start(0)).map_err(disk("read the backup"))?;
         let (last, backups) = (self.last, Arc::clone(backups));
         let mut left = last.bytes;

@@ -13,7 +13,7 @@ use store::{Key, MAX_VALUE_BYTES, Store};
 use tokio::runtime::Handle;
 
 use super::gather::{LEASES, belongs};
-use super::{Backups, LAST, Refused, disk, leases, place};
+use super::{BackupError, Backups, LAST, disk, leases, place};
 use crate::storage;
 
 /// Bytes of objects that are written to the store in one transaction.
@@ -29,19 +29,19 @@ pub struct Folder {
 
 impl Folder {
     /// Makes a folder for a test restore, among temporary files: in memory on firmware.
-    pub fn for_rehearsal() -> Result<Self, Refused> {
+    pub fn for_rehearsal() -> Result<Self, BackupError> {
         let name = format!("tinbox-rehearsal-{}", stdx::random_hex(8));
         Self::make(std::env::temp_dir().join(name))
     }
 
     /// Makes a folder in the state folder, so that a rename can commit it.
-    pub fn beside(state: &Path) -> Result<Self, Refused> {
+    pub fn beside(state: &Path) -> Result<Self, BackupError> {
         let path = state.join(place::UNFINISHED);
         place::remove(&path).map_err(disk("remove an earlier restore"))?;
         Self::make(path)
     }
 
-    fn make(path: PathBuf) -> Result<Self, Refused> {
+    fn make(path: PathBuf) -> Result<Self, BackupError> {
         let folder = Self { path, kept: false };
         let files = folder.files();
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&files);
@@ -54,7 +54,7 @@ impl Folder {
     }
 
     /// Makes the restore final: from here on, the next start moves the files to their places.
-    pub fn commit(mut self, state: &Path) -> Result<(), Refused> {
+    pub fn commit(mut self, state: &Path) -> Result<(), BackupError> {
         sync(&self.path).map_err(disk("write the restored files"))?;
         place::commit(&self.path, state).map_err(disk("put the restored files in place"))?;
         self.kept = true;
@@ -92,25 +92,25 @@ struct Objects<'a> {
 }
 
 impl Objects<'_> {
-    fn put(&mut self, key: Key, value: Vec<u8>) -> Result<(), Refused> {
+    fn put(&mut self, key: Key, value: Vec<u8>) -> Result<(), BackupError> {
         let named = |object: &serde_json::Value| object["metadata"]["name"].is_string();
         let read = serde_json::from_slice(&value).ok().filter(named);
         if read.is_none() || value.len() > MAX_VALUE_BYTES {
-            return Err(Refused::Unfit(format!("{key} is not a valid object")));
+            return Err(BackupError::Unfit(format!("{key} is not a valid object")));
         }
         self.bytes += value.len();
         self.batch.push((key, value));
         if self.bytes < BATCH_BYTES { Ok(()) } else { self.flush() }
     }
 
-    fn flush(&mut self) -> Result<(), Refused> {
+    fn flush(&mut self) -> Result<(), BackupError> {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
         Ok(self.handle.block_on(self.store.adopt(self.revision, batch))?)
     }
 
     /// Writes the last batch; returns the number of stored objects, after reading each of them.
-    fn end(mut self) -> Result<u64, Refused> {
+    fn end(mut self) -> Result<u64, BackupError> {
         self.flush()?;
         let mut count = 0;
         self.store.freeze()?.each(|_, _| {
@@ -128,11 +128,11 @@ impl Backups {
         mut reader: Reader<R>,
         folder: &Folder,
         handle: &Handle,
-    ) -> Result<BackupSummary, Refused> {
+    ) -> Result<BackupSummary, BackupError> {
         let files = folder.files();
         let header = reader.header().clone();
-        let store =
-            storage::open_aside(&files).map_err(|error| Refused::Unfit(format!("{error:#}")))?;
+        let store = storage::open_aside(&files)
+            .map_err(|error| BackupError::Unfit(format!("{error:#}")))?;
         let (batch, revision) = (Vec::new(), header.revision);
         let mut objects = Objects { store, revision, handle, batch, bytes: 0 };
         let (mut names, mut leases) = (Vec::new(), 0);
@@ -148,7 +148,7 @@ impl Backups {
                 }
                 Part::File { path } => {
                     if !belongs(&path) {
-                        return Err(Refused::Unfit(format!("{path} is not a file of a box")));
+                        return Err(BackupError::Unfit(format!("{path} is not a file of a box")));
                     }
                     write(&files, &path, &content)?;
                     names.push(path);
@@ -159,7 +159,7 @@ impl Backups {
         }
         let count = objects.end()?;
         if count != header.contents.objects {
-            return Err(Refused::Unfit(format!("it has only {count} objects")));
+            return Err(BackupError::Unfit(format!("it has only {count} objects")));
         }
         if header.encryption != "none" {
             self.try_start(&files)?;
@@ -188,12 +188,12 @@ impl Backups {
     }
 
     /// Checks that the keys and tokens are complete and valid, as a start would.
-    fn try_start(&self, files: &Path) -> Result<(), Refused> {
+    fn try_start(&self, files: &Path) -> Result<(), BackupError> {
         let missing = NEEDED.iter().find(|name| !files.join(name).is_file());
         if let Some(missing) = missing {
-            return Err(Refused::Unfit(format!("the file {missing} is missing")));
+            return Err(BackupError::Unfit(format!("the file {missing} is missing")));
         }
-        let unfit = |error: apiserver::Error| Refused::Unfit(stdx::chain(&error));
+        let unfit = |error: apiserver::Error| BackupError::Unfit(stdx::chain(&error));
         Authenticator::load(files).map_err(unfit)?;
         apiserver::SigningKey::ensure(files).map_err(unfit)?;
         let pki = Pki::ensure(files, &self.config.api_names(), self.clock.now()).map_err(unfit)?;
@@ -202,7 +202,7 @@ impl Backups {
     }
 }
 
-fn write(folder: &Path, path: &str, content: &[u8]) -> Result<(), Refused> {
+fn write(folder: &Path, path: &str, content: &[u8]) -> Result<(), BackupError> {
     let (inner, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = folder.join(inner);
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);

@@ -20,7 +20,7 @@ use store::{Key, Store};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::{Backups, Now, PIECES, Refused, gather, place};
+use super::{BackupError, Backups, Now, PIECES, gather, place};
 use crate::storage;
 
 mod daily;
@@ -119,7 +119,7 @@ impl Place {
         self.folder.path().join("state")
     }
 
-    async fn backup(&self, order: BackupRequest) -> Result<Vec<u8>, Refused> {
+    async fn backup(&self, order: BackupRequest) -> Result<Vec<u8>, BackupError> {
         let made = self.backups.create(order).await?;
         let (bytes, body) = (made.last.bytes, made.body(&self.backups)?);
         let file = body.collect().await.unwrap().to_bytes();
@@ -220,7 +220,7 @@ async fn a_fresh_box_becomes_the_one_that_was_backed_up() {
     let done = spare.backups.restore(pieces(&file), words(WORDS)).await.unwrap();
     assert_eq!(done, BackupSummary { restarts: true, ..rehearsed });
     let busy = spare.backups.create(order()).await;
-    assert!(matches!(busy, Err(Refused::Restarting)));
+    assert!(matches!(busy, Err(BackupError::Restarting)));
     let spare = spare.restart();
 
     assert_eq!(spare.value("/secrets", "bmc-nuc1").unwrap(), PASSWORD);
@@ -263,7 +263,7 @@ async fn a_backup_for_everybody_has_no_secret_and_makes_no_box() {
     let report = old.backups.verify(pieces(&file), None).await.unwrap();
     assert_eq!((report.objects, report.secrets, report.files), (1, 0, 0));
     let refused = old.backups.restore(pieces(&file), None).await;
-    assert!(matches!(refused, Err(Refused::Plain)));
+    assert!(matches!(refused, Err(BackupError::Plain)));
 }
 
 fn read(file: &[u8], key: Option<&::backup::Key>) -> Vec<Vec<u8>> {
@@ -295,13 +295,13 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
     assert_eq!(said(&changed, words(WORDS)).await, "this backup is damaged: its end was changed");
     assert_eq!(said(b"PK\x03\x04", words(WORDS)).await, "not a valid backup of a Tinbox");
     let short = BackupRequest { passphrase: words("short"), ..BackupRequest::default() };
-    assert!(matches!(old.backups.create(short).await, Err(Refused::Backup(_))));
+    assert!(matches!(old.backups.create(short).await, Err(BackupError::Backup(_))));
     let both = BackupRequest { plain: true, ..order() };
     for unclear in [BackupRequest::default(), both] {
-        assert!(matches!(old.backups.create(unclear).await, Err(Refused::Request)));
+        assert!(matches!(old.backups.create(unclear).await, Err(BackupError::Request)));
     }
     let turn = old.backups.turn().unwrap();
-    assert!(matches!(old.backups.create(order()).await, Err(Refused::Busy)));
+    assert!(matches!(old.backups.create(order()).await, Err(BackupError::Busy)));
     drop(turn);
     assert_eq!(tree(&old.state()), before);
 }

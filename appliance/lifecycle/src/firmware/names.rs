@@ -20,12 +20,12 @@ pub struct Names {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     /// Locked from a reading until the certificate is written: the later of two readings decides.
-    said: Mutex<Said>,
+    said: Mutex<CertificateState>,
 }
 
 /// Result of the last reading.
 #[derive(Default)]
-struct Said {
+struct CertificateState {
     /// Names in the certificate that is served.
     names: Vec<String>,
     /// Reason why the certificate could not be replaced.

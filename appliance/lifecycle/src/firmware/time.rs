@@ -62,7 +62,7 @@ impl Offered {
 
 /// State of the clock.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub struct ClockState {
     /// Trust in the clock.
     pub standing: Standing,
     /// Address of the server that set the clock; empty when none did.
@@ -74,7 +74,7 @@ pub struct Known {
 pub async fn keep(
     written: Option<Vec<String>>,
     offered: Offered,
-    known: watch::Sender<Known>,
+    known: watch::Sender<ClockState>,
 ) -> std::convert::Infallible {
     let remember = async {
         loop {
@@ -88,7 +88,7 @@ pub async fn keep(
 async fn follow(
     written: Option<Vec<String>>,
     offered: Offered,
-    known: watch::Sender<Known>,
+    known: watch::Sender<ClockState>,
 ) -> std::convert::Infallible {
     let (mut wait, mut again) = (Backoff::new(SOON, LATER), Backoff::new(AGAIN.0, AGAIN.1));
     let mut last: Option<(Instant, ServerReport)> = None;
@@ -110,7 +110,7 @@ async fn follow(
             let told = apply(&sample, &source);
             last = Some((Instant::now(), told));
             again.reset();
-            known.send_replace(Known { standing: Standing::Synced(told), source });
+            known.send_replace(ClockState { standing: Standing::Synced(told), source });
             sleep(wait.next_wait()).await;
             continue;
         }
@@ -238,7 +238,7 @@ pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
 ///
 /// # Errors
 /// The socket fails.
-pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::Result<()> {
+pub async fn tell(socket: UdpSocket, known: watch::Receiver<ClockState>) -> anyhow::Result<()> {
     let (say, standing) = watch::channel(known.borrow().standing);
     let passing = async {
         let mut known = known;
@@ -255,9 +255,9 @@ pub async fn tell(socket: UdpSocket, known: watch::Receiver<Known>) -> anyhow::R
 }
 
 /// State of the clock before a server sets it: guessed, or kept by the battery.
-pub fn at_start(guessed: bool) -> Known {
+pub fn at_start(guessed: bool) -> ClockState {
     let standing = if guessed { Standing::Unset } else { Standing::Holdover(None) };
-    Known { standing, source: String::new() }
+    ClockState { standing, source: String::new() }
 }
 
 #[cfg(test)]

@@ -130,7 +130,7 @@ fn text(bytes: &[u8], is_whole: fn(&str) -> bool) -> bool {
 
 /// State of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Found {
+enum FileState {
     Absent,
     Whole(Vec<u8>),
     Damaged,
@@ -138,7 +138,7 @@ enum Found {
 
 /// Action on a file and its copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Act {
+enum CopyAction {
     /// There is nothing to do.
     Leave,
     /// The file is copied.
@@ -149,13 +149,13 @@ enum Act {
     Lose,
 }
 
-fn act(file: &Found, copy: &Found) -> Act {
+fn act(file: &FileState, copy: &FileState) -> CopyAction {
     match (file, copy) {
-        (Found::Whole(file), Found::Whole(copy)) if file == copy => Act::Leave,
-        (Found::Whole(_), _) => Act::Copy,
-        (_, Found::Whole(_)) => Act::PutBack,
-        (Found::Damaged, _) => Act::Lose,
-        (Found::Absent, _) => Act::Leave,
+        (FileState::Whole(file), FileState::Whole(copy)) if file == copy => CopyAction::Leave,
+        (FileState::Whole(_), _) => CopyAction::Copy,
+        (_, FileState::Whole(_)) => CopyAction::PutBack,
+        (FileState::Damaged, _) => CopyAction::Lose,
+        (FileState::Absent, _) => CopyAction::Leave,
     }
 }
 
@@ -169,7 +169,7 @@ pub fn mend(state: &Path) -> Vec<String> {
 pub fn keep(state: &Path) {
     for file in &VITAL {
         let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));
-        if let (Act::Copy, Found::Whole(bytes)) = (act(&now, &copy), &now) {
+        if let (CopyAction::Copy, FileState::Whole(bytes)) = (act(&now, &copy), &now) {
             copied(state, file.path, bytes);
         }
     }
@@ -178,17 +178,17 @@ pub fn keep(state: &Path) {
 fn mend_one(state: &Path, file: &Vital) -> Option<String> {
     let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));
     let what = match now {
-        Found::Absent => "is gone",
+        FileState::Absent => "is gone",
         _ => "is damaged",
     };
     match (act(&now, &copy), now, copy) {
-        (Act::Copy, Found::Whole(bytes), _) => {
+        (CopyAction::Copy, FileState::Whole(bytes), _) => {
             copied(state, file.path, &bytes);
             None
         }
-        (Act::PutBack, now, Found::Whole(bytes)) => {
+        (CopyAction::PutBack, now, FileState::Whole(bytes)) => {
             let put = match now {
-                Found::Damaged => set_aside(state, file.path),
+                FileState::Damaged => set_aside(state, file.path),
                 _ => Ok(()),
             };
             Some(match put.and_then(|()| write(state, file.path, &bytes)) {
@@ -199,7 +199,7 @@ fn mend_one(state: &Path, file: &Vital) -> Option<String> {
                 ),
             })
         }
-        (Act::Lose, ..) => {
+        (CopyAction::Lose, ..) => {
             let aside = if file.path == OWNER { Ok(()) } else { set_aside(state, file.path) };
             let also = aside.err().map(|error| format!("; it stays in its place: {error}"));
             let also = also.unwrap_or_default();
@@ -212,25 +212,25 @@ fn mend_one(state: &Path, file: &Vital) -> Option<String> {
     }
 }
 
-fn look(state: &Path, path: &str, file: &Vital) -> Found {
+fn look(state: &Path, path: &str, file: &Vital) -> FileState {
     let path = state.join(path);
     let read = match fs::metadata(&path) {
-        Ok(found) if found.len() > BYTES_MAX => return Found::Damaged,
+        Ok(found) if found.len() > BYTES_MAX => return FileState::Damaged,
         Ok(_) => fs::read(&path),
         Err(error) => Err(error),
     };
     match read {
-        Ok(bytes) if (file.is_whole)(&bytes) => Found::Whole(bytes),
-        Ok(_) => Found::Damaged,
-        Err(error) if error.kind() == ErrorKind::NotFound => Found::Absent,
+        Ok(bytes) if (file.is_whole)(&bytes) => FileState::Whole(bytes),
+        Ok(_) => FileState::Damaged,
+        Err(error) if error.kind() == ErrorKind::NotFound => FileState::Absent,
         Err(error) => {
             tracing::warn!(%error, path = %path.display(), "cannot read the file");
-            Found::Damaged
+            FileState::Damaged
         }
     }
 }
 
-fn look_at_copy(state: &Path, file: &Vital) -> Found {
+fn look_at_copy(state: &Path, file: &Vital) -> FileState {
     look(&state.join(FOLDER), file.path, file)
 }
 

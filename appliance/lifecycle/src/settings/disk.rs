@@ -14,7 +14,7 @@ const ENDING: &str = ".json";
 /// Stored revision of the settings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Kept {
+pub struct StoredRevision {
     /// Number of the revision, counted from 1.
     pub number: u32,
     /// Time of the change; `None` if the text was written from outside.
@@ -43,12 +43,12 @@ pub trait Disk: Send + Sync {
     ///
     /// # Errors
     /// A file cannot be read.
-    fn kept(&self) -> io::Result<Vec<Kept>>;
+    fn kept(&self) -> io::Result<Vec<StoredRevision>>;
     /// Stores one more revision.
     ///
     /// # Errors
     /// The file cannot be written.
-    fn keep(&self, revision: &Kept) -> io::Result<()>;
+    fn keep(&self, revision: &StoredRevision) -> io::Result<()>;
     /// Deletes a revision.
     ///
     /// # Errors
@@ -73,11 +73,11 @@ impl Disk for OnDisk {
         self.volume.replace_settings(text, number)
     }
 
-    fn kept(&self) -> io::Result<Vec<Kept>> {
+    fn kept(&self) -> io::Result<Vec<StoredRevision>> {
         kept(&self.folder)
     }
 
-    fn keep(&self, revision: &Kept) -> io::Result<()> {
+    fn keep(&self, revision: &StoredRevision) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         replace_private(&self.folder, &name(revision.number), &serde_json::to_vec(revision)?)
     }
@@ -92,7 +92,7 @@ fn name(number: u32) -> String {
 }
 
 /// Reads all revisions of a folder. A damaged one is logged, and does not block the others.
-fn kept(folder: &std::path::Path) -> io::Result<Vec<Kept>> {
+fn kept(folder: &std::path::Path) -> io::Result<Vec<StoredRevision>> {
     let files = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         files => files?,
@@ -103,7 +103,7 @@ fn kept(folder: &std::path::Path) -> io::Result<Vec<Kept>> {
         if !path.to_string_lossy().ends_with(ENDING) {
             continue;
         }
-        match serde_json::from_slice::<Kept>(&std::fs::read(&path)?) {
+        match serde_json::from_slice::<StoredRevision>(&std::fs::read(&path)?) {
             Ok(revision) => all.push(revision),
             Err(error) => {
                 tracing::warn!(%error, file = %path.display(), "a revision cannot be read");

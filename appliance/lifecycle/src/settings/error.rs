@@ -7,7 +7,7 @@ use stdx::Hint;
 
 /// Reason why a change of the settings was refused or failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum SettingsError {
     /// The change was made from another text than the current one.
     #[error(
         "somebody else changed the settings meanwhile: they are {found}, and the change was made \
@@ -36,7 +36,7 @@ pub enum Refused {
     Volume(platform::Error),
 }
 
-impl Hint for Refused {
+impl Hint for SettingsError {
     fn hint(&self) -> Option<&str> {
         match self {
             Self::Changed { .. } => Some("read them again, then change them"),

@@ -14,9 +14,9 @@ use serde::Deserialize;
 use status::settings::{Diff, RevertRequest, SettingsChange, SettingsReport};
 use stdx::Hint as _;
 
-use super::{By, Refused, Settings};
+use super::{ChangeAuthor, Settings, SettingsError};
 
-type Here = State<Option<Arc<Settings>>>;
+type SettingsState = State<Option<Arc<Settings>>>;
 type Who = Extension<User>;
 
 /// Routes of the settings. Every write needs `If-Match` with the sum of the text it changes.
@@ -36,26 +36,26 @@ pub fn router(settings: Option<Arc<Settings>>) -> Router {
 }
 
 #[derive(Deserialize)]
-struct Shown {
+struct ReportQuery {
     #[serde(default)]
     secrets: bool,
 }
 
-async fn report(State(settings): Here, Query(shown): Query<Shown>) -> Response {
+async fn report(State(settings): SettingsState, Query(shown): Query<ReportQuery>) -> Response {
     answer(settings, move |settings| settings.report(shown.secrets)).await
 }
 
-async fn history(State(settings): Here) -> Response {
+async fn history(State(settings): SettingsState) -> Response {
     json(settings, |settings| settings.history()).await
 }
 
 #[derive(Deserialize)]
-struct Between {
+struct DiffQuery {
     from: Option<u32>,
     to: Option<u32>,
 }
 
-async fn diff(State(settings): Here, Query(between): Query<Between>) -> Response {
+async fn diff(State(settings): SettingsState, Query(between): Query<DiffQuery>) -> Response {
     let differs = move |settings: &Settings| settings.diff(between.from, between.to);
     json(settings, move |settings| differs(settings).map(|text| Diff { text })).await
 }
@@ -67,7 +67,7 @@ struct Note {
 }
 
 async fn replace(
-    State(settings): Here,
+    State(settings): SettingsState,
     Extension(user): Who,
     Query(Note { note }): Query<Note>,
     headers: HeaderMap,
@@ -75,33 +75,33 @@ async fn replace(
 ) -> Response {
     let Some(based) = based(&headers) else { return unconditional() };
     answer(settings, move |settings| {
-        settings.replace(&based, By { actor: &user.name, note: &note }, &text)
+        settings.replace(&based, ChangeAuthor { actor: &user.name, note: &note }, &text)
     })
     .await
 }
 
 async fn change(
-    State(settings): Here,
+    State(settings): SettingsState,
     Extension(user): Who,
     headers: HeaderMap,
     Json(SettingsChange { set, note }): Json<SettingsChange>,
 ) -> Response {
     let Some(based) = based(&headers) else { return unconditional() };
     answer(settings, move |settings| {
-        settings.set(&based, By { actor: &user.name, note: &note }, &set)
+        settings.set(&based, ChangeAuthor { actor: &user.name, note: &note }, &set)
     })
     .await
 }
 
 async fn revert(
-    State(settings): Here,
+    State(settings): SettingsState,
     Extension(user): Who,
     headers: HeaderMap,
     Json(RevertRequest { revision, note }): Json<RevertRequest>,
 ) -> Response {
     let Some(based) = based(&headers) else { return unconditional() };
     answer(settings, move |settings| {
-        settings.revert(&based, By { actor: &user.name, note: &note }, revision)
+        settings.revert(&based, ChangeAuthor { actor: &user.name, note: &note }, revision)
     })
     .await
 }
@@ -121,7 +121,7 @@ fn unconditional() -> Response {
 /// Response with the settings, and their sum as the entity tag.
 async fn answer(
     settings: Option<Arc<Settings>>,
-    work: impl FnOnce(&Settings) -> Result<SettingsReport, Refused> + Send + 'static,
+    work: impl FnOnce(&Settings) -> Result<SettingsReport, SettingsError> + Send + 'static,
 ) -> Response {
     match done(settings, work).await {
         Ok(report) => {
@@ -137,7 +137,7 @@ async fn answer(
 
 async fn json<T: serde::Serialize + Send + 'static>(
     settings: Option<Arc<Settings>>,
-    work: impl FnOnce(&Settings) -> Result<T, Refused> + Send + 'static,
+    work: impl FnOnce(&Settings) -> Result<T, SettingsError> + Send + 'static,
 ) -> Response {
     done(settings, work).await.map_or_else(|refused| refused, |done| Json(done).into_response())
 }
@@ -145,7 +145,7 @@ async fn json<T: serde::Serialize + Send + 'static>(
 /// Runs work on a blocking thread, because the disk may be slow.
 async fn done<T: Send + 'static>(
     settings: Option<Arc<Settings>>,
-    work: impl FnOnce(&Settings) -> Result<T, Refused> + Send + 'static,
+    work: impl FnOnce(&Settings) -> Result<T, SettingsError> + Send + 'static,
 ) -> Result<T, Response> {
     let Some(settings) = settings else {
         let why = "this Tinbox is a program on another system: change its configuration file there";
@@ -161,14 +161,14 @@ async fn done<T: Send + 'static>(
     }
 }
 
-fn failed(refused: &Refused) -> Response {
+fn failed(refused: &SettingsError) -> Response {
     let (code, reason) = match refused {
-        Refused::Changed { .. } => (StatusCode::PRECONDITION_FAILED, "Conflict"),
-        Refused::Mistakes(_) | Refused::Unwanted(_) => {
+        SettingsError::Changed { .. } => (StatusCode::PRECONDITION_FAILED, "Conflict"),
+        SettingsError::Mistakes(_) | SettingsError::Unwanted(_) => {
             (StatusCode::UNPROCESSABLE_ENTITY, "Invalid")
         }
-        Refused::NoRevision(_) => (StatusCode::NOT_FOUND, "NotFound"),
-        Refused::History(_) | Refused::Volume(_) => {
+        SettingsError::NoRevision(_) => (StatusCode::NOT_FOUND, "NotFound"),
+        SettingsError::History(_) | SettingsError::Volume(_) => {
             (StatusCode::INTERNAL_SERVER_ERROR, "InternalError")
         }
     };

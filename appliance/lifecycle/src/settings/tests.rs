@@ -15,11 +15,11 @@ use super::*;
 /// Settings that every text needs here, in lines that the tests ignore.
 const BASE: &str =
     "# The cellar's.\nname = \"cellar\" # by the door\n\n[boot]\nartifacts = \"/\"\n";
-const ME: By<'static> = By { actor: "anna", note: "" };
+const ME: ChangeAuthor<'static> = ChangeAuthor { actor: "anna", note: "" };
 
 /// Disk in memory whose power is cut after a number of writes.
 struct Fake {
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<StoredRevision>>,
     text: Mutex<Option<String>>,
     left: AtomicUsize,
     /// Number of revisions that fit on the disk.
@@ -53,10 +53,10 @@ impl Disk for Arc<Fake> {
         *self.text.lock().unwrap() = Some(text.to_owned());
         Ok(())
     }
-    fn kept(&self) -> io::Result<Vec<Kept>> {
+    fn kept(&self) -> io::Result<Vec<StoredRevision>> {
         Ok(self.kept.lock().unwrap().clone())
     }
-    fn keep(&self, revision: &Kept) -> io::Result<()> {
+    fn keep(&self, revision: &StoredRevision) -> io::Result<()> {
         self.write()?;
         let mut kept = self.kept.lock().unwrap();
         if kept.len() >= self.room.load(Ordering::Relaxed) {
@@ -167,7 +167,7 @@ fn all_mistakes_are_told_with_their_lines() {
         [[network]]\ninterface = \"eth1\"\naddress = \"here\"\n[update]\nhours = \"late\"\n";
     for text in [text.to_owned(), format!("\u{feff}{}", text.replace('\n', "\r\n"))] {
         let refused = settings.replace(&sum(BASE), ME, &text).unwrap_err();
-        let Refused::Mistakes(mistakes) = &refused else { panic!("{refused}") };
+        let SettingsError::Mistakes(mistakes) = &refused else { panic!("{refused}") };
         let lines: Vec<_> = mistakes.iter().filter_map(|it| it.line).collect();
         assert_eq!(lines, [1, 2, 4, 6, 7, 15, 17], "{refused}");
         let said = refused.to_string();
@@ -190,7 +190,7 @@ fn of_two_changes_of_one_text_one_is_refused() {
     let based = sum(BASE);
     settings.set(&based, ME, &keys(&[("name", "attic")])).unwrap();
     let late = settings.set(&based, ME, &keys(&[("name", "shed")])).unwrap_err();
-    assert!(matches!(late, Refused::Changed { .. }), "{late}");
+    assert!(matches!(late, SettingsError::Changed { .. }), "{late}");
     assert!(settings.text().unwrap().contains("attic"));
 }
 
@@ -198,7 +198,7 @@ fn of_two_changes_of_one_text_one_is_refused() {
 fn every_revision_can_be_seen_and_brought_back() {
     let disk = Fake::with(BASE);
     let settings = open(&disk);
-    let by = By { actor: "anna", note: "it moved\nupstairs" };
+    let by = ChangeAuthor { actor: "anna", note: "it moved\nupstairs" };
     settings.set(&sum(BASE), by, &keys(&[("name", "attic")])).unwrap();
     settings.change(ME, &keys(&[("name", "attic")])).unwrap();
     let history = settings.history().unwrap();
@@ -313,7 +313,7 @@ fn a_revision_is_a_file_of_its_own() {
     let volume = platform::slots::BootVolume::own();
     let disk = OnDisk { volume, folder: folder.path().join("settings") };
     assert!(disk.kept().unwrap().is_empty());
-    let kept = |number| Kept {
+    let kept = |number| StoredRevision {
         number,
         at: None,
         actor: "a".to_owned(),

@@ -6,7 +6,7 @@ use store::Room;
 
 /// Reason why an update was refused or failed.
 #[derive(Debug, thiserror::Error)]
-pub enum Refused {
+pub enum UpdateError {
     /// Another update is under way or on trial: only one runs at a time.
     #[error("another update is being made")]
     Busy,
@@ -39,7 +39,7 @@ pub enum Refused {
     Ended,
 }
 
-impl Hint for Refused {
+impl Hint for UpdateError {
     fn hint(&self) -> Option<&str> {
         match self {
             Self::Busy => Some("`tinbox update status` shows how far it is"),
@@ -52,7 +52,7 @@ impl Hint for Refused {
     }
 }
 
-impl Refused {
+impl UpdateError {
     pub(super) fn unwanted(why: impl Into<String>, hint: Option<&'static str>) -> Self {
         Self::Unwanted { why: why.into(), hint }
     }

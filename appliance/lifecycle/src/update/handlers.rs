@@ -13,7 +13,7 @@ use serde::Deserialize;
 use stdx::Hint as _;
 use tokio::sync::mpsc;
 
-use super::{Refused, Updates};
+use super::{UpdateError, Updates};
 use crate::upload;
 
 /// Pieces of a bundle that may wait for the disk.
@@ -35,7 +35,7 @@ pub fn router(updates: Option<Arc<Updates>>) -> Router {
 }
 
 #[derive(Deserialize)]
-struct Wish {
+struct RestartQuery {
     #[serde(default)]
     now: bool,
 }
@@ -49,7 +49,7 @@ async fn report(State(updates): State<Option<Arc<Updates>>>) -> Response {
 
 async fn apply(
     State(updates): State<Option<Arc<Updates>>>,
-    Query(wish): Query<Wish>,
+    Query(wish): Query<RestartQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -65,36 +65,36 @@ async fn apply(
 
 async fn roll_back(
     State(updates): State<Option<Arc<Updates>>>,
-    Query(wish): Query<Wish>,
+    Query(wish): Query<RestartQuery>,
 ) -> Response {
     let Some(updates) = updates else { return not_own() };
     let asked = Arc::clone(&updates);
     let done = tokio::task::spawn_blocking(move || asked.roll_back(wish.now)).await;
-    answer(&updates, done.unwrap_or(Err(Refused::Ended)))
+    answer(&updates, done.unwrap_or(Err(UpdateError::Ended)))
 }
 
 async fn restart(
     State(updates): State<Option<Arc<Updates>>>,
-    Query(wish): Query<Wish>,
+    Query(wish): Query<RestartQuery>,
 ) -> Response {
     let Some(updates) = updates else { return not_own() };
     let done = updates.agree(wish.now);
     answer(&updates, done)
 }
 
-fn answer(updates: &Updates, done: Result<(), Refused>) -> Response {
+fn answer(updates: &Updates, done: Result<(), UpdateError>) -> Response {
     let Err(refused) = done else { return Json(updates.report()).into_response() };
     tracing::warn!(reason = stdx::chain(&refused), hint = refused.hint(), "an update was refused");
     let message = stdx::with_hint(&refused);
     match refused {
-        Refused::Busy => failure(StatusCode::CONFLICT, "Conflict", &message),
-        Refused::Bundle(_) | Refused::Unwanted { .. } => {
+        UpdateError::Busy => failure(StatusCode::CONFLICT, "Conflict", &message),
+        UpdateError::Bundle(_) | UpdateError::Unwanted { .. } => {
             failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &message)
         }
-        Refused::NoRoom(_) => {
+        UpdateError::NoRoom(_) => {
             failure(StatusCode::INSUFFICIENT_STORAGE, "InsufficientStorage", &message)
         }
-        Refused::Host(_) | Refused::Record(_) | Refused::Ended => {
+        UpdateError::Host(_) | UpdateError::Record(_) | UpdateError::Ended => {
             failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
         }
     }

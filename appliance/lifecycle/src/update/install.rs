@@ -8,7 +8,7 @@ use platform::slots::{Filling, Slot};
 use semver::Version;
 use tokio::sync::mpsc;
 
-use super::Refused;
+use super::UpdateError;
 
 /// Inputs of an installation.
 pub struct Install<'a> {
@@ -36,23 +36,26 @@ pub enum Step<'a> {
 
 impl Install<'_> {
     /// Writes the bundle to the other slot. An error from `tell` stops the installation.
-    pub fn run(mut self, tell: impl Fn(Step<'_>) -> Result<(), Refused>) -> Result<(), Refused> {
+    pub fn run(
+        mut self,
+        tell: impl Fn(Step<'_>) -> Result<(), UpdateError>,
+    ) -> Result<(), UpdateError> {
         let mut reader = Reader::new(std::mem::take(&mut self.keys));
         let mut filling: Option<(Filling, Manifest)> = None;
         let mut received = 0;
         while let Some(piece) = self.pieces.blocking_recv() {
             let mut rest = &piece[..];
-            while let Some(event) = reader.read(&mut rest).map_err(Refused::Bundle)? {
+            while let Some(event) = reader.read(&mut rest).map_err(UpdateError::Bundle)? {
                 match (event, &mut filling) {
                     (Event::Manifest(manifest), _) => {
                         wanted(&manifest, self.version)?;
                         held(&manifest.version, &self.hold)?;
                         tell(Step::Accepted(&manifest))?;
                         let begun = Filling::begin(self.running, (*manifest).clone());
-                        filling = Some((begun.map_err(Refused::Host)?, *manifest));
+                        filling = Some((begun.map_err(UpdateError::Host)?, *manifest));
                     }
                     (Event::Data { content, offset, bytes }, Some((filling, _))) => {
-                        filling.write(content, offset, &bytes).map_err(Refused::Host)?;
+                        filling.write(content, offset, &bytes).map_err(UpdateError::Host)?;
                     }
                     (Event::Data { .. } | Event::Whole(_) | Event::End, _) => {}
                 }
@@ -60,26 +63,26 @@ impl Install<'_> {
             received += piece.len() as u64;
             tell(Step::Received(received))?;
         }
-        reader.finish().map_err(Refused::Bundle)?;
+        reader.finish().map_err(UpdateError::Bundle)?;
         let (filling, manifest) =
-            filling.ok_or(Refused::Bundle(bundle::Error::Truncated { missing: 1 }))?;
+            filling.ok_or(UpdateError::Bundle(bundle::Error::Truncated { missing: 1 }))?;
         tell(Step::Written(&manifest))?;
-        filling.finish().map_err(Refused::Host)
+        filling.finish().map_err(UpdateError::Host)
     }
 }
 
 /// Refuses a release for another architecture, and one that is older than the running release.
-pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> {
+pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), UpdateError> {
     if manifest.arch != Arch::OWN {
         let why = format!("the release is for {}, but this box is {}", manifest.arch, Arch::OWN);
-        return Err(Refused::unwanted(why, None));
+        return Err(UpdateError::unwanted(why, None));
     }
     let read = |version: &str| {
         Version::parse(version)
-            .map_err(|why| Refused::unwanted(format!("{version:?} is not a valid version: {why}"), None))
+            .map_err(|why| UpdateError::unwanted(format!("{version:?} is not a valid version: {why}"), None))
     };
     if read(&manifest.version)? < read(running)? {
-        return Err(Refused::unwanted(
+        return Err(UpdateError::unwanted(
             format!("the release is {}, older than {running}, which runs", manifest.version),
             Some("`tinbox update rollback` starts the one in the other slot"),
         ));
@@ -88,11 +91,11 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), Refused> 
 }
 
 /// Refuses a release that the owner holds back.
-pub(super) fn held(version: &str, hold: &[String]) -> Result<(), Refused> {
+pub(super) fn held(version: &str, hold: &[String]) -> Result<(), UpdateError> {
     if !hold.iter().any(|held| held == version) {
         return Ok(());
     }
-    Err(Refused::unwanted(
+    Err(UpdateError::unwanted(
         format!("the release {version} is held: somebody does not want it on this box"),
         Some("`tinbox update unhold` ends that, and `tinbox box settings history` tells who"),
     ))

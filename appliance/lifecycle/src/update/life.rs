@@ -1,8 +1,8 @@
 //! Simulation of an update on a virtual clock. It runs from the boot loader's choice of a slot to
 //! the system that proves itself or is undone, with power cuts at every step.
 //!
-//! Real parts: the reaction of process 1 to a missing heartbeat ([`Vigil`]) and to exits
-//! ([`Restarts`], [`Falls`]). The reaction of the supervisor to missing proofs ([`Health`]) and to
+//! Real parts: the reaction of process 1 to a missing heartbeat ([`SupervisorMonitor`]) and to exits
+//! ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to missing proofs ([`Health`]) and to
 //! the loader's variables ([`record`]) is real too. Simulated parts: GRUB (see [`grub`]), the
 //! systems, and the disk. A power cut leaves the disk before or after each write. `tests/firmware`
 //! boots real systems for the rest.
@@ -13,8 +13,8 @@ mod tests;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use platform::heartbeat::{EVERY, Word};
-use platform::init::{Falls, Next, Restarts, Vigil};
+use platform::heartbeat::{EVERY, HeartbeatMessage};
+use platform::init::{CrashCounter, Next, Restarts, SupervisorMonitor};
 use platform::slots::{Environment, Slot};
 
 use super::record::{self, Record, Stage, judged};
@@ -80,7 +80,7 @@ struct Life {
     /// Reason of the end of the last run: the note of process 1, or the kernel's record of its
     /// panic.
     note: Option<String>,
-    falls: Falls,
+    falls: CrashCounter,
     epoch: Instant,
     now: Duration,
     /// Steps so far, and the steps at which the power is cut.
@@ -106,7 +106,7 @@ impl Life {
             grubenv,
             record: None,
             note: None,
-            falls: Falls::default(),
+            falls: CrashCounter::default(),
             epoch: Instant::now(),
             now: Duration::ZERO,
             steps: 0,
@@ -207,7 +207,8 @@ impl Life {
         let on_trial = self.record.as_ref().is_some_and(|record| record.stage == Stage::OnTrial);
         let proves = self.safe.is_none() || !on_trial;
         let system = self.systems[usize::from(slot == Slot::B)];
-        let (mut vigil, mut health) = (Vigil::new(self.instant()), Health::new(self.now));
+        let (mut vigil, mut health) =
+            (SupervisorMonitor::new(self.instant()), Health::new(self.now));
         for second in 0..LONG {
             if self.instant() >= vigil.deadline() {
                 return self.restart(vigil.sentence(self.instant()));
@@ -287,10 +288,12 @@ impl Life {
 
 impl System {
     /// Heartbeat of the supervisor at that time.
-    fn word(self, second: u64) -> Word {
+    fn word(self, second: u64) -> HeartbeatMessage {
         match self {
-            Mute if second > 20 => Word::Stuck { what: "the API".to_owned(), seconds: second },
-            _ => Word::Beat,
+            Mute if second > 20 => {
+                HeartbeatMessage::Stuck { what: "the API".to_owned(), seconds: second }
+            }
+            _ => HeartbeatMessage::Beat,
         }
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use status::view::UpdateState;
 use tokio_util::sync::CancellationToken;
 
-use super::{Refused, Updates, restart};
+use super::{UpdateError, Updates, restart};
 use crate::settings::LiveSettings;
 
 /// Interval of checking these conditions.
@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_secs(2);
 
 /// Condition that delays the restart.
 #[derive(Debug, PartialEq, Eq)]
-enum Waits {
+enum RestartWait {
     /// All conditions hold: restart now.
     Over,
     /// Names of the workflows that run.
@@ -31,19 +31,19 @@ fn waits(
     machines: Vec<String>,
     live: &LiveSettings,
     now: Timestamp,
-) -> Waits {
+) -> RestartWait {
     if at_once {
-        return Waits::Over;
+        return RestartWait::Over;
     }
     if !agreed && live.restart == Restart::Ask {
-        return Waits::Until("until a person runs `tinbox update restart`".to_owned());
+        return RestartWait::Until("until a person runs `tinbox update restart`".to_owned());
     }
     let here = now.to_zoned(live.zone.clone());
     if let Some(hours) = live.hours.filter(|hours| !agreed && !hours.contain(&here)) {
         let zone = live.zone.to_offset_info(now);
-        return Waits::Until(format!("until {} {}", hours.begin(), zone.abbreviation()));
+        return RestartWait::Until(format!("until {} {}", hours.begin(), zone.abbreviation()));
     }
-    if machines.is_empty() { Waits::Over } else { Waits::Machines(machines) }
+    if machines.is_empty() { RestartWait::Over } else { RestartWait::Machines(machines) }
 }
 
 impl Updates {
@@ -68,11 +68,11 @@ impl Updates {
         };
         let machines = self.runs.under_way().into_iter().map(|key| key.name).collect();
         let waits = waits(said, machines, &self.live.borrow(), self.clock.now());
-        let over = waits == Waits::Over;
+        let over = waits == RestartWait::Over;
         let (state, names, reason) = match waits {
-            Waits::Over => (UpdateState::Restarting, Vec::new(), String::new()),
-            Waits::Machines(names) => (UpdateState::Waiting, names, String::new()),
-            Waits::Until(phrase) => (UpdateState::Scheduled, Vec::new(), phrase),
+            RestartWait::Over => (UpdateState::Restarting, Vec::new(), String::new()),
+            RestartWait::Machines(names) => (UpdateState::Waiting, names, String::new()),
+            RestartWait::Until(phrase) => (UpdateState::Scheduled, Vec::new(), phrase),
         };
         self.step(|update| {
             update.state = state;
@@ -87,13 +87,13 @@ impl Updates {
     ///
     /// # Errors
     /// No installed update waits for a restart.
-    pub fn agree(&self, at_once: bool) -> Result<(), Refused> {
+    pub fn agree(&self, at_once: bool) -> Result<(), UpdateError> {
         let mut now = self.now();
         use UpdateState::{Installed, Scheduled, Waiting};
         let ready = |state| matches!(state, Installed | Scheduled | Waiting);
         if !now.update.as_ref().is_some_and(|update| ready(update.state)) {
             let hint = Some("`tinbox update status` shows how it is");
-            return Err(Refused::unwanted("no update waits for a restart", hint));
+            return Err(UpdateError::unwanted("no update waits for a restart", hint));
         }
         now.agreed = true;
         now.at_once |= at_once;
@@ -106,7 +106,7 @@ mod tests {
     use config::{Hours, zone};
     use jiff::tz::TimeZone;
 
-    use super::{LiveSettings, Restart, Waits, waits};
+    use super::{LiveSettings, Restart, RestartWait, waits};
 
     #[test]
     fn a_restart_waits_for_a_word_then_its_hours_then_machines() {
@@ -118,22 +118,22 @@ mod tests {
             hold: Vec::new(),
         };
         let (night, day) = ("2026-01-10T01:30:00Z", "2026-01-10T12:00:00Z");
-        let until = |text: &str| Waits::Until(text.to_owned());
+        let until = |text: &str| RestartWait::Until(text.to_owned());
         let word = || until("until a person runs `tinbox update restart`");
         let nuc = || vec!["nuc1".to_owned()];
         let (auto, ask) = (Restart::Auto, Restart::Ask);
         let cases = [
-            (auto, "", day, (false, false), vec![], Waits::Over),
-            (auto, "", day, (false, false), nuc(), Waits::Machines(nuc())),
+            (auto, "", day, (false, false), vec![], RestartWait::Over),
+            (auto, "", day, (false, false), nuc(), RestartWait::Machines(nuc())),
             (auto, "2:00-5:00", day, (false, false), vec![], until("until 02:00 CET")),
-            (auto, "2:00-5:00", night, (false, false), vec![], Waits::Over),
-            (auto, "2:00-5:00", night, (false, false), nuc(), Waits::Machines(nuc())),
-            (auto, "2:00-5:00", day, (false, true), nuc(), Waits::Machines(nuc())),
-            (auto, "2:00-5:00", day, (true, true), nuc(), Waits::Over),
+            (auto, "2:00-5:00", night, (false, false), vec![], RestartWait::Over),
+            (auto, "2:00-5:00", night, (false, false), nuc(), RestartWait::Machines(nuc())),
+            (auto, "2:00-5:00", day, (false, true), nuc(), RestartWait::Machines(nuc())),
+            (auto, "2:00-5:00", day, (true, true), nuc(), RestartWait::Over),
             (ask, "", day, (false, false), vec![], word()),
             (ask, "2:00-5:00", night, (false, false), vec![], word()),
-            (ask, "2:00-5:00", day, (false, true), vec![], Waits::Over),
-            (ask, "", day, (true, false), nuc(), Waits::Over),
+            (ask, "2:00-5:00", day, (false, true), vec![], RestartWait::Over),
+            (ask, "", day, (true, false), nuc(), RestartWait::Over),
         ];
         for (restart, hours, now, said, machines, want) in cases {
             let live = live(restart, hours, &berlin);

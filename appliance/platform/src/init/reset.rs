@@ -73,7 +73,7 @@ impl Level {
 
 /// Reset requests found at a start, by source.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct ResetRequests {
     /// Note on the state volume, or on the boot volume if the state volume was full. The API, the
     /// web page, the panel or an interrupted reset wrote it.
     pub note: Option<Level>,
@@ -83,7 +83,7 @@ pub struct Asked {
     pub file: Option<Level>,
 }
 
-impl Asked {
+impl ResetRequests {
     /// Returns the requested level with its reason as a phrase. Factory wins over safe.
     pub fn level(&self) -> Option<(Level, &'static str)> {
         let all = [
@@ -269,7 +269,7 @@ pub(crate) fn look(
     boot: &Path,
     volume: &BootVolume,
     trouble: &mut Vec<String>,
-) -> Asked {
+) -> ResetRequests {
     let note = durable_file::read(&state.join(NOTE), ASKING_MAX).ok().flatten();
     let note = note.and_then(|text| Level::read(&text).ok());
     let variables = volume.read().ok();
@@ -292,7 +292,7 @@ pub(crate) fn look(
         };
         trouble.push(format!("cannot use the file {}: {sentence}", path.display()));
     }
-    Asked { note, menu, file }
+    ResetRequests { note, menu, file }
 }
 
 #[cfg(test)]

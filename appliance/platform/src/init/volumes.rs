@@ -61,7 +61,7 @@ pub(super) fn console() {
 
 /// Result of mounting at the start.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct MountResult {
     /// Sentences for the owner about operations that failed.
     pub(super) trouble: Vec<String>,
     /// No battery kept the time while the box was off.
@@ -74,7 +74,7 @@ pub(super) struct Found {
 
 /// Mounts all volumes. A requested reset is carried out before any other use of the volumes. `keys`
 /// are the names of the box's keys.
-pub(super) fn mount(keys: &[&str]) -> Found {
+pub(super) fn mount(keys: &[&str]) -> MountResult {
     let mut trouble = Vec::new();
     let mut disks = mount_disks(&mut trouble);
     let safe = back::go(keys, &mut disks, &mut trouble);
@@ -84,7 +84,7 @@ pub(super) fn mount(keys: &[&str]) -> Found {
     }
     let time_is_a_guess = clock::begin(Path::new(STATE));
     let lost = disks.state.lost().map(str::to_owned);
-    Found { trouble, time_is_a_guess, safe, lost }
+    MountResult { trouble, time_is_a_guess, safe, lost }
 }
 
 /// File systems to which the box writes.

@@ -23,7 +23,7 @@ const LINE_MAX: usize = 128;
 
 /// Message of the supervisor about its own state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum HeartbeatMessage {
     /// All monitored loops are running.
     Beat,
     /// A monitored loop has stopped.
@@ -35,7 +35,7 @@ pub enum Word {
     },
 }
 
-impl Word {
+impl HeartbeatMessage {
     fn parse(line: &[u8]) -> Option<Self> {
         let line = std::str::from_utf8(line).ok()?;
         if line == "beat" {
@@ -46,7 +46,7 @@ impl Word {
     }
 }
 
-impl fmt::Display for Word {
+impl fmt::Display for HeartbeatMessage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Beat => f.write_str("beat"),
@@ -74,7 +74,7 @@ impl Heartbeat {
     }
 
     /// Sends `word`. A failed write is ignored, because process 1 detects the missing heartbeat.
-    pub fn say(&mut self, word: &Word) {
+    pub fn say(&mut self, word: &HeartbeatMessage) {
         let _ = self.0.write_all(format!("{word}\n").as_bytes());
     }
 }
@@ -102,11 +102,11 @@ impl Listener {
 
     /// Returns the next message. Waits forever after the supervisor has closed the pipe. Cancel
     /// safe.
-    pub(crate) async fn next(&mut self) -> Word {
+    pub(crate) async fn next(&mut self) -> HeartbeatMessage {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
-                if let Some(word) = Word::parse(&line[..end]) {
+                if let Some(word) = HeartbeatMessage::parse(&line[..end]) {
                     return word;
                 }
                 continue;
@@ -127,19 +127,19 @@ impl Listener {
 mod tests {
     use std::process::Command;
 
-    use super::{Heartbeat, Listener, PIPE, Word};
+    use super::{Heartbeat, HeartbeatMessage, Listener, PIPE};
 
-    fn stuck(what: &str, seconds: u64) -> Word {
-        Word::Stuck { what: what.to_owned(), seconds }
+    fn stuck(what: &str, seconds: u64) -> HeartbeatMessage {
+        HeartbeatMessage::Stuck { what: what.to_owned(), seconds }
     }
 
     #[test]
     fn words_are_lines() {
-        for word in [Word::Beat, stuck("the API", 21)] {
-            assert_eq!(Word::parse(word.to_string().as_bytes()), Some(word));
+        for word in [HeartbeatMessage::Beat, stuck("the API", 21)] {
+            assert_eq!(HeartbeatMessage::parse(word.to_string().as_bytes()), Some(word));
         }
         for line in ["", "bea", "beat ", "stuck", "stuck 3", "stuck x the API", "stuck -1 it"] {
-            assert_eq!(Word::parse(line.as_bytes()), None, "{line}");
+            assert_eq!(HeartbeatMessage::parse(line.as_bytes()), None, "{line}");
         }
     }
 
@@ -153,13 +153,13 @@ mod tests {
         );
         let mut program = Command::new("sh");
         assert!(program.args(["-c", &script]).env(PIPE, &number).status().unwrap().success());
-        assert_eq!(heard.next().await, Word::Beat);
+        assert_eq!(heard.next().await, HeartbeatMessage::Beat);
         assert_eq!(heard.next().await, stuck("the API", 21));
         // Opened as the supervisor does, but without a reader: a write must never block.
         let mut own = Heartbeat::open(number.parse().unwrap()).unwrap();
         for _ in 0..100_000 {
-            own.say(&Word::Beat);
+            own.say(&HeartbeatMessage::Beat);
         }
-        assert_eq!(heard.next().await, Word::Beat);
+        assert_eq!(heard.next().await, HeartbeatMessage::Beat);
     }
 }

@@ -12,7 +12,7 @@ const REQUEST: [u8; 2] = [0, 1];
 
 /// Contents of an ARP request or reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Said {
+pub struct ArpMessage {
     /// Hardware address of the sender.
     pub mac: MacAddr,
     /// IPv4 address of the sender, or unspecified if it has none yet.
@@ -21,7 +21,7 @@ pub struct Said {
     pub target: Ipv4Addr,
 }
 
-impl Said {
+impl ArpMessage {
     /// Builds a probe: a request of a sender without an address (RFC 5227 section 1.1).
     pub fn probe(mac: MacAddr, target: Ipv4Addr) -> Self {
         Self { mac, sender: Ipv4Addr::UNSPECIFIED, target }
@@ -77,25 +77,25 @@ mod tests {
 
     #[test]
     fn a_frame_is_read_as_it_was_written() {
-        for said in [Said::probe(OURS, ADDRESS), Said::announcement(OURS, ADDRESS)] {
+        for said in [ArpMessage::probe(OURS, ADDRESS), ArpMessage::announcement(OURS, ADDRESS)] {
             let frame = said.encode();
-            assert_eq!(Said::decode(&frame), Some(said));
+            assert_eq!(ArpMessage::decode(&frame), Some(said));
             for length in 0..FRAME {
-                assert_eq!(Said::decode(&frame[..length]), None);
+                assert_eq!(ArpMessage::decode(&frame[..length]), None);
             }
             let other = [&frame[..13], &[0x00], &frame[14..]].concat();
-            assert_eq!(Said::decode(&other), None, "IPv4 is no ARP");
+            assert_eq!(ArpMessage::decode(&other), None, "IPv4 is no ARP");
         }
     }
 
     #[test]
     fn an_address_is_contested_by_others_only() {
         for (said, contests, takes) in [
-            (Said::probe(OURS, ADDRESS), false, false),
-            (Said::announcement(OURS, ADDRESS), false, false),
-            (Said::probe(THEIRS, ADDRESS), true, false),
-            (Said::announcement(THEIRS, ADDRESS), true, true),
-            (Said::announcement(THEIRS, Ipv4Addr::LOCALHOST), false, false),
+            (ArpMessage::probe(OURS, ADDRESS), false, false),
+            (ArpMessage::announcement(OURS, ADDRESS), false, false),
+            (ArpMessage::probe(THEIRS, ADDRESS), true, false),
+            (ArpMessage::announcement(THEIRS, ADDRESS), true, true),
+            (ArpMessage::announcement(THEIRS, Ipv4Addr::LOCALHOST), false, false),
         ] {
             assert_eq!(said.contests(ADDRESS, OURS), contests, "{said:?}");
             assert_eq!(said.takes(ADDRESS, OURS), takes, "{said:?}");

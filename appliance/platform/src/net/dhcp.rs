@@ -38,7 +38,7 @@ pub enum Say {
 
 /// Response of a DHCP server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum ServerResponse {
     /// OFFER of an address.
     Offer(Lease),
     /// ACK: the address is leased to the client.
@@ -106,7 +106,7 @@ pub fn encode(say: Say, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
 ///
 /// Options are read as bytes: the typed decoder of dhcproto drops all options after a malformed
 /// one.
-pub fn decode(bytes: &[u8], id: u32, mac: MacAddr) -> Option<Heard> {
+pub fn decode(bytes: &[u8], id: u32, mac: MacAddr) -> Option<ServerResponse> {
     let message = borrowed::Message::new(bytes).ok()?;
     let is_reply = message.opcode() == Opcode::BootReply && message.xid() == id;
     // The length is checked first, because `chaddr` does not check it.
@@ -115,14 +115,14 @@ pub fn decode(bytes: &[u8], id: u32, mac: MacAddr) -> Option<Heard> {
     }
     let kind = option(&message, OptionCode::MessageType)?.first().copied()?.into();
     if kind == MessageType::Nak {
-        return Some(Heard::Nak);
+        return Some(ServerResponse::Nak);
     }
     let address = message.yiaddr();
     let usable = !address.is_unspecified() && !address.is_broadcast() && !address.is_multicast();
     let lease = usable.then(|| lease(&message)).flatten()?;
     match kind {
-        MessageType::Offer => Some(Heard::Offer(lease)),
-        MessageType::Ack => Some(Heard::Ack(lease)),
+        MessageType::Offer => Some(ServerResponse::Offer(lease)),
+        MessageType::Ack => Some(ServerResponse::Ack(lease)),
         _ => None,
     }
 }

@@ -7,10 +7,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use stdx::{Backoff, MacAddr};
 use tokio::net::UdpSocket;
 
-use super::dhcp::{self, Client, Heard, Lease, Say};
+use super::dhcp::{self, Client, Lease, Say, ServerResponse};
 use super::link::{self, Link};
 use super::netlink::Netlink;
-use super::{Address, Addressing, Caller, NAME_MAX, Wanted, Which};
+use super::{Address, Addressing, Caller, InterfaceConfig, NAME_MAX, Which};
 use crate::Error;
 
 const SERVER_PORT: u16 = 67;
@@ -62,7 +62,7 @@ impl Configured {
 ///
 /// # Errors
 /// The interface does not exist or has no link, or no DHCP server responds.
-pub async fn configure(wanted: Wanted) -> Result<Configured, Error> {
+pub async fn configure(wanted: InterfaceConfig) -> Result<Configured, Error> {
     let netlink = Netlink::open()?;
     let mut link = link::choose(&netlink, &wanted.interface).await?;
     if let Some(id) = wanted.vlan {
@@ -227,14 +227,14 @@ pub(super) async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Re
 async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Lease, Error> {
     let mut exchange = Exchange::new(link, caller, patience)?;
     loop {
-        let Heard::Offer(offer) =
-            exchange.ask(Say::Discover, |heard| matches!(heard, Heard::Offer(_))).await?
+        let ServerResponse::Offer(offer) =
+            exchange.ask(Say::Discover, |heard| matches!(heard, ServerResponse::Offer(_))).await?
         else {
             continue;
         };
         let say = Say::Request { address: offer.address.address, server: offer.server };
-        match exchange.ask(say, |heard| !matches!(heard, Heard::Offer(_))).await? {
-            Heard::Ack(lease) => return Ok(lease),
+        match exchange.ask(say, |heard| !matches!(heard, ServerResponse::Offer(_))).await? {
+            ServerResponse::Ack(lease) => return Ok(lease),
             _ => tracing::warn!(server = %offer.server, "the server withdrew its offer"),
         }
     }
@@ -249,8 +249,8 @@ async fn renew(
 ) -> Result<Option<Lease>, Error> {
     let mut exchange = Exchange::new(link, caller, patience)?;
     let say = Say::Renew { address: lease.address.address };
-    match exchange.ask(say, |heard| !matches!(heard, Heard::Offer(_))).await? {
-        Heard::Ack(next) => Ok(Some(next)),
+    match exchange.ask(say, |heard| !matches!(heard, ServerResponse::Offer(_))).await? {
+        ServerResponse::Ack(next) => Ok(Some(next)),
         _ => Ok(None),
     }
 }
@@ -275,7 +275,11 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends a message, and repeats it with longer waits until a wanted response arrives.
-    async fn ask(&mut self, say: Say, wanted: fn(&Heard) -> bool) -> Result<Heard, Error> {
+    async fn ask(
+        &mut self,
+        say: Say,
+        wanted: fn(&ServerResponse) -> bool,
+    ) -> Result<ServerResponse, Error> {
         let mut wait = Backoff::new(FIRST_ANSWER, LONGEST_ANSWER);
         let everybody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::BROADCAST, SERVER_PORT));
         while self.begun.elapsed() < self.patience {
@@ -292,7 +296,7 @@ impl<'a> Exchange<'a> {
         Err(no_answer(&self.link.name, self.patience))
     }
 
-    async fn answer(&self, wanted: fn(&Heard) -> bool) -> Heard {
+    async fn answer(&self, wanted: fn(&ServerResponse) -> bool) -> ServerResponse {
         let mut buffer = [0; LONGEST_MESSAGE];
         loop {
             let Ok(count) = self.socket.recv(&mut buffer).await else { continue };

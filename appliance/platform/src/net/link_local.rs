@@ -11,7 +11,7 @@ use stdx::MacAddr;
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::arp::Said;
+use super::arp::ArpMessage;
 use super::link::{self, Link};
 use super::netlink::Netlink;
 use super::{Address, Which, lease};
@@ -125,9 +125,9 @@ impl Wire {
 
     /// Probes an address, and returns true if no other machine uses or probes it.
     async fn is_free(&mut self, address: Ipv4Addr) -> Result<bool, Error> {
-        let contests = |said: &Said, mac| said.contests(address, mac);
+        let contests = |said: &ArpMessage, mac| said.contests(address, mac);
         for probe in 1..=PROBES {
-            self.say(Said::probe(self.mac, address)).await?;
+            self.say(ArpMessage::probe(self.mac, address)).await?;
             let wait = if probe == PROBES { LISTEN } else { PROBE_EVERY };
             if self.hears(Instant::now() + wait, contests).await? {
                 return Ok(false);
@@ -139,8 +139,8 @@ impl Wire {
     /// Announces the address and defends it once. Returns after a second conflict within
     /// [`DEFEND`].
     async fn defend(&mut self, address: Ipv4Addr) -> Result<(), Error> {
-        let ours = Said::announcement(self.mac, address);
-        let takes = |said: &Said, mac| said.takes(address, mac);
+        let ours = ArpMessage::announcement(self.mac, address);
+        let takes = |said: &ArpMessage, mac| said.takes(address, mac);
         for _ in 0..ANNOUNCEMENTS {
             self.say(ours).await?;
             if self.hears(Instant::now() + ANNOUNCE_EVERY, takes).await? {
@@ -161,7 +161,7 @@ impl Wire {
         }
     }
 
-    async fn say(&self, said: Said) -> Result<(), Error> {
+    async fn say(&self, said: ArpMessage) -> Result<(), Error> {
         let sent = self.socket.send(&said.encode()).await;
         let what = format!("send ARP on {}", self.name);
         sent.map(drop).map_err(Error::io::<io::Error>(what))
@@ -171,13 +171,13 @@ impl Wire {
     async fn hears(
         &self,
         until: Instant,
-        wanted: impl Fn(&Said, MacAddr) -> bool,
+        wanted: impl Fn(&ArpMessage, MacAddr) -> bool,
     ) -> Result<bool, Error> {
         let heard = async {
             let mut frame = [0; FRAME_MAX];
             loop {
                 let count = self.socket.recv(&mut frame).await?;
-                let said = Said::decode(frame.get(..count).unwrap_or_default());
+                let said = ArpMessage::decode(frame.get(..count).unwrap_or_default());
                 if said.is_some_and(|said| wanted(&said, self.mac)) {
                     return Ok(());
                 }

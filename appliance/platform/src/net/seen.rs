@@ -15,7 +15,7 @@ use crate::Error;
 
 /// Current state of an Ethernet interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct InterfaceState {
     /// Interface that is described.
     pub link: Link,
     /// Link speed in Mbit/s: `None` without a link, 0 if the NIC does not report a speed.
@@ -30,7 +30,7 @@ pub struct Seen {
 ///
 /// # Errors
 /// The kernel does not list the addresses.
-pub async fn look() -> Result<Vec<Seen>, Error> {
+pub async fn look() -> Result<Vec<InterfaceState>, Error> {
     let netlink = Netlink::open()?;
     let mut of_link: HashMap<u32, Vec<(IpAddr, u8)>> = HashMap::new();
     let mut all = netlink.0.address().get().execute();
@@ -49,7 +49,7 @@ pub async fn look() -> Result<Vec<Seen>, Error> {
         let prefix = message.header.prefix_len;
         of_link.entry(message.header.index).or_default().extend(address.map(|it| (it, prefix)));
     }
-    let seen = |link: Link| Seen {
+    let seen = |link: Link| InterfaceState {
         mbps: mbps(&link.name),
         port_of: bond::master(&link.name),
         addresses: of_link.remove(&link.index).unwrap_or_default(),

@@ -32,10 +32,10 @@ const SILENT_MAX_MILLIS: u64 = 10 * 60 * 1000;
 pub struct EventHistory {
     engine: Engine,
     index: Index,
-    kept: Mutex<Option<Kept>>,
+    kept: Mutex<Option<HistoryCache>>,
 }
 
-struct Kept {
+struct HistoryCache {
     at: Instant,
     revision: u64,
     told: Arc<Vec<EventRecord>>,
@@ -98,7 +98,7 @@ impl EventHistory {
         let mut told: Vec<EventRecord> = items.iter().filter_map(EventRecord::from_event).collect();
         told.sort_by_key(|told| (told.at, told.revision));
         let told = Arc::new(told);
-        *kept = Some(Kept { at: Instant::now(), revision, told: Arc::clone(&told) });
+        *kept = Some(HistoryCache { at: Instant::now(), revision, told: Arc::clone(&told) });
         told
     }
 }

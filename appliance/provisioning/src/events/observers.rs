@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::tinkerbell::{HARDWARE, Hardware};
 use dhcp::{Seen, Silence};
 use metadata::PhoneHome;
@@ -66,8 +66,8 @@ impl Observers {
         self.recorder.record(happening);
     }
 
-    fn happening(&self, namespace: &str, name: &str, uid: &str, moment: &BootEvent) -> Happening {
-        Happening {
+    fn happening(&self, namespace: &str, name: &str, uid: &str, moment: &BootEvent) -> ObjectEvent {
+        ObjectEvent {
             about: HARDWARE,
             namespace: namespace.to_owned(),
             name: name.to_owned(),

@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use serde_json::json;
 use status::image::{ImageOperation, ImageRequest};
 
-use super::{Images, Inner, Refused};
+use super::{ImageError, Images, Inner};
 
 /// Routes of `/apis/tinbox.dev/v1alpha1/images`. A GET returns [`status::image::Images`]. A POST of
 /// an [`ImageRequest`] returns a message.
@@ -39,7 +39,7 @@ async fn act(State(images): State<Images>, Json(order): Json<ImageRequest>) -> R
 /// Runs `work` on a blocking thread, because it reads the folders of the cache.
 async fn off_the_runtime(
     images: Images,
-    work: impl FnOnce(&Arc<Inner>) -> Result<Response, Refused> + Send + 'static,
+    work: impl FnOnce(&Arc<Inner>) -> Result<Response, ImageError> + Send + 'static,
 ) -> Response {
     let Some(inner) = images.0 else {
         let why = "the box has no image cache: its configuration has no [images]";
@@ -47,9 +47,9 @@ async fn off_the_runtime(
     };
     match tokio::task::spawn_blocking(move || work(&inner)).await {
         Ok(Ok(response)) => response,
-        Ok(Err(Refused::Missing(why))) => failure(StatusCode::NOT_FOUND, "NotFound", &why),
-        Ok(Err(Refused::Conflict(why))) => failure(StatusCode::CONFLICT, "Conflict", &why),
-        Ok(Err(Refused::Invalid(why))) => failure(StatusCode::BAD_REQUEST, "BadRequest", &why),
+        Ok(Err(ImageError::Missing(why))) => failure(StatusCode::NOT_FOUND, "NotFound", &why),
+        Ok(Err(ImageError::Conflict(why))) => failure(StatusCode::CONFLICT, "Conflict", &why),
+        Ok(Err(ImageError::Invalid(why))) => failure(StatusCode::BAD_REQUEST, "BadRequest", &why),
         Err(error) => {
             tracing::error!(%error, "cannot read the images");
             let why = "cannot read the images";

@@ -106,7 +106,7 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
     let good = &items[1];
     assert_eq!((good.origin.as_str(), good.size, good.goes), (GOOD, 5, 0));
     assert_eq!((good.needed, &*good.workflows), (true, &["default/one".to_owned()][..]));
-    assert!(matches!(inner.remove(GOOD), Err(Refused::Conflict(_))));
+    assert!(matches!(inner.remove(GOOD), Err(ImageError::Conflict(_))));
 
     let wanted = Wanted { url: GOOD.to_owned(), checksum: None };
     let place = format!("IMG_URL=http://10.77.0.1:7080/cache/{}/good.raw", wanted.key());
@@ -130,7 +130,7 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
 async fn a_pin_fetches_and_outlives_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let inner = open(folder.path());
-    assert!(matches!(inner.pin("nonsense"), Err(Refused::Missing(_))));
+    assert!(matches!(inner.pin("nonsense"), Err(ImageError::Missing(_))));
     assert_eq!(inner.pin(GOOD).unwrap(), "pinned, and being fetched");
     let is_pinned = |items: &[image::Image]| {
         let [one] = items else { return false };
@@ -143,8 +143,8 @@ async fn a_pin_fetches_and_outlives_a_restart() {
     std::fs::remove_dir_all(folder.path().join("cache")).unwrap();
     let inner = open(folder.path());
     let items = until(&inner, is_pinned).await;
-    assert!(matches!(inner.remove(GOOD), Err(Refused::Conflict(_))));
+    assert!(matches!(inner.remove(GOOD), Err(ImageError::Conflict(_))));
     assert_eq!(inner.unpin(items[0].short_name()).unwrap(), "no longer pinned");
-    assert!(matches!(inner.unpin(GOOD), Err(Refused::Missing(_))));
+    assert!(matches!(inner.unpin(GOOD), Err(ImageError::Missing(_))));
     assert_eq!(listed(&inner)[0].goes, 1);
 }

@@ -10,14 +10,14 @@ use super::Index;
 
 /// Progress of a workflow for the status view.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Course {
+pub struct WorkflowProgress {
     /// State and progress of the workflow.
     pub work: Work,
     /// ID of the running action, or empty if none is running.
     pub running: String,
 }
 
-impl Course {
+impl WorkflowProgress {
     fn of(workflow: &Workflow) -> Self {
         let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
         let running = actions.find(|it| it.state == ActionState::Running);
@@ -32,7 +32,7 @@ impl Index {
     /// Adds or updates a Workflow.
     pub fn put_workflow(&self, workflow: &Workflow) {
         self.runs.put(workflow);
-        self.write().courses.insert(workflow.key(), Arc::new(Course::of(workflow)));
+        self.write().courses.insert(workflow.key(), Arc::new(WorkflowProgress::of(workflow)));
     }
 
     /// Removes a Workflow and its progress.
@@ -42,12 +42,12 @@ impl Index {
     }
 
     /// Returns the progress of a workflow.
-    pub fn course(&self, key: &ObjectKey) -> Option<Arc<Course>> {
+    pub fn course(&self, key: &ObjectKey) -> Option<Arc<WorkflowProgress>> {
         self.read().courses.get(key).cloned()
     }
 
     /// Returns the progress of all workflows.
-    pub fn courses(&self) -> Vec<(ObjectKey, Arc<Course>)> {
+    pub fn courses(&self) -> Vec<(ObjectKey, Arc<WorkflowProgress>)> {
         let tables = self.read();
         tables.courses.iter().map(|(key, course)| (key.clone(), Arc::clone(course))).collect()
     }

@@ -1,6 +1,6 @@
 //! Status of a network: its contents, and the decision to write it.
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::ObjectKey;
 use api::network::{ForeignServer, NETWORK, Network, NetworkPlan, NetworkStatus, Phase};
 use dhcp::Bound;
@@ -139,7 +139,7 @@ impl Networks {
     fn tell(&self, network: &Network, warning: bool) {
         let status = &network.status;
         let phase = serde_json::to_value(status.phase).unwrap_or_default();
-        self.objects.record(Happening {
+        self.objects.record(ObjectEvent {
             about: NETWORK,
             namespace: "default".to_owned(),
             name: network.metadata.name.clone(),

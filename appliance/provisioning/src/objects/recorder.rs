@@ -6,7 +6,7 @@ mod correlator;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use api::core::{EVENT, Happening};
+use api::core::{EVENT, ObjectEvent};
 use futures_util::future::join_all;
 use resources::{Engine, Patch, Reason, WriteOptions};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn lock(correlator: &Mutex<Correlator>) -> MutexGuard<'_, Correlator> {
 
 impl Recorder {
     /// Records a happening without waiting.
-    pub fn record(&self, happening: Happening) {
+    pub fn record(&self, happening: ObjectEvent) {
         let subject = Subject::Object {
             kind: happening.about.kind,
             namespace: happening.namespace.clone(),
@@ -73,15 +73,15 @@ impl Recorder {
     }
 
     /// Records a happening within the rate limits of `subject`.
-    pub fn record_about(&self, subject: &Subject, mut happening: Happening) {
+    pub fn record_about(&self, subject: &Subject, mut happening: ObjectEvent) {
         let (now, suffix) = (Instant::now().into_std(), || stdx::random_hex(8));
         let event = lock(&self.correlator).note(subject, &happening, now, suffix);
         let Some(event) = event else {
-            let Happening { reason, message, name, .. } = &happening;
+            let ObjectEvent { reason, message, name, .. } = &happening;
             return tracing::debug!(object = name, reason, "again: {message}");
         };
         happening.message = event.message;
-        let Happening { reason, message, name, .. } = &happening;
+        let ObjectEvent { reason, message, name, .. } = &happening;
         if happening.warning {
             tracing::warn!(object = name, reason, "{message}");
         } else {

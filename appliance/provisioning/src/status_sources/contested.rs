@@ -1,7 +1,7 @@
 //! Conflicts of two Hardware with one address: events for their owners, and a fault in the status
 //! view.
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::ObjectKey;
 use api::tinkerbell::HARDWARE;
 use jiff::Timestamp;
@@ -14,9 +14,9 @@ use crate::index::{Contested, Index};
 const SHOWN: usize = 3;
 
 /// Returns one event for each of the two Hardware.
-pub fn events(contested: &Contested, at: Timestamp) -> [Happening; 2] {
+pub fn events(contested: &Contested, at: Timestamp) -> [ObjectEvent; 2] {
     let Contested { what, name, owner, other } = contested;
-    let event = |key: &ObjectKey, message: String| Happening {
+    let event = |key: &ObjectKey, message: String| ObjectEvent {
         about: HARDWARE,
         namespace: key.namespace.clone(),
         name: key.name.clone(),

@@ -14,7 +14,7 @@ use status::source::{Filling, StatusSource};
 use status::view::{Machine, MachineState, Power, StatusView, Work};
 
 use crate::events::observers::Observers;
-use crate::index::{Course, Index};
+use crate::index::{Index, WorkflowProgress};
 
 /// Maximum number of unknown machines in the view. The newest requests are kept.
 const NEW_MAX: usize = 32;
@@ -35,9 +35,9 @@ pub struct MachineSource {
 
 /// Collected data about one machine.
 #[derive(Default)]
-struct Known {
+struct MachineFacts {
     hardware: Arc<Hardware>,
-    course: Option<Arc<Course>>,
+    course: Option<Arc<WorkflowProgress>>,
     progress: Option<Progress>,
     power: Power,
     heard: Option<Timestamp>,
@@ -57,7 +57,7 @@ impl StatusSource for MachineSource {
 }
 
 impl MachineSource {
-    fn known(&self, hardware: Arc<Hardware>) -> Known {
+    fn known(&self, hardware: Arc<Hardware>) -> MachineFacts {
         let latest = self.index.runs.latest(&hardware.key()).map(|(key, _)| key);
         let course = latest.as_ref().and_then(|key| self.index.course(key));
         let said = latest.and_then(|key| self.agents.latest(&key.to_string()));
@@ -69,12 +69,12 @@ impl MachineSource {
         let heard = ids.filter_map(|id| self.agents.last_seen(&id)).max();
         let leased = hardware.spec.macs().find_map(|mac| self.index.lease_of(mac));
         let power = bmc.map(|bmc| self.index.power(&bmc)).unwrap_or_default();
-        Known { hardware, course, progress, power, heard, leased }
+        MachineFacts { hardware, course, progress, power, heard, leased }
     }
 }
 
 /// Returns the progress of the running action. Progress of an earlier action is ignored.
-fn of(said: &Latest, course: &Course) -> Option<Progress> {
+fn of(said: &Latest, course: &WorkflowProgress) -> Option<Progress> {
     let Latest { progress, since, at } = said;
     (progress.action_id == course.running).then(|| Progress {
         action: course.work.step.to_string(),
@@ -85,7 +85,7 @@ fn of(said: &Latest, course: &Course) -> Option<Progress> {
     })
 }
 
-impl Known {
+impl MachineFacts {
     fn machine(&self) -> Machine {
         let hardware = &self.hardware;
         let dhcp = hardware.spec.interfaces.iter().find_map(|it| it.dhcp.as_ref());
@@ -164,7 +164,7 @@ fn strangers(heard: &[DhcpClient]) -> Vec<Machine> {
 }
 
 /// Sorts the workflows: unfinished ones first, and the newest first within each group.
-fn works(courses: Vec<(ObjectKey, Arc<Course>)>) -> Vec<Work> {
+fn works(courses: Vec<(ObjectKey, Arc<WorkflowProgress>)>) -> Vec<Work> {
     let mut works: Vec<Work> = courses.into_iter().map(|(_, it)| it.work.clone()).collect();
     let age = |work: &Work| std::cmp::Reverse(work.since.unwrap_or(Timestamp::MAX));
     works.sort_by_cached_key(|work| (work.state.ended(), age(work), work.name.clone()));

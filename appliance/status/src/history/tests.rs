@@ -1,4 +1,4 @@
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::tinkerbell::HARDWARE;
 use jiff::{SignedDuration, Timestamp};
 
@@ -8,7 +8,7 @@ use crate::boot_event::{BootEvent, Stage, Via};
 const ZERO: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
 pub(super) fn record(millis: i64, moment: &BootEvent) -> EventRecord {
-    let happening = Happening {
+    let happening = ObjectEvent {
         about: HARDWARE,
         namespace: "default".into(),
         name: "nuc1".into(),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use lifecycle::firmware::time::Known;
+use lifecycle::firmware::time::ClockState;
 use lifecycle::settings::LiveSettings;
 use ntp::Standing;
 use platform::confinement::State;
@@ -29,7 +29,7 @@ const HOST: &str = "the host";
 /// Source of the box's own state.
 pub struct SystemSource {
     state: PathBuf,
-    time: Option<watch::Receiver<Known>>,
+    time: Option<watch::Receiver<ClockState>>,
     trouble: Vec<String>,
     safe_mode: String,
     start: Arc<Start>,
@@ -53,7 +53,7 @@ impl SystemSource {
     /// `trouble` lists problems of the start, and `safe_mode` is the reason for safe mode.
     pub fn new(
         state: PathBuf,
-        (time, live): (Option<watch::Receiver<Known>>, Option<watch::Receiver<LiveSettings>>),
+        (time, live): (Option<watch::Receiver<ClockState>>, Option<watch::Receiver<LiveSettings>>),
         (trouble, safe_mode): (Vec<String>, String),
         start: Arc<Start>,
     ) -> Self {
@@ -134,7 +134,7 @@ fn fault(what: &str) -> Fault {
     Fault { title: "START".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-fn clock(known: &Known) -> Clock {
+fn clock(known: &ClockState) -> Clock {
     let state = match known.standing {
         Standing::Unset => TimeState::Unset,
         Standing::Holdover(_) => TimeState::Holdover,

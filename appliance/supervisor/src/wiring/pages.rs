@@ -14,7 +14,7 @@ use config::panel::DOES;
 use durable_file::replace_private;
 use lifecycle::admin_tokens::Tokens;
 use lifecycle::audit::Audit;
-use lifecycle::backups::{Backups, Refused};
+use lifecycle::backups::{BackupError, Backups};
 use lifecycle::firmware::Firmware;
 use lifecycle::names::Names;
 use lifecycle::opened::LostStore;
@@ -156,7 +156,7 @@ impl Source for PageSource {
 }
 
 /// Error text for a page: a sentence with the error, and one with its hint.
-fn sentences(refused: Refused) -> String {
+fn sentences(refused: BackupError) -> String {
     let (why, hint) = (stdx::chain(&refused), refused.hint());
     tracing::warn!(reason = why, hint, "a backup was refused");
     let sentence = |text: &str| {
@@ -319,13 +319,13 @@ async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Refused, at_host, is_address, sentences};
+    use super::{BackupError, at_host, is_address, sentences};
 
     #[test]
     fn a_page_has_the_error_and_its_hint_as_sentences() {
         let busy = "Another backup or restore is under way. Wait until it has ended.";
-        assert_eq!(sentences(Refused::Busy), busy);
-        assert_eq!(sentences(Refused::Ended).matches('.').count(), 1);
+        assert_eq!(sentences(BackupError::Busy), busy);
+        assert_eq!(sentences(BackupError::Ended).matches('.').count(), 1);
     }
 
     #[test]

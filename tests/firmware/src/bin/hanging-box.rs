@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 
-use platform::heartbeat::{Heartbeat, Word};
+use platform::heartbeat::{Heartbeat, HeartbeatMessage};
 use platform::init;
 
 fn main() {
@@ -12,8 +12,8 @@ fn main() {
     }
     println!("before: {}", init::last_restart().unwrap_or_else(|| "nothing".to_owned()));
     if let Some(mut heartbeat) = Heartbeat::inherited() {
-        heartbeat.say(&Word::Beat);
-        heartbeat.say(&Word::Stuck { what: "the API".to_owned(), seconds: 21 });
+        heartbeat.say(&HeartbeatMessage::Beat);
+        heartbeat.say(&HeartbeatMessage::Stuck { what: "the API".to_owned(), seconds: 21 });
     }
     loop {
         std::thread::park();

@@ -113,7 +113,7 @@ fn faces_say(owner: &Owner<'_>, reason: &str) {
 }
 
 /// A box that has returned to slot A.
-struct Undone {
+struct RolledBackBox {
     /// Message about the update.
     said: String,
     board: Board,
@@ -127,7 +127,7 @@ struct Undone {
 ///
 /// No machine is beside this box, so its waits are skipped: 60 s of silence, 120 s without a first
 /// word, 120 s until its slot is good.
-fn undone(tinboxd: &Path, beside: Option<&Path>, tries: usize) -> Undone {
+fn undone(tinboxd: &Path, beside: Option<&Path>, tries: usize) -> RolledBackBox {
     let folder = tempfile::tempdir().unwrap();
     let disk = folder.path().join("disk");
     made(folder.path()).copy(&disk).unwrap();
@@ -145,10 +145,10 @@ fn undone(tinboxd: &Path, beside: Option<&Path>, tries: usize) -> Undone {
     }
     let (line, mark) = serial.wait_for_whole(mark, "the update was undone", PATIENCE).unwrap();
     let (_, mark) = serial.wait_for_after(mark, FIRST_LINE, PATIENCE).unwrap();
-    Undone { said: line.text, board, mark, disk, _folder: folder }
+    RolledBackBox { said: line.text, board, mark, disk, _folder: folder }
 }
 
-impl Undone {
+impl RolledBackBox {
     /// Cuts the power, and compares the boot loader's variables.
     fn leaves(self, variables: &str) {
         drop(self.board);

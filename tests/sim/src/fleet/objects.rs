@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
 use objects::{ObjectError, Pending};
 use serde_json::{Value, json};
@@ -253,7 +253,7 @@ impl objects::Objects for Store {
         Box::pin(self.write(move |world| world.objects.remove(resource, key)))
     }
 
-    fn record(&self, event: Happening) {
+    fn record(&self, event: ObjectEvent) {
         if let Ok(world) = self.world() {
             world.history().events.push((event.name, event.reason));
         }

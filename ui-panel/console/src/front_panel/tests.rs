@@ -70,12 +70,12 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
 }
 
 /// An LED that reports each switch, and fails at first.
-struct Told {
+struct RecordingLed {
     to: SyncSender<bool>,
     fails: Arc<Mutex<usize>>,
 }
 
-impl Switch for Told {
+impl Switch for RecordingLed {
     fn set(&mut self, lit: bool) -> anyhow::Result<()> {
         let mut fails = self.fails.lock().unwrap();
         if *fails > 0 {
@@ -90,7 +90,7 @@ fn told(fails: usize) -> (leds::LedHandle, Receiver<bool>) {
     let (to, switched) = sync_channel(64);
     let fails = Arc::new(Mutex::new(fails));
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
-        Ok(Box::new(Told { to: to.clone(), fails: Arc::clone(&fails) }))
+        Ok(Box::new(RecordingLed { to: to.clone(), fails: Arc::clone(&fails) }))
     };
     (leds::run(Tries::of("a light".to_owned()), open), switched)
 }

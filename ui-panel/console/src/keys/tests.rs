@@ -6,7 +6,7 @@ use std::time::Instant;
 use panel::buttons::{KeyChange, named};
 use tokio::sync::mpsc;
 
-use super::{CHANGES_MAX, Wanted, follow, listen};
+use super::{CHANGES_MAX, KeyFilter, follow, listen};
 
 /// Bytes that the kernel writes for a key (`struct input_event`).
 fn event(code: u16, value: i32) -> [u8; 24] {
@@ -45,8 +45,8 @@ impl Machine {
         fs::write(device.join("capabilities/key"), words.join(" ")).unwrap();
     }
 
-    fn wanted(&self, codes: &[u16], device: Option<&str>) -> Wanted {
-        Wanted {
+    fn wanted(&self, codes: &[u16], device: Option<&str>) -> KeyFilter {
+        KeyFilter {
             sys: self.path("sys"),
             dev: self.path("dev"),
             codes: codes.to_vec(),

@@ -42,7 +42,7 @@ fn later_actions_and_attempts_use_the_disk_of_the_first() {
         let id = again.tasks[0].actions[0].id.clone();
         assert_eq!(choose(&mut again, &id, disk(HINT, "naa.1", "ONE")), Ok(false));
         let refused = choose(&mut again, &id, disk(HINT, "naa.2", "TWO"));
-        assert!(matches!(refused, Err(Refused::Other { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(DiskChoiceError::Other { .. })), "{refused:?}");
     }
 }
 
@@ -71,7 +71,7 @@ fn only_the_action_that_runs_chooses() {
     let other = ChosenDisk { agent_id: "b".into(), ..disk(HINT, "naa.1", "ONE") };
     for (action, choice) in [("write", disk(HINT, "naa.1", "ONE")), ("image", other)] {
         let refused = choose(&mut status, action, choice);
-        assert!(matches!(refused, Err(Refused::Action { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(DiskChoiceError::Action { .. })), "{refused:?}");
     }
     let mut ended = WorkflowStatus { state: State::Failed, ..workflow() };
     assert!(choose(&mut ended, "image", disk(HINT, "naa.1", "ONE")).is_err());
@@ -80,5 +80,5 @@ fn only_the_action_that_runs_chooses() {
         assert_eq!(choose(&mut status, "image", disk(&hint, "naa.1", "ONE")), Ok(true));
     }
     let one_more = choose(&mut status, "image", disk(HINT, "naa.1", "ONE"));
-    assert_eq!(one_more, Err(Refused::Full));
+    assert_eq!(one_more, Err(DiskChoiceError::Full));
 }

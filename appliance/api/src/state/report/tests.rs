@@ -1,6 +1,6 @@
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Refused, Report, TOLERANCE, running, say, take, time_out};
+use super::{Report, ReportError, TOLERANCE, running, say, take, time_out};
 use crate::state::workflow::STATES;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 
@@ -120,20 +120,20 @@ fn it_is_never_too_late_to_hear_that_an_action_must_not_begin() {
     let begin = report("a-0", ActionState::Running);
     for state in STATES.into_iter().filter(|state| !state.serves()) {
         let mut ended = WorkflowStatus { state, ..workflow(&[("a", 1)]) };
-        assert!(matches!(take(&mut ended, &begin, AT), Err(Refused::Late { .. })), "{state:?}");
+        assert!(matches!(take(&mut ended, &begin, AT), Err(ReportError::Late { .. })), "{state:?}");
     }
     let mut status = workflow(&[("a", 2)]);
     play(&mut status, &[("a-0", ActionState::Running), ("a-0", ActionState::Success)]);
-    assert!(matches!(take(&mut status, &begin, AT), Err(Refused::Late { .. })));
+    assert!(matches!(take(&mut status, &begin, AT), Err(ReportError::Late { .. })));
 }
 
 #[test]
 fn strangers_are_refused() {
     let mut status = workflow(&[("a", 1)]);
     let missing = Report { action_id: "zzz".into(), ..report("a-0", ActionState::Running) };
-    assert!(matches!(take(&mut status, &missing, AT), Err(Refused::Action { .. })));
+    assert!(matches!(take(&mut status, &missing, AT), Err(ReportError::Action { .. })));
     let other = Report { agent_id: "b".into(), ..report("a-0", ActionState::Running) };
-    assert!(matches!(take(&mut status, &other, AT), Err(Refused::Agent { .. })));
+    assert!(matches!(take(&mut status, &other, AT), Err(ReportError::Agent { .. })));
 }
 
 #[test]
@@ -151,7 +151,10 @@ fn an_action_with_retries_is_begun_again_under_another_id() {
     for late in [Failed, Timeout, Success] {
         assert_eq!(take(&mut status, &report("a-0", late), AT), Ok(false), "{late:?}");
     }
-    assert!(matches!(take(&mut status, &report("a-0", Running), AT), Err(Refused::Late { .. })));
+    assert!(matches!(
+        take(&mut status, &report("a-0", Running), AT),
+        Err(ReportError::Late { .. })
+    ));
     play(&mut status, &[("a-0-2", Running), ("a-0-2", Timeout)]);
     play(&mut status, &[("a-0-3", Running), ("a-0-3", Failed)]);
     assert_eq!(status.state, State::Failed);
@@ -187,7 +190,7 @@ fn no_action_is_begun_before_its_turn() {
     let mut status = workflow(&[("a", 2), ("b", 1)]);
     for early in ["a-1", "b-0"] {
         let begin = report(early, ActionState::Running);
-        assert!(matches!(take(&mut status, &begin, AT), Err(Refused::Late { .. })), "{early}");
+        assert!(matches!(take(&mut status, &begin, AT), Err(ReportError::Late { .. })), "{early}");
         assert_eq!(take(&mut status, &report(early, ActionState::Failed), AT), Ok(false));
     }
     assert_eq!(status, workflow(&[("a", 2), ("b", 1)]));

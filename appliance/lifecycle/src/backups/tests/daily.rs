@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::super::daily::KEPT;
-use super::{Place, Refused, holds, put, tree};
+use super::{BackupError, Place, holds, put, tree};
 
 fn folder(place: &Place) -> PathBuf {
     place.folder.path().join("cache/backups")
@@ -58,6 +58,6 @@ async fn what_is_not_kept_is_refused() {
     fs::write(place.folder.path().join("cache/out.boxbak"), b"x").unwrap();
     for name in ["", "..", "../out.boxbak", "2025-01-01T02-30-00Z.boxbak"] {
         let refused = place.backups.restore_kept(name.to_owned()).await;
-        assert!(matches!(refused, Err(Refused::NoSuch(_))), "{name}: {refused:?}");
+        assert!(matches!(refused, Err(BackupError::NoSuch(_))), "{name}: {refused:?}");
     }
 }

@@ -12,10 +12,10 @@ const RATE: (Duration, Duration) = (Duration::from_mins(34), Duration::from_hour
 
 /// Servers that refused, with the time of the next query.
 #[derive(Debug, Default)]
-pub struct Refusals(HashMap<SocketAddr, Refused>);
+pub struct Refusals(HashMap<SocketAddr, Refusal>);
 
 #[derive(Debug)]
-enum Refused {
+enum Refusal {
     /// Never queried again, after DENY or RSTR.
     Denied,
     /// Not queried before that time, after RATE.
@@ -27,15 +27,15 @@ impl Refusals {
     pub fn add(&mut self, server: SocketAddr, word: &str, now: Instant) {
         let before = self.0.remove(&server);
         let refused = match (word, before) {
-            ("DENY" | "RSTR", _) | (_, Some(Refused::Denied)) => Refused::Denied,
-            (_, Some(Refused::Rated(mut wait, _))) => {
+            ("DENY" | "RSTR", _) | (_, Some(Refusal::Denied)) => Refusal::Denied,
+            (_, Some(Refusal::Rated(mut wait, _))) => {
                 let until = now + wait.next_wait();
-                Refused::Rated(wait, until)
+                Refusal::Rated(wait, until)
             }
             (_, None) => {
                 let mut wait = Backoff::new(RATE.0, RATE.1);
                 let until = now + wait.next_wait();
-                Refused::Rated(wait, until)
+                Refusal::Rated(wait, until)
             }
         };
         self.0.insert(server, refused);
@@ -45,8 +45,8 @@ impl Refusals {
     pub fn permit(&self, server: SocketAddr, now: Instant) -> bool {
         match self.0.get(&server) {
             None => true,
-            Some(Refused::Denied) => false,
-            Some(Refused::Rated(_, until)) => now >= *until,
+            Some(Refusal::Denied) => false,
+            Some(Refusal::Rated(_, until)) => now >= *until,
         }
     }
 

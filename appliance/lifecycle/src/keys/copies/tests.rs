@@ -6,7 +6,7 @@ use std::path::Path;
 use apiserver::{AdminAccess, Pki, SigningKey};
 use tempfile::TempDir;
 
-use super::{Act, Found, OWNER, VITAL, act, keep, mend};
+use super::{CopyAction, FileState, OWNER, VITAL, act, keep, mend};
 
 /// Makes a state folder as a start leaves it.
 fn box_with_files() -> TempDir {
@@ -107,20 +107,20 @@ fn every_copy_of_a_secret_key_is_destroyed_with_it() {
 #[test]
 fn what_is_whole_is_never_replaced() {
     let all = [
-        Found::Absent,
-        Found::Damaged,
-        Found::Whole(b"old".to_vec()),
-        Found::Whole(b"new".to_vec()),
+        FileState::Absent,
+        FileState::Damaged,
+        FileState::Whole(b"old".to_vec()),
+        FileState::Whole(b"new".to_vec()),
     ];
     for file in &all {
         for copy in &all {
             let act = act(file, copy);
             match (file, copy) {
-                (Found::Whole(_), _) if file == copy => assert_eq!(act, Act::Leave),
-                (Found::Whole(_), _) => assert_eq!(act, Act::Copy),
-                (_, Found::Whole(_)) => assert_eq!(act, Act::PutBack),
-                (Found::Damaged, _) => assert_eq!(act, Act::Lose),
-                (Found::Absent, _) => assert_eq!(act, Act::Leave),
+                (FileState::Whole(_), _) if file == copy => assert_eq!(act, CopyAction::Leave),
+                (FileState::Whole(_), _) => assert_eq!(act, CopyAction::Copy),
+                (_, FileState::Whole(_)) => assert_eq!(act, CopyAction::PutBack),
+                (FileState::Damaged, _) => assert_eq!(act, CopyAction::Lose),
+                (FileState::Absent, _) => assert_eq!(act, CopyAction::Leave),
             }
         }
     }

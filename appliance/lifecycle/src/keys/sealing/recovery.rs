@@ -15,7 +15,7 @@ use super::SEALED;
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Keys by their names.
-pub type Found = Vec<(&'static str, Vec<u8>)>;
+pub type NamedKeys = Vec<(&'static str, Vec<u8>)>;
 
 /// Mark of the current passphrase: the SHA-256 of `owner.json`.
 pub fn mark(state: &Path) -> io::Result<String> {
@@ -58,7 +58,7 @@ pub fn made(
 }
 
 /// Decrypts the keys of a recovery file; keys of later releases are skipped.
-pub fn opened(file: &[u8], passphrase: &Secret) -> Result<Found, Error> {
+pub fn opened(file: &[u8], passphrase: &Secret) -> Result<NamedKeys, Error> {
     let key = Key::Passphrase(passphrase.clone());
     let mut reader = Reader::open(file, Some(&key), OWN)?;
     let mut found = Vec::new();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::disk::Host;
-use super::{Asked, Disk, Level, Places, Step, ask_at, erase, look, plan};
+use super::{Disk, Level, Places, ResetRequests, Step, ask_at, erase, look, plan};
 use crate::Error;
 use crate::slots::{BYTES, BootVolume, Slot};
 
@@ -69,7 +69,7 @@ impl Flashed {
     }
 
     /// Returns the requests that the next start finds.
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> ResetRequests {
         let volume = BootVolume::at(&self.at("boot"));
         look(&self.at("state"), &self.at("boot"), &volume, &mut Vec::new())
     }
@@ -155,7 +155,7 @@ fn a_factory_reset_keeps_the_systems_and_nothing_of_the_owner() {
     let it = Flashed::new();
     it.reset(usize::MAX).unwrap();
     assert_eq!(it.files(), erased());
-    assert_eq!(it.asked(), Asked::default());
+    assert_eq!(it.asked(), ResetRequests::default());
     let loader = BootVolume::at(&it.at("boot")).read().unwrap();
     assert_eq!((loader.first(), loader.whole(Slot::A)), (Some(Slot::B), true));
     it.reset(usize::MAX).expect("there is nothing left to erase");
@@ -196,7 +196,7 @@ fn cut_at_each_change(has_room: bool) {
         assert!(next == Some(Level::Factory) || there == erased(), "{changes}: {next:?} {there:?}");
         it.reset(usize::MAX).unwrap();
         assert_eq!(it.files(), erased(), "{changes}");
-        assert_eq!(it.asked(), Asked::default(), "{changes}: it would begin anew for ever");
+        assert_eq!(it.asked(), ResetRequests::default(), "{changes}: it would begin anew for ever");
     }
     assert!(cuts > 20, "only {cuts} moments were tried");
 }
@@ -212,11 +212,11 @@ fn a_wish_that_finds_no_room_is_written_on_the_boot_volume() {
     // The first case has no state volume, the second one has a volume that takes no note.
     for (state, level) in [(None, Level::Safe), (Some(it.at("gone")), Level::Factory)] {
         ask_at(state.as_deref(), &volume, Slot::A, level).unwrap();
-        assert_eq!(it.asked(), Asked { note: Some(level), ..Asked::default() });
+        assert_eq!(it.asked(), ResetRequests { note: Some(level), ..ResetRequests::default() });
     }
     let host = Host { volume, running: Slot::A };
     { host }.answer().unwrap();
-    assert_eq!(it.asked(), Asked::default());
+    assert_eq!(it.asked(), ResetRequests::default());
     // A reset that has begun continues, regardless of later requests.
     let (state, volume) = (it.at("state"), BootVolume::at(&it.at("boot")));
     ask_at(Some(&state), &volume, Slot::A, Level::Factory).unwrap();
@@ -258,7 +258,7 @@ fn the_level_that_goes_further_is_meant() {
         (None, None, Some(Safe), Some(Safe), "volume TINBOX"),
         (Some(Factory), Some(Safe), Some(Safe), Some(Factory), "over its API"),
     ] {
-        let found = Asked { note, menu, file }.level();
+        let found = ResetRequests { note, menu, file }.level();
         assert_eq!(found.map(|(level, _)| level), meant);
         assert!(found.is_none_or(|(_, why)| why.contains(by)), "{found:?}");
     }
@@ -274,7 +274,7 @@ fn a_file_that_asks_for_something_else_is_said_and_left_alone() {
     let mut trouble = Vec::new();
     let volume = BootVolume::at(&it.at("boot"));
     let asked = look(&it.at("state"), &it.at("boot"), &volume, &mut trouble);
-    assert_eq!(asked, Asked::default());
+    assert_eq!(asked, ResetRequests::default());
     assert_eq!(trouble.len(), 1);
     assert!(trouble[0].contains("reset.txt") && trouble[0].contains("\"please\""), "{trouble:?}");
 }

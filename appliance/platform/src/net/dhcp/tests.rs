@@ -35,9 +35,9 @@ fn an_answer_becomes_a_lease() {
         seconds: 512,
         time_servers: vec![Ipv4Addr::new(10, 77, 0, 5)],
     };
-    assert_eq!(decode(&answer(2, &options), 7, MAC), Some(Heard::Offer(lease.clone())));
-    assert_eq!(decode(&answer(5, &options), 7, MAC), Some(Heard::Ack(lease)));
-    assert_eq!(decode(&answer(6, &[]), 7, MAC), Some(Heard::Nak));
+    assert_eq!(decode(&answer(2, &options), 7, MAC), Some(ServerResponse::Offer(lease.clone())));
+    assert_eq!(decode(&answer(5, &options), 7, MAC), Some(ServerResponse::Ack(lease)));
+    assert_eq!(decode(&answer(6, &[]), 7, MAC), Some(ServerResponse::Nak));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn what_is_not_ours_or_not_sound_is_nothing() {
     let gap = [54, 4, 1, 1, 1, 1, 1, 4, 255, 0, 255, 0];
     assert_eq!(decode(&answer(5, &gap), 7, MAC), None, "a mask with a gap");
     let spin = [54, 4, 1, 1, 1, 1, 51, 4, 0, 0, 0, 0];
-    let Some(Heard::Ack(lease)) = decode(&answer(5, &spin), 7, MAC) else { panic!() };
+    let Some(ServerResponse::Ack(lease)) = decode(&answer(5, &spin), 7, MAC) else { panic!() };
     assert_eq!(lease.seconds, SHORTEST_LEASE);
     for length in 0..good.len() {
         let _ = decode(&good[..length], 7, MAC);

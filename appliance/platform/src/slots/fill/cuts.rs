@@ -32,9 +32,9 @@ enum Step {
     /// The root was read back, and the kernel is not written yet.
     Folder,
     /// The kernel is being written.
-    Kernel(Left),
+    Kernel(FileRemains),
     /// The kernel is complete, and the boot script is being written.
-    Script(Left),
+    Script(FileRemains),
     /// The system is complete, but the boot loader's variables are not changed yet.
     Variables,
     /// The variables name the new system. The flag is true if the system works.
@@ -43,7 +43,7 @@ enum Step {
 
 /// Remains of a file that was being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum FileRemains {
     Old,
     Nothing,
     Empty,
@@ -52,7 +52,7 @@ enum Left {
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    use Left::{Empty, Half, New, Nothing, Old};
+    use FileRemains::{Empty, Half, New, Nothing, Old};
     let left = || prop::sample::select(vec![Old, Nothing, Empty, Half, New]);
     prop_oneof![
         3 => (0..=PIECES, any::<u32>()).prop_map(|(pieces, lost)| Step::Root(pieces, lost)),
@@ -235,18 +235,18 @@ impl Disk {
 }
 
 /// Stops the installation at the file `path`, and leaves the part `left` of `new`.
-fn stopped(filling: Filling, path: &Path, left: Left, new: &[u8]) {
+fn stopped(filling: Filling, path: &Path, left: FileRemains, new: &[u8]) {
     let old = fs::read(path).ok();
     let _ = fs::remove_file(path);
     fs::create_dir(path).unwrap();
     filling.finish().unwrap_err();
     fs::remove_dir(path).unwrap();
     let content = match left {
-        Left::Old => old.as_deref(),
-        Left::Nothing => None,
-        Left::Empty => Some(&new[..0]),
-        Left::Half => Some(&new[..new.len() / 2]),
-        Left::New => Some(new),
+        FileRemains::Old => old.as_deref(),
+        FileRemains::Nothing => None,
+        FileRemains::Empty => Some(&new[..0]),
+        FileRemains::Half => Some(&new[..new.len() / 2]),
+        FileRemains::New => Some(new),
     };
     content.into_iter().for_each(|content| fs::write(path, content).unwrap());
 }

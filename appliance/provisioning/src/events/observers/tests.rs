@@ -24,14 +24,14 @@ const REQUESTS: usize = 2000;
 /// Maximum number of writes that one machine may cause in a short time.
 const WRITES_MAX: u64 = 200;
 
-struct Rack {
+struct ObservedMachine {
     _folder: tempfile::TempDir,
     engine: Engine,
     observers: Observers,
     writer: Option<Writer>,
 }
 
-impl Rack {
+impl ObservedMachine {
     async fn start() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("objects.redb"), Options::default()).unwrap();
@@ -93,7 +93,7 @@ impl Rack {
 
 #[tokio::test]
 async fn a_machine_that_asks_and_asks_wears_no_disk_and_all_of_it_is_counted() {
-    let mut rack = Rack::start().await;
+    let mut rack = ObservedMachine::start().await;
     let before = rack.engine.revision();
     for number in 0..REQUESTS {
         rack.not_found(ADDRESS.into(), number);
@@ -112,7 +112,7 @@ async fn a_machine_that_asks_and_asks_wears_no_disk_and_all_of_it_is_counted() {
 
 #[tokio::test]
 async fn nothing_is_written_of_the_files_that_an_unknown_machine_does_not_get() {
-    let mut rack = Rack::start().await;
+    let mut rack = ObservedMachine::start().await;
     let before = rack.engine.revision();
     for number in 0..REQUESTS {
         rack.not_found([10, 77, 0, 99].into(), number);
@@ -122,7 +122,7 @@ async fn nothing_is_written_of_the_files_that_an_unknown_machine_does_not_get() 
 
 #[tokio::test]
 async fn many_unknown_macs_are_few_writes() {
-    let mut rack = Rack::start().await;
+    let mut rack = ObservedMachine::start().await;
     let before = rack.engine.revision();
     for number in 0..REQUESTS {
         let [.., high, low] = number.to_be_bytes();

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use jiff::Timestamp;
 
 /// Time in which an Event counts its repetitions.
@@ -185,7 +185,7 @@ impl Correlator {
     pub fn note(
         &mut self,
         subject: &Subject,
-        happening: &Happening,
+        happening: &ObjectEvent,
         now: Instant,
         suffix: impl FnOnce() -> String,
     ) -> Option<NewEvent> {

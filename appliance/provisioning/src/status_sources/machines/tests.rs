@@ -7,7 +7,7 @@ use status::view::Trouble;
 
 use super::*;
 
-fn known(state: State, running: &str) -> Known {
+fn known(state: State, running: &str) -> MachineFacts {
     let hardware = serde_json::from_value(json!({
         "metadata": { "name": "nuc-04", "namespace": "default" },
         "spec": { "interfaces": [{ "dhcp": { "mac": "52:54:00:77:00:04" } }] },
@@ -20,8 +20,12 @@ fn known(state: State, running: &str) -> Known {
         attempts_max: 1,
         ..Work::default()
     };
-    let course = Course { work, running: running.to_owned() };
-    Known { hardware: Arc::new(hardware.unwrap()), course: Some(course.into()), ..Known::default() }
+    let course = WorkflowProgress { work, running: running.to_owned() };
+    MachineFacts {
+        hardware: Arc::new(hardware.unwrap()),
+        course: Some(course.into()),
+        ..MachineFacts::default()
+    }
 }
 
 fn second(second: i64) -> Timestamp {
@@ -52,7 +56,7 @@ fn a_workflow_makes_its_machines_word() {
 fn other_things_make_it_too() {
     let changed = |change: &dyn Fn(&mut Work)| {
         let mut known = known(State::New, "");
-        let mut course = Course::clone(known.course.as_ref().unwrap());
+        let mut course = WorkflowProgress::clone(known.course.as_ref().unwrap());
         change(&mut course.work);
         known.course = Some(course.into());
         known.machine().state
@@ -118,7 +122,10 @@ fn who_only_asked_is_new() {
 fn what_goes_on_stands_first() {
     let course = |name: &str, state, at| {
         let work = Work { name: name.into(), state, since: Some(second(at)), ..Work::default() };
-        (ObjectKey::new("default", name), Arc::new(Course { work, running: String::new() }))
+        (
+            ObjectKey::new("default", name),
+            Arc::new(WorkflowProgress { work, running: String::new() }),
+        )
     };
     let all = vec![
         course("old", State::Success, 1),

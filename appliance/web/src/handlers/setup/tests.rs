@@ -124,7 +124,7 @@ struct Browser {
 }
 
 /// Status, where it sends, and what it shows.
-type Seen = (StatusCode, String, String);
+type PageContent = (StatusCode, String, String);
 
 impl Browser {
     fn new(fake: Option<Arc<FakeSetup>>) -> Self {
@@ -134,7 +134,7 @@ impl Browser {
         Self { router, owner, cookie: String::new() }
     }
 
-    async fn ask(&mut self, method: &str, path: &str, body: &str) -> Seen {
+    async fn ask(&mut self, method: &str, path: &str, body: &str) -> PageContent {
         let request = Request::builder()
             .method(method)
             .uri(path)

@@ -36,7 +36,7 @@ struct Progress {
 
 #[derive(Template)]
 #[template(path = "rack.html")]
-struct Rack {
+struct PortPicture {
     cells: Vec<Row>,
     port: Option<String>,
 }
@@ -52,7 +52,7 @@ pub fn now(view: &StatusView) -> Vec<Part> {
         part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
         part("needs", "", rendered(&Needs { problems: cards })),
         part("progress", "In progress", rendered(&Progress { tasks })),
-        part("rack", "Rack", rendered(&Rack { cells, port })),
+        part("rack", "PortPicture", rendered(&PortPicture { cells, port })),
         part("events", "Lately", events(view)),
         part("line", "This box", line(view)),
     ]

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use api::core::Happening;
+use api::core::ObjectEvent;
 use api::tinkerbell::HARDWARE;
 use jiff::Timestamp;
 
@@ -12,8 +12,8 @@ fn subject(name: &str) -> Subject {
     Subject::Object { kind: HARDWARE.kind, namespace, name: name.to_owned() }
 }
 
-fn happening(reason: &str, message: &str, warning: bool) -> Happening {
-    Happening {
+fn happening(reason: &str, message: &str, warning: bool) -> ObjectEvent {
+    ObjectEvent {
         about: HARDWARE,
         namespace: "default".to_owned(),
         name: "nuc1".to_owned(),
@@ -38,7 +38,7 @@ impl Bench {
         Self { correlator: Correlator::default(), now: Instant::now(), events: 0 }
     }
 
-    fn note(&mut self, name: &str, happening: &Happening) -> Option<NewEvent> {
+    fn note(&mut self, name: &str, happening: &ObjectEvent) -> Option<NewEvent> {
         let suffix = format!("e{}", self.events);
         let event = self.correlator.note(&subject(name), happening, self.now, || suffix);
         self.events += u64::from(event.is_some());

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::liveness::heartbeat::Word;
+use crate::liveness::heartbeat::HeartbeatMessage;
 
 /// Maximum time without a heartbeat.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -13,25 +13,25 @@ const START: Duration = Duration::from_secs(120);
 
 /// Heartbeat state of one run of the supervisor.
 #[derive(Debug)]
-pub struct Vigil {
+pub struct SupervisorMonitor {
     deadline: Instant,
     silent_since: Instant,
     stuck: Option<(String, Instant)>,
 }
 
-impl Vigil {
+impl SupervisorMonitor {
     /// Begins to monitor a supervisor that was started at `now`.
     pub fn new(now: Instant) -> Self {
         Self { deadline: now + START, silent_since: now, stuck: None }
     }
 
     /// Records the message `word` received at `now`. Only a heartbeat extends the deadline.
-    pub fn heard(&mut self, word: Word, now: Instant) {
+    pub fn heard(&mut self, word: HeartbeatMessage, now: Instant) {
         match word {
-            Word::Beat => {
+            HeartbeatMessage::Beat => {
                 *self = Self { deadline: now + SILENCE, silent_since: now, stuck: None };
             }
-            Word::Stuck { what, seconds } => {
+            HeartbeatMessage::Stuck { what, seconds } => {
                 let since = now.checked_sub(Duration::from_secs(seconds)).unwrap_or(now);
                 self.stuck = Some((what, since));
             }
@@ -61,8 +61,8 @@ impl Vigil {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{SILENCE, START, Vigil};
-    use crate::liveness::heartbeat::Word;
+    use super::{SILENCE, START, SupervisorMonitor};
+    use crate::liveness::heartbeat::HeartbeatMessage;
 
     /// Test case: messages by seconds since the start, the expected deadline in seconds, and the
     /// expected reason.
@@ -83,11 +83,10 @@ mod tests {
         for (said, deadline, why) in table {
             let began = Instant::now();
             let at = |seconds| began + Duration::from_secs(seconds);
-            let mut vigil = Vigil::new(began);
+            let mut vigil = SupervisorMonitor::new(began);
             for (after, stuck) in said {
-                let word = stuck.map_or(Word::Beat, |(what, seconds)| Word::Stuck {
-                    what: what.to_owned(),
-                    seconds,
+                let word = stuck.map_or(HeartbeatMessage::Beat, |(what, seconds)| {
+                    HeartbeatMessage::Stuck { what: what.to_owned(), seconds }
                 });
                 vigil.heard(word, at(*after));
             }

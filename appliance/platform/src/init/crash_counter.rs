@@ -20,13 +20,13 @@ const BYTES_MAX: u64 = 4096;
 /// full disk.
 const WHY_MAX: usize = 400;
 /// Number of restarts after which the system of a slot starts in safe mode.
-pub(super) const FALLS_MAX: u32 = 3;
+pub(super) const RESTARTS_MAX: u32 = 3;
 /// Length of a run that resets the counters.
 pub(super) const STEADY: Duration = Duration::from_secs(3600);
 
 /// Counters of restarts, one for each slot.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Falls {
+pub struct CrashCounter {
     a: u32,
     b: u32,
     /// Slot of the last start.
@@ -35,7 +35,7 @@ pub struct Falls {
     why: String,
 }
 
-impl Falls {
+impl CrashCounter {
     /// Counts the start of `slot`. `ended` is the reason if the previous run ended badly. Returns
     /// the new counters and the reason for safe mode.
     pub fn started(mut self, slot: Slot, ended: Option<&str>) -> (Self, Option<String>) {
@@ -46,7 +46,7 @@ impl Falls {
         }
         self.ran = Some(slot);
         let count = *self.count(slot);
-        let too_often = (count >= FALLS_MAX).then(|| {
+        let too_often = (count >= RESTARTS_MAX).then(|| {
             let why = if self.why.is_empty() { "cause unknown" } else { &self.why };
             format!("it restarted itself {count} times in a row, the last time: {why}")
         });
@@ -88,15 +88,15 @@ impl Falls {
     }
 }
 
-fn load(state: &Path) -> Falls {
+fn load(state: &Path) -> CrashCounter {
     let kept = durable_file::read(&state.join(FILE), BYTES_MAX).unwrap_or_else(|error| {
         eprintln!("tinbox: cannot read how often the box restarted itself: {error}");
         None
     });
-    kept.map(|text| Falls::parse(&String::from_utf8_lossy(&text))).unwrap_or_default()
+    kept.map(|text| CrashCounter::parse(&String::from_utf8_lossy(&text))).unwrap_or_default()
 }
 
-fn keep(state: &Path, falls: &Falls) {
+fn keep(state: &Path, falls: &CrashCounter) {
     if let Err(error) = durable_file::replace(state, FILE, falls.text().as_bytes()) {
         eprintln!("tinbox: cannot save how often the box restarted itself: {error}");
     }
@@ -125,18 +125,18 @@ pub(super) fn forgive() {
 
 #[cfg(test)]
 mod tests {
-    use super::{Falls, keep, load};
+    use super::{CrashCounter, keep, load};
     use crate::slots::Slot::{self, A, B};
 
     /// Runs a list of starts, each with the reason of the previous end. Returns the reason for safe
     /// mode at each start.
-    fn starts(list: &[(Slot, Option<&str>)]) -> (Falls, Vec<Option<String>>) {
-        let mut falls = Falls::default();
+    fn starts(list: &[(Slot, Option<&str>)]) -> (CrashCounter, Vec<Option<String>>) {
+        let mut falls = CrashCounter::default();
         let mut said = Vec::new();
         for (slot, ended) in list {
             let why;
             (falls, why) = falls.started(*slot, *ended);
-            falls = Falls::parse(&falls.text());
+            falls = CrashCounter::parse(&falls.text());
             said.push(why);
         }
         (falls, said)
@@ -174,12 +174,12 @@ mod tests {
     #[test]
     fn what_is_kept_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(load(folder.path()), Falls::default());
-        let (falls, _) = Falls::default().started(B, Some("two\nlines"));
+        assert_eq!(load(folder.path()), CrashCounter::default());
+        let (falls, _) = CrashCounter::default().started(B, Some("two\nlines"));
         keep(folder.path(), &falls);
         let read = load(folder.path());
         assert_eq!((read.b, read.ran, read.why.as_str()), (1, Some(B), "two lines"));
         std::fs::write(folder.path().join("falls"), b"\xff what").unwrap();
-        assert_eq!(load(folder.path()), Falls::default());
+        assert_eq!(load(folder.path()), CrashCounter::default());
     }
 }
