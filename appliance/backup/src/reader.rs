@@ -152,8 +152,8 @@ impl<R: Read> Reader<R> {
             end(tar.into_inner())?;
         }
         if self.found != self.header.contents {
-            let (found, said) = (self.found, self.header.contents);
-            return Err(Error::damaged(format!("it has {found:?} instead of {said:?}")));
+            let (found, expected) = (self.found, self.header.contents);
+            return Err(Error::damaged(format!("it has {found:?} and should have {expected:?}")));
         }
         Ok(None)
     }

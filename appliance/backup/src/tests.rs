@@ -132,9 +132,9 @@ fn its_beginning_is_for_people_and_says_nothing_secret() {
 }
 
 /// First words of the error for these bytes.
-fn said(file: &[u8], key: Option<&Key>) -> String {
-    let told = read(file, key).expect_err("it is taken").to_string();
-    told.lines().next().unwrap_or_default().to_owned()
+fn error_of(file: &[u8], key: Option<&Key>) -> String {
+    let message = read(file, key).expect_err("it is taken").to_string();
+    message.lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
@@ -142,32 +142,32 @@ fn each_refusal_has_its_own_sentence() {
     let file = made(&passphrase());
     let other = Key::given(Secret::from("correct horsf")).unwrap();
     let (key, other) = (Some(&key()), Some(&other));
-    assert_eq!(said(&file, other), "wrong passphrase for this backup");
-    assert_eq!(said(&file, None), "this backup can be decrypted only with its passphrase");
-    assert_eq!(said(b"", key), "not a valid backup of a Tinbox");
-    assert_eq!(said(&[0x1f; 9000], key), "not a valid backup of a Tinbox");
-    assert_eq!(said(b"TINBOX BACKUP one\n{}\n", key), "not a valid backup of a Tinbox");
+    assert_eq!(error_of(&file, other), "wrong passphrase for this backup");
+    assert_eq!(error_of(&file, None), "this backup can be decrypted only with its passphrase");
+    assert_eq!(error_of(b"", key), "not a valid backup of a Tinbox");
+    assert_eq!(error_of(&[0x1f; 9000], key), "not a valid backup of a Tinbox");
+    assert_eq!(error_of(b"TINBOX BACKUP one\n{}\n", key), "not a valid backup of a Tinbox");
     let cut = "this backup is truncated";
     for at in [15, 16, 30, 200, file.len() / 2, file.len() - 1] {
-        assert_eq!(said(&file[..at], key), cut, "cut at {at} of {}", file.len());
+        assert_eq!(error_of(&file[..at], key), cut, "cut at {at} of {}", file.len());
     }
     let payload = file.windows(4).position(|found| found == b"age-").unwrap();
     for at in [payload + 60, payload + 400, file.len() / 2, file.len() - 1] {
         let mut changed = file.clone();
         changed[at] ^= 1;
-        let told = said(&changed, key);
-        let wrong = told.starts_with("this backup is damaged: ");
+        let message = error_of(&changed, key);
+        let wrong = message.starts_with("this backup is damaged: ");
         // A change in the sealed file key has the same effect as a wrong passphrase.
-        assert!(wrong || told.starts_with("wrong passphrase"), "byte {at}: {told}");
+        assert!(wrong || message.starts_with("wrong passphrase"), "byte {at}: {message}");
     }
     let followed = [&file[..], b"more"].concat();
-    assert!(said(&followed, key).starts_with("this backup is damaged"));
+    assert!(error_of(&followed, key).starts_with("this backup is damaged"));
     let plain = made(&Lock::Plain);
-    assert_eq!(said(&plain[..plain.len() - 5], None), cut);
+    assert_eq!(error_of(&plain[..plain.len() - 5], None), cut);
     let mut changed = plain.clone();
     let middle = changed.len() / 2;
     changed[middle] ^= 1;
-    assert!(said(&changed, None).starts_with("this backup is damaged"));
+    assert!(error_of(&changed, None).starts_with("this backup is damaged"));
 }
 
 #[test]
@@ -177,8 +177,8 @@ fn what_it_says_of_itself_cannot_be_changed() {
     let at = text(&file).find("box-7f3a").unwrap();
     let mut changed = file.clone();
     changed[at] = b'B';
-    let told = said(&changed, Some(&key()));
-    assert_eq!(told, "this backup is damaged: its unencrypted lines were changed");
+    let message = error_of(&changed, Some(&key()));
+    assert_eq!(message, "this backup is damaged: its unencrypted lines were changed");
 }
 
 #[test]
@@ -202,10 +202,10 @@ fn a_newer_one_is_refused_with_the_version_that_it_needs() {
                         \"size\":\"1\",\"of-tomorrow\":[]}}\nanything",
         FORMAT + 1
     );
-    let told = said(next.as_bytes(), Some(&key()));
-    assert_eq!(told, "this backup needs Tinbox 2.1.0 or newer, but this is 1.4.0");
-    let told = said(b"TINBOX BACKUP 9\n\0\0\0", Some(&key()));
-    assert_eq!(told, "this backup needs Tinbox that supports format 9 or newer, but this is 1.4.0");
+    let message = error_of(next.as_bytes(), Some(&key()));
+    assert_eq!(message, "this backup needs Tinbox 2.1.0 or newer, but this is 1.4.0");
+    let message = error_of(b"TINBOX BACKUP 9\n\0\0\0", Some(&key()));
+    assert_eq!(message, "this backup needs Tinbox that supports format 9 or newer, but this is 1.4.0");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn counts_that_are_not_true_are_noticed_on_both_sides() {
     assert!(matches!(writer.finish(), Err(Error::Unkept { .. })));
     let twice = [parts[0].clone(), parts[0].clone()];
     let file = made_by(&header(&twice), &twice, &Lock::Plain);
-    assert_eq!(said(&file, None), "this backup is damaged: it has the file pki/ca.key twice");
+    assert_eq!(error_of(&file, None), "this backup is damaged: it has the file pki/ca.key twice");
 }
 
 #[test]

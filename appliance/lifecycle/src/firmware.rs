@@ -155,21 +155,21 @@ async fn make(bond: &Bond, deadline: Instant) {
 
 /// Adds NICs that appear later to their bonds, for ever. Logs a bond's trouble when it changes.
 async fn keep_bonds(bonds: Vec<Bond>) {
-    let mut said = vec![String::new(); bonds.len()];
+    let mut logged = vec![String::new(); bonds.len()];
     while !bonds.is_empty() {
-        for (bond, said) in bonds.iter().zip(&mut said) {
+        for (bond, logged) in bonds.iter().zip(&mut logged) {
             let wrong = match net::bond(bond).await {
                 Ok(missing) if missing.is_empty() => String::new(),
                 Ok(missing) => format!("{} is missing", missing.join(", ")),
                 Err(error) => stdx::chain(&error),
             };
-            if wrong != *said {
+            if wrong != *logged {
                 let bond = &bond.name;
                 match wrong.is_empty() {
                     true => tracing::info!(bond, "the bond has all its ports"),
                     false => tracing::warn!(bond, reason = wrong, "the bond is not complete"),
                 }
-                *said = wrong;
+                *logged = wrong;
             }
         }
         sleep(RETRY).await;
@@ -248,13 +248,13 @@ async fn keep(wanted: Wanted, owner: Owner) {
 }
 
 async fn get(wanted: Wanted) -> net::Configured {
-    let mut told = false;
+    let mut is_logged = false;
     loop {
         match net::configure(wanted.clone()).await {
             Ok(configured) => return configured,
-            Err(error) if !told => {
+            Err(error) if !is_logged => {
                 tracing::info!(reason = %stdx::chain(&error), "still trying");
-                told = true;
+                is_logged = true;
             }
             Err(_) => {}
         }

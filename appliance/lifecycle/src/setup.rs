@@ -31,7 +31,7 @@ impl Setup for Screens {
     fn set_nics(&self, cards: &[NicSetup]) -> Result<(), String> {
         let wanted = cards::wanted(cards)?;
         let by = ChangeAuthor { actor: ACTOR, note: "use of each NIC" };
-        said(self.0.rewrite(by, |text| roles::write(text, &wanted)))
+        reported(self.0.rewrite(by, |text| roles::write(text, &wanted)))
     }
 
     fn times(&self) -> UpdateTimes {
@@ -64,7 +64,7 @@ impl Setup for Screens {
             ("update.restart", some(restart.word(), restart != Restart::default())),
         ];
         let keys: BTreeMap<_, _> = keys.map(|(key, value)| (key.to_owned(), value)).into();
-        said(self.0.change(ChangeAuthor { actor: ACTOR, note: "time zone and updates" }, &keys))
+        reported(self.0.change(ChangeAuthor { actor: ACTOR, note: "time zone and updates" }, &keys))
     }
 
     fn zones(&self) -> Vec<&'static str> {
@@ -81,7 +81,7 @@ impl Setup for Screens {
     }
 }
 
-fn said<T>(done: Result<T, SettingsError>) -> Result<(), String> {
+fn reported<T>(done: Result<T, SettingsError>) -> Result<(), String> {
     done.map(drop).map_err(|refused| {
         let (why, hint) = (stdx::chain(&refused), refused.hint());
         tracing::warn!(reason = why, hint, "a change of the settings was refused");

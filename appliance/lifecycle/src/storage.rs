@@ -256,11 +256,11 @@ mod tests {
         };
         store.write(move |txn| Ok::<_, store::Error>(put(txn))).await.unwrap().unwrap();
         let full = FullDisk::new(store);
-        let said = full.largest().await;
-        assert_eq!(&*said, "tinkerbell.org/templates (1.0 MiB)");
+        let text = full.largest().await;
+        assert_eq!(&*text, "tinkerbell.org/templates (1.0 MiB)");
         let room = store::FreeSpace { free: 3 << 20, needed: 17 << 20 };
         let mut view = StatusView::default();
-        view.faults.push(super::nearly_full(room, &said));
+        view.faults.push(super::nearly_full(room, &text));
         assert_eq!(
             problems(&view)[0].trouble.sentence(),
             "The box's disk is nearly full: 3.0 MiB are free, 17 MiB are needed; the largest part \
@@ -272,19 +272,19 @@ mod tests {
     #[tokio::test]
     async fn what_was_set_aside_is_said_until_it_is_gone() {
         let state = tempfile::tempdir().unwrap();
-        let told = async || {
+        let shown = async || {
             let mut view = StatusView::default();
             ReturnedStore::find(state.path()).fill(&mut view).await;
             problems(&view).iter().map(|it| it.trouble.sentence()).collect::<Vec<_>>()
         };
-        assert_eq!(told().await, [""; 0]);
+        assert_eq!(shown().await, [""; 0]);
         let file = state.path().join("objects.redb.newer-99-4711");
         std::fs::write(&file, "").unwrap();
-        let said = "The store from before the update is back: this release cannot read the data \
+        let text = "The store from before the update is back: this release cannot read the data \
                     that the later one stored up to revision 4711. The changes since the update \
                     are in objects.redb.newer-99-4711; update again to use them.";
-        assert_eq!(told().await, [said]);
+        assert_eq!(shown().await, [text]);
         std::fs::remove_file(file).unwrap();
-        assert_eq!(told().await, [""; 0]);
+        assert_eq!(shown().await, [""; 0]);
     }
 }

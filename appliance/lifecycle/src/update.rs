@@ -70,7 +70,7 @@ struct UpdateProgress {
 }
 
 impl Updates {
-    /// Opens the updates of a box that runs from `running`, and evaluates this start. `said` is the
+    /// Opens the updates of a box that runs from `running`, and evaluates this start. `last_reason` is the
     /// reason why the last run ended, if one was recorded. `live` has the owner's settings for
     /// updates.
     ///
@@ -82,7 +82,7 @@ impl Updates {
         (runs, live): (Runs, watch::Receiver<LiveSettings>),
         store: Store,
         clock: Arc<dyn Clock>,
-        said: Option<String>,
+        last_reason: Option<String>,
     ) -> anyhow::Result<Self> {
         let volume = BootVolume::own();
         let keys = install::keys(Path::new(KEYS))?;
@@ -101,11 +101,11 @@ impl Updates {
             now: Mutex::default(),
             installed: Notify::new(),
         };
-        updates.judge(said)?;
+        updates.judge(last_reason)?;
         Ok(updates)
     }
 
-    fn judge(&self, said: Option<String>) -> anyhow::Result<()> {
+    fn judge(&self, last_reason: Option<String>) -> anyhow::Result<()> {
         // Repairs the block of variables: a block that a power cut tore would prevent all updates.
         let loader = self.volume.mended(self.running)?;
         let kept = Record::load(&self.state).unwrap_or_else(|error| {
@@ -113,7 +113,8 @@ impl Updates {
             None
         });
         let held = loader.trial().and_then(|slot| self.volume.version(slot));
-        let found = judged(&loader, self.running, kept.clone(), (said, held), self.clock.now());
+        let found =
+            judged(&loader, self.running, kept.clone(), (last_reason, held), self.clock.now());
         if let Some(record) = found.as_ref().filter(|record| Some(*record) != kept.as_ref()) {
             record.keep(&self.state)?;
         }

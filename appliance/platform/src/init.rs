@@ -110,7 +110,7 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     // A process group of its own, so that the programs which the supervisor leaves behind can be
     // killed.
     command.args(arguments).process_group(0);
-    last.tell(&mut command);
+    last.set_environment(&mut command);
     if !trouble.is_empty() {
         command.env(TROUBLE, trouble.join("\n"));
     }
@@ -157,10 +157,10 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     tokio::spawn(feed());
     tokio::spawn(async {
         tokio::time::sleep(crash_counter::STEADY).await;
-        crash_counter::forgive();
+        crash_counter::clear();
     });
     loop {
-        let (child, mut heard) = start(command)?;
+        let (child, mut listener) = start(command)?;
         let status = tokio::select! {
             status = ended(&child, &mut children) => {
                 eprintln!("tinbox: the supervisor ended: {status}");
@@ -168,10 +168,10 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
             }
             leave = asked.leave() => {
                 stop(&child, &mut children).await;
-                crash_counter::forgive();
+                crash_counter::clear();
                 return Ok(leave);
             }
-            sentence = hangs(&mut heard) => {
+            sentence = hangs(&mut listener) => {
                 eprintln!("tinbox: {sentence}; restarting");
                 last::note(&sentence);
                 stop(&child, &mut children).await;
@@ -186,7 +186,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
             }
             Next::StartAfter(wait) => {
                 if let Ok(leave) = timeout(wait, asked.leave()).await {
-                    crash_counter::forgive();
+                    crash_counter::clear();
                     return Ok(leave);
                 }
             }
@@ -196,21 +196,21 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
 
 /// Starts the supervisor, and returns it with the receiver of its heartbeats.
 fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
-    let (heard, given) = Listener::new().map_err(Error::io("make a pipe"))?;
+    let (listener, given) = Listener::new().map_err(Error::io("make a pipe"))?;
     command.env(PIPE, Listener::number(&given));
     let requests = privileged::serve().map_err(Error::io("receive requests of the supervisor"))?;
     command.env(privileged::SOCKET, requests.as_raw_fd().to_string());
     let child = command.spawn().map_err(Error::io("start the supervisor"))?;
-    Ok((child, heard))
+    Ok((child, listener))
 }
 
 /// Returns the reason once the supervisor was silent for too long.
-async fn hangs(heard: &mut Listener) -> String {
-    let mut supervisor_monitor = SupervisorMonitor::new(Instant::now());
+async fn hangs(listener: &mut Listener) -> String {
+    let mut monitor = SupervisorMonitor::new(Instant::now());
     loop {
-        match timeout_at(supervisor_monitor.deadline().into(), heard.next()).await {
-            Ok(word) => supervisor_monitor.heard(word, Instant::now()),
-            Err(_) => return supervisor_monitor.sentence(Instant::now()),
+        match timeout_at(monitor.deadline().into(), listener.next()).await {
+            Ok(message) => monitor.receive(message, Instant::now()),
+            Err(_) => return monitor.sentence(Instant::now()),
         }
     }
 }

@@ -61,24 +61,24 @@ impl LivenessMonitor {
     /// Starts the thread that sends heartbeats to process 1 until this process ends.
     pub fn beat(self: Arc<Self>, mut heartbeat: Heartbeat) {
         std::thread::spawn(move || {
-            let mut told = false;
+            let mut is_logged = false;
             loop {
-                let word = self.word(self.began.elapsed());
-                if let HeartbeatMessage::Stuck { what, seconds } = &word {
-                    if !std::mem::replace(&mut told, true) {
+                let message = self.message(self.began.elapsed());
+                if let HeartbeatMessage::Stuck { what, seconds } = &message {
+                    if !std::mem::replace(&mut is_logged, true) {
                         tracing::error!(what, seconds, "a task of the box is stuck");
                     }
                 } else {
-                    told = false;
+                    is_logged = false;
                 }
-                heartbeat.say(&word);
+                heartbeat.send(&message);
                 std::thread::sleep(EVERY);
             }
         });
     }
 
     /// Returns the message to send when the monitor is `age` old.
-    fn word(&self, age: Duration) -> HeartbeatMessage {
+    fn message(&self, age: Duration) -> HeartbeatMessage {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.retain(|turns| Arc::strong_count(turns) > 1);
         let silent = |turns: &Arc<Turns>| {
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn the_loop_that_stands_still_for_longest_is_named() {
         let heart = LivenessMonitor::default();
-        let at = |seconds| heart.word(Duration::from_secs(seconds));
+        let at = |seconds| heart.message(Duration::from_secs(seconds));
         let stuck =
             |what: &str, seconds| HeartbeatMessage::Stuck { what: what.to_owned(), seconds };
         assert_eq!(at(1000), HeartbeatMessage::Beat, "nothing must turn yet");

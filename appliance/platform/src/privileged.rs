@@ -103,11 +103,11 @@ fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>
             }
             None => Err("process 1 does not support this request".to_owned()),
         };
-        let said = match done {
+        let reply = match done {
             Ok(()) => "done\n".to_owned(),
             Err(reason) => format!("failed {}\n", one_line(&reason)),
         };
-        if (&*stream).write_all(said.as_bytes()).is_err() {
+        if (&*stream).write_all(reply.as_bytes()).is_err() {
             return open;
         }
     }
@@ -155,7 +155,7 @@ fn request(request: &Request) -> Result<(), Error> {
     let what = format!("request \"{}\" from process 1", request.line().trim_end());
     let done = asked.and_then(|answer| match answer.as_str() {
         "done" => Ok(()),
-        said => Err(io::Error::other(said.trim_start_matches("failed ").to_owned())),
+        reply => Err(io::Error::other(reply.trim_start_matches("failed ").to_owned())),
     });
     done.map_err(Error::io(what))
 }
@@ -224,8 +224,8 @@ mod tests {
         let served = std::thread::spawn(move || {
             answer(&own, |_| Err(Error::io("mount /boot anew")(io::Error::other("it is gone"))))
         });
-        let said = ask(&given, &BOOT[0]).unwrap();
-        assert_eq!(said, "failed cannot mount /boot anew: it is gone");
+        let reply = ask(&given, &BOOT[0]).unwrap();
+        assert_eq!(reply, "failed cannot mount /boot anew: it is gone");
         (&given).write_all(b"boot /etc\n").unwrap();
         drop(given);
         assert!(!served.join().unwrap());

@@ -97,14 +97,14 @@ pub fn slew(micros: i64) -> io::Result<()> {
 /// state by itself after a long time without updates.
 pub fn clock_is_kept() -> io::Result<bool> {
     // SAFETY: a timex is numbers and padding, for which all zeros are a value.
-    let mut said: libc::timex = unsafe { std::mem::zeroed() };
+    let mut timex: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: the kernel writes the one timex, which lives during the call; no mode is set, so that
     // nothing is changed.
-    let result = unsafe { libc::adjtimex(&raw mut said) };
+    let result = unsafe { libc::adjtimex(&raw mut timex) };
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(result != libc::TIME_ERROR && said.status & libc::STA_UNSYNC == 0)
+    Ok(result != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0)
 }
 
 /// Requests of `linux/blkpg.h` for partitions.

@@ -86,7 +86,7 @@ impl Backend for AgentBackend {
         if self.views.config.agents.permissive && is_stock && reads_registry(image) {
             return environment;
         }
-        self.images.told(image, environment, self.views.server_of_agent(agent_id))
+        self.images.with_cache_urls(image, environment, self.views.server_of_agent(agent_id))
     }
 
     fn receive_report(&self, report: AgentReport, is_repeat: bool) {
@@ -99,7 +99,7 @@ impl Backend for AgentBackend {
 
     fn record_event(&self, agent_id: &str, event: &BootEvent) {
         if let Some(hardware) = self.views.index.by_agent(agent_id) {
-            self.observers.tell(&hardware, event);
+            self.observers.record_event(&hardware, event);
         }
     }
 

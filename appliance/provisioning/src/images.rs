@@ -171,7 +171,12 @@ impl Images {
     /// Returns the environment of an action of `image` for its agent. URLs of other servers are
     /// replaced by URLs of the box at `server`. A URL with an address that the box does not
     /// download from stays unchanged. The machine then downloads the file itself.
-    pub fn told(&self, image: &str, environment: Vec<String>, server: Ipv4Addr) -> Vec<String> {
+    pub fn with_cache_urls(
+        &self,
+        image: &str,
+        environment: Vec<String>,
+        server: Ipv4Addr,
+    ) -> Vec<String> {
         let Some(inner) = &self.0 else { return environment };
         mentions::rewritten(&inner.own, image, &environment, |wanted| {
             let address = mentions::address(&wanted.url);

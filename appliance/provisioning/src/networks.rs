@@ -97,20 +97,20 @@ impl Networks {
     }
 
     async fn adopt_one(&self, name: &str, spec: NetworkSpec) -> anyhow::Result<()> {
-        let said = stdx::hex(&Sha256::digest(serde_json::to_vec(&spec)?)[..16]);
+        let hash = stdx::hex(&Sha256::digest(serde_json::to_vec(&spec)?)[..16]);
         let found: Option<Network> =
             find(self.objects.as_ref(), NETWORK, &ObjectKey::new("", name)).await?;
         let Some(mut network) = found else {
             let metadata = ObjectMeta { name: name.to_owned(), ..ObjectMeta::default() };
             let mut network = Network { metadata, spec, ..Network::default() };
-            network.metadata.annotations.insert(FROM_FILE.to_owned(), said);
+            network.metadata.annotations.insert(FROM_FILE.to_owned(), hash);
             self.objects.create(NETWORK, manifest(&network)?).await?;
             return Ok(());
         };
-        if network.metadata.annotations.get(FROM_FILE) == Some(&said) {
+        if network.metadata.annotations.get(FROM_FILE) == Some(&hash) {
             return Ok(());
         }
-        network.metadata.annotations.insert(FROM_FILE.to_owned(), said);
+        network.metadata.annotations.insert(FROM_FILE.to_owned(), hash);
         network.spec = spec;
         self.objects.update(NETWORK, manifest(&network)?).await?;
         Ok(())

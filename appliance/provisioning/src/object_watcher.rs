@@ -227,7 +227,7 @@ impl ObjectWatcher {
             "Task" => {
                 self.wake_owners(&key, &object);
                 if live {
-                    self.tell_task(object).await;
+                    self.record_task(object).await;
                 }
                 self.wakes.task.signal(key);
             }
@@ -259,12 +259,12 @@ impl ObjectWatcher {
     }
 
     /// Records a completed power action in the history of the machine.
-    async fn tell_task(&self, object: Value) {
+    async fn record_task(&self, object: Value) {
         let Ok(task) = read::<Task>(object) else { return };
         if !task.status.is("Completed") {
             return;
         }
-        let Some(moment) = task_moment(&task.spec.task) else { return };
+        let Some(boot_event) = task_moment(&task.spec.task) else { return };
         let owner = task.metadata.owner_references.first();
         let Some(job) = owner.map(|job| ObjectKey::new(&task.metadata.namespace, &job.name)) else {
             return;
@@ -277,7 +277,7 @@ impl ObjectWatcher {
         };
         let machine = ObjectKey::new(namespace, &machine_ref.name);
         if let Some(hardware) = self.index.by_machine(&machine) {
-            self.observers.tell(&hardware, &moment);
+            self.observers.record_event(&hardware, &boot_event);
         }
     }
 }

@@ -39,21 +39,22 @@ pub fn router(
             get(progress),
         )
         .with_state(agents);
-    let heard =
-        Router::new().route("/apis/tinbox.dev/v1alpha1/heard", get(heard)).with_state(observers);
+    let dhcp_clients = Router::new()
+        .route("/apis/tinbox.dev/v1alpha1/heard", get(dhcp_clients))
+        .with_state(observers);
     Router::new()
         .route("/apis/tinbox.dev/v1alpha1/namespaces/{namespace}/hardware/{name}/log", get(log))
         .with_state(syslog)
         .merge(progress)
-        .merge(heard)
+        .merge(dhcp_clients)
         .route("/apis/tinbox.dev/v1alpha1/identify", post(identify).with_state(identify_state))
         .merge(images::router(images))
         .merge(update::router(updates))
 }
 
 /// Lists the DHCP clients of the last hour, newest first; the list may be empty.
-async fn heard(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>> {
-    Json(observers.heard())
+async fn dhcp_clients(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>> {
+    Json(observers.dhcp_clients())
 }
 
 /// Makes the box blink for a minute, so that a person can find it among others.

@@ -51,14 +51,14 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
             Level::INFO => "info",
             _ => return,
         };
-        let mut said = LogText::default();
-        event.record(&mut said);
+        let mut log_text = LogText::default();
+        event.record(&mut log_text);
         let program = metadata.target().split("::").next().unwrap_or_default();
         self.0.push(LogLine {
             received: Timestamp::now(),
             severity: severity.to_owned(),
             program: program.to_owned(),
-            text: said.line(),
+            text: log_text.line(),
         });
     }
 }

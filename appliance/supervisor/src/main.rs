@@ -74,7 +74,7 @@ fn main() -> ExitCode {
         eprintln!("error: cannot continue a restore: {error}");
         return ExitCode::FAILURE;
     }
-    let (state, told, file) = match (arguments.state, arguments.config) {
+    let (state, given, file) = match (arguments.state, arguments.config) {
         (Some(state), Some(file)) => match config::load(&file, home) {
             Ok(_) if arguments.check => {
                 println!("{} is good", file.display());
@@ -89,14 +89,14 @@ fn main() -> ExitCode {
         _ => (firmware::state(), None, firmware::settings()),
     };
     // Before the first thread: later threads inherit the reduced rights.
-    confined::enter(&state, told.as_ref(), home);
+    confined::enter(&state, given.as_ref(), home);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(start(&state, told, (file, home))),
+        Ok(runtime) => runtime.block_on(start(&state, given, (file, home))),
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
     };
     match result {
@@ -125,12 +125,12 @@ fn resume(state: Option<&Path>) -> std::io::Result<()> {
 
 async fn start(
     state: &Path,
-    told: Option<Config>,
+    given: Option<Config>,
     (file, home): (PathBuf, Home),
 ) -> anyhow::Result<()> {
     let trouble = copies::mend(state);
     let opened = opened::open(state, home)?;
-    let mut config = told.unwrap_or_else(|| firmware::config(opened.lost.is_some()));
+    let mut config = given.unwrap_or_else(|| firmware::config(opened.lost.is_some()));
     // The network tasks end with this function.
     let mut network = JoinSet::new();
     let firmware = match home {

@@ -85,9 +85,9 @@ mod tests {
         let view = StatusView { boot: steps(&began, now), ..StatusView::default() };
         assert_eq!(view.boot[0].took_millis, Some(1_000));
         assert!(view.boot[0].done && !view.boot[1].done && view.boot[2].took_millis.is_none());
-        let said =
+        let expected =
             "Starting: taking longer than usual (usually 3 s, now 8 s): reading what is stored";
-        assert_eq!(headline(&view).sentence(), said);
+        assert_eq!(headline(&view).sentence(), expected);
     }
 
     #[test]

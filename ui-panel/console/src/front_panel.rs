@@ -176,29 +176,29 @@ struct Tries {
     what: String,
     backoff: Backoff,
     /// Last report: empty when the device works, otherwise the error.
-    said: Option<String>,
+    logged: Option<String>,
 }
 
 impl Tries {
     fn of(what: String) -> Self {
-        Self { what, backoff: Backoff::new(RETRY_FIRST, RETRY_MAX), said: None }
+        Self { what, backoff: Backoff::new(RETRY_FIRST, RETRY_MAX), logged: None }
     }
 
     /// Resets the backoff. Reports success after an error, and at the first time.
     fn worked(&mut self) {
         self.backoff.reset();
-        if self.said.as_deref() != Some("") {
+        if self.logged.as_deref() != Some("") {
             tracing::info!(device = self.what, "works");
-            self.said = Some(String::new());
+            self.logged = Some(String::new());
         }
     }
 
     /// Returns the wait before the next try. The same error is reported only once.
     fn failed(&mut self, why: &str) -> Duration {
-        if self.said.as_deref() != Some(why) {
+        if self.logged.as_deref() != Some(why) {
             let (device, reason) = (&self.what, why);
             tracing::warn!(device, reason, "does not work; trying again");
-            self.said = Some(why.to_owned());
+            self.logged = Some(why.to_owned());
         }
         self.backoff.next_wait()
     }

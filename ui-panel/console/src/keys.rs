@@ -50,7 +50,7 @@ impl KeyFilter {
 /// its pressed keys may have been released.
 pub async fn follow(wanted: KeyFilter, changes: mpsc::Sender<(KeyChange, Instant)>) {
     let mut read: HashMap<PathBuf, JoinHandle<()>> = HashMap::new();
-    let mut told: HashMap<PathBuf, String> = HashMap::new();
+    let mut logged: HashMap<PathBuf, String> = HashMap::new();
     let mut looks = tokio::time::interval(LOOK);
     while !changes.is_closed() {
         looks.tick().await;
@@ -64,12 +64,12 @@ pub async fn follow(wanted: KeyFilter, changes: mpsc::Sender<(KeyChange, Instant
             // process.
             match File::open(&path) {
                 Ok(device) => {
-                    told.remove(&name);
+                    logged.remove(&name);
                     read.insert(name, std::thread::spawn(move || listen(device, &path, &to)));
                 }
                 Err(error) => {
                     let (reason, path) = (error.to_string(), path.display());
-                    if told.insert(name, reason.clone()).as_ref() != Some(&reason) {
+                    if logged.insert(name, reason.clone()).as_ref() != Some(&reason) {
                         tracing::warn!(%path, reason, "cannot read an input device; trying again");
                     }
                 }

@@ -38,7 +38,7 @@ pub async fn run(
     let (pressed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
     let following = keys::follow(keys::KeyFilter::here(KEYBOARD.to_vec(), None), pressed);
     let drawing = async {
-        let mut told = false;
+        let mut is_logged = false;
         loop {
             pulse.tick();
             match Framebuffer::open(Path::new(SYS), Path::new(DEVICE)) {
@@ -46,9 +46,9 @@ pub async fn run(
                     let to = (source.as_ref(), actions.as_ref());
                     draw(to, &pulse, monitor, &mut changes).await;
                 }
-                Err(error) if !told => {
+                Err(error) if !is_logged => {
                     tracing::info!(reason = %stdx::chain(&error), "there is no monitor");
-                    told = true;
+                    is_logged = true;
                 }
                 Err(_) => {}
             }

@@ -58,12 +58,12 @@ fn what_is_no_key_is_said_without_repeating_a_secret() {
     for text in ["", "age1", "age1qqqq", &PUBLIC.replace('z', "y"), &PUBLIC.to_uppercase()] {
         assert!(matches!(Recipient::parse(text), Err(Error::Recipient { .. })), "{text}");
     }
-    let said = Recipient::parse(SECRET).unwrap_err().to_string();
-    assert!(!said.contains("GFPYY"), "{said}");
+    let message = Recipient::parse(SECRET).unwrap_err().to_string();
+    assert!(!message.contains("GFPYY"), "{message}");
     let damaged = SECRET.replace("GFPQ", "GFPP");
     for text in ["AGE-SECRET-KEY-1", &damaged, &SECRET.to_lowercase()] {
-        let said = Identity::parse(text).unwrap_err().to_string();
-        assert!(!said.contains("GFPYY"), "{said}");
+        let message = Identity::parse(text).unwrap_err().to_string();
+        assert!(!message.contains("GFPYY"), "{message}");
     }
 }
 
@@ -110,7 +110,7 @@ fn a_work_factor_that_needs_too_much_memory_is_refused_before_it_is_taken() {
     for (written, costly) in [(" 22\n", true), (" 04\n", false), (" +4\n", false), (" 0\n", false)]
     {
         let changed = [&file[..from], written.as_bytes(), &file[from + 3..]].concat();
-        let told = opened(&changed, &Unlock::Passphrase("correct horse")).unwrap_err();
-        assert_eq!(matches!(told, Error::TooCostly { found: 22, .. }), costly, "{told:?}");
+        let error = opened(&changed, &Unlock::Passphrase("correct horse")).unwrap_err();
+        assert_eq!(matches!(error, Error::TooCostly { found: 22, .. }), costly, "{error:?}");
     }
 }

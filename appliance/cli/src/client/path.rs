@@ -72,7 +72,7 @@ impl Path {
     }
 
     /// Path of the DHCP clients of the last hour: an extension of the API.
-    pub fn heard() -> Path {
+    pub fn dhcp_clients() -> Path {
         let path = "/apis/tinbox.dev/v1alpha1/heard".to_owned();
         Path { path, shown: "list of DHCP clients".to_owned() }
     }

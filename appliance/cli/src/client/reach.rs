@@ -34,8 +34,8 @@ fn tell(error: &(dyn StdError + 'static)) -> Option<(ReachFailure, String)> {
         if let Some(error) = cause.downcast_ref::<rustls::Error>() {
             return Some(tls(error));
         }
-        if let Some(told) = cause.downcast_ref::<io::Error>().and_then(inside) {
-            return Some(told);
+        if let Some(found) = cause.downcast_ref::<io::Error>().and_then(inside) {
+            return Some(found);
         }
         // The resolver's error has no public type of its own.
         if cause.to_string().contains("dns error") {

@@ -47,13 +47,13 @@ mod tests {
 
     #[test]
     fn a_warning_is_what_stands_in_quotes() {
-        let said = |value| text(value);
-        assert_eq!(said("299 - \"be careful\"").as_deref(), Some("be careful"));
-        assert_eq!(said("299 box-7f3a \"be careful\" \"date\"").as_deref(), Some("be careful"));
-        let quotes = said(r#"299 - "found \"1m\" in \\""#);
+        let parsed = |value| text(value);
+        assert_eq!(parsed("299 - \"be careful\"").as_deref(), Some("be careful"));
+        assert_eq!(parsed("299 box-7f3a \"be careful\" \"date\"").as_deref(), Some("be careful"));
+        let quotes = parsed(r#"299 - "found \"1m\" in \\""#);
         assert_eq!(quotes.as_deref(), Some(r#"found "1m" in \"#));
         for other in ["", "299", "110 - \"old\"", "299 - be careful", "299 - \"open"] {
-            assert_eq!(said(other), None, "{other:?}");
+            assert_eq!(parsed(other), None, "{other:?}");
         }
     }
 }

@@ -90,7 +90,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
 }
 
 async fn clients(context: &Context) -> Result<(), Error> {
-    let answer = context.client.get(&Path::heard()).await?;
+    let answer = context.client.get(&Path::dhcp_clients()).await?;
     let list: Vec<DhcpClient> = serde_json::from_value(answer).unwrap_or_default();
     match context.printer.values(&list) {
         Some(printed) => printed,
@@ -148,12 +148,12 @@ fn table(items: &[Value], now: Timestamp) -> Table {
 
 fn clients_table(list: &[DhcpClient]) -> Table {
     let mut table = Table::new(&["MAC", "HARDWARE", "TIME", "ANSWER"]);
-    for heard in list {
+    for client in list {
         table.row([
-            heard.mac.to_string().into(),
-            heard.hardware.as_str().into(),
-            heard.asked.strftime("%H:%M:%S").to_string().into(),
-            plain(&heard.decision).into(),
+            client.mac.to_string().into(),
+            client.hardware.as_str().into(),
+            client.asked.strftime("%H:%M:%S").to_string().into(),
+            plain(&client.decision).into(),
         ]);
     }
     table
@@ -166,15 +166,15 @@ mod tests {
 
     #[test]
     fn the_clients() {
-        let heard = |mac: &str, hardware: &str, decision: &str| DhcpClient {
+        let client = |mac: &str, hardware: &str, decision: &str| DhcpClient {
             mac: mac.parse().unwrap(),
             hardware: hardware.to_owned(),
             asked: "2026-01-01T00:05:00Z".parse().unwrap(),
             decision: decision.to_owned(),
         };
         let list = [
-            heard("52:54:00:77:00:09", "", "not answered: no Hardware has this MAC address"),
-            heard("52:54:00:77:00:01", "default/nuc-1", "has 10.77.0.11"),
+            client("52:54:00:77:00:09", "", "not answered: no Hardware has this MAC address"),
+            client("52:54:00:77:00:01", "default/nuc-1", "has 10.77.0.11"),
         ];
         crate::golden::check("network-clients.txt", &clients_table(&list).render(false));
     }

@@ -159,7 +159,7 @@ async fn until_end(
     mut report: UpdateReport,
     limit: Duration,
 ) -> Result<(), Error> {
-    let (mut bar, began, mut told) = (context.printer.bar(), Instant::now(), String::new());
+    let (mut bar, began, mut last_line) = (context.printer.bar(), Instant::now(), String::new());
     loop {
         let Some(update) = &report.update else {
             bar.clear();
@@ -171,7 +171,7 @@ async fn until_end(
                 return show(context, &report);
             }
             UpdateState::RolledBack => return Err(rolled_back(update)),
-            _ => say(&mut bar, &mut told, line(update)),
+            _ => say(&mut bar, &mut last_line, line(update)),
         }
         if began.elapsed() > limit {
             let after = stdx::seconds(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
@@ -184,7 +184,7 @@ async fn until_end(
         report = match self::report(context).await {
             Ok(report) => report,
             Err(Error::Reach { .. }) => {
-                say(&mut bar, &mut told, "the box is unreachable".to_owned());
+                say(&mut bar, &mut last_line, "the box is unreachable".to_owned());
                 report
             }
             Err(error) => return Err(error),
@@ -192,10 +192,10 @@ async fn until_end(
     }
 }
 
-fn say(bar: &mut Bar, told: &mut String, line: String) {
-    if line != *told {
+fn say(bar: &mut Bar, last_line: &mut String, line: String) {
+    if line != *last_line {
         bar.note(&line);
-        *told = line;
+        *last_line = line;
     }
 }
 

@@ -6,30 +6,31 @@ use crate::place::Place;
 async fn what_cannot_be_meant_is_said_before_the_box_is_asked() {
     let place = Place::start().await;
     place.file("words", "correct horse\n");
-    let said = async |line: &[&str]| {
+    let error_of = async |line: &[&str]| {
         let ended = place.run(line).await;
         assert_eq!((ended.code, ended.out.as_str()), (2, ""), "{ended:?}");
         ended.err
     };
-    let err = said(&["backup", "create"]).await;
+    let err = error_of(&["backup", "create"]).await;
     assert!(err.contains("give the file to write with -o FILE"), "{err}");
     place.file("there.boxbak", "");
-    let err = said(&["backup", "create", "-o", "there.boxbak"]).await;
+    let err = error_of(&["backup", "create", "-o", "there.boxbak"]).await;
     assert!(err.contains("there.boxbak already exists"), "{err}");
-    let err = said(&["backup", "create", "-o", "new.boxbak"]).await;
+    let err = error_of(&["backup", "create", "-o", "new.boxbak"]).await;
     assert!(err.contains("no terminal for a prompt: give --passphrase-file"), "{err}");
     place.file("empty", "# no passphrase\n\n");
-    let err = said(&["backup", "create", "-o", "new.boxbak", "--passphrase-file", "empty"]).await;
+    let err =
+        error_of(&["backup", "create", "-o", "new.boxbak", "--passphrase-file", "empty"]).await;
     assert!(err.starts_with("error: cannot use empty: it contains no passphrase"), "{err}");
     place.file("letter", "Dear box");
-    let err = said(&["backup", "verify", "letter", "--passphrase-file", "words"]).await;
+    let err = error_of(&["backup", "verify", "letter", "--passphrase-file", "words"]).await;
     assert!(err.contains("not a valid backup of a Tinbox"), "{err}");
-    let err = said(&["backup", "restore", "letter", "--passphrase-file", "words"]).await;
+    let err = error_of(&["backup", "restore", "letter", "--passphrase-file", "words"]).await;
     assert!(err.contains("give --yes"), "{err}");
-    let err = said(&["hardware", "list", "-o", "xml"]).await;
+    let err = error_of(&["hardware", "list", "-o", "xml"]).await;
     assert!(err.starts_with("error: expected table, json, yaml or name, found xml"), "{err}");
     let both = ["backup", "create", "-o", "new.boxbak", "--plain", "--recipient", "age1"];
-    assert!(said(&both).await.contains("cannot be used with"));
+    assert!(error_of(&both).await.contains("cannot be used with"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

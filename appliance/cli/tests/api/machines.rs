@@ -75,15 +75,15 @@ async fn a_bmc_that_fails_is_told() {
     assert!(err.contains(error), "{err}");
 }
 
-async fn tell(place: &Place, begin: Timestamp, millis: i64, moment: &BootEvent) {
+async fn record(place: &Place, begin: Timestamp, millis: i64, boot_event: &BootEvent) {
     let happening = ObjectEvent {
         about: HARDWARE,
         namespace: "default".into(),
         name: "nuc1".into(),
         uid: String::new(),
-        reason: moment.reason().into(),
-        message: moment.sentence(),
-        warning: moment.warning(),
+        reason: boot_event.reason().into(),
+        message: boot_event.sentence(),
+        warning: boot_event.warning(),
         component: "test".into(),
         at: begin + SignedDuration::from_millis(millis),
     };
@@ -99,13 +99,13 @@ async fn a_story_is_told_as_it_happens() {
 
     let begin = Timestamp::now();
     let stage = Stage::UefiFirmware;
-    tell(&place, begin, 0, &BootEvent::PoweredOn).await;
-    tell(&place, begin, 5_400, &BootEvent::AskedForAddress { stage }).await;
+    record(&place, begin, 0, &BootEvent::PoweredOn).await;
+    record(&place, begin, 5_400, &BootEvent::AskedForAddress { stage }).await;
     let child = place.spawn(&["machine", "history", "nuc1", "--follow"]);
     let ip = [10, 77, 0, 11].into();
-    tell(&place, begin, 5_450, &BootEvent::GotAddress { ip, stage }).await;
-    tell(&place, begin, 12_000, &BootEvent::AgentHello { version: "0.1.0".into() }).await;
-    tell(&place, begin, 60_300, &BootEvent::PhonedHome { hostname: "nuc1".into() }).await;
+    record(&place, begin, 5_450, &BootEvent::GotAddress { ip, stage }).await;
+    record(&place, begin, 12_000, &BootEvent::AgentHello { version: "0.1.0".into() }).await;
+    record(&place, begin, 60_300, &BootEvent::PhonedHome { hostname: "nuc1".into() }).await;
     let want = include_str!("../golden/machine-history.txt");
     assert_eq!(end(child).await.good(), want);
     assert_eq!(place.run(&["machine", "history", "10.77.0.11"]).await.good(), want);
@@ -121,19 +121,19 @@ async fn a_story_is_told_as_it_happens() {
 async fn a_story_about_a_running_workflow_does_not_end_with_the_one_before() {
     let place = rack().await;
     let begin = Timestamp::now() - SignedDuration::from_mins(5);
-    tell(&place, begin, 0, &BootEvent::PoweredOn).await;
-    tell(&place, begin, 60_000, &BootEvent::PhonedHome { hostname: "nuc1".into() }).await;
+    record(&place, begin, 0, &BootEvent::PoweredOn).await;
+    record(&place, begin, 60_000, &BootEvent::PhonedHome { hostname: "nuc1".into() }).await;
     place.file("t.yaml", crate::place::DEBIAN);
     place.run(&["template", "create", "-f", "t.yaml"]).await.good();
     place.run(&["workflow", "create", "-t", "debian", "-r", "nuc1"]).await.good();
     let child = place.spawn(&["machine", "history", "nuc1", "-f"]);
     let (name, message) = ("reboot".into(), "no such disk".into());
     let failed = BootEvent::ActionEnded { name, ok: false, message, millis: 100 };
-    tell(&place, Timestamp::now(), 1_000, &failed).await;
+    record(&place, Timestamp::now(), 1_000, &failed).await;
     let ended = end(child).await;
     assert_eq!(ended.code, 1, "{ended:?}");
-    let told = "0.0 s  action reboot failed after 0.1 s: no such disk\n";
-    assert_eq!(ended.out.trim_start(), told);
+    let expected = "0.0 s  action reboot failed after 0.1 s: no such disk\n";
+    assert_eq!(ended.out.trim_start(), expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

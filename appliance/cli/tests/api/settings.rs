@@ -23,86 +23,86 @@ struct SettingsLog {
 
 type Here = State<Arc<Mutex<SettingsLog>>>;
 
-fn sum(told: &SettingsLog) -> String {
-    format!("sum{}", told.texts.len())
+fn sum(log: &SettingsLog) -> String {
+    format!("sum{}", log.texts.len())
 }
 
-fn report(told: &SettingsLog) -> Value {
+fn report(log: &SettingsLog) -> Value {
     json!({
-        "text": told.texts.last(), "sum": sum(told), "revision": told.texts.len(),
+        "text": log.texts.last(), "sum": sum(log), "revision": log.texts.len(),
         "live": ["time.zone"], "restart": ["name"],
     })
 }
 
 /// A settings API whose sum counts the texts.
 pub fn router() -> Router {
-    let told = SettingsLog { texts: vec![TEXT.to_owned()], notes: vec![String::new()] };
+    let log = SettingsLog { texts: vec![TEXT.to_owned()], notes: vec![String::new()] };
     let path = "/apis/box.tinbox.dev/v1alpha1/settings";
     Router::new()
         .route(path, get(read).put(replace).patch(change))
         .route(&format!("{path}/history"), get(history))
         .route(&format!("{path}/diff"), get(diff))
         .route(&format!("{path}/revert"), post(revert))
-        .with_state(Arc::new(Mutex::new(told)))
+        .with_state(Arc::new(Mutex::new(log)))
 }
 
-async fn read(State(told): Here) -> Json<Value> {
-    Json(report(&told.lock().unwrap_or_else(PoisonError::into_inner)))
+async fn read(State(log): Here) -> Json<Value> {
+    Json(report(&log.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-fn write(told: &Here, headers: &HeaderMap, text: String, note: &str) -> Response {
-    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+fn write(log: &Here, headers: &HeaderMap, text: String, note: &str) -> Response {
+    let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
     let status = |code: u16, message: &str| {
         let status = json!({ "kind": "Status", "reason": "Invalid", "message": message });
         (StatusCode::from_u16(code).unwrap(), Json(status)).into_response()
     };
-    if headers["if-match"] != format!("\"{}\"", sum(&told)) {
+    if headers["if-match"] != format!("\"{}\"", sum(&log)) {
         return status(412, "another client changed the settings meanwhile");
     }
     if text.contains("nam =") {
         return status(422, "the new settings have mistakes:\n  line 1: unknown field `nam`");
     }
-    told.texts.push(text);
-    told.notes.push(note.to_owned());
-    Json(report(&told)).into_response()
+    log.texts.push(text);
+    log.notes.push(note.to_owned());
+    Json(report(&log)).into_response()
 }
 
 async fn replace(
-    told: Here,
+    log: Here,
     Query(query): Query<BTreeMap<String, String>>,
     headers: HeaderMap,
     text: String,
 ) -> Response {
-    write(&told, &headers, text, query.get("note").map_or("", String::as_str))
+    write(&log, &headers, text, query.get("note").map_or("", String::as_str))
 }
 
-async fn change(told: Here, headers: HeaderMap, Json(change): Json<SettingsChange>) -> Response {
+async fn change(log: Here, headers: HeaderMap, Json(change): Json<SettingsChange>) -> Response {
     let set = |(key, value): (&String, &Option<String>)| match value {
         Some(value) => format!("{key} = {value}\n"),
         None => format!("# no {key}\n"),
     };
-    write(&told, &headers, change.set.iter().map(set).collect(), &change.note)
+    write(&log, &headers, change.set.iter().map(set).collect(), &change.note)
 }
 
-async fn history(State(told): Here) -> Json<Value> {
-    let told = told.lock().unwrap_or_else(PoisonError::into_inner);
+async fn history(State(log): Here) -> Json<Value> {
+    let log = log.lock().unwrap_or_else(PoisonError::into_inner);
     let one = |(at, note): (usize, &String)| {
         json!({
-            "number": at + 1, "actor": "admin", "note": note, "current": at + 1 == told.texts.len(),
+            "number": at + 1, "actor": "admin", "note": note, "current": at + 1 == log.texts.len(),
         })
     };
-    Json(told.notes.iter().enumerate().map(one).collect())
+    Json(log.notes.iter().enumerate().map(one).collect())
 }
 
 async fn diff(Query(query): Query<BTreeMap<String, String>>) -> Json<Value> {
     Json(json!({ "text": format!("@@ {query:?} @@\n-  a\u{1b}[31m\n") }))
 }
 
-async fn revert(told: Here, headers: HeaderMap, Json(order): Json<RevertRequest>) -> Response {
-    let text = told.lock().unwrap_or_else(PoisonError::into_inner).texts
+async fn revert(log: Here, headers: HeaderMap, Json(order): Json<RevertRequest>) -> Response {
+    let text = log.lock().unwrap_or_else(PoisonError::into_inner).texts
         [order.revision as usize - 1]
         .clone();
-    write(&told, &headers, text, &order.note)
+    write(&log, &headers, text, &order.note)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -123,8 +123,8 @@ async fn settings_are_shown_set_and_brought_back() {
     assert_eq!(ended.err, notes);
     assert_eq!(ended.good(), "settings saved (revision 2)\n");
     assert_eq!(settings(&["get"]).await.good(), "# no name\ntime.zone = Europe/Berlin\n");
-    let told = settings(&["history"]).await.good();
-    assert!(told.lines().nth(2).unwrap().ends_with("admin   yes   moved"), "{told}");
+    let log = settings(&["history"]).await.good();
+    assert!(log.lines().nth(2).unwrap().ends_with("admin   yes   moved"), "{log}");
     let shown = settings(&["diff"]).await.good();
     assert_eq!(shown, "@@ {\"from\": \"1\"} @@\n-  a [31m\n");
     let shown = settings(&["diff", "1", "2"]).await.good();

@@ -45,11 +45,11 @@ fn progress(done: u64) -> Option<Value> {
 }
 
 /// Reads a program's standard error until it contains `part`.
-async fn said(child: &mut tokio::process::Child, part: &str) {
-    heard(child.stderr.as_mut().unwrap(), part).await;
+async fn prints(child: &mut tokio::process::Child, part: &str) {
+    receives(child.stderr.as_mut().unwrap(), part).await;
 }
 
-async fn heard(stream: &mut (impl AsyncRead + Unpin), part: &str) {
+async fn receives(stream: &mut (impl AsyncRead + Unpin), part: &str) {
     let mut text = Vec::new();
     let whole = |text: &[u8]| String::from_utf8_lossy(text).into_owned();
     let deadline = tokio::time::Instant::now() + crate::place::PATIENCE;
@@ -69,17 +69,17 @@ async fn waiting_lasts_across_a_restart_of_the_box() {
     let mut child = place.spawn(&line);
     created(&place, "a").await;
     place.write_status(WORKFLOW, "a", status("PENDING", "PENDING", "PENDING", "")).await;
-    said(&mut child, "workflow a: waiting for the agent\n").await;
+    prints(&mut child, "workflow a: waiting for the agent\n").await;
     *place.progress.lock().unwrap() = progress(90);
     place.write_status(WORKFLOW, "a", status("RUNNING", "RUNNING", "PENDING", "")).await;
-    said(&mut child, "stream-image 30 %, 90 MiB of 300 MiB, 100 MiB/s, 2.1 s left\n").await;
+    prints(&mut child, "stream-image 30 %, 90 MiB of 300 MiB, 100 MiB/s, 2.1 s left\n").await;
 
     let stopped = place.stop().await;
-    said(&mut child, "; waiting for it\n").await;
+    prints(&mut child, "; waiting for it\n").await;
     let place = stopped.start().await;
-    said(&mut child, "workflow a: running stream-image\n").await;
+    prints(&mut child, "workflow a: running stream-image\n").await;
     *place.progress.lock().unwrap() = progress(240);
-    said(&mut child, "stream-image 80 %").await;
+    prints(&mut child, "stream-image 80 %").await;
     place.write_status(WORKFLOW, "a", status("SUCCESS", "SUCCESS", "SUCCESS", "")).await;
 
     let Outcome { code, out, .. } = end(child).await;
@@ -124,7 +124,7 @@ async fn a_deleted_workflow_and_a_slow_one_end_the_waiting() {
     assert_eq!(slow.code, 1);
     assert!(slow.err.contains("error: workflow a has not ended after 1.0 s"), "{slow:?}");
     let mut child = place.spawn(&["workflow", "events", "a", "-f"]);
-    said(&mut child, "workflow a: new\n").await;
+    prints(&mut child, "workflow a: new\n").await;
     place.run(&["workflow", "delete", "a"]).await.good();
     let ended = end(child).await;
     assert_eq!((ended.code, ended.out.as_str()), (1, ""));
@@ -152,9 +152,9 @@ async fn on_a_terminal_one_line_moves() {
         .expect("script runs (package bsdutils)");
     // A terminal is one stream.
     let mut out = child.stdout.take().unwrap();
-    heard(&mut out, "50 %, 150 MiB of 300 MiB, 100 MiB/s, 1.5 s left").await;
+    receives(&mut out, "50 %, 150 MiB of 300 MiB, 100 MiB/s, 1.5 s left").await;
     place.write_status(WORKFLOW, "a", status("SUCCESS", "SUCCESS", "SUCCESS", "")).await;
-    heard(&mut out, "workflow a succeeded after ").await;
+    receives(&mut out, "workflow a succeeded after ").await;
     let ended = tokio::time::timeout(crate::place::PATIENCE, child.wait()).await;
     assert!(ended.unwrap().unwrap().success());
 }
@@ -176,8 +176,8 @@ async fn requests_are_left_for_the_box_to_answer() {
     let resumed = place.engine.get(WORKFLOW, "default", "a").await.unwrap();
     assert_eq!(resumed["spec"].get("paused"), None);
 
-    let told = place.run(&["workflow", "cancel", "a"]).await.good();
-    assert_eq!(told, "workflow/a cancel requested\n");
+    let printed = place.run(&["workflow", "cancel", "a"]).await.good();
+    assert_eq!(printed, "workflow/a cancel requested\n");
     place.write_status(WORKFLOW, "a", status("FAILED", "FAILED", "PENDING", "no")).await;
     let late = place.run(&["workflow", "cancel", "a"]).await;
     assert!(late.code == 1 && late.err.contains("in state FAILED: failed"), "{late:?}");

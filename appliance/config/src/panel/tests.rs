@@ -50,7 +50,7 @@ fn what_is_left_out_has_a_default() {
 
 #[test]
 fn a_mistake_is_told_with_its_line() {
-    for (text, line, said) in [
+    for (text, line, message) in [
         ("led = 'a'\nspeed = 1\n", 2, "unknown field `speed`"),
         ("oled = { i2c = '/dev/i2c-1', adress = 60 }\n", 1, "unknown field `adress`"),
         ("\noled = { i2c = 'i2c-1' }\n", 2, "\"i2c-1\" is not an I2C bus such as /dev/i2c-0"),
@@ -66,7 +66,7 @@ fn a_mistake_is_told_with_its_line() {
         ("\nactions = ['explode']\n", 2, "\"explode\" is not an action of the panel"),
     ] {
         let error = read(text).unwrap_err();
-        assert!(error.contains(&format!("at line {line},")) && error.contains(said), "{error}");
+        assert!(error.contains(&format!("at line {line},")) && error.contains(message), "{error}");
     }
 }
 

@@ -126,17 +126,17 @@ impl Backups {
         plain: bool,
         mut each: impl FnMut(Part, &[u8]) -> Result<(), BackupError>,
     ) -> Result<(), BackupError> {
-        let mut told = Ok(());
+        let mut written = Ok(());
         let visit = |key: Key, stored: Stored| {
             if plain && SEALED.contains(&key.resource.as_str()) {
                 return ControlFlow::Continue(());
             }
             let Key { resource, namespace, name } = key;
-            told = each(Part::Object { resource, namespace, name }, &stored.value);
-            if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            written = each(Part::Object { resource, namespace, name }, &stored.value);
+            if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         frozen.each(visit)?;
-        told
+        written
     }
 
     fn held(&self, plain: bool) -> Result<BackupParts, BackupError> {

@@ -280,20 +280,23 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
     let old = Place::used().await;
     let file = old.backup(order()).await.unwrap();
     let before = tree(&old.state());
-    let said = async |file: &[u8], secret: Option<Secret>| {
+    let refusal_of = async |file: &[u8], secret: Option<Secret>| {
         let refused = old.backups.restore(pieces(file), secret).await.unwrap_err();
         stdx::chain(&refused).lines().next().unwrap_or_default().to_owned()
     };
-    let wrong = said(&file, words("correct horsf")).await;
+    let wrong = refusal_of(&file, words("correct horsf")).await;
     assert_eq!(wrong, "wrong passphrase for this backup");
-    assert_eq!(said(&file, None).await, "this backup can be decrypted only with its passphrase");
-    let cut = said(&file[..file.len() - 9], words(WORDS)).await;
+    assert_eq!(refusal_of(&file, None).await, "this backup can be decrypted only with its passphrase");
+    let cut = refusal_of(&file[..file.len() - 9], words(WORDS)).await;
     assert_eq!(cut, "this backup is truncated");
     let mut changed = file.clone();
     let middle = changed.len() - 100;
     changed[middle] ^= 1;
-    assert_eq!(said(&changed, words(WORDS)).await, "this backup is damaged: its end was changed");
-    assert_eq!(said(b"PK\x03\x04", words(WORDS)).await, "not a valid backup of a Tinbox");
+    assert_eq!(
+        refusal_of(&changed, words(WORDS)).await,
+        "this backup is damaged: its end was changed"
+    );
+    assert_eq!(refusal_of(b"PK\x03\x04", words(WORDS)).await, "not a valid backup of a Tinbox");
     let short = BackupRequest { passphrase: words("short"), ..BackupRequest::default() };
     assert!(matches!(old.backups.create(short).await, Err(BackupError::Backup(_))));
     let both = BackupRequest { plain: true, ..order() };

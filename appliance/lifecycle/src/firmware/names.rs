@@ -20,7 +20,7 @@ pub struct Names {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
     /// Locked from a reading until the certificate is written: the later of two readings decides.
-    said: Mutex<CertificateState>,
+    state: Mutex<CertificateState>,
 }
 
 /// Result of the last reading.
@@ -35,7 +35,7 @@ struct CertificateState {
 impl Names {
     /// Makes the names of a box that is called `own`; does not change the certificate yet.
     pub fn new(pki: Arc<Pki>, own: String, config: Arc<Config>, clock: Arc<dyn Clock>) -> Self {
-        Self { pki, own, config, clock, said: Mutex::default() }
+        Self { pki, own, config, clock, state: Mutex::default() }
     }
 
     /// Reads the interfaces with their addresses, and puts the addresses into the certificate. A
@@ -46,11 +46,11 @@ impl Names {
 
     /// Does the same as [`Names::look`] with another source, read when no other reading runs.
     async fn look_by<E>(&self, source: impl Future<Output = Result<Vec<Seen>, E>>) -> Vec<Seen> {
-        let mut said = self.said.lock().await;
+        let mut state = self.state.lock().await;
         // A failed reading does not show that an address is gone.
         let Ok(seen) = source.await else { return Vec::new() };
         let names = names(self.config.api_names(), &self.own, &seen);
-        if names != said.names {
+        if names != state.names {
             let (pki, now, wanted) = (Arc::clone(&self.pki), self.clock.now(), names.clone());
             let renamed = tokio::task::spawn_blocking(move || pki.rename(&wanted, now)).await;
             let trouble = match renamed {
@@ -58,13 +58,11 @@ impl Names {
                 Err(error) => Some(error.to_string()),
             };
             match &trouble {
-                None => said.names = names,
-                Some(_) if said.trouble == trouble => {}
-                Some(reason) => {
-                    tracing::warn!(reason, "cannot renew the certificate")
-                }
+                None => state.names = names,
+                Some(_) if state.trouble == trouble => {}
+                Some(reason) => tracing::warn!(reason, "cannot renew the certificate"),
             }
-            said.trouble = trouble;
+            state.trouble = trouble;
         }
         seen
     }

@@ -107,10 +107,10 @@ async fn follow(
             if sample.offset.abs() >= STEP {
                 wait = Backoff::new(SOON, LATER);
             }
-            let told = apply(&sample, &source);
-            last = Some((Instant::now(), told));
+            let synced = apply(&sample, &source);
+            last = Some((Instant::now(), synced));
             again.reset();
-            known.send_replace(ClockState { standing: Standing::Synced(told), source });
+            known.send_replace(ClockState { standing: Standing::Synced(synced), source });
             sleep(wait.next_wait()).await;
             continue;
         }
@@ -118,8 +118,8 @@ async fn follow(
         if pause == AGAIN.0 {
             tracing::warn!(?servers, "no time server is available");
         }
-        if let Some((_, told)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
-            known.send_modify(|known| known.standing = Standing::Holdover(Some(told)));
+        if let Some((_, synced)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
+            known.send_modify(|known| known.standing = Standing::Holdover(Some(synced)));
         }
         sleep(pause).await;
     }
@@ -238,7 +238,7 @@ pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
 ///
 /// # Errors
 /// The socket fails.
-pub async fn tell(socket: UdpSocket, known: watch::Receiver<ClockState>) -> anyhow::Result<()> {
+pub async fn serve(socket: UdpSocket, known: watch::Receiver<ClockState>) -> anyhow::Result<()> {
     let (say, standing) = watch::channel(known.borrow().standing);
     let passing = async {
         let mut known = known;

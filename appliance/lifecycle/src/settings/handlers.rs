@@ -108,8 +108,8 @@ async fn revert(
 
 /// Sum of the text that a change was made from (RFC 9110 section 13.1.1).
 fn based(headers: &HeaderMap) -> Option<String> {
-    let said = headers.get(header::IF_MATCH)?.to_str().ok()?.trim();
-    Some(said.trim_matches('"').to_owned())
+    let tag = headers.get(header::IF_MATCH)?.to_str().ok()?.trim();
+    Some(tag.trim_matches('"').to_owned())
 }
 
 fn unconditional() -> Response {

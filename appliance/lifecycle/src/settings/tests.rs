@@ -151,8 +151,8 @@ fn networks_are_counted() {
         ("", "is not a valid key"),
     ] {
         let refused = settings.change(ME, &keys(&[(key, "x")]));
-        let said = refused.unwrap_err().to_string();
-        assert!(said.contains(why) || key == "network", "{key}: {said}");
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains(why) || key == "network", "{key}: {message}");
     }
     let report = settings.change(ME, &keys(&[("network[0]", "")])).unwrap();
     assert!(!report.text.contains("eth1"), "{}", report.text);
@@ -170,9 +170,9 @@ fn all_mistakes_are_told_with_their_lines() {
         let SettingsError::Mistakes(mistakes) = &refused else { panic!("{refused}") };
         let lines: Vec<_> = mistakes.iter().filter_map(|it| it.line).collect();
         assert_eq!(lines, [1, 2, 4, 6, 7, 15, 17], "{refused}");
-        let said = refused.to_string();
+        let message = refused.to_string();
         for part in ["line 2: unknown field `speed`", "line 15: network[1].address: \"here/24\""] {
-            assert!(said.contains(part), "{said}");
+            assert!(message.contains(part), "{message}");
         }
     }
     let refused = settings.replace(&sum(BASE), ME, "name = \n").unwrap_err().to_string();
@@ -202,11 +202,11 @@ fn every_revision_can_be_seen_and_brought_back() {
     settings.set(&sum(BASE), by, &keys(&[("name", "attic")])).unwrap();
     settings.change(ME, &keys(&[("name", "attic")])).unwrap();
     let history = settings.history().unwrap();
-    let told: Vec<_> = history
+    let listed: Vec<_> = history
         .iter()
         .map(|it| (it.number, it.actor.as_str(), it.note.as_str(), it.current))
         .collect();
-    assert_eq!(told, [(1, OUTSIDE, "", false), (2, "anna", "it movedupstairs", true)]);
+    assert_eq!(listed, [(1, OUTSIDE, "", false), (2, "anna", "it movedupstairs", true)]);
     assert!(history[0].at.is_none() && history[1].at.is_some());
     let shown = settings.diff(Some(1), None).unwrap();
     assert!(shown.contains("-name = \"cellar\" # by the door\n+name = \"attic\""), "{shown}");

@@ -138,14 +138,14 @@ fn one(card: &NicSetup) -> Result<Use, String> {
 }
 
 fn pool(card: &NicSetup, net: Ipv4Net) -> Result<Vec<String>, String> {
-    let said: Vec<String> = card
+    let ranges: Vec<String> = card
         .pool
         .split(',')
         .map(|range| range.trim().to_owned())
         .filter(|it| !it.is_empty())
         .collect();
-    if !said.is_empty() {
-        return Ok(said);
+    if !ranges.is_empty() {
+        return Ok(ranges);
     }
     if net.prefix_len() != PREFIX {
         return Err(format!("{} needs a pool of addresses: first-last.", card.name));

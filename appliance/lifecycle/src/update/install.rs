@@ -122,8 +122,8 @@ mod tests {
     fn a_release_that_is_held_is_refused_with_words() {
         let hold = ["1.5.0".to_owned()];
         assert!(held("1.5.1", &hold).is_ok() && held("1.5.0", &[]).is_ok());
-        let said = held("1.5.0", &hold).unwrap_err().to_string();
-        assert!(said.starts_with("the release 1.5.0 is held: "), "{said}");
+        let message = held("1.5.0", &hold).unwrap_err().to_string();
+        assert!(message.starts_with("the release 1.5.0 is held: "), "{message}");
     }
 
     #[test]
@@ -141,10 +141,10 @@ mod tests {
             let verity = Verity { root_hash: [0; 32], salt: [0; 32], data_blocks: 1 };
             let (version, parts) = (version.to_owned(), Vec::new());
             let manifest = Manifest { version, arch, built: 0, verity, parts };
-            let said = wanted(&manifest, "1.4.0").map_err(|refused| refused.to_string());
-            match said {
+            let message = wanted(&manifest, "1.4.0").map_err(|refused| refused.to_string());
+            match message {
                 Ok(()) => assert_eq!(why, "", "{}", manifest.version),
-                Err(said) => assert!(!why.is_empty() && said.contains(why), "{said}"),
+                Err(message) => assert!(!why.is_empty() && message.contains(why), "{message}"),
             }
         }
     }

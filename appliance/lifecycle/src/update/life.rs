@@ -80,7 +80,7 @@ struct Life {
     /// Reason of the end of the last run: the note of process 1, or the kernel's record of its
     /// panic.
     note: Option<String>,
-    falls: CrashCounter,
+    crashes: CrashCounter,
     epoch: Instant,
     now: Duration,
     /// Steps so far, and the steps at which the power is cut.
@@ -106,7 +106,7 @@ impl Life {
             grubenv,
             record: None,
             note: None,
-            falls: CrashCounter::default(),
+            crashes: CrashCounter::default(),
             epoch: Instant::now(),
             now: Duration::ZERO,
             steps: 0,
@@ -176,13 +176,13 @@ impl Life {
         let slot = grub::start(&mut self.grubenv);
         self.starts.push((slot.letter(), self.now.as_secs()));
         self.wait(BOOT)?;
-        let said = self.note.take();
+        let reason = self.note.take();
         self.step()?;
-        (self.falls, self.safe) = self.falls.clone().started(slot, said.as_deref());
+        (self.crashes, self.safe) = self.crashes.clone().started(slot, reason.as_deref());
         self.step()?;
         let mut restarts = Restarts::default();
         loop {
-            let end = self.supervise(slot, said.as_deref())?;
+            let end = self.supervise(slot, reason.as_deref())?;
             if end != End::Ended {
                 return Ok(end);
             }
@@ -201,17 +201,17 @@ impl Life {
         Ok(End::Restart)
     }
 
-    /// One run of the supervisor; `said` is the reason of the end of the machine's last run.
-    fn supervise(&mut self, slot: Slot, said: Option<&str>) -> Result<End, Cut> {
-        self.judge(slot, said)?;
+    /// One run of the supervisor; `reason` is the reason of the end of the machine's last run.
+    fn supervise(&mut self, slot: Slot, reason: Option<&str>) -> Result<End, Cut> {
+        self.judge(slot, reason)?;
         let on_trial = self.record.as_ref().is_some_and(|record| record.stage == Stage::OnTrial);
         let proves = self.safe.is_none() || !on_trial;
         let system = self.systems[usize::from(slot == Slot::B)];
-        let (mut vigil, mut health) =
+        let (mut monitor, mut health) =
             (SupervisorMonitor::new(self.instant()), Health::new(self.now));
         for second in 0..LONG {
-            if self.instant() >= vigil.deadline() {
-                return self.restart(vigil.sentence(self.instant()));
+            if self.instant() >= monitor.deadline() {
+                return self.restart(monitor.sentence(self.instant()));
             }
             match system {
                 Panics(at) if second == at => return self.restart(PANIC.to_owned()),
@@ -224,7 +224,7 @@ impl Life {
             }
             let turns = !matches!(system, Hangs(at) if second >= at);
             if turns && second % EVERY.as_secs() == 0 {
-                vigil.heard(system.word(second), self.instant());
+                monitor.receive(system.message(second), self.instant());
             }
             if turns && proves && second % LOOK.as_secs() == 0 {
                 let lacks = system.lacks(second);
@@ -240,10 +240,10 @@ impl Life {
     }
 
     /// Does the writes of `Updates::judge`: the record first, then the loader.
-    fn judge(&mut self, running: Slot, said: Option<&str>) -> Result<(), Cut> {
+    fn judge(&mut self, running: Slot, reason: Option<&str>) -> Result<(), Cut> {
         let loader = self.loader();
-        let told = (said.map(str::to_owned), Some("9.1.0".to_owned()));
-        let found = judged(&loader, running, self.record.clone(), told, Timestamp::UNIX_EPOCH);
+        let facts = (reason.map(str::to_owned), Some("9.1.0".to_owned()));
+        let found = judged(&loader, running, self.record.clone(), facts, Timestamp::UNIX_EPOCH);
         if let Some(record) = found.filter(|found| Some(found) != self.record.as_ref()) {
             self.keep(record)?;
         }
@@ -288,7 +288,7 @@ impl Life {
 
 impl System {
     /// Heartbeat of the supervisor at that time.
-    fn word(self, second: u64) -> HeartbeatMessage {
+    fn message(self, second: u64) -> HeartbeatMessage {
         match self {
             Mute if second > 20 => {
                 HeartbeatMessage::Stuck { what: "the API".to_owned(), seconds: second }

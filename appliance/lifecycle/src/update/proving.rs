@@ -36,19 +36,19 @@ pub async fn run(
 
 async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
     let mut health = Health::new(clock.steady());
-    let mut told = Vec::new();
+    let mut logged = Vec::new();
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         looks.tick().await;
         let lacks = probe.lacks().await;
-        if lacks != told && !lacks.is_empty() {
+        if lacks != logged && !lacks.is_empty() {
             tracing::warn!(lacks = lacks.join("; "), "the system has not passed its checks yet");
         }
         match health.look(lacks.is_empty(), updates.on_trial(), clock.steady()) {
             Verdict::Fails => return updates.give_up(&lacks.join("; ")),
             Verdict::Works if stores(probe).await && mark(updates).await => return,
-            Verdict::Works | Verdict::Open => told = lacks,
+            Verdict::Works | Verdict::Open => logged = lacks,
         }
     }
 }

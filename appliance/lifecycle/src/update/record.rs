@@ -69,13 +69,13 @@ impl Record {
     }
 }
 
-/// Evaluates a start: returns the record to keep from now on. `said` is the recorded reason why the
+/// Evaluates a start: returns the record to keep from now on. `last_reason` is the recorded reason why the
 /// last run ended; `held` is the release in the slot on trial.
 pub fn judged(
     loader: &Environment,
     running: Slot,
     record: Option<Record>,
-    (said, held): (Option<String>, Option<String>),
+    (last_reason, held): (Option<String>, Option<String>),
     now: Timestamp,
 ) -> Option<Record> {
     let Some(trial) = loader.trial() else {
@@ -92,8 +92,8 @@ pub fn judged(
     let known = record.filter(|it| it.slot == trial.letter());
     let mut record =
         known.unwrap_or_else(|| Record::on_trial(held.unwrap_or_default(), trial, now));
-    if let Some(said) = said {
-        record.reason = said;
+    if let Some(last_reason) = last_reason {
+        record.reason = last_reason;
     }
     if trial != running {
         if record.reason.is_empty() {
@@ -171,11 +171,11 @@ mod tests {
             // Record of an older update.
             (Some(B), A, Some((A, Good, "")), None, Some((Undone, SILENT))),
         ];
-        for (trial, running, kept, said, expected) in cases {
+        for (trial, running, kept, last_reason, expected) in cases {
             let kept = kept.map(|(slot, stage, reason)| record(slot, stage, reason));
-            let heard = (said.map(str::to_owned), Some("2.0.0".to_owned()));
-            let case = format!("{trial:?} {running:?} {kept:?} {said:?}");
-            let found = judged(&loader(trial), running, kept, heard, now());
+            let inputs = (last_reason.map(str::to_owned), Some("2.0.0".to_owned()));
+            let case = format!("{trial:?} {running:?} {kept:?} {last_reason:?}");
+            let found = judged(&loader(trial), running, kept, inputs, now());
             let found = found.as_ref().map(|it| (it.stage, it.reason.as_str()));
             assert_eq!(found, expected, "{case}");
         }

@@ -62,12 +62,12 @@ impl Updates {
 
     /// Checks the conditions, and shows the open one in the status.
     fn may_restart(&self) -> bool {
-        let said = {
+        let consent = {
             let now = self.now();
             (now.at_once, now.agreed)
         };
         let machines = self.runs.under_way().into_iter().map(|key| key.name).collect();
-        let waits = waits(said, machines, &self.live.borrow(), self.clock.now());
+        let waits = waits(consent, machines, &self.live.borrow(), self.clock.now());
         let over = waits == RestartWait::Over;
         let (state, names, reason) = match waits {
             RestartWait::Over => (UpdateState::Restarting, Vec::new(), String::new()),
@@ -135,10 +135,10 @@ mod tests {
             (ask, "2:00-5:00", day, (false, true), vec![], RestartWait::Over),
             (ask, "", day, (true, false), nuc(), RestartWait::Over),
         ];
-        for (restart, hours, now, said, machines, want) in cases {
+        for (restart, hours, now, consent, machines, want) in cases {
             let live = live(restart, hours, &berlin);
-            let found = waits(said, machines, &live, now.parse().unwrap());
-            assert_eq!(found, want, "{restart:?} {hours:?} {now} {said:?}");
+            let found = waits(consent, machines, &live, now.parse().unwrap());
+            assert_eq!(found, want, "{restart:?} {hours:?} {now} {consent:?}");
         }
         let live = live(auto, "2:00-5:00", &TimeZone::UTC);
         assert_eq!(

@@ -68,11 +68,11 @@ pub fn temperature() -> Option<i16> {
 /// Returns the used lifetime of the most worn eMMC in percent, rounded up to the next ten.
 pub fn flash_life() -> Option<u8> {
     let disks = fs::read_dir(DISKS).ok()?.flatten();
-    let said = disks.filter_map(|disk| {
+    let readings = disks.filter_map(|disk| {
         let text = fs::read_to_string(disk.path().join("device/life_time")).ok()?;
         read_life(&text)
     });
-    said.max()
+    readings.max()
 }
 
 /// Returns true if a time service keeps the kernel's clock synchronized, as reported by
@@ -109,13 +109,13 @@ fn read_work(table: &str) -> Option<Work> {
 }
 
 fn warmest(sensors: &Path) -> Option<i16> {
-    let said = fs::read_dir(sensors).ok()?.flatten().filter_map(|sensor| {
+    let readings = fs::read_dir(sensors).ok()?.flatten().filter_map(|sensor| {
         let text = fs::read_to_string(sensor.path().join("temp")).ok()?;
         let thousandths: i32 = text.trim().parse().ok()?;
         i16::try_from(thousandths / 1000).ok().filter(|degrees| SENSIBLE.contains(degrees))
     });
     // A sensor without a measurement reports 0.
-    said.filter(|degrees| *degrees != 0).max()
+    readings.filter(|degrees| *degrees != 0).max()
 }
 
 /// Reads a text such as `0x01 0x02`: used tenths of the lifetime, one value for each of the two
@@ -162,9 +162,9 @@ mod tests {
     fn the_warmest_sensor_counts_and_broken_ones_do_not() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(warmest(folder.path()), None);
-        for (name, said) in [("a", "42500\n"), ("b", "39000"), ("c", "-274000"), ("d", "x")] {
+        for (name, readings) in [("a", "42500\n"), ("b", "39000"), ("c", "-274000"), ("d", "x")] {
             fs::create_dir(folder.path().join(name)).unwrap();
-            fs::write(folder.path().join(name).join("temp"), said).unwrap();
+            fs::write(folder.path().join(name).join("temp"), readings).unwrap();
         }
         assert_eq!(warmest(folder.path()), Some(42));
     }

@@ -54,7 +54,7 @@ impl CrashCounter {
     }
 
     /// Returns cleared counters, after an orderly shutdown or a run of [`STEADY`].
-    fn forgiven(self) -> Self {
+    fn cleared(self) -> Self {
         Self { ran: self.ran, ..Self::default() }
     }
 
@@ -96,8 +96,8 @@ fn load(state: &Path) -> CrashCounter {
     kept.map(|text| CrashCounter::parse(&String::from_utf8_lossy(&text))).unwrap_or_default()
 }
 
-fn keep(state: &Path, falls: &CrashCounter) {
-    if let Err(error) = durable_file::replace(state, FILE, falls.text().as_bytes()) {
+fn keep(state: &Path, crashes: &CrashCounter) {
+    if let Err(error) = durable_file::replace(state, FILE, crashes.text().as_bytes()) {
         eprintln!("tinbox: cannot save how often the box restarted itself: {error}");
     }
 }
@@ -114,10 +114,10 @@ pub(super) fn count(slot: Slot, ended: Option<&str>) -> Option<String> {
 }
 
 /// Clears the stored counters of both slots.
-pub(super) fn forgive() {
+pub(super) fn clear() {
     let state = Path::new(STATE);
     let before = load(state);
-    let now = before.clone().forgiven();
+    let now = before.clone().cleared();
     if now != before {
         keep(state, &now);
     }
@@ -131,34 +131,34 @@ mod tests {
     /// Runs a list of starts, each with the reason of the previous end. Returns the reason for safe
     /// mode at each start.
     fn starts(list: &[(Slot, Option<&str>)]) -> (CrashCounter, Vec<Option<String>>) {
-        let mut falls = CrashCounter::default();
-        let mut said = Vec::new();
+        let mut crashes = CrashCounter::default();
+        let mut reasons = Vec::new();
         for (slot, ended) in list {
             let why;
-            (falls, why) = falls.started(*slot, *ended);
-            falls = CrashCounter::parse(&falls.text());
-            said.push(why);
+            (crashes, why) = crashes.started(*slot, *ended);
+            crashes = CrashCounter::parse(&crashes.text());
+            reasons.push(why);
         }
-        (falls, said)
+        (crashes, reasons)
     }
 
     #[test]
     fn three_bad_ends_in_a_row_are_too_many() {
         let hang = Some("the supervisor hangs: the API stuck 61 s");
-        let (falls, said) = starts(&[(A, None), (A, hang), (A, hang), (A, hang), (A, None)]);
+        let (crashes, reasons) = starts(&[(A, None), (A, hang), (A, hang), (A, hang), (A, None)]);
         let why = "it restarted itself 3 times in a row, the last time: the supervisor hangs: the \
                    API stuck 61 s";
-        assert_eq!(said[..3], [None, None, None]);
+        assert_eq!(reasons[..3], [None, None, None]);
         // A power cut in safe mode does not end safe mode, and keeps the reason.
-        assert_eq!(said[3..], [Some(why.to_owned()), Some(why.to_owned())]);
-        let (_, after) = falls.forgiven().started(A, None);
+        assert_eq!(reasons[3..], [Some(why.to_owned()), Some(why.to_owned())]);
+        let (_, after) = crashes.cleared().started(A, None);
         assert_eq!(after, None, "who restarts it in order wants to see it work");
     }
 
     #[test]
     fn power_cuts_count_for_nothing() {
-        let (_, said) = starts(&[(A, None); 20]);
-        assert_eq!(said, vec![None; 20]);
+        let (_, reasons) = starts(&[(A, None); 20]);
+        assert_eq!(reasons, vec![None; 20]);
     }
 
     #[test]
@@ -166,8 +166,8 @@ mod tests {
         let bad = Some("kernel panic");
         let list =
             [(A, None), (A, bad), (A, bad), (B, bad), (B, bad), (B, bad), (A, bad), (B, None)];
-        let (_, said) = starts(&list);
-        let entered: Vec<bool> = said.iter().map(Option::is_some).collect();
+        let (_, reasons) = starts(&list);
+        let entered: Vec<bool> = reasons.iter().map(Option::is_some).collect();
         assert_eq!(entered, [false, false, false, false, false, false, true, true]);
     }
 
@@ -175,8 +175,8 @@ mod tests {
     fn what_is_kept_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(load(folder.path()), CrashCounter::default());
-        let (falls, _) = CrashCounter::default().started(B, Some("two\nlines"));
-        keep(folder.path(), &falls);
+        let (crashes, _) = CrashCounter::default().started(B, Some("two\nlines"));
+        keep(folder.path(), &crashes);
         let read = load(folder.path());
         assert_eq!((read.b, read.ran, read.why.as_str()), (1, Some(B), "two lines"));
         std::fs::write(folder.path().join("falls"), b"\xff what").unwrap();

@@ -72,7 +72,7 @@ impl Last {
     }
 
     /// Sets the environment variables for [`last_restart`] and [`last_panic`].
-    pub(super) fn tell(&self, supervisor: &mut Command) {
+    pub(super) fn set_environment(&self, supervisor: &mut Command) {
         for (name, value) in [(RESTART, &self.restart), (PANIC, &self.panic)] {
             if let Some(value) = value {
                 supervisor.env(name, value);

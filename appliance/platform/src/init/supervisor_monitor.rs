@@ -25,9 +25,9 @@ impl SupervisorMonitor {
         Self { deadline: now + START, silent_since: now, stuck: None }
     }
 
-    /// Records the message `word` received at `now`. Only a heartbeat extends the deadline.
-    pub fn heard(&mut self, word: HeartbeatMessage, now: Instant) {
-        match word {
+    /// Records the message `message` received at `now`. Only a heartbeat extends the deadline.
+    pub fn receive(&mut self, message: HeartbeatMessage, now: Instant) {
+        match message {
             HeartbeatMessage::Beat => {
                 *self = Self { deadline: now + SILENCE, silent_since: now, stuck: None };
             }
@@ -80,19 +80,19 @@ mod tests {
             (&[(50, Some(("the API", 25))), (55, None)], 115, "no heartbeat for 60 s"),
         ];
         assert_eq!((START.as_secs(), SILENCE.as_secs()), (120, 60));
-        for (said, deadline, why) in table {
+        for (messages, deadline, why) in table {
             let began = Instant::now();
             let at = |seconds| began + Duration::from_secs(seconds);
-            let mut vigil = SupervisorMonitor::new(began);
-            for (after, stuck) in said {
-                let word = stuck.map_or(HeartbeatMessage::Beat, |(what, seconds)| {
+            let mut monitor = SupervisorMonitor::new(began);
+            for (after, stuck) in messages {
+                let message = stuck.map_or(HeartbeatMessage::Beat, |(what, seconds)| {
                     HeartbeatMessage::Stuck { what: what.to_owned(), seconds }
                 });
-                vigil.heard(word, at(*after));
+                monitor.receive(message, at(*after));
             }
-            assert_eq!(vigil.deadline(), at(deadline), "{said:?}");
-            let sentence = vigil.sentence(at(deadline));
-            assert_eq!(sentence, format!("the supervisor hangs: {why}"), "{said:?}");
+            assert_eq!(monitor.deadline(), at(deadline), "{messages:?}");
+            let sentence = monitor.sentence(at(deadline));
+            assert_eq!(sentence, format!("the supervisor hangs: {why}"), "{messages:?}");
         }
     }
 }

@@ -73,9 +73,9 @@ impl Heartbeat {
         options.open(format!("/proc/self/fd/{number}")).map(Self)
     }
 
-    /// Sends `word`. A failed write is ignored, because process 1 detects the missing heartbeat.
-    pub fn say(&mut self, word: &HeartbeatMessage) {
-        let _ = self.0.write_all(format!("{word}\n").as_bytes());
+    /// Sends `message`. A failed write is ignored, because process 1 detects the missing heartbeat.
+    pub fn send(&mut self, message: &HeartbeatMessage) {
+        let _ = self.0.write_all(format!("{message}\n").as_bytes());
     }
 }
 
@@ -106,8 +106,8 @@ impl Listener {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.rest.drain(..=end).collect();
-                if let Some(word) = HeartbeatMessage::parse(&line[..end]) {
-                    return word;
+                if let Some(message) = HeartbeatMessage::parse(&line[..end]) {
+                    return message;
                 }
                 continue;
             }
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn words_are_lines() {
-        for word in [HeartbeatMessage::Beat, stuck("the API", 21)] {
-            assert_eq!(HeartbeatMessage::parse(word.to_string().as_bytes()), Some(word));
+        for message in [HeartbeatMessage::Beat, stuck("the API", 21)] {
+            assert_eq!(HeartbeatMessage::parse(message.to_string().as_bytes()), Some(message));
         }
         for line in ["", "bea", "beat ", "stuck", "stuck 3", "stuck x the API", "stuck -1 it"] {
             assert_eq!(HeartbeatMessage::parse(line.as_bytes()), None, "{line}");
@@ -145,7 +145,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_that_is_started_is_heard() {
-        let (mut heard, given) = Listener::new().unwrap();
+        let (mut listener, given) = Listener::new().unwrap();
         let number = Listener::number(&given);
         let script = format!(
             "exec >/proc/self/fd/${PIPE} && head -c 1000 /dev/zero && echo && printf be && \
@@ -153,13 +153,13 @@ mod tests {
         );
         let mut program = Command::new("sh");
         assert!(program.args(["-c", &script]).env(PIPE, &number).status().unwrap().success());
-        assert_eq!(heard.next().await, HeartbeatMessage::Beat);
-        assert_eq!(heard.next().await, stuck("the API", 21));
+        assert_eq!(listener.next().await, HeartbeatMessage::Beat);
+        assert_eq!(listener.next().await, stuck("the API", 21));
         // Opened as the supervisor does, but without a reader: a write must never block.
         let mut own = Heartbeat::open(number.parse().unwrap()).unwrap();
         for _ in 0..100_000 {
-            own.say(&HeartbeatMessage::Beat);
+            own.send(&HeartbeatMessage::Beat);
         }
-        assert_eq!(heard.next().await, HeartbeatMessage::Beat);
+        assert_eq!(listener.next().await, HeartbeatMessage::Beat);
     }
 }

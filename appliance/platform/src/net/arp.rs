@@ -77,9 +77,9 @@ mod tests {
 
     #[test]
     fn a_frame_is_read_as_it_was_written() {
-        for said in [ArpMessage::probe(OURS, ADDRESS), ArpMessage::announcement(OURS, ADDRESS)] {
-            let frame = said.encode();
-            assert_eq!(ArpMessage::decode(&frame), Some(said));
+        for message in [ArpMessage::probe(OURS, ADDRESS), ArpMessage::announcement(OURS, ADDRESS)] {
+            let frame = message.encode();
+            assert_eq!(ArpMessage::decode(&frame), Some(message));
             for length in 0..FRAME {
                 assert_eq!(ArpMessage::decode(&frame[..length]), None);
             }
@@ -90,15 +90,15 @@ mod tests {
 
     #[test]
     fn an_address_is_contested_by_others_only() {
-        for (said, contests, takes) in [
+        for (message, contests, takes) in [
             (ArpMessage::probe(OURS, ADDRESS), false, false),
             (ArpMessage::announcement(OURS, ADDRESS), false, false),
             (ArpMessage::probe(THEIRS, ADDRESS), true, false),
             (ArpMessage::announcement(THEIRS, ADDRESS), true, true),
             (ArpMessage::announcement(THEIRS, Ipv4Addr::LOCALHOST), false, false),
         ] {
-            assert_eq!(said.contests(ADDRESS, OURS), contests, "{said:?}");
-            assert_eq!(said.takes(ADDRESS, OURS), takes, "{said:?}");
+            assert_eq!(message.contests(ADDRESS, OURS), contests, "{message:?}");
+            assert_eq!(message.takes(ADDRESS, OURS), takes, "{message:?}");
         }
     }
 }

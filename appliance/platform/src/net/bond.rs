@@ -93,7 +93,7 @@ fn join(port: u32, bond: u32) -> LinkMessage {
 }
 
 /// Reads a property of a bond from sysfs. Returns `None` if the interface is not a bond.
-fn said(bond: &str, what: &str) -> Option<String> {
+fn option(bond: &str, what: &str) -> Option<String> {
     let path = Path::new("/sys/class/net").join(bond).join("bonding").join(what);
     let text = fs::read_to_string(path).ok()?;
     Some(text.split_whitespace().next().unwrap_or_default().to_owned())
@@ -120,7 +120,7 @@ pub async fn bond(wanted: &Bond) -> Result<Vec<String>, Error> {
         let reason = format!("all ports of {name} are missing: {}", wanted.ports.join(", "));
         return Err(Error::NoAddress { reason });
     };
-    let mode = said(name, "mode");
+    let mode = option(name, "mode");
     let old = find(name);
     if old.is_some() && mode.is_none() {
         let reason = format!("the interface {name} already exists, and is not a bond");
@@ -130,7 +130,7 @@ pub async fn bond(wanted: &Bond) -> Result<Vec<String>, Error> {
     let outside = |port: &&Link| master(&port.name).as_ref() != Some(name);
     let outside: Vec<&Link> = here.iter().copied().filter(outside).collect();
     let primary = wanted.primary.as_ref().and_then(find).map(|link| link.index);
-    let prefers = primary.filter(|_| said(name, "primary") != wanted.primary);
+    let prefers = primary.filter(|_| option(name, "primary") != wanted.primary);
     if old.is_some() && outside.is_empty() && prefers.is_none() {
         return Ok(missing);
     }

@@ -227,13 +227,14 @@ pub(super) async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Re
 async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Lease, Error> {
     let mut exchange = Exchange::new(link, caller, patience)?;
     loop {
-        let ServerResponse::Offer(offer) =
-            exchange.ask(Say::Discover, |heard| matches!(heard, ServerResponse::Offer(_))).await?
+        let ServerResponse::Offer(offer) = exchange
+            .ask(Say::Discover, |response| matches!(response, ServerResponse::Offer(_)))
+            .await?
         else {
             continue;
         };
         let say = Say::Request { address: offer.address.address, server: offer.server };
-        match exchange.ask(say, |heard| !matches!(heard, ServerResponse::Offer(_))).await? {
+        match exchange.ask(say, |response| !matches!(response, ServerResponse::Offer(_))).await? {
             ServerResponse::Ack(lease) => return Ok(lease),
             _ => tracing::warn!(server = %offer.server, "the server withdrew its offer"),
         }
@@ -249,7 +250,7 @@ async fn renew(
 ) -> Result<Option<Lease>, Error> {
     let mut exchange = Exchange::new(link, caller, patience)?;
     let say = Say::Renew { address: lease.address.address };
-    match exchange.ask(say, |heard| !matches!(heard, ServerResponse::Offer(_))).await? {
+    match exchange.ask(say, |response| !matches!(response, ServerResponse::Offer(_))).await? {
         ServerResponse::Ack(next) => Ok(Some(next)),
         _ => Ok(None),
     }
@@ -289,8 +290,8 @@ impl<'a> Exchange<'a> {
                 tracing::warn!(reason = %error, "cannot send a DHCP message");
             }
             let answer = tokio::time::timeout(wait.next_wait(), self.answer(wanted)).await;
-            if let Ok(heard) = answer {
-                return Ok(heard);
+            if let Ok(response) = answer {
+                return Ok(response);
             }
         }
         Err(no_answer(&self.link.name, self.patience))
@@ -301,7 +302,7 @@ impl<'a> Exchange<'a> {
         loop {
             let Ok(count) = self.socket.recv(&mut buffer).await else { continue };
             match dhcp::decode(&buffer[..count], self.client.id, self.client.mac) {
-                Some(heard) if wanted(&heard) => return heard,
+                Some(response) if wanted(&response) => return response,
                 _ => {}
             }
         }

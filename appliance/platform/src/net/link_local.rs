@@ -43,10 +43,10 @@ const FRAME_MAX: usize = 64;
 /// Configures a link-local address on this interface if no DHCP server responds. Takes an unused
 /// address of 169.254.0.0/16 and defends it. Never returns. [`leave`] removes the address.
 pub async fn stand_in(interface: Which) -> Infallible {
-    let mut told = false;
+    let mut is_logged = false;
     loop {
         if let Err(error) = hold(&interface).await
-            && !std::mem::replace(&mut told, true)
+            && !std::mem::replace(&mut is_logged, true)
         {
             tracing::info!(reason = %stdx::chain(&error), "no link-local address yet");
         }
@@ -125,9 +125,9 @@ impl Wire {
 
     /// Probes an address, and returns true if no other machine uses or probes it.
     async fn is_free(&mut self, address: Ipv4Addr) -> Result<bool, Error> {
-        let contests = |said: &ArpMessage, mac| said.contests(address, mac);
+        let contests = |message: &ArpMessage, mac| message.contests(address, mac);
         for probe in 1..=PROBES {
-            self.say(ArpMessage::probe(self.mac, address)).await?;
+            self.send(ArpMessage::probe(self.mac, address)).await?;
             let wait = if probe == PROBES { LISTEN } else { PROBE_EVERY };
             if self.hears(Instant::now() + wait, contests).await? {
                 return Ok(false);
@@ -140,9 +140,9 @@ impl Wire {
     /// [`DEFEND`].
     async fn defend(&mut self, address: Ipv4Addr) -> Result<(), Error> {
         let ours = ArpMessage::announcement(self.mac, address);
-        let takes = |said: &ArpMessage, mac| said.takes(address, mac);
+        let takes = |message: &ArpMessage, mac| message.takes(address, mac);
         for _ in 0..ANNOUNCEMENTS {
-            self.say(ours).await?;
+            self.send(ours).await?;
             if self.hears(Instant::now() + ANNOUNCE_EVERY, takes).await? {
                 break;
             }
@@ -157,12 +157,12 @@ impl Wire {
                 return Ok(());
             }
             defended = Some(Instant::now());
-            self.say(ours).await?;
+            self.send(ours).await?;
         }
     }
 
-    async fn say(&self, said: ArpMessage) -> Result<(), Error> {
-        let sent = self.socket.send(&said.encode()).await;
+    async fn send(&self, message: ArpMessage) -> Result<(), Error> {
+        let sent = self.socket.send(&message.encode()).await;
         let what = format!("send ARP on {}", self.name);
         sent.map(drop).map_err(Error::io::<io::Error>(what))
     }
@@ -173,17 +173,17 @@ impl Wire {
         until: Instant,
         wanted: impl Fn(&ArpMessage, MacAddr) -> bool,
     ) -> Result<bool, Error> {
-        let heard = async {
+        let matching = async {
             let mut frame = [0; FRAME_MAX];
             loop {
                 let count = self.socket.recv(&mut frame).await?;
-                let said = ArpMessage::decode(frame.get(..count).unwrap_or_default());
-                if said.is_some_and(|said| wanted(&said, self.mac)) {
+                let message = ArpMessage::decode(frame.get(..count).unwrap_or_default());
+                if message.is_some_and(|message| wanted(&message, self.mac)) {
                     return Ok(());
                 }
             }
         };
-        match timeout_at(until, heard).await {
+        match timeout_at(until, matching).await {
             Ok(Ok(())) => Ok(true),
             Ok(Err(error)) => {
                 Err(Error::io::<io::Error>(format!("receive ARP on {}", self.name))(error))

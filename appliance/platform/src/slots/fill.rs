@@ -181,21 +181,21 @@ mod tests {
             filling.write(Content::Root, 1 << 20, &[7; 2 << 20]).unwrap();
         };
         let mut filling = begin();
-        let told = volume.read().unwrap();
-        assert!(!told.whole(Slot::B) && told.first() == Some(Slot::A));
+        let environment = volume.read().unwrap();
+        assert!(!environment.whole(Slot::B) && environment.first() == Some(Slot::A));
         fill(&mut filling, 8);
         let error = stdx::chain(&filling.finish().unwrap_err());
         assert!(error.contains("returned other data"), "{error}");
-        let told = volume.read().unwrap();
-        assert!(!told.whole(Slot::B) && told.trial().is_none());
+        let environment = volume.read().unwrap();
+        assert!(!environment.whole(Slot::B) && environment.trial().is_none());
 
         let mut filling = begin();
         fill(&mut filling, 7);
         filling.finish().unwrap();
-        let told = volume.read().unwrap();
-        assert!(told.whole(Slot::B), "{told:?}");
-        assert_eq!((told.first(), told.trial()), (Some(Slot::B), Some(Slot::B)));
-        assert_eq!((told.tries(Slot::B), told.tries(Slot::A)), (Some(1), Some(0)));
+        let environment = volume.read().unwrap();
+        assert!(environment.whole(Slot::B), "{environment:?}");
+        assert_eq!((environment.first(), environment.trial()), (Some(Slot::B), Some(Slot::B)));
+        assert_eq!((environment.tries(Slot::B), environment.tries(Slot::A)), (Some(1), Some(0)));
         assert_eq!(volume.version(Slot::B).as_deref(), Some("9.1.0"));
         assert_eq!(fs::read(folder.path().join("tinbox/b/vmlinuz")).unwrap(), b"kernel");
     }

@@ -49,8 +49,8 @@ impl Tinbox {
     }
 
     /// Processes a report of an agent, and updates the index.
-    async fn hear(&mut self, told: AgentReport) {
-        self.reception.deal(&told, &mut self.memory).await.unwrap();
+    async fn receive(&mut self, report: AgentReport) {
+        self.reception.deal(&report, &mut self.memory).await.unwrap();
         for object in self.all(HARDWARE).await {
             self.index.put_hardware(read(object).unwrap());
         }
@@ -77,7 +77,7 @@ impl Tinbox {
     }
 }
 
-fn told(mac: &str) -> AgentReport {
+fn report_of(mac: &str) -> AgentReport {
     let network = Network { mac: Some(mac.to_owned()), ..Network::default() };
     let disk = Block {
         name: Some("nvme0n1".to_owned()),
@@ -115,7 +115,7 @@ fn rules(name: &str, pattern: &str) -> Value {
 #[tokio::test]
 async fn a_stranger_is_enrolled_once() {
     let mut tinbox = Tinbox::start().await;
-    tinbox.hear(told(MAC)).await;
+    tinbox.receive(report_of(MAC)).await;
     let [hardware] = &tinbox.all(HARDWARE).await[..] else { panic!("no Hardware") };
     let annotations = &hardware["metadata"]["annotations"];
     assert!(annotations[AGENT_ATTRIBUTES].is_string() && annotations[INVENTORY].is_string());
@@ -127,7 +127,7 @@ async fn a_stranger_is_enrolled_once() {
     tinbox.create(WORKFLOW_RULE_SET, rules("ssds", ssd)).await;
     // The agent waits in its OS and reports no new data.
     let asks = || AgentReport { agent_id: MAC.to_owned(), attributes: None, inventory: None };
-    tinbox.hear(asks()).await;
+    tinbox.receive(asks()).await;
     let [workflow] = &tinbox.all(WORKFLOW).await[..] else { panic!("no Workflow") };
     assert_eq!(workflow["metadata"]["name"], "enrollment-52-54-00-77-00-01");
     assert_eq!(workflow["metadata"]["ownerReferences"][0]["name"], "ssds");
@@ -140,8 +140,8 @@ async fn a_stranger_is_enrolled_once() {
     // A machine is never installed again because its Workflow was deleted.
     let key = ObjectKey::new("default", "enrollment-52-54-00-77-00-01");
     tinbox.reception.objects.delete(WORKFLOW, &key).await.unwrap();
-    tinbox.hear(asks()).await;
-    tinbox.hear(told(MAC)).await;
+    tinbox.receive(asks()).await;
+    tinbox.receive(report_of(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty());
 }
 
@@ -150,23 +150,23 @@ async fn nothing_is_made_where_nobody_allowed_it() {
     let mut tinbox = Tinbox::start().await;
     tinbox.create(WORKFLOW_RULE_SET, rules("all", "{\"gone\": [{\"exists\": false}]}")).await;
     tinbox.reception.enrollment = false;
-    tinbox.hear(told(MAC)).await;
+    tinbox.receive(report_of(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty());
     tinbox.reception.enrollment = true;
-    tinbox.hear(told(MAC)).await;
+    tinbox.receive(report_of(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty(), "its Hardware does not say so");
     tinbox.index.set_enrolls("eth0", false);
-    tinbox.hear(told("52:54:00:aa:00:01")).await;
+    tinbox.receive(report_of("52:54:00:aa:00:01")).await;
     assert_eq!(tinbox.all(HARDWARE).await.len(), 1, "no network takes strangers");
 }
 
 #[tokio::test]
 async fn a_machine_with_a_new_card_is_no_second_machine() {
     let mut tinbox = Tinbox::start().await;
-    tinbox.hear(told(MAC)).await;
+    tinbox.receive(report_of(MAC)).await;
     let written = tinbox.all(HARDWARE).await;
     for _ in 0..2 {
-        tinbox.hear(told("52:54:00:77:00:99")).await;
+        tinbox.receive(report_of("52:54:00:77:00:99")).await;
     }
     assert_eq!(tinbox.all(HARDWARE).await, written, "nothing is rewritten");
     let events = tinbox.events().await;
@@ -183,7 +183,7 @@ async fn a_rule_set_that_cannot_be_used_is_told_once() {
     unfinished["spec"]["workflow"]["template"]["ref"] = "".into();
     tinbox.create(WORKFLOW_RULE_SET, unfinished).await;
     for _ in 0..2 {
-        tinbox.hear(told(MAC)).await;
+        tinbox.receive(report_of(MAC)).await;
     }
     assert!(tinbox.all(WORKFLOW).await.is_empty());
     let events = tinbox.events().await;
@@ -197,7 +197,7 @@ async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_man
     let mut tinbox = Tinbox::start().await;
     tinbox.reception.enrollment = false;
     for number in 0..UNACCEPTED_MAX + 2 {
-        let mut report = told(&format!("52:54:00:66:00:{number:02x}"));
+        let mut report = report_of(&format!("52:54:00:66:00:{number:02x}"));
         report.inventory = None;
         if number == UNACCEPTED_MAX + 1 {
             let victim = Network { mac: Some(MAC.to_owned()), ..Network::default() };
@@ -205,7 +205,7 @@ async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_man
         }
         // The new memory removes the limit of one record a minute.
         tinbox.memory = Memory::default();
-        tinbox.hear(report).await;
+        tinbox.receive(report).await;
     }
     let all = tinbox.all(HARDWARE).await;
     assert_eq!(all.len(), UNACCEPTED_MAX);

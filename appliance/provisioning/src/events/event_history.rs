@@ -38,20 +38,20 @@ pub struct EventHistory {
 struct HistoryCache {
     at: Instant,
     revision: u64,
-    told: Arc<Vec<EventRecord>>,
+    records: Arc<Vec<EventRecord>>,
 }
 
 impl StatusSource for EventHistory {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move {
             view.revision = self.engine.revision();
-            let told = self.read(view.revision).await;
-            let newest = told.iter().rev().take(EVENTS_MAX);
+            let records = self.read(view.revision).await;
+            let newest = records.iter().rev().take(EVENTS_MAX);
             view.events = newest.map(event).collect();
             let mut stories: HashMap<(&str, &str), Vec<EventRecord>> = HashMap::new();
-            for told in told.iter() {
-                let about = (told.kind.as_str(), told.name.as_str());
-                stories.entry(about).or_default().push(told.clone());
+            for record in records.iter() {
+                let about = (record.kind.as_str(), record.name.as_str());
+                stories.entry(about).or_default().push(record.clone());
             }
             let controllers = self.controllers();
             for machine in &mut view.machines {
@@ -91,15 +91,16 @@ impl EventHistory {
         if let Some(kept) = kept.as_ref()
             && (kept.revision == revision || kept.at.elapsed() < EVERY)
         {
-            return Arc::clone(&kept.told);
+            return Arc::clone(&kept.records);
         }
         let listed = self.engine.list(&id(EVENT), None, ListOptions::default()).await;
         let items = listed.map(|list| list.items).unwrap_or_default();
-        let mut told: Vec<EventRecord> = items.iter().filter_map(EventRecord::from_event).collect();
-        told.sort_by_key(|told| (told.at, told.revision));
-        let told = Arc::new(told);
-        *kept = Some(HistoryCache { at: Instant::now(), revision, told: Arc::clone(&told) });
-        told
+        let mut records: Vec<EventRecord> =
+            items.iter().filter_map(EventRecord::from_event).collect();
+        records.sort_by_key(|record| (record.at, record.revision));
+        let records = Arc::new(records);
+        *kept = Some(HistoryCache { at: Instant::now(), revision, records: Arc::clone(&records) });
+        records
     }
 }
 
@@ -133,12 +134,12 @@ fn fill_history(machine: &mut Machine, lines: Vec<Line>, now: Timestamp) {
     machine.story = sentences.collect();
 }
 
-fn event(told: &EventRecord) -> Event {
+fn event(record: &EventRecord) -> Event {
     Event {
-        at: told.at,
-        subject: told.name.as_str().into(),
-        sentence: told.message.as_str().into(),
-        warning: told.warning,
+        at: record.at,
+        subject: record.name.as_str().into(),
+        sentence: record.message.as_str().into(),
+        warning: record.warning,
     }
 }
 
@@ -154,7 +155,7 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(second)
     }
 
-    fn told(second: i64, reason: &str, message: &str) -> EventRecord {
+    fn record(second: i64, reason: &str, message: &str) -> EventRecord {
         let (kind, name) = ("Hardware".to_owned(), "nuc1".to_owned());
         let (reason, message) = (reason.to_owned(), message.to_owned());
         EventRecord { at: at(second), revision: 1, kind, name, reason, message, warning: false }
@@ -166,8 +167,8 @@ mod tests {
             let since = Some(at(10));
             let mut machine = Machine { state, since, ..Machine::default() };
             let lines = history(vec![
-                told(8, "PoweredOn", "is on, says its BMC"),
-                told(20, "FetchedScript", "fetched the script that boots the agent"),
+                record(8, "PoweredOn", "is on, says its BMC"),
+                record(20, "FetchedScript", "fetched the script that boots the agent"),
             ]);
             fill_history(&mut machine, lines, at(now));
             (machine.state, machine.step.to_string(), machine.overdue)

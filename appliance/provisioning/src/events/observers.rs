@@ -28,7 +28,7 @@ pub struct Observers {
     recorder: Recorder,
     clock: Arc<dyn Clock>,
     loaders: Arc<Loaders>,
-    heard: DhcpRequests,
+    dhcp_requests: DhcpRequests,
     stages: Mutex<HashMap<MacAddr, Stage>>,
 }
 
@@ -40,13 +40,13 @@ impl Observers {
         clock: Arc<dyn Clock>,
         loaders: Arc<Loaders>,
     ) -> Self {
-        let (heard, stages) = (DhcpRequests::default(), Mutex::default());
-        Self { index, recorder, clock, loaders, heard, stages }
+        let (dhcp_requests, stages) = (DhcpRequests::default(), Mutex::default());
+        Self { index, recorder, clock, loaders, dhcp_requests, stages }
     }
 
     /// Returns the DHCP clients of the last hour, newest request first.
-    pub fn heard(&self) -> Vec<DhcpClient> {
-        let list = self.heard.list(self.clock.now()).into_iter();
+    pub fn dhcp_clients(&self) -> Vec<DhcpClient> {
+        let list = self.dhcp_requests.list(self.clock.now()).into_iter();
         list.map(|(mac, asked)| DhcpClient {
             mac,
             hardware: self.index.by_mac(mac).map_or_else(String::new, |it| it.key().to_string()),
@@ -57,24 +57,24 @@ impl Observers {
     }
 
     /// Records an event in the history of a machine.
-    pub fn tell(&self, hardware: &Hardware, moment: &BootEvent) {
-        if matches!(moment, BootEvent::PoweredOn | BootEvent::PoweredOff) {
-            self.recorder.begin_anew(&subject(hardware), |reason| reason == moment.reason());
+    pub fn record_event(&self, hardware: &Hardware, event: &BootEvent) {
+        if matches!(event, BootEvent::PoweredOn | BootEvent::PoweredOff) {
+            self.recorder.begin_anew(&subject(hardware), |reason| reason == event.reason());
         }
         let metadata = &hardware.metadata;
-        let happening = self.happening(&metadata.namespace, &metadata.name, &metadata.uid, moment);
+        let happening = self.happening(&metadata.namespace, &metadata.name, &metadata.uid, event);
         self.recorder.record(happening);
     }
 
-    fn happening(&self, namespace: &str, name: &str, uid: &str, moment: &BootEvent) -> ObjectEvent {
+    fn happening(&self, namespace: &str, name: &str, uid: &str, event: &BootEvent) -> ObjectEvent {
         ObjectEvent {
             about: HARDWARE,
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             uid: uid.to_owned(),
-            reason: moment.reason().to_owned(),
-            message: moment.sentence(),
-            warning: moment.warning(),
+            reason: event.reason().to_owned(),
+            message: event.sentence(),
+            warning: event.warning(),
             component: "tinboxd".to_owned(),
             at: self.clock.now(),
         }
@@ -112,12 +112,12 @@ impl Observers {
     }
 
     fn unknown(&self, mac: MacAddr, silence: Option<Silence>) {
-        let moment = match silence {
+        let event = match silence {
             Some(_) => BootEvent::UnknownMachine { mac },
             None if self.index.enrolls() => BootEvent::Enrolls { mac },
             None => return tracing::debug!(%mac, "an unknown machine gets an address"),
         };
-        let happening = self.happening("default", &unknown_machine(mac), "", &moment);
+        let happening = self.happening("default", &unknown_machine(mac), "", &event);
         self.recorder.record_about(&Subject::UnknownMachines, happening);
     }
 }
@@ -133,7 +133,7 @@ fn subject(hardware: &Hardware) -> Subject {
 
 impl dhcp::Observer for Observers {
     fn seen(&self, seen: Seen) {
-        self.heard.note(&seen, self.clock.now());
+        self.dhcp_requests.note(&seen, self.clock.now());
         match seen {
             Seen::UnknownMac { mac, silence, .. } => self.unknown(mac, silence),
             Seen::Discover { mac, stage } => self.with(mac, |hardware| {
@@ -198,11 +198,11 @@ impl dhcp::v6::Observer for Observers {
 }
 
 impl Observers {
-    /// Records the event that `moment` returns for a known machine, if any.
-    fn with(&self, mac: MacAddr, moment: impl FnOnce(&Hardware) -> Option<BootEvent>) {
+    /// Records the event that `event` returns for a known machine, if any.
+    fn with(&self, mac: MacAddr, event: impl FnOnce(&Hardware) -> Option<BootEvent>) {
         let Some(hardware) = self.index.by_mac(mac) else { return };
-        if let Some(moment) = moment(&hardware) {
-            self.tell(&hardware, &moment);
+        if let Some(event) = event(&hardware) {
+            self.record_event(&hardware, &event);
         }
     }
 
@@ -217,7 +217,7 @@ impl Observers {
             && let Some((from, to)) = self.loaders.asked(hardware, mac, file, Instant::now())
         {
             let (from, to) = (from.to_owned(), to.to_owned());
-            self.tell(hardware, &BootEvent::ChangedLoader { from, to });
+            self.record_event(hardware, &BootEvent::ChangedLoader { from, to });
         }
     }
 }
@@ -232,14 +232,14 @@ impl netboot::Observer for Observers {
         let Some(hardware) = by_mac.or_else(|| self.index.by_address(peer)) else {
             return tracing::debug!(?fetched, "an unknown machine fetched");
         };
-        if let Some(moment) = fetch_moment(fetched) {
-            if let BootEvent::FetchedLoader { file, .. } = &moment {
+        if let Some(event) = fetch_moment(fetched) {
+            if let BootEvent::FetchedLoader { file, .. } = &event {
                 let file = file.rsplit('/').next().unwrap_or_default();
                 for mac in hardware.spec.macs() {
                     self.loaders.fetched(&hardware, mac, file, Instant::now());
                 }
             }
-            self.tell(&hardware, &moment);
+            self.record_event(&hardware, &event);
         }
     }
 }
@@ -328,7 +328,7 @@ impl metadata::Observer for Observers {
             )
             && let Some(hardware) = self.index.requester(peer).machine()
         {
-            self.tell(&hardware, &BootEvent::AskedMetadata { path: path.to_owned() });
+            self.record_event(&hardware, &BootEvent::AskedMetadata { path: path.to_owned() });
         }
     }
 
@@ -341,14 +341,14 @@ impl metadata::Observer for Observers {
         if let Some(hardware) = self.index.by_address(peer) {
             let what = "metadata".to_owned();
             let why = format!("NIC {mac} uses its address {peer}, but is not in its Hardware");
-            self.tell(&hardware, &BootEvent::Refused { what, why });
+            self.record_event(&hardware, &BootEvent::Refused { what, why });
         }
     }
 
     fn phoned_home(&self, news: PhoneHome) {
         if let Some(hardware) = self.index.requester(news.peer).machine() {
             let hostname = news.hostname.unwrap_or_default();
-            self.tell(&hardware, &BootEvent::PhonedHome { hostname });
+            self.record_event(&hardware, &BootEvent::PhonedHome { hostname });
         }
     }
 }

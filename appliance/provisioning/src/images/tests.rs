@@ -87,8 +87,10 @@ async fn until(inner: &Inner, test: impl Fn(&[image::Image]) -> bool) -> Vec<ima
     }
 }
 
-fn told(images: &Images, url: &str) -> String {
-    images.told("image2disk", vec![format!("IMG_URL={url}")], [10, 77, 0, 1].into()).remove(0)
+fn with_cache_urls(images: &Images, url: &str) -> String {
+    images
+        .with_cache_urls("image2disk", vec![format!("IMG_URL={url}")], [10, 77, 0, 1].into())
+        .remove(0)
 }
 
 #[tokio::test]
@@ -110,12 +112,16 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
 
     let wanted = Wanted { url: GOOD.to_owned(), checksum: None };
     let place = format!("IMG_URL=http://10.77.0.1:7080/cache/{}/good.raw", wanted.key());
-    assert_eq!(told(&images, GOOD), place);
-    assert!(told(&images, BAD).starts_with("IMG_URL=http://10.77.0.1:7080/cache/"));
-    assert_eq!(told(&images, "http://10.77.0.1/a"), "IMG_URL=http://10.77.0.1/a");
+    assert_eq!(with_cache_urls(&images, GOOD), place);
+    assert!(with_cache_urls(&images, BAD).starts_with("IMG_URL=http://10.77.0.1:7080/cache/"));
+    assert_eq!(with_cache_urls(&images, "http://10.77.0.1/a"), "IMG_URL=http://10.77.0.1/a");
     let refused = "http://224.0.0.1/a.raw";
-    assert_eq!(told(&images, refused), format!("IMG_URL={refused}"), "the machine asks itself");
-    assert_eq!(told(&Images(None), GOOD), format!("IMG_URL={GOOD}"));
+    assert_eq!(
+        with_cache_urls(&images, refused),
+        format!("IMG_URL={refused}"),
+        "the machine asks itself"
+    );
+    assert_eq!(with_cache_urls(&Images(None), GOOD), format!("IMG_URL={GOOD}"));
 
     images.put_workflow(&workflow("one", &[GOOD, BAD], State::Success));
     let items = until(&inner, |items| items.len() == 1).await;

@@ -77,7 +77,7 @@ pub fn refusal(plan: &NetworkPlan, nic: Nic) -> Option<String> {
 /// Describes the address pools: `10.77.0.100-10.77.0.199, 100 addresses, gateway 10.77.0.1`.
 pub fn pools(plan: &NetworkPlan) -> String {
     let with_pool = plan.subnets.iter().filter(|subnet| !subnet.ranges.is_empty());
-    let told = with_pool.map(|subnet| {
+    let described = with_pool.map(|subnet| {
         let ranges: Vec<String> = subnet
             .ranges
             .iter()
@@ -88,7 +88,7 @@ pub fn pools(plan: &NetworkPlan) -> String {
             .map_or_else(|| "no gateway is announced".to_owned(), |it| format!("gateway {it}"));
         format!("{}, {} addresses, {gateway}", ranges.join(", "), subnet.addresses())
     });
-    told.collect::<Vec<_>>().join("; ")
+    described.collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]

@@ -103,9 +103,9 @@ impl Networks {
         &self,
         wanted: &Network,
         report: &Report,
-        told: &mut Option<Report>,
+        last: &mut Option<Report>,
     ) {
-        if told.as_ref() == Some(report) {
+        if last.as_ref() == Some(report) {
             return;
         }
         // The status view shows the new state before it is stored.
@@ -129,14 +129,14 @@ impl Networks {
                 return tracing::debug!(name, %error, "cannot write a network's status");
             }
         }
-        let said = |status: &NetworkStatus| (status.phase, status.message.clone());
-        if said(&before) != said(&network.status) {
-            self.tell(&network, report.warning);
+        let summary = |status: &NetworkStatus| (status.phase, status.message.clone());
+        if summary(&before) != summary(&network.status) {
+            self.record_event(&network, report.warning);
         }
-        *told = Some(report.clone());
+        *last = Some(report.clone());
     }
 
-    fn tell(&self, network: &Network, warning: bool) {
+    fn record_event(&self, network: &Network, warning: bool) {
         let status = &network.status;
         let phase = serde_json::to_value(status.phase).unwrap_or_default();
         self.objects.record(ObjectEvent {

@@ -123,8 +123,8 @@ impl Networks {
     /// Returns the plan of a Network if the configuration contains the interface and its address.
     fn plan(&self, network: &Network) -> anyhow::Result<NetworkPlan> {
         let plan = network.spec.plan().map_err(|problems| {
-            let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::anyhow!("{}", told.join("; "))
+            let reported: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            anyhow::anyhow!("{}", reported.join("; "))
         })?;
         let listed =
             |it: &&NetworkPlan| it.interface == plan.interface && it.address == plan.address;
@@ -242,7 +242,7 @@ impl Session {
         let name = &network.metadata.name;
         let mut spec = network.spec.clone();
         networks.index.set_enrolls(name, plan.enroll);
-        let mut told = None;
+        let mut reported = None;
         loop {
             tokio::select! {
                 Ok(()) = self.states.changed() => {
@@ -286,7 +286,7 @@ impl Session {
             let state = self.states.borrow().clone();
             let leased = *self.bound.borrow_and_update();
             let report = report::report(&state, &plan, leased);
-            networks.report(network, &report, &mut told).await;
+            networks.report(network, &report, &mut reported).await;
         }
     }
 }

@@ -98,10 +98,10 @@ mod tests {
         assert_eq!(index.by_mac(mac).unwrap().metadata.name, "nuc1");
         assert_eq!(index.by_agent("52:54:00:77:00:01").unwrap().metadata.name, "nuc1");
         assert_eq!(met.len(), 1);
-        let told = events(&met[0], Timestamp::UNIX_EPOCH).map(|it| (it.name, it.message));
+        let reported = events(&met[0], Timestamp::UNIX_EPOCH).map(|it| (it.name, it.message));
         let text = |name: &str, message: &str| (name.to_owned(), message.to_owned());
         assert_eq!(
-            told,
+            reported,
             [
                 text(
                     "nuc1",
@@ -115,8 +115,8 @@ mod tests {
                 ),
             ]
         );
-        let said = fault(&index.contested()).unwrap().trouble.sentence();
-        assert!(said.contains("is in default/nuc1, which is used, and in default/discovery-1"));
+        let text = fault(&index.contested()).unwrap().trouble.sentence();
+        assert!(text.contains("is in default/nuc1, which is used, and in default/discovery-1"));
         index.remove_hardware(&api::meta::ObjectKey::new("default", "discovery-1"));
         assert!(index.contested().is_empty());
     }

@@ -40,7 +40,7 @@ struct MachineFacts {
     course: Option<Arc<WorkflowProgress>>,
     progress: Option<Progress>,
     power: Power,
-    heard: Option<Timestamp>,
+    last_report: Option<Timestamp>,
     leased: Option<IpAddr>,
 }
 
@@ -48,8 +48,8 @@ impl StatusSource for MachineSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         let known = self.index.machines().into_iter().map(|hardware| self.known(hardware));
         view.machines = known.map(|known| known.machine()).collect();
-        view.heard = self.observers.heard();
-        view.machines.extend(strangers(&view.heard));
+        view.heard = self.observers.dhcp_clients();
+        view.machines.extend(unknown_machines(&view.heard));
         view.heard.truncate(HEARD_MAX);
         view.workflows = works(self.index.courses());
         Box::pin(std::future::ready(()))
@@ -60,22 +60,22 @@ impl MachineSource {
     fn known(&self, hardware: Arc<Hardware>) -> MachineFacts {
         let latest = self.index.runs.latest(&hardware.key()).map(|(key, _)| key);
         let course = latest.as_ref().and_then(|key| self.index.course(key));
-        let said = latest.and_then(|key| self.agents.latest(&key.to_string()));
-        let progress = said.zip(course.as_ref()).and_then(|(said, course)| of(&said, course));
+        let newest = latest.and_then(|key| self.agents.latest(&key.to_string()));
+        let progress = newest.zip(course.as_ref()).and_then(|(newest, course)| of(&newest, course));
         let bmc = hardware.spec.bmc_ref.as_ref();
         let bmc = bmc.map(|bmc| ObjectKey::new(&hardware.metadata.namespace, &bmc.name));
         let agent = hardware.spec.agent_id.clone();
         let ids = agent.into_iter().chain(hardware.spec.macs().map(|mac| mac.to_string()));
-        let heard = ids.filter_map(|id| self.agents.last_seen(&id)).max();
+        let last_report = ids.filter_map(|id| self.agents.last_seen(&id)).max();
         let leased = hardware.spec.macs().find_map(|mac| self.index.lease_of(mac));
         let power = bmc.map(|bmc| self.index.power(&bmc)).unwrap_or_default();
-        MachineFacts { hardware, course, progress, power, heard, leased }
+        MachineFacts { hardware, course, progress, power, last_report, leased }
     }
 }
 
 /// Returns the progress of the running action. Progress of an earlier action is ignored.
-fn of(said: &Latest, course: &WorkflowProgress) -> Option<Progress> {
-    let Latest { progress, since, at } = said;
+fn of(newest: &Latest, course: &WorkflowProgress) -> Option<Progress> {
+    let Latest { progress, since, at } = newest;
     (progress.action_id == course.running).then(|| Progress {
         action: course.work.step.to_string(),
         message: progress.message.clone(),
@@ -111,7 +111,7 @@ impl MachineFacts {
             attempts_max: work.map_or(0, |work| work.attempts_max),
             trouble: work.and_then(|work| work.trouble.clone()),
             since: work.and_then(|work| work.since),
-            last_seen: self.heard,
+            last_seen: self.last_report,
             ..Machine::default()
         }
     }
@@ -150,14 +150,14 @@ fn step(work: &Work, state: MachineState) -> &str {
 }
 
 /// Returns the unknown machines: DHCP clients without a Hardware.
-fn strangers(heard: &[DhcpClient]) -> Vec<Machine> {
-    let unknown = heard.iter().filter(|heard| heard.hardware.is_empty()).take(NEW_MAX);
-    let machine = |heard: &DhcpClient| Machine {
-        name: heard.mac.to_string().into(),
+fn unknown_machines(clients: &[DhcpClient]) -> Vec<Machine> {
+    let unknown = clients.iter().filter(|client| client.hardware.is_empty()).take(NEW_MAX);
+    let machine = |client: &DhcpClient| Machine {
+        name: client.mac.to_string().into(),
         state: MachineState::New,
-        step: heard.decision.as_str().into(),
-        mac: Some(heard.mac),
-        last_seen: Some(heard.asked),
+        step: client.decision.as_str().into(),
+        mac: Some(client.mac),
+        last_seen: Some(client.asked),
         ..Machine::default()
     };
     unknown.map(machine).collect()

@@ -233,8 +233,8 @@ mod tests {
         };
         assert_eq!(port(Some(1_000), Some("bond0")), None);
         assert_eq!(port(None, None), None, "that is told of an interface itself");
-        let told = "bond0 lost a cable on eth1: it has no link. Connect eth1; bond0 \
+        let expected = "bond0 lost a cable on eth1: it has no link. Connect eth1; bond0 \
             continues with its other ports.";
-        assert_eq!(port(None, Some("bond0")).as_deref(), Some(told));
+        assert_eq!(port(None, Some("bond0")).as_deref(), Some(expected));
     }
 }

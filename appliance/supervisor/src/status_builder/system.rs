@@ -110,7 +110,7 @@ impl StatusSource for SystemSource {
         view.boot = self.start.steps();
         let (system, traffic) = self.figures(&view.nics);
         // Fields of other sources stay: slots, keys, backups.
-        let told = std::mem::take(&mut view.system);
+        let earlier = std::mem::take(&mut view.system);
         view.system = System {
             cpu_percent: system.cpu_percent,
             ram_used: system.ram_used,
@@ -120,7 +120,7 @@ impl StatusSource for SystemSource {
             temperature: system.temperature,
             flash_life_percent: system.flash_life_percent,
             confinement: self.confinement.as_str().into(),
-            ..told
+            ..earlier
         };
         view.boot_traffic = traffic;
         view.faults.extend(self.trouble.iter().map(|what| fault(what)));
@@ -181,8 +181,8 @@ mod tests {
             (Some(false), TimeState::Holdover),
             (None, TimeState::Holdover),
         ];
-        for (said, state) in cases {
-            assert_eq!(hosts_clock(said).state, state, "{said:?}");
+        for (input, state) in cases {
+            assert_eq!(hosts_clock(input).state, state, "{input:?}");
         }
     }
 }

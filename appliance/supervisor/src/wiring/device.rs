@@ -51,8 +51,8 @@ impl Wiring {
         };
         let (runs, clock) = (self.index.runs.clone(), Arc::clone(&self.clock));
         let live = self.settings.as_ref()?.live();
-        let said = init::last_panic().or_else(init::last_restart);
-        let opened = Updates::open(slot, state, (runs, live), store.clone(), clock, said);
+        let reason = init::last_panic().or_else(init::last_restart);
+        let opened = Updates::open(slot, state, (runs, live), store.clone(), clock, reason);
         let opened = opened.inspect_err(|error| {
             tracing::error!(error = format!("{error:#}"), "this box cannot be updated");
         });
@@ -170,7 +170,7 @@ impl Wiring {
                 let known = known.clone();
                 async move {
                     let socket = time::listen(address).await?;
-                    Ok(Box::pin(time::tell(socket, known)) as boot::Serving)
+                    Ok(Box::pin(time::serve(socket, known)) as boot::Serving)
                 }
             };
             self.serve_when_open("time", &network.interface, open).await;

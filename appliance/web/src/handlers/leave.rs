@@ -32,14 +32,15 @@ pub(super) async fn leave(
         return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
     }
     let view = site.view().await;
-    let said = |status, title: &str, text: &str| html(status, page::sentence(&view, title, text));
+    let page_of =
+        |status, title: &str, text: &str| html(status, page::sentence(&view, title, text));
     let Some(leaving) = BoxAction::of(&form.level) else {
         return text(StatusCode::UNPROCESSABLE_ENTITY, "This level does not exist.");
     };
     let name = form.name.trim();
     if name != view.name.as_str() {
         let why = format!("This box is called {}, not {name:?}. Nothing was done.", view.name);
-        return said(StatusCode::UNPROCESSABLE_ENTITY, leaving.label(), &why);
+        return page_of(StatusCode::UNPROCESSABLE_ENTITY, leaving.label(), &why);
     }
     if let Err(answer) = prove(&site, (&headers, peer), &form.owner).await {
         return answer;
@@ -50,8 +51,8 @@ pub(super) async fn leave(
         Ok(()) => {
             let effect = leaving.effect(&ErasureSummary::of(&view));
             let text = format!("The box goes down now: {effect}.");
-            said(StatusCode::OK, leaving.label(), &text)
+            page_of(StatusCode::OK, leaving.label(), &text)
         }
-        Err(why) => said(StatusCode::CONFLICT, leaving.label(), &format!("It stays on: {why}.")),
+        Err(why) => page_of(StatusCode::CONFLICT, leaving.label(), &format!("It stays on: {why}.")),
     }
 }

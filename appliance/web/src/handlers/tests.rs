@@ -251,22 +251,16 @@ async fn only_the_owner_who_types_its_name_leaves_the_box() {
         |csrf: &str, level: &str, name: &str| format!("csrf={csrf}&level={level}&name={name}");
     let (status, _) = post(&[], &form(&csrf, "factory", "box-7f3a")).await;
     assert_eq!(status, StatusCode::SEE_OTHER, "not logged in");
-    for (csrf, level, name, wanted, said) in [
+    for (csrf, level, name, wanted, message) in [
         ("guess", "factory", "box-7f3a", StatusCode::FORBIDDEN, "does not belong to your session"),
-        (
-            &csrf,
-            "explode",
-            "box-7f3a",
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "This level does not exist",
-        ),
+        (&csrf, "explode", "box-7f3a", StatusCode::UNPROCESSABLE_ENTITY, "This level does not exist"),
         (&csrf, "factory", "box-7f3b", StatusCode::UNPROCESSABLE_ENTITY, "is called box-7f3a"),
         (&csrf, "factory", "", StatusCode::UNPROCESSABLE_ENTITY, "Nothing was done"),
         (&csrf, "powerOff", "box-7f3a", StatusCode::CONFLICT, "the disk is full"),
     ] {
         let (status, page) = post(&mine, &form(csrf, level, name)).await;
         assert_eq!(status, wanted, "{level} {name}");
-        assert!(page.contains(said), "{page}");
+        assert!(page.contains(message), "{page}");
     }
     assert_eq!(*left.lock().unwrap(), []);
     let (status, page) = post(&mine, &form(&csrf, "factory", "+box-7f3a")).await;

@@ -125,10 +125,11 @@ fn the_manual_is_below_help() {
 #[test]
 fn every_page_of_safe_mode_says_so() {
     let view = example::safe_mode();
-    let said = "This box is in safe mode, without its settings: somebody chose it in the boot menu";
+    let message =
+        "This box is in safe mode, without its settings: somebody chose it in the boot menu";
     let here = [Page::Now, Page::Machines, Page::Box, Page::Help].map(|page| page.html(&view, ""));
     for html in here.into_iter().chain([login(&view, ""), claim(&view, "", "10.0.0.9", "")]) {
-        assert!(html.contains(said), "{html}");
+        assert!(html.contains(message), "{html}");
     }
 }
 

@@ -12,8 +12,8 @@ fn main() {
     }
     println!("before: {}", init::last_restart().unwrap_or_else(|| "nothing".to_owned()));
     if let Some(mut heartbeat) = Heartbeat::inherited() {
-        heartbeat.say(&HeartbeatMessage::Beat);
-        heartbeat.say(&HeartbeatMessage::Stuck { what: "the API".to_owned(), seconds: 21 });
+        heartbeat.send(&HeartbeatMessage::Beat);
+        heartbeat.send(&HeartbeatMessage::Stuck { what: "the API".to_owned(), seconds: 21 });
     }
     loop {
         std::thread::park();

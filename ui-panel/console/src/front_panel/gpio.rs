@@ -64,8 +64,8 @@ fn listen(
     // Not `read_edge_event`: it returns the first of several waiting events and drops the others.
     let mut events = request.edge_events();
     loop {
-        let said = events.read_event()?;
-        let Some(event) = event(wires, said.offset, said.kind) else { continue };
+        let read = events.read_event()?;
+        let Some(event) = event(wires, read.offset, read.kind) else { continue };
         let _ = to.try_send((event, Instant::now()));
     }
 }

@@ -66,15 +66,15 @@ impl Switch for Led {
 /// An LED and its last pattern.
 pub struct LedHandle {
     patterns: SyncSender<Pattern>,
-    told: Option<Pattern>,
+    sent: Option<Pattern>,
 }
 
 impl LedHandle {
     /// Sets a pattern, if it differs from the last one.
     pub fn be(&mut self, pattern: Pattern) {
         // While the thread has not taken the last pattern, the next call sends the new one.
-        if self.told != Some(pattern) && self.patterns.try_send(pattern).is_ok() {
-            self.told = Some(pattern);
+        if self.sent != Some(pattern) && self.patterns.try_send(pattern).is_ok() {
+            self.sent = Some(pattern);
         }
     }
 }
@@ -104,21 +104,21 @@ pub fn run(
     tries: Tries,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>> + Send + 'static,
 ) -> LedHandle {
-    let (patterns, told) = sync_channel(1);
-    std::thread::spawn(move || keep(tries, open, &told, std::thread::sleep));
-    LedHandle { patterns, told: None }
+    let (patterns, incoming) = sync_channel(1);
+    std::thread::spawn(move || keep(tries, open, &incoming, std::thread::sleep));
+    LedHandle { patterns, sent: None }
 }
 
 /// Shows patterns until the sender is dropped.
 fn keep(
     mut tries: Tries,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>>,
-    told: &Receiver<Pattern>,
+    incoming: &Receiver<Pattern>,
     wait: impl Fn(Duration),
 ) {
     let mut rhythm = (Pattern::Off, Instant::now());
     loop {
-        let shown = open().and_then(|lamp| show(lamp, &mut rhythm, told, &mut tries));
+        let shown = open().and_then(|lamp| show(lamp, &mut rhythm, incoming, &mut tries));
         match shown {
             Ok(()) => return,
             Err(error) => wait(tries.failed(&format!("{error:#}"))),
@@ -129,7 +129,7 @@ fn keep(
 fn show(
     mut lamp: Box<dyn Switch>,
     (pattern, began): &mut (Pattern, Instant),
-    told: &Receiver<Pattern>,
+    incoming: &Receiver<Pattern>,
     tries: &mut Tries,
 ) -> anyhow::Result<()> {
     let mut was = None;
@@ -142,8 +142,8 @@ fn show(
             was = Some(lit);
         }
         let next = match pattern.stays(at) {
-            Some(millis) => told.recv_timeout(Duration::from_millis(millis)),
-            None => told.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(millis) => incoming.recv_timeout(Duration::from_millis(millis)),
+            None => incoming.recv().map_err(|_| RecvTimeoutError::Disconnected),
         };
         match next {
             Ok(next) => (*pattern, *began) = (next, Instant::now()),

@@ -86,7 +86,7 @@ impl Switch for RecordingLed {
     }
 }
 
-fn told(fails: usize) -> (leds::LedHandle, Receiver<bool>) {
+fn recording_led(fails: usize) -> (leds::LedHandle, Receiver<bool>) {
     let (to, switched) = sync_channel(64);
     let fails = Arc::new(Mutex::new(fails));
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
@@ -97,7 +97,7 @@ fn told(fails: usize) -> (leds::LedHandle, Receiver<bool>) {
 
 #[test]
 fn a_light_keeps_its_rhythm_whatever_it_is_told_again() {
-    let (mut lamp, switched) = told(0);
+    let (mut lamp, switched) = recording_led(0);
     let next = || switched.recv_timeout(PATIENCE).unwrap();
     assert!(!next(), "dark until something is known");
     let began = Instant::now();
@@ -112,7 +112,7 @@ fn a_light_keeps_its_rhythm_whatever_it_is_told_again() {
 
 #[test]
 fn a_light_that_failed_shines_once_it_can() {
-    let (mut lamp, switched) = told(1);
+    let (mut lamp, switched) = recording_led(1);
     lamp.be(Pattern::Solid);
     // A failed LED is tried again after a second.
     assert!(std::iter::from_fn(|| switched.recv_timeout(PATIENCE).ok()).any(|lit| lit));

@@ -104,11 +104,11 @@ fn a_full_queue_says_that_keys_were_lost() {
         std::thread::yield_now();
     }
     drop(begun);
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     while let Some((change, _)) = changes.blocking_recv() {
-        heard.push(change);
+        received.push(change);
     }
     listener.join().unwrap();
-    assert_eq!(heard.pop(), Some(KeyChange::Lost), "the end of the device");
-    assert!(heard.len() == 42 || heard.last() == Some(&KeyChange::Lost), "{heard:?}");
+    assert_eq!(received.pop(), Some(KeyChange::Lost), "the end of the device");
+    assert!(received.len() == 42 || received.last() == Some(&KeyChange::Lost), "{received:?}");
 }

@@ -198,9 +198,9 @@ fn what_sysfs_says_wrong_is_told() {
         (("1024,768", "2046", "16"), "length of such a row"),
         (("1024,768", "4294967295", "16"), "length of such a row"),
     ];
-    for ((size, stride, bits), said) in cases {
+    for ((size, stride, bits), expected) in cases {
         let error = device(folder.path(), size, stride, bits).unwrap_err().to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     let error = Geometry::read(&folder.path().join("none")).unwrap_err().to_string();
     assert!(error.contains("virtual_size"), "{error}");
@@ -224,9 +224,9 @@ fn a_backlight_is_as_bright_as_it_is_told() {
         std::fs::write(folder.path().join("max_brightness"), max).unwrap();
         std::fs::write(folder.path().join("brightness"), "0").unwrap();
         let mut backlight = Backlight::open(folder.path()).unwrap();
-        for (light, said) in [(Light::Full, full), (Light::Dim, dim), (Light::Off, "0")] {
+        for (light, expected) in [(Light::Full, full), (Light::Dim, dim), (Light::Off, "0")] {
             backlight.set(light).unwrap();
-            assert_eq!(brightness(), said, "{light:?} of {max}");
+            assert_eq!(brightness(), expected, "{light:?} of {max}");
         }
     }
     for wrong in ["bright", "0", "-1"] {

@@ -236,10 +236,10 @@ fn a_box_is_started_claimed_and_left_alone_before_the_glass() {
     let (booting, unclaimed) = (example::booting(false), example::unclaimed());
     let calm = example::calm();
     let pages = [(&booting, "boot"), (&unclaimed, "claim"), (&calm, "home-calm")];
-    for ((view, name), moment) in pages.into_iter().zip(MOMENTS) {
-        until(&mut front, view, moment - 250);
+    for ((view, name), at) in pages.into_iter().zip(MOMENTS) {
+        until(&mut front, view, at - 250);
         assert_eq!(bus.chip.borrow().contrast, 255, "{name} is new");
-        until(&mut front, view, moment);
+        until(&mut front, view, at);
         assert!(looks_like(&bus, name), "{name}");
         assert_eq!(bus.chip.borrow().contrast, OLED_DIM, "{name} was there for minutes");
     }

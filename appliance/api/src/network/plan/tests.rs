@@ -49,7 +49,7 @@ fn the_least_spec_is_off() {
 
 #[test]
 fn every_mistake_is_told_at_once() {
-    let told = problems(json!({
+    let listed = problems(json!({
         "interface": "a b",
         "address": "10.77.0.1",
         "gateway": "here",
@@ -74,16 +74,16 @@ fn every_mistake_is_told_at_once() {
         r#"loaders[7]: "" is not a file name of 1 to 127 bytes"#,
         r#"loaders[x]: "x" is not an architecture number (option 93)"#,
     ];
-    assert_eq!(told, expected);
+    assert_eq!(listed, expected);
 }
 
 #[test]
 fn a_pool_needs_addresses_and_not_too_many() {
     let base = json!({ "interface": "eth1", "address": "10.77.0.1/24", "mode": "pool" });
     assert_eq!(problems(base), [r#"pool: "" must have addresses, because the mode is pool"#]);
-    let told = problems(json!({
+    let listed = problems(json!({
         "interface": "eth1", "address": "10.0.0.1/8", "mode": "pool",
         "pool": ["10.0.0.0-10.255.255.255"],
     }));
-    assert!(told[0].contains("are more than the 131072"), "{told:?}");
+    assert!(listed[0].contains("are more than the 131072"), "{listed:?}");
 }

@@ -55,9 +55,9 @@ fn the_message_of_the_running_action_alone_changes() {
     let mut status = workflow(&[("a", 2)]);
     assert_eq!(say(&status, "a", "a-0", "waiting: x"), None, "it has not begun");
     play(&mut status, &[("a-0", ActionState::Running)]);
-    let said = say(&status, "a", "a-0", "waiting: x").unwrap();
-    assert_eq!(said.tasks[0].actions[0].message, "waiting: x");
-    assert_eq!(say(&said, "a", "a-0", "waiting: x"), None, "nothing is new");
+    let updated = say(&status, "a", "a-0", "waiting: x").unwrap();
+    assert_eq!(updated.tasks[0].actions[0].message, "waiting: x");
+    assert_eq!(say(&updated, "a", "a-0", "waiting: x"), None, "nothing is new");
     assert_eq!(say(&status, "a", "a-1", "x").or_else(|| say(&status, "b", "a-0", "x")), None);
     play(&mut status, &[("a-0", ActionState::Success)]);
     assert_eq!(say(&status, "a", "a-0", "waiting: x"), None, "it has ended");

@@ -100,11 +100,11 @@ pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Res
         return Err(Error::Usage(why));
     }
     printer.note(&format!("the box at {address} has the pin {found}"));
-    let said = question("does its screen show the same? (yes or no) ", true)?;
-    match said.expose().trim() {
+    let reply = question("does its screen show the same? (yes or no) ", true)?;
+    match reply.expose().trim() {
         "yes" | "y" => Ok(found),
-        said => {
-            let (address, wanted) = (address.to_owned(), format!("the one you see ({said:?})"));
+        reply => {
+            let (address, wanted) = (address.to_owned(), format!("the one you see ({reply:?})"));
             Err(Error::Untrusted { address, found, wanted })
         }
     }

@@ -116,8 +116,8 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
 
 /// Requires the end of the disk's serial number, from a person or from --erase.
 fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
-    let said = match erase {
-        Some(said) => said,
+    let proof = match erase {
+        Some(proof) => proof,
         None if io::stdin().is_terminal() => {
             let words = format!("type {} to erase it: ", target.proof_of());
             question(&words, true)?.expose().to_owned()
@@ -128,11 +128,11 @@ fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
             return Err(Error::Usage(why.to_owned()));
         }
     };
-    if said.trim().eq_ignore_ascii_case(target.proof()) {
+    if proof.trim().eq_ignore_ascii_case(target.proof()) {
         return Ok(());
     }
-    let (said, of) = (said.trim(), target.proof_of());
-    Err(Error::Usage(format!("{said:?} is not {of}: nothing was written to {}", target.name)))
+    let (proof, of) = (proof.trim(), target.proof_of());
+    Err(Error::Usage(format!("{proof:?} is not {of}: nothing was written to {}", target.name)))
 }
 
 /// Opens the disk exclusively: the kernel refuses one that is in use (open(2), `O_EXCL` of block

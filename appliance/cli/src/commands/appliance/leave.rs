@@ -95,12 +95,12 @@ fn prove(name: &str) -> Result<(), Error> {
         let why = "no terminal for a prompt: give --yes";
         return Err(Error::Usage(why.to_owned()));
     }
-    let said = question(&format!("type {name} to continue: "), true)?;
-    let said = said.expose().trim();
-    if said == name {
+    let reply = question(&format!("type {name} to continue: "), true)?;
+    let reply = reply.expose().trim();
+    if reply == name {
         return Ok(());
     }
-    Err(Error::Usage(format!("{said:?} is not {name}: nothing was done")))
+    Err(Error::Usage(format!("{reply:?} is not {name}: nothing was done")))
 }
 
 fn what_happens(leaving: BoxAction) -> &'static str {

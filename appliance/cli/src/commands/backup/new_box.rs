@@ -73,16 +73,16 @@ pub async fn onto(printer: &Printer, arguments: Restore) -> Result<(), Error> {
     let post = request(Method::POST, &address, "/S/restore")
         .header(CONTENT_TYPE, format!("multipart/form-data; boundary={boundary}"));
     let (answer, _) = ask_for(&address, (Some(&pin), WAIT), post, form.into()).await?;
-    let said = plain(String::from_utf8_lossy(answer.body()).trim());
+    let message = plain(String::from_utf8_lossy(answer.body()).trim());
     if answer.status().is_success() {
-        printer.line(&said)?;
+        printer.line(&message)?;
         printer.note("next: use the kubeconfig of the restored box");
         return Ok(());
     }
     let claimed = answer.status().is_redirection();
     Err(Error::Unable {
         what: format!("restore {} on the box at {address}", file.display()),
-        why: if claimed { "it has an owner".to_owned() } else { said },
+        why: if claimed { "it has an owner".to_owned() } else { message },
         hint: match claimed {
             true => "restore a box that has an owner by its own kubeconfig, without --to",
             false => "nothing on the box was changed: correct that and run the command again",

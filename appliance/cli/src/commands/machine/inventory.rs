@@ -20,8 +20,8 @@ pub struct Arguments {
 
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = context.find(HARDWARE, &arguments.machine).await?;
-    let said = said(&object);
-    if said.values().all(Value::is_null) {
+    let annotations = annotations(&object);
+    if annotations.values().all(Value::is_null) {
         let name = name_of(&object);
         let note =
             "its agent has not reported yet: it does so when the machine boots for a workflow";
@@ -29,21 +29,21 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
         return Ok(());
     }
     match context.printer.format {
-        Format::Table => context.printer.table(&table(&said)),
-        _ => context.printer.object(&Value::Object(said)),
+        Format::Table => context.printer.table(&table(&annotations)),
+        _ => context.printer.object(&Value::Object(annotations)),
     }
 }
 
 /// Facts that the agent reported, in Tinkerbell's form and in Tinbox's.
-fn said(object: &Value) -> serde_json::Map<String, Value> {
+fn annotations(object: &Value) -> serde_json::Map<String, Value> {
     let annotation = |key: &str| -> Value {
         let text = object["metadata"]["annotations"][key].as_str();
         text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
     };
-    let mut said = serde_json::Map::new();
-    said.insert("attributes".to_owned(), annotation(AGENT_ATTRIBUTES));
-    said.insert("inventory".to_owned(), annotation(INVENTORY));
-    said
+    let mut annotations = serde_json::Map::new();
+    annotations.insert("attributes".to_owned(), annotation(AGENT_ATTRIBUTES));
+    annotations.insert("inventory".to_owned(), annotation(INVENTORY));
+    annotations
 }
 
 /// Rows of one machine.
@@ -70,8 +70,8 @@ fn text(value: &Value) -> String {
     }
 }
 
-fn table(said: &serde_json::Map<String, Value>) -> Table {
-    let (attributes, inventory) = (&said["attributes"], &said["inventory"]);
+fn table(annotations: &serde_json::Map<String, Value>) -> Table {
+    let (attributes, inventory) = (&annotations["attributes"], &annotations["inventory"]);
     let mut rows = Rows(Table::new(&["PART", "NAME", "SIZE", "WHAT", "SERIAL"]));
     boards(&mut rows, attributes, inventory);
     for cpu in list(&attributes["cpu"]["processors"]) {
@@ -211,7 +211,7 @@ fn counted(number: &Value, of: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::{said, table};
+    use super::{annotations, table};
 
     #[test]
     fn a_machine_is_shown() {
@@ -246,7 +246,7 @@ mod tests {
             "tinkerbell.org/agent-attributes": attributes.to_string(),
             "tinbox.dev/inventory": inventory.to_string(),
         } } });
-        let shown = table(&said(&object)).render(false);
+        let shown = table(&annotations(&object)).render(false);
         crate::golden::check("machine-inventory.txt", &shown);
     }
 
@@ -258,8 +258,8 @@ mod tests {
         });
         let key = "tinkerbell.org/agent-attributes";
         let object = json!({ "metadata": { "annotations": { key: attributes.to_string() } } });
-        let shown = table(&said(&object)).render(false);
+        let shown = table(&annotations(&object)).render(false);
         assert!(shown.contains("sda") && shown.contains("1Gb/s"), "{shown}");
-        assert!(said(&json!({})).values().all(serde_json::Value::is_null));
+        assert!(annotations(&json!({})).values().all(serde_json::Value::is_null));
     }
 }

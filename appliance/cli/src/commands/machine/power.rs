@@ -97,15 +97,15 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let name = name_of(&made);
     let outcome = until_end(context, &target, action, &name, arguments.timeout).await;
     let task = format!("{name}-task-0");
-    let said = context.client.get_if_any(&context.path(TASK, &task)).await;
+    let found_task = context.client.get_if_any(&context.path(TASK, &task)).await;
     if action == Action::Status {
-        forget(context, &made, said.as_ref().ok().and_then(Option::as_ref)).await;
+        forget(context, &made, found_task.as_ref().ok().and_then(Option::as_ref)).await;
     }
     let ended = outcome?;
     match context.printer.format {
         Format::Table => {
             let task: Task =
-                said?.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
+                found_task?.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
             let done = task.status.condition("Completed").map(|it| it.message.clone());
             let done = done.unwrap_or_else(|| format!("power {} done", action.word()));
             context.printer.line(&format!("{}: {}", target.name, status::plain(&done)))

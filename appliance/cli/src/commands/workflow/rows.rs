@@ -82,7 +82,7 @@ pub fn table(rows: &[Row]) -> Table {
 #[derive(Debug, Default)]
 pub struct Feed {
     widths: Vec<usize>,
-    told: Vec<Row>,
+    shown: Vec<Row>,
 }
 
 impl Feed {
@@ -102,14 +102,14 @@ impl Feed {
         let rows = rows(workflow, now);
         let mut news = Vec::new();
         for (at, row) in rows.iter().enumerate() {
-            let known = self.told.get(at).is_some_and(|told| {
-                (&told.task, &told.action, told.status) == (&row.task, &row.action, row.status)
+            let known = self.shown.get(at).is_some_and(|shown| {
+                (&shown.task, &shown.action, shown.status) == (&row.task, &row.action, row.status)
             });
             if !known {
                 news.push(row.clone());
             }
         }
-        self.told = rows;
+        self.shown = rows;
         news
     }
 

@@ -145,14 +145,14 @@ async fn what_is_done_at_the_box_itself_leaves_a_line() {
     // The log is complete when its last user is dropped.
     drop(hands);
     let log = std::fs::read_to_string(folder.path().join("audit/audit.log")).unwrap();
-    let told: Vec<_> = log
+    let entries: Vec<_> = log
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).unwrap())
         .map(|it| json!([it["from"], it["verb"], it["detail"], it["code"], it["user"]]))
         .collect();
     let done = json!(["panel", Action::Identify.setting(), null, 200, "local"]);
     let failed = json!(["keyboard", Action::MachinePower.setting(), "nuc9", 500, "local"]);
-    assert_eq!(told, [done, failed], "{log}");
+    assert_eq!(entries, [done, failed], "{log}");
 }
 
 #[tokio::test]

@@ -45,14 +45,14 @@ async fn ask(router: Router, method: &str, body: &str) -> (StatusCode, String) {
 
 #[tokio::test]
 async fn what_a_reset_erases_is_told_and_only_who_names_the_box_resets_it() {
-    let (status, told) = ask(router(Some(faces()), audit()), "GET", "").await;
+    let (status, response) = ask(router(Some(faces()), audit()), "GET", "").await;
     assert_eq!(status, StatusCode::OK);
-    assert!(told.contains(r#""name":"box-7f3a","machines":12,"keys":3"#), "{told}");
+    assert!(response.contains(r#""name":"box-7f3a","machines":12,"keys":3"#), "{response}");
     for name in ["", "box-7f3b"] {
         let wish = format!(r#"{{"level":"factory","name":"{name}"}}"#);
-        let (status, told) = ask(router(Some(faces()), audit()), "POST", &wish).await;
+        let (status, response) = ask(router(Some(faces()), audit()), "POST", &wish).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(told.contains("this box is called box-7f3a"), "{told}");
+        assert!(response.contains("this box is called box-7f3a"), "{response}");
     }
     let (status, _) = ask(router(Some(faces()), audit()), "POST", r#"{"level":"explode"}"#).await;
     assert!(status.is_client_error());
@@ -61,20 +61,20 @@ async fn what_a_reset_erases_is_told_and_only_who_names_the_box_resets_it() {
 #[tokio::test]
 async fn a_guest_resets_nothing() {
     for (method, body) in [("GET", ""), ("POST", r#"{"level":"restart"}"#)] {
-        let (status, told) = ask(router(None, audit()), method, body).await;
+        let (status, response) = ask(router(None, audit()), method, body).await;
         assert_eq!(status, StatusCode::NOT_FOUND);
-        assert!(told.contains("a program on another system"), "{told}");
+        assert!(response.contains("a program on another system"), "{response}");
     }
 }
 
 #[tokio::test]
 async fn every_answer_of_safe_mode_says_so() {
     use tower::ServiceExt as _;
-    for (why, said) in [(None, false), (Some("the file \"reset\" asked for it"), true)] {
+    for (why, expected) in [(None, false), (Some("the file \"reset\" asked for it"), true)] {
         let request = Request::builder().uri(PATH).body(Body::empty()).unwrap();
         let answer = warned(router(None, audit()), why).oneshot(request).await.unwrap();
         let warning = answer.headers().get("warning").map(|it| it.to_str().unwrap());
-        assert_eq!(warning.is_some(), said);
+        assert_eq!(warning.is_some(), expected);
         assert!(warning.is_none_or(|it| it.ends_with("the file 'reset' asked for it\"")));
     }
     assert!(warning(&"é\n".repeat(500)).is_some());

@@ -64,8 +64,8 @@ fn check(pki: &Pki, shown: &Mutex<HashMap<IpAddr, Duration>>, seen: &Seen, now: 
 #[test]
 fn every_name_is_said_once() {
     let seen = interface(["169.254.7.9", "10.77.0.1"].map(|it| it.parse().unwrap()));
-    let said = names(vec!["cellar".into(), "10.77.0.1".into()], "cellar", &[seen]);
-    assert_eq!(said, ["cellar", "10.77.0.1", "cellar.local", "169.254.7.9"]);
+    let listed = names(vec!["cellar".into(), "10.77.0.1".into()], "cellar", &[seen]);
+    assert_eq!(listed, ["cellar", "10.77.0.1", "cellar.local", "169.254.7.9"]);
 }
 
 #[tokio::test(start_paused = true)]

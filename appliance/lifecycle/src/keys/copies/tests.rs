@@ -51,10 +51,10 @@ fn any_file_that_is_damaged_or_gone_is_put_back() {
         let before = read(state, file.path).unwrap();
         for (name, harm) in harms {
             harm(&state.join(file.path));
-            let said = mend(state);
+            let sentences = mend(state);
             let what = if name == "gone" { "is gone" } else { "is damaged" };
             let sentence = format!("The file {} {what}; its second copy is used", file.path);
-            assert_eq!(said, [sentence], "{name}");
+            assert_eq!(sentences, [sentence], "{name}");
             assert_eq!(read(state, file.path).unwrap(), before, "{} {name}", file.path);
             assert_eq!(mend(state), [""; 0]);
         }
@@ -67,9 +67,9 @@ fn a_file_without_a_copy_is_set_aside_but_the_owner_s() {
         let folder = box_with_files();
         let state = folder.path();
         fs::write(state.join(file.path), b"").unwrap();
-        let said = mend(state);
-        assert_eq!(said.len(), 1, "{}: {said:?}", file.path);
-        assert!(said[0].ends_with(file.lost), "{said:?}");
+        let sentences = mend(state);
+        assert_eq!(sentences.len(), 1, "{}: {sentences:?}", file.path);
+        assert!(sentences[0].ends_with(file.lost), "{sentences:?}");
         let stays = file.path == OWNER;
         assert_eq!(read(state, file.path).is_some(), stays, "{}", file.path);
         assert_eq!(read(state, &format!("{}.damaged", file.path)).is_some(), !stays);

@@ -109,8 +109,8 @@ fn the_script_chooses_so() {
     let feeding = std::thread::spawn(move || pipe.write_all(input.as_bytes()));
     let output = bash.wait_with_output().unwrap();
     feeding.join().unwrap().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let chosen: Vec<&str> = said.lines().collect();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let chosen: Vec<&str> = text.lines().collect();
     assert_eq!(chosen.len(), cases.len(), "bash ran the script: {}", output.status);
     for (case, chosen) in cases.into_iter().zip(chosen) {
         let names = ["ORDER", "A_OK", "A_TRY", "B_OK", "B_TRY"];

@@ -244,8 +244,11 @@ fn what_asks_is_read_as_people_write_it() {
     ] {
         assert_eq!(Level::read(text.as_bytes()).ok(), level, "{text:?}");
     }
-    let said = Level::read(b"yes").unwrap_err();
-    assert!(said.starts_with("expected \"safe\" or \"factory\", found \"yes\""), "{said}");
+    let message = Level::read(b"yes").unwrap_err();
+    assert!(
+        message.starts_with("expected \"safe\" or \"factory\", found \"yes\""),
+        "{message}"
+    );
 }
 
 #[test]

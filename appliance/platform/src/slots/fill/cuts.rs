@@ -180,10 +180,10 @@ impl Disk {
                 );
             }
             Step::Variables => {
-                let told = self.block();
+                let block = self.block();
                 fs::write(self.variables(), "").unwrap();
                 filling.finish().unwrap_err();
-                fs::write(self.variables(), told).unwrap();
+                fs::write(self.variables(), block).unwrap();
             }
             Step::Told(works) => {
                 let before = self.block();

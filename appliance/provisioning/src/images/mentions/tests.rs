@@ -50,10 +50,10 @@ fn files_are_found_with_their_checksums_and_told_anew() {
     };
     let status = WorkflowStatus { tasks: vec![task], ..WorkflowStatus::default() };
     let found = of_workflow(&own(), &status);
-    let told: Vec<_> = found.iter().map(|it| (it.url.as_str(), it.checksum)).collect();
+    let mentioned: Vec<_> = found.iter().map(|it| (it.url.as_str(), it.checksum)).collect();
     let sha256 = Some(Checksum::Sha256(digest));
     let sums = ("https://a/SUMS", None);
-    assert_eq!(told, [sums, ("http://a/b.zst", sha256), ("http://a/c.tgz", None)]);
+    assert_eq!(mentioned, [sums, ("http://a/b.zst", sha256), ("http://a/c.tgz", None)]);
 
     let before = ["ARCHIVE_URL=http://a/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
     let place = |wanted: &artifact_cache::Wanted| Some(format!("http://box{}", &wanted.url[8..]));
@@ -64,17 +64,17 @@ fn files_are_found_with_their_checksums_and_told_anew() {
 
 #[test]
 fn a_reference_is_a_file_to_oci2disk_alone() {
-    let told = |image: &str, environment: &[&str]| {
+    let mentioned = |image: &str, environment: &[&str]| {
         let environment: Vec<String> = environment.iter().map(ToString::to_string).collect();
         rewritten(&own(), image, &environment, |wanted| Some(format!("at {}", wanted.url)))
             .remove(0)
     };
     let (oci, reference) = ("quay.io/tinkerbell/actions/oci2disk:v1", "IMG_URL=ghcr.io/a/b:c");
-    assert_eq!(told(oci, &[reference]), "IMG_URL=at oci://ghcr.io/a/b:c");
-    assert_eq!(told(oci, &["IMG_URL=oci://ghcr.io/a/b:c"]), "IMG_URL=at oci://ghcr.io/a/b:c");
-    assert_eq!(told("image2disk", &[reference]), reference);
-    assert_eq!(told(oci, &[reference, "REGISTRY_USERNAME=me"]), reference);
+    assert_eq!(mentioned(oci, &[reference]), "IMG_URL=at oci://ghcr.io/a/b:c");
+    assert_eq!(mentioned(oci, &["IMG_URL=oci://ghcr.io/a/b:c"]), "IMG_URL=at oci://ghcr.io/a/b:c");
+    assert_eq!(mentioned("image2disk", &[reference]), reference);
+    assert_eq!(mentioned(oci, &[reference, "REGISTRY_USERNAME=me"]), reference);
     for own in ["IMG_URL=10.77.0.1:5000/a:b", "IMG_URL=localhost:5000/a:b", "IMG_URL=a:b"] {
-        assert_eq!(told(oci, &[own]), own);
+        assert_eq!(mentioned(oci, &[own]), own);
     }
 }

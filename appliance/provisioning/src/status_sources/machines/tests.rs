@@ -78,7 +78,7 @@ fn other_things_make_it_too() {
 
 #[test]
 fn how_far_an_action_is() {
-    let said = |action: &str| Latest {
+    let latest = |action: &str| Latest {
         progress: Said {
             agent_id: "52:54:00:77:00:04".into(),
             workflow_id: "default/wf-12".into(),
@@ -94,8 +94,8 @@ fn how_far_an_action_is() {
     };
     let mut known = known(State::Running, "a1");
     let course = Arc::clone(known.course.as_ref().unwrap());
-    assert_eq!(of(&said("a0"), &course), None, "of the action before it");
-    known.progress = of(&said("a1"), &course);
+    assert_eq!(of(&latest("a0"), &course), None, "of the action before it");
+    known.progress = of(&latest("a1"), &course);
     let machine = known.machine();
     assert_eq!((machine.percent, machine.bytes_per_second), (Some(30), Some(100)));
     assert_eq!((machine.bytes_done, machine.millis_left), (300, Some(7_000)));
@@ -104,18 +104,18 @@ fn how_far_an_action_is() {
 
 #[test]
 fn who_only_asked_is_new() {
-    let heard = |last: u8, hardware: &str| DhcpClient {
+    let client = |last: u8, hardware: &str| DhcpClient {
         mac: stdx::MacAddr([2, 0, 0, 0, 0, last]),
         hardware: hardware.to_owned(),
         asked: second(last.into()),
         decision: "not answered: no Hardware".to_owned(),
     };
-    let found = strangers(&[heard(1, "default/nuc-04"), heard(2, "")]);
+    let found = unknown_machines(&[client(1, "default/nuc-04"), client(2, "")]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].name.as_str(), "02:00:00:00:00:02");
     assert_eq!((found[0].state, found[0].last_seen), (MachineState::New, Some(second(2))));
-    let many: Vec<DhcpClient> = (0..=255).map(|last| heard(last, "")).collect();
-    assert_eq!(strangers(&many).len(), NEW_MAX);
+    let many: Vec<DhcpClient> = (0..=255).map(|last| client(last, "")).collect();
+    assert_eq!(unknown_machines(&many).len(), NEW_MAX);
 }
 
 #[test]

@@ -39,14 +39,14 @@ pub fn role(word: &str) -> Option<Role> {
 /// A sentence about a field that cannot be taken whole.
 pub fn nics(nics: &[NicSetup], fields: &Fields) -> Result<Vec<NicSetup>, String> {
     let read = |nic: &NicSetup| {
-        let said = |what: &str| field(fields, &format!("{what}.{}", nic.name));
+        let value_of = |what: &str| field(fields, &format!("{what}.{}", nic.name));
         // The page never shows digits that were typed before.
         let keeps = |what: &str, text: &String| what != "confirm" || !text.is_empty();
         let or = |what: &str, now: &str| {
-            let text = said(what)?.filter(|text| keeps(what, text));
+            let text = value_of(what)?.filter(|text| keeps(what, text));
             Ok::<_, String>(text.unwrap_or_else(|| now.to_owned()))
         };
-        let wanted = said("role")?.and_then(|word| role(&word));
+        let wanted = value_of("role")?.and_then(|word| role(&word));
         Ok(NicSetup {
             role: wanted.unwrap_or(nic.role),
             mode: or("mode", &nic.mode)?,
@@ -64,9 +64,9 @@ pub fn nics(nics: &[NicSetup], fields: &Fields) -> Result<Vec<NicSetup>, String>
 /// # Errors
 /// A sentence about a field that cannot be taken whole.
 pub fn times(fields: &Fields) -> Result<UpdateTimes, String> {
-    let said = |name: &str| Ok::<_, String>(field(fields, name)?.unwrap_or_default());
-    let (zone, from, to) = (said("zone")?, said("from")?, said("to")?);
-    Ok(UpdateTimes { zone, from, to, ask: said("restart")? == "ask" })
+    let value_of = |name: &str| Ok::<_, String>(field(fields, name)?.unwrap_or_default());
+    let (zone, from, to) = (value_of("zone")?, value_of("from")?, value_of("to")?);
+    Ok(UpdateTimes { zone, from, to, ask: value_of("restart")? == "ask" })
 }
 
 #[cfg(test)]

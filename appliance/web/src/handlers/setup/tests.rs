@@ -220,9 +220,9 @@ async fn whoever_claims_is_asked_for_networks_then_times_then_told_what_to_do() 
 async fn a_box_on_somebody_elses_system_is_not_set_up_here() {
     let mut browser = Browser::new(None);
     assert_eq!(browser.claim().await, "/");
-    let (status, _, said) = browser.ask("GET", "/setup/network", "").await;
+    let (status, _, message) = browser.ask("GET", "/setup/network", "").await;
     assert!(
-        status == StatusCode::NOT_FOUND && said.contains("a process on another system"),
-        "{said}"
+        status == StatusCode::NOT_FOUND && message.contains("a process on another system"),
+        "{message}"
     );
 }

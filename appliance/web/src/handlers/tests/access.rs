@@ -106,9 +106,10 @@ async fn every_form_and_every_download_of_keys_leaves_a_line_in_the_audit_log() 
     claimed.post(&cookie, "/not/there/yet", "").await;
     claimed.post(&cookie, "/logout", &format!("csrf={csrf}")).await;
     let records = claimed.records.lock().unwrap();
-    let told: Vec<_> = records.iter().map(|it| (it.path.as_str(), it.accepted, it.code)).collect();
+    let entries: Vec<_> =
+        records.iter().map(|it| (it.path.as_str(), it.accepted, it.code)).collect();
     assert_eq!(
-        told,
+        entries,
         [
             ("/S", true, 303),
             ("/login", false, 403),

@@ -32,15 +32,18 @@ async fn a_box_without_an_owner_takes_a_backup_from_who_knows_its_code() {
         (status, String::from_utf8_lossy(&text).into_owned())
     };
     let other = if code == "000000" { "000001" } else { "000000" };
-    let (status, said) = post(other, "its own").await;
-    assert_eq!(status, StatusCode::FORBIDDEN, "{said}");
+    let (status, message) = post(other, "its own").await;
+    assert_eq!(status, StatusCode::FORBIDDEN, "{message}");
     assert_eq!(owner.code().unwrap().1, left - 1, "a guess at the code counts as one");
-    let (status, said) = post(&code, "another").await;
+    let (status, message) = post(&code, "another").await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(said, "Wrong passphrase for this backup.\n");
-    let (status, said) = post(&code, "its own").await;
-    assert_eq!(status, StatusCode::OK, "{said}");
-    assert!(said.starts_with("This box is now b as it was at 1970-01-01T00:00:00Z: "), "{said}");
+    assert_eq!(message, "Wrong passphrase for this backup.\n");
+    let (status, message) = post(&code, "its own").await;
+    assert_eq!(status, StatusCode::OK, "{message}");
+    assert!(
+        message.starts_with("This box is now b as it was at 1970-01-01T00:00:00Z: "),
+        "{message}"
+    );
 
     let plain = [("content-type", "application/octet-stream")];
     let answer = ask(&router, "POST /S/restore", &plain, "a backup").await;
@@ -115,6 +118,6 @@ async fn the_owner_restores_a_backup_that_the_box_kept() {
     assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
     let answer = post(&csrf, name, yes, &mine).await;
     assert_eq!(answer.status(), StatusCode::OK);
-    let said = answer.into_body().collect().await.unwrap().to_bytes();
-    assert!(said.starts_with(b"This box is now b as it was at"), "{said:?}");
+    let message = answer.into_body().collect().await.unwrap().to_bytes();
+    assert!(message.starts_with(b"This box is now b as it was at"), "{message:?}");
 }

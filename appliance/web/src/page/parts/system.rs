@@ -41,10 +41,10 @@ fn figures(system: &System) -> Vec<(&'static str, String)> {
 }
 
 fn about_update(update: &Update) -> String {
-    let said = format!("{} {}", update.version, update.state.words());
+    let text = format!("{} {}", update.version, update.state.words());
     match update.reason.as_str() {
-        "" => said,
-        reason => format!("{said}: {}", plain(reason)),
+        "" => text,
+        reason => format!("{text}: {}", plain(reason)),
     }
 }
 

@@ -42,7 +42,7 @@ pub fn draw(grid: &mut Grid<'_>) {
     let row = in_progress(grid, row + 1, left);
     rack(grid, row + 1, events, left);
     addresses(grid, left + 1, events);
-    told(grid, events);
+    event_lines(grid, events);
 }
 
 fn needs_you(grid: &mut Grid<'_>, row: usize, most: usize, width: usize) -> usize {
@@ -195,7 +195,7 @@ fn addresses(grid: &mut Grid<'_>, column: usize, end: usize) {
     }
 }
 
-fn told(grid: &mut Grid<'_>, row: usize) {
+fn event_lines(grid: &mut Grid<'_>, row: usize) {
     let view = grid.view;
     let width = grid.columns - 1;
     grid.head(1, row, "EVENTS", width);

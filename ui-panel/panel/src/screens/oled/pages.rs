@@ -74,11 +74,11 @@ pub fn home(view: &StatusView, number: &str) -> Rows {
 }
 
 /// Last row of the first page: further problems, besides the machines above.
-fn all_else(view: &StatusView, told: bool) -> String {
+fn all_else(view: &StatusView, is_shown: bool) -> String {
     let problems = problems(view);
     match problems.iter().find(|problem| problem.urgency != Urgency::Machine) {
         Some(problem) => format!("! {}", problem.title),
-        None if told => "all else ok".to_owned(),
+        None if is_shown => "all else ok".to_owned(),
         None => "all ok".to_owned(),
     }
 }
@@ -172,10 +172,10 @@ fn problem_keys(shown: &ScreenInput, problem: &Problem) -> String {
         Remedy::Read => "details",
     };
     // An unplugged cable has no further details.
-    let told = problem.trouble.code.as_str() == "NoCarrier";
+    let is_shown = problem.trouble.code.as_str() == "NoCarrier";
     match (shown.buttons, problem.remedy) {
         (Buttons::None, _) => String::new(),
-        _ if told => String::new(),
+        _ if is_shown => String::new(),
         (Buttons::Three, Remedy::Retry) => format!("SEL {select}  DN next"),
         (Buttons::Three, _) => format!("SEL {select}"),
         (Buttons::One, _) => format!("hold: {select}"),

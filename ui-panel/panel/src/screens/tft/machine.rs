@@ -26,8 +26,8 @@ pub fn draw(frame: &mut Frame<'_>, name: &str) {
     frame.text(Point::new(MARGIN + 24, 35), &FONT_9X18_BOLD, INK, &name, COLUMNS);
     progress(frame, machine);
     let mut y = 108;
-    let told = machine.story.len().saturating_sub(SENTENCES);
-    for sentence in &machine.story[told..] {
+    let first = machine.story.len().saturating_sub(SENTENCES);
+    for sentence in &machine.story[first..] {
         let ink = if sentence.warning { BAD } else { INK_2 };
         let text = format!("{} {}", frame.view.time_of_day(sentence.at), sentence.text);
         for line in wrap(&text, SMALL_COLUMNS, 2) {

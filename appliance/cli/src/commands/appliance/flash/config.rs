@@ -62,11 +62,11 @@ mod tests {
         assert!(unknown.contains("line 4: unknown field `fast`"), "{unknown}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("box.toml");
-        let said = |file| read(file).unwrap_err().to_string();
-        assert!(said(&file).ends_with("box.toml: it does not exist"), "{}", said(&file));
+        let error_of = |file| read(file).unwrap_err().to_string();
+        assert!(error_of(&file).ends_with("box.toml: it does not exist"), "{}", error_of(&file));
         std::fs::write(&file, "# \n".repeat(1 << 17)).unwrap();
-        assert!(said(&file).contains("larger than 256 KiB"), "{}", said(&file));
+        assert!(error_of(&file).contains("larger than 256 KiB"), "{}", error_of(&file));
         std::fs::write(&file, b"name = '\xff'").unwrap();
-        assert!(said(&file).contains("cannot read"), "{}", said(&file));
+        assert!(error_of(&file).contains("cannot read"), "{}", error_of(&file));
     }
 }

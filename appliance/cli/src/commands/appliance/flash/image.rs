@@ -43,10 +43,10 @@ impl Image {
         let packed = path.extension().is_some_and(|ending| ending == "xz");
         let bare = if packed { path.with_extension("") } else { path.to_owned() };
         let map = bare.with_added_extension("bmap");
-        let said = text(&map, MAP_BYTES_MAX)?;
+        let map_text = text(&map, MAP_BYTES_MAX)?;
         let sums = Sums::beside(path, keys)?;
         let wanted = sums.of(path)?;
-        let (map, mapped) = match said {
+        let (map, mapped) = match map_text {
             Some(text) => {
                 // Half of a good image, by a map that leaves the rest out, is none.
                 let found = stdx::hex(&Sha256::digest(&text));

@@ -51,18 +51,18 @@ impl Map {
         let ranges = ranges.filter(|node| node.has_tag_name("Range"));
         let mut parts: Vec<Part> = Vec::new();
         for node in ranges {
-            let said = node.text().unwrap_or_default().trim();
-            let range = blocks(said).and_then(|(first, last)| {
+            let range_text = node.text().unwrap_or_default().trim();
+            let range = blocks(range_text).and_then(|(first, last)| {
                 Some(first.checked_mul(block)?..last.checked_add(1)?.checked_mul(block)?)
             });
             let sum = node.attribute("chksum").and_then(stdx::unhex);
             let sum = sum.and_then(|sum| sum.try_into().ok());
             let (Some(bytes), Some(sum)) = (range, sum) else {
-                return Err(format!("not a valid range, or without checksum: {said:?}"));
+                return Err(format!("not a valid range, or without checksum: {range_text:?}"));
             };
             let before = parts.last().map_or(0, |part| part.bytes.end);
             if bytes.start < before || bytes.start >= size {
-                return Err(format!("the range {said} is out of order"));
+                return Err(format!("the range {range_text} is out of order"));
             }
             parts.push(Part { bytes: bytes.start..bytes.end.min(size), sum: Some(sum) });
         }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn ranges_are_read() {
         let sum = "01".repeat(32);
-        let range = |said: &str| format!("<Range chksum=\"{sum}\"> {said} </Range>");
+        let range = |range_text: &str| format!("<Range chksum=\"{sum}\"> {range_text} </Range>");
         let part = |bytes| Part { bytes, sum: Some([1; 32]) };
         let read = map(&(range("0") + &range("2-3") + &range("9"))).unwrap();
         assert_eq!(read.size, Some(40_000));
@@ -111,8 +111,8 @@ mod tests {
             (String::new(), "has no ranges"),
         ];
         for (ranges, why) in wrong {
-            let said = map(&ranges).unwrap_err();
-            assert!(said.contains(why), "{ranges}: {said}");
+            let range_text = map(&ranges).unwrap_err();
+            assert!(range_text.contains(why), "{ranges}: {range_text}");
         }
         Map::read("<bmap").unwrap_err();
         Map::read("<other/>").unwrap_err();

@@ -90,8 +90,8 @@ impl Sums {
         };
         let absent = |file: &Path| unsigned(file, "it does not exist".to_owned());
         let sums = sums.ok_or_else(|| absent(&place))?;
-        let said = text(&signature, BYTES_MAX)?.ok_or_else(|| absent(&signature))?;
-        keys.judge(&sums, &said).map_err(|why| unsigned(&signature, why))?;
+        let signature_text = text(&signature, BYTES_MAX)?.ok_or_else(|| absent(&signature))?;
+        keys.judge(&sums, &signature_text).map_err(|why| unsigned(&signature, why))?;
         Ok(Self { text: Some(sums), signed: true })
     }
 

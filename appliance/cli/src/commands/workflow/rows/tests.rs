@@ -51,7 +51,7 @@ fn the_table_of_events() {
 #[test]
 fn following_tells_each_action_twice() {
     let mut feed = Feed::default();
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     let steps = [
         workflow("PENDING", &[("image", "PENDING", json!({})), ("reboot", "PENDING", json!({}))]),
         workflow("RUNNING", &[("image", "RUNNING", json!({})), ("reboot", "PENDING", json!({}))]),
@@ -60,9 +60,9 @@ fn following_tells_each_action_twice() {
         workflow("SUCCESS", &[("image", "SUCCESS", json!({})), ("reboot", "SUCCESS", json!({}))]),
     ];
     for step in steps {
-        told.extend(feed.lines(&step, now()));
+        printed.extend(feed.lines(&step, now()));
     }
-    crate::golden::check("workflow-follow.txt", &(told.join("\n") + "\n"));
+    crate::golden::check("workflow-follow.txt", &(printed.join("\n") + "\n"));
 }
 
 #[test]

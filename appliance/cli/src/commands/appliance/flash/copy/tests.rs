@@ -85,8 +85,8 @@ fn half_an_image_leaves_no_disk_that_starts() {
     ];
     for (image, map, size, stop, why) in table {
         let (whole, disk) = written(image, map, size, stop);
-        let said = whole.unwrap_err().to_string();
-        assert!(said.contains(why), "{said}");
+        let message = whole.unwrap_err().to_string();
+        assert!(message.contains(why), "{message}");
         assert!(disk[..1 << 20].iter().all(|byte| *byte == 0), "{why}: it may start");
     }
 }

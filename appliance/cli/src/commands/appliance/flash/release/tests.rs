@@ -66,8 +66,8 @@ fn what_nobody_known_signed_is_refused_with_the_reason() {
         (&both(SUMS, ""), OURS, "not a valid minisign signature"),
     ];
     for (files, known, why) in table {
-        let said = beside(files, Some(&keys(known))).unwrap_err();
-        assert!(said.contains(why), "not {why:?}: {said}");
+        let message = beside(files, Some(&keys(known))).unwrap_err();
+        assert!(message.contains(why), "not {why:?}: {message}");
     }
 }
 
@@ -78,8 +78,8 @@ fn a_file_without_keys_is_none() {
         ("untrusted comment: mine\n", "it contains no public key"),
         ("untrusted comment: mine\n\nRWTz\n", "line 3: not a valid minisign public key"),
     ] {
-        let said = Keys::read("update.pub".into(), text).err().unwrap().to_string();
-        assert!(said.contains("update.pub") && said.contains(why), "{said}");
+        let message = Keys::read("update.pub".into(), text).err().unwrap().to_string();
+        assert!(message.contains("update.pub") && message.contains(why), "{message}");
     }
     let absent = Keys::find(Some(Path::new("/nowhere/update.pub"))).err().unwrap().to_string();
     assert!(absent.contains("it does not exist"), "{absent}");

@@ -20,9 +20,9 @@ const SIZE: u64 = 40 * MIB;
 fn run(command: &mut Command) -> String {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let output = command.env("PATH", path).env("MTOOLS_SKIP_CHECK", "1").output().unwrap();
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    assert!(output.status.success(), "{command:?}: {said}");
-    said
+    let message = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(output.status.success(), "{command:?}: {message}");
+    message
 }
 
 /// A disk whose only partition has that name, and a volume as image/src/disk/boot_volume.rs makes.
@@ -55,8 +55,8 @@ fn judged(disk: &Path) -> String {
     let mut bytes = vec![0; SIZE as usize];
     File::open(disk).unwrap().read_exact_at(&mut bytes, AT).unwrap();
     fs::write(&volume, bytes).unwrap();
-    let said = run(Command::new("fsck.fat").arg("-n").arg(&volume));
-    assert!(!said.to_lowercase().contains("dirty"), "{said}");
+    let message = run(Command::new("fsck.fat").arg("-n").arg(&volume));
+    assert!(!message.to_lowercase().contains("dirty"), "{message}");
     let listed = run(Command::new("mdir").args(["-b", "-i"]).arg(&volume).arg("::"));
     assert_eq!(listed.trim(), "::/box.toml");
     run(Command::new("mtype").arg("-i").arg(&volume).arg("::box.toml"))
@@ -99,6 +99,6 @@ fn a_volume_without_a_file_system_is_said() {
     let path = disk(folder.path(), "TINBOX");
     let file = File::options().read(true).write(true).open(&path).unwrap();
     file.write_all_at(&[0; 64 << 10], AT).unwrap();
-    let said = configure(&file, "x").unwrap_err().to_string();
-    assert!(said.starts_with("cannot write box.toml to the volume TINBOX"), "{said}");
+    let message = configure(&file, "x").unwrap_err().to_string();
+    assert!(message.starts_with("cannot write box.toml to the volume TINBOX"), "{message}");
 }
