@@ -159,7 +159,7 @@ pub async fn run(
     if firmware.is_some() {
         wiring.liveness(&pki, asked_at, store)?;
         let audit = wiring.audit.clone();
-        console::power_button::listen(move || {
+        box_console::power_button::listen(move || {
             // `carry_out` logs its error.
             let _ = reset::carry_out(BoxAction::PowerOff, "power button", &audit);
         });

@@ -9,7 +9,7 @@ use api::bmc::JOB;
 use api::meta::{ObjectKey, Resource};
 use api::network::{Mode, NETWORK, Network};
 use api::tinkerbell::{Hardware, RETRY_REQUEST, WORKFLOW};
-use console::Actions;
+use box_console::Actions;
 use objects::{ObjectError, Objects, read};
 use panel::model::{Action, PanelOrder};
 use provisioning::index::Index;

@@ -93,7 +93,7 @@ impl Source for PageSource {
 
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
         let console = Console::new(DOES.to_vec());
-        let size = if self.of_its_own { console::monitor::size() } else { None };
+        let size = if self.of_its_own { box_console::monitor::size() } else { None };
         let size = size.unwrap_or(monitor::SIZE);
         let sheet = monitor::draw(view, &console, size, Duration::ZERO);
         png::encode(&Picture::Color(sheet)).ok()
