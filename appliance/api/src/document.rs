@@ -17,7 +17,7 @@ pub use data::data;
 pub use keys::{SETTINGS, repository};
 
 use crate::tinkerbell::{ActionStatus, Namespaces, TaskStatus};
-use tree::{Twice, Unreadable};
+use tree::{DuplicateKeys, Unreadable};
 
 /// Workflow document from a rendered template.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -111,7 +111,7 @@ pub fn parse(text: &str) -> Result<Document, DocumentError> {
 /// # Errors
 /// [`DocumentError`], with every broken rule at once.
 pub fn parse_with_warnings(text: &str) -> Result<(Document, Vec<String>), DocumentError> {
-    let tree = tree::read(text, Twice::Refuse).map_err(|error| {
+    let tree = tree::read(text, DuplicateKeys::Refuse).map_err(|error| {
         let Unreadable { line, why } = error;
         DocumentError::Yaml(format!("line {line}: {why}"))
     })?;
@@ -132,7 +132,7 @@ pub fn lint(template: &str) -> Lint {
     let Some(skeleton) = skeleton::of(template) else {
         return Lint { unread: Some("an action has no end".to_owned()), ..Lint::default() };
     };
-    let tree = match tree::read(&skeleton, Twice::KeepBoth) {
+    let tree = match tree::read(&skeleton, DuplicateKeys::KeepBoth) {
         Ok(tree) => tree,
         Err(Unreadable { line, why }) => {
             return Lint { unread: Some(format!("line {line}: {why}")), ..Lint::default() };

@@ -154,12 +154,12 @@ pub enum Verdict {
 
 /// Finds the known machines that an unknown machine may be.
 pub fn who<'a>(
-    stranger: &Traits,
+    unknown: &Traits,
     known: impl IntoIterator<Item = (&'a ObjectKey, &'a Traits)>,
 ) -> Verdict {
     let mut likely = Vec::new();
     for (key, traits) in known {
-        let (points, same) = traits.likeness(stranger);
+        let (points, same) = traits.likeness(unknown);
         if points >= LEAD {
             likely.push((points, key, same));
         }

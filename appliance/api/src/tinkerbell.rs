@@ -15,8 +15,8 @@ pub use hardware::{
 };
 pub use reference::{REFERENCES_MAX, Reference};
 pub use retry::{
-    ActionAttempt, Attempt, CANCEL_REQUEST, Ended, RETRY_FROM, RETRY_REQUEST, Requests, Retry,
-    RetryFrom,
+    ActionAttempt, Attempt, CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, Requests, Retry, RetryFrom,
+    WorkflowEnd,
 };
 pub use rule_set::{
     AGENT_ATTRIBUTES, AUTO_ENROLLMENT, RULES_MAX, RuleSetSpec, RuleSetStatus, RuleSetTemplate,

@@ -3,7 +3,9 @@
 use std::net::Ipv4Addr;
 
 use ipnet::Ipv4Net;
-use platform::net::{Address, Addressing, Caller, NAME_SERVERS, VLANS, Wanted, Which};
+use platform::net::{
+    Address, Addressing, ClientIdentity, InterfaceConfig, InterfaceSelector, NAME_SERVERS, VLANS,
+};
 use serde::Deserialize;
 
 use super::{Bond, Network};
@@ -49,7 +51,7 @@ impl Management {
 
     /// Returns the interface configuration for the platform. `name` is the host name that the DHCP
     /// client sends.
-    pub fn wanted(&self, name: &str) -> Wanted {
+    pub fn wanted(&self, name: &str) -> InterfaceConfig {
         let net = self.address.as_ref().and_then(|text| text.parse::<Ipv4Net>().ok());
         let fixed = net.map(|net| Address {
             address: net.addr(),
@@ -57,11 +59,11 @@ impl Management {
             router: self.gateway,
             name_servers: self.name_servers.iter().copied().take(NAME_SERVERS).collect(),
         });
-        Wanted {
-            interface: Which::Name(self.interface.clone()),
+        InterfaceConfig {
+            interface: InterfaceSelector::Name(self.interface.clone()),
             vlan: self.vlan,
             addressing: fixed.map_or(Addressing::Dhcp, Addressing::Fixed),
-            caller: Caller { class: VENDOR_CLASS, name: name.to_owned() },
+            caller: ClientIdentity { class: VENDOR_CLASS, name: name.to_owned() },
         }
     }
 }

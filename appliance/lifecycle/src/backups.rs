@@ -77,18 +77,18 @@ pub struct Backups {
     /// Lease files that DHCP has open.
     pub leases: OpenLeases,
     /// State of the running backup or restore.
-    pub now: Now,
+    pub now: BackupProgress,
 }
 
 /// State of the running backup or restore. The default has no backup.
-pub struct Now {
+pub struct BackupProgress {
     alone: Arc<Semaphore>,
     last: Mutex<LastBackup>,
     kept: Mutex<Vec<StoredBackup>>,
     restored: Notify,
 }
 
-impl Default for Now {
+impl Default for BackupProgress {
     fn default() -> Self {
         let alone = Arc::new(Semaphore::new(1));
         Self { alone, last: Mutex::default(), kept: Mutex::default(), restored: Notify::new() }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use config::{Config, Home, Management, Problems, load};
 use mdns_sd::ServiceDaemon;
 use platform::init::{self, BOOT, GUESSED_TIME, STATE};
-use platform::net::{self, Address, Addressing, Bond, Wanted};
+use platform::net::{self, Address, Addressing, Bond, InterfaceConfig};
 use platform::slots::BootVolume;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -86,7 +86,7 @@ pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<
     });
     let guessed = std::env::var_os(GUESSED_TIME).is_some();
     let (known, time) = watch::channel(time::at_start(guessed));
-    let offered = time::Offered::default();
+    let offered = time::OfferedServers::default();
     network(config, &name, &offered, tasks).await;
     let servers = config.time.servers.clone();
     tasks.spawn(async move { match time::keep(servers, offered, known).await {} });
@@ -97,7 +97,7 @@ pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<
 async fn network(
     config: &mut Config,
     name: &str,
-    offered: &time::Offered,
+    offered: &time::OfferedServers,
     tasks: &mut JoinSet<()>,
 ) {
     if let Err(error) = net::loopback_up().await {
@@ -201,7 +201,7 @@ async fn assign_when_there(interface: String, address: Address) {
 #[derive(Clone)]
 struct Owner {
     name: String,
-    offered: time::Offered,
+    offered: time::OfferedServers,
 }
 
 /// Configures every management interface when its NIC and its cable are there: as `written`, or
@@ -229,7 +229,7 @@ async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Ow
 }
 
 /// Keeps an address on this interface, for ever: a link-local one until a DHCP server gives one.
-async fn keep(wanted: Wanted, owner: Owner) {
+async fn keep(wanted: InterfaceConfig, owner: Owner) {
     let by_dhcp = wanted.addressing == Addressing::Dhcp && wanted.vlan.is_none();
     let interface = wanted.interface.clone();
     let meanwhile = async {
@@ -247,7 +247,7 @@ async fn keep(wanted: Wanted, owner: Owner) {
     net::keep(configured).await;
 }
 
-async fn get(wanted: Wanted) -> net::Configured {
+async fn get(wanted: InterfaceConfig) -> net::ConfiguredInterface {
     let mut is_logged = false;
     loop {
         match net::configure(wanted.clone()).await {

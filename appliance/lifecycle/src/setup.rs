@@ -1,7 +1,7 @@
 //! Data of the first-boot screens (FB-5). The screens read and write the settings. The parser of
 //! the settings checks every value again.
 
-mod cards;
+mod nics;
 pub mod ownership;
 
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ pub struct Screens(pub Arc<Settings>);
 
 impl Setup for Screens {
     fn nics(&self) -> Vec<NicSetup> {
-        cards::now(seen(), &self.0.config())
+        nics::now(seen(), &self.0.config())
     }
 
-    fn set_nics(&self, cards: &[NicSetup]) -> Result<(), String> {
-        let wanted = cards::wanted(cards)?;
+    fn set_nics(&self, nics: &[NicSetup]) -> Result<(), String> {
+        let wanted = nics::wanted(nics)?;
         let by = ChangeAuthor { actor: ACTOR, note: "use of each NIC" };
         reported(self.0.rewrite(by, |text| roles::write(text, &wanted)))
     }
@@ -92,7 +92,7 @@ fn reported<T>(done: Result<T, SettingsError>) -> Result<(), String> {
 /// NICs of the machine, without a role.
 fn seen() -> Vec<NicSetup> {
     let looked = tokio::runtime::Handle::current().block_on(net::look());
-    let card = |seen: net::Seen| {
+    let nic_setup = |seen: net::InterfaceState| {
         let known = nic::read(&seen.link.name).ok();
         let nic = Nic { link_mbps: seen.mbps, ..Nic::default() };
         let v4 = seen.addresses.iter().find(|(address, _)| address.is_ipv4());
@@ -105,5 +105,5 @@ fn seen() -> Vec<NicSetup> {
             ..NicSetup::default()
         }
     };
-    looked.unwrap_or_default().into_iter().map(card).collect()
+    looked.unwrap_or_default().into_iter().map(nic_setup).collect()
 }

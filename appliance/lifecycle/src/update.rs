@@ -70,9 +70,9 @@ struct UpdateProgress {
 }
 
 impl Updates {
-    /// Opens the updates of a box that runs from `running`, and evaluates this start. `last_reason` is the
-    /// reason why the last run ended, if one was recorded. `live` has the owner's settings for
-    /// updates.
+    /// Opens the updates of a box that runs from `running`, and evaluates this start. `last_reason`
+    /// is the reason why the last run ended, if one was recorded. `live` has the owner's settings
+    /// for updates.
     ///
     /// # Errors
     /// The system has no keys, or the boot volume cannot be read.

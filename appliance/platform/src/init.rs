@@ -5,11 +5,11 @@
 //! mounted, the supervisor still starts, in safe mode, and the box accepts no new owner. The
 //! supervisor receives the reason, and shows it on the panel and the web page.
 
-mod back;
 mod crash_counter;
-mod last;
 pub mod pstore;
+mod requested_reset;
 pub mod reset;
+mod restart_reason;
 mod restarts;
 mod state;
 mod supervisor_monitor;
@@ -33,10 +33,10 @@ pub use crate::disk::mount_points::{ARTIFACTS, BOOT, CACHE, STATE};
 use crate::liveness::heartbeat::{Listener, PIPE};
 use crate::privileged;
 pub use crate::privileged::{is_first_process, set_host_name};
-pub(crate) use back::running;
 pub use crash_counter::CrashCounter;
-use last::Last;
-pub use last::{last_panic, last_restart};
+pub(crate) use requested_reset::running;
+use restart_reason::LastRestart;
+pub use restart_reason::{last_panic, last_restart};
 pub use restarts::{Next, Restarts};
 pub use supervisor_monitor::SupervisorMonitor;
 use volumes::MountResult;
@@ -98,9 +98,9 @@ pub fn ask(leave: Leave) -> Result<(), Error> {
 pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
     volumes::console();
     let MountResult { mut trouble, time_is_a_guess, safe, lost } = volumes::mount(keys);
-    let last = Last::take();
+    let last = LastRestart::take();
     trouble.extend(last.sentences());
-    let too_often = crash_counter::count(back::running(), last.reason());
+    let too_often = crash_counter::count(requested_reset::running(), last.reason());
     let without = lost.as_ref().map(|why| format!("its state volume cannot be used: {why}"));
     let safe = without.or(too_often).or(safe);
     for problem in &trouble {
@@ -137,7 +137,7 @@ pub fn run(program: &OsStr, arguments: &[&str], keys: &[&str]) -> ! {
 
 fn give_up(reason: &str) -> Leave {
     eprintln!("tinbox: cannot continue: {reason}; restarting");
-    last::note(&format!("it could not continue: {reason}"));
+    restart_reason::note(&format!("it could not continue: {reason}"));
     std::thread::sleep(READ_THE_REASON);
     Leave::Restart
 }
@@ -173,7 +173,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
             }
             sentence = hangs(&mut listener) => {
                 eprintln!("tinbox: {sentence}; restarting");
-                last::note(&sentence);
+                restart_reason::note(&sentence);
                 stop(&child, &mut children).await;
                 return Ok(Leave::Restart);
             }
@@ -181,7 +181,7 @@ async fn supervise(command: &mut Command) -> Result<Leave, Error> {
         kill_rest(&child);
         match restarts.ended(Instant::now()) {
             Next::Restart => {
-                last::note(&format!("the supervisor ended repeatedly: {status}"));
+                restart_reason::note(&format!("the supervisor ended repeatedly: {status}"));
                 return Ok(Leave::Restart);
             }
             Next::StartAfter(wait) => {

@@ -18,10 +18,10 @@ const TURN: Duration = Duration::from_secs(20);
 /// Monitor of all loops that must keep running.
 pub struct LivenessMonitor {
     began: Instant,
-    loops: Mutex<Vec<Arc<Turns>>>,
+    loops: Mutex<Vec<Arc<LoopTurns>>>,
 }
 
-struct Turns {
+struct LoopTurns {
     name: &'static str,
     /// Time of the last turn, in milliseconds since the monitor was created.
     millis: AtomicU64,
@@ -32,7 +32,7 @@ struct Turns {
 #[derive(Clone)]
 pub struct LoopSignal {
     began: Instant,
-    turns: Arc<Turns>,
+    turns: Arc<LoopTurns>,
 }
 
 impl LoopSignal {
@@ -50,12 +50,12 @@ impl Default for LivenessMonitor {
 
 impl LivenessMonitor {
     /// Adds a loop and counts its first turn now. `name` is shown to the owner.
-    pub fn pulse(&self, name: &'static str) -> LoopSignal {
-        let turns = Arc::new(Turns { name, millis: AtomicU64::new(0) });
-        let pulse = LoopSignal { began: self.began, turns: Arc::clone(&turns) };
-        pulse.tick();
+    pub fn loop_signal(&self, name: &'static str) -> LoopSignal {
+        let turns = Arc::new(LoopTurns { name, millis: AtomicU64::new(0) });
+        let loop_signal = LoopSignal { began: self.began, turns: Arc::clone(&turns) };
+        loop_signal.tick();
         self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(turns);
-        pulse
+        loop_signal
     }
 
     /// Starts the thread that sends heartbeats to process 1 until this process ends.
@@ -81,7 +81,7 @@ impl LivenessMonitor {
     fn message(&self, age: Duration) -> HeartbeatMessage {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.retain(|turns| Arc::strong_count(turns) > 1);
-        let silent = |turns: &Arc<Turns>| {
+        let silent = |turns: &Arc<LoopTurns>| {
             let last = Duration::from_millis(turns.millis.load(Ordering::Relaxed));
             (age.saturating_sub(last), turns.name)
         };
@@ -109,14 +109,14 @@ mod tests {
 
     #[test]
     fn the_loop_that_stands_still_for_longest_is_named() {
-        let heart = LivenessMonitor::default();
-        let at = |seconds| heart.message(Duration::from_secs(seconds));
+        let monitor = LivenessMonitor::default();
+        let at = |seconds| monitor.message(Duration::from_secs(seconds));
         let stuck =
             |what: &str, seconds| HeartbeatMessage::Stuck { what: what.to_owned(), seconds };
         assert_eq!(at(1000), HeartbeatMessage::Beat, "nothing must turn yet");
-        let (store, api) = (heart.pulse("the store"), heart.pulse("the API"));
-        let turned = |pulse: &super::LoopSignal, seconds: u64| {
-            pulse.turns.millis.store(seconds * 1000, Ordering::Relaxed);
+        let (store, api) = (monitor.loop_signal("the store"), monitor.loop_signal("the API"));
+        let turned = |loop_signal: &super::LoopSignal, seconds: u64| {
+            loop_signal.turns.millis.store(seconds * 1000, Ordering::Relaxed);
         };
         turned(&store, 30);
         turned(&api, 50);
@@ -131,11 +131,11 @@ mod tests {
 
     #[test]
     fn a_turn_is_now() {
-        let heart = LivenessMonitor::default();
-        let pulse = heart.pulse("the store");
-        pulse.turns.millis.store(u64::MAX, Ordering::Relaxed);
-        pulse.tick();
-        let last = Duration::from_millis(pulse.turns.millis.load(Ordering::Relaxed));
-        assert!(last <= heart.began.elapsed());
+        let monitor = LivenessMonitor::default();
+        let loop_signal = monitor.loop_signal("the store");
+        loop_signal.turns.millis.store(u64::MAX, Ordering::Relaxed);
+        loop_signal.tick();
+        let last = Duration::from_millis(loop_signal.turns.millis.load(Ordering::Relaxed));
+        assert!(last <= monitor.began.elapsed());
     }
 }

@@ -4,11 +4,11 @@
 mod arp;
 mod bond;
 pub mod dhcp;
+mod interface_state;
 mod lease;
 mod link;
 mod link_local;
 mod netlink;
-mod seen;
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -18,10 +18,10 @@ use stdx::MacAddr;
 
 pub use crate::sys::lldp_socket;
 pub use bond::{Bond, BondMode, bond};
-pub use lease::{Configured, assign, configure, keep};
+pub use interface_state::{InterfaceState, look};
+pub use lease::{ConfiguredInterface, assign, configure, keep};
 pub use link::{Link, links, loopback_up};
 pub use link_local::{leave as leave_link_local, stand_in};
-pub use seen::{InterfaceState, look};
 
 /// Maximum length of an interface name in bytes (IFNAMSIZ without the terminating zero).
 pub const NAME_MAX: usize = 15;
@@ -33,29 +33,29 @@ pub const VLANS: RangeInclusive<u16> = 1..=4094;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceConfig {
     /// Selector of the interface to configure.
-    pub interface: Which,
+    pub interface: InterfaceSelector,
     /// VLAN ID, or `None` for the untagged network.
     pub vlan: Option<u16>,
     /// Source of the IP address.
     pub addressing: Addressing,
     /// Identification that is sent to DHCP servers.
-    pub caller: Caller,
+    pub caller: ClientIdentity,
 }
 
 impl InterfaceConfig {
     /// Returns the name of the interface that gets the address, or `None` if it is not known yet.
     pub fn name(&self) -> Option<String> {
         match (&self.interface, self.vlan) {
-            (Which::Name(name), None) => Some(name.clone()),
-            (Which::Name(name), Some(id)) => Some(lease::vlan_name(name, id)),
-            (Which::Any | Which::Mac(_), _) => None,
+            (InterfaceSelector::Name(name), None) => Some(name.clone()),
+            (InterfaceSelector::Name(name), Some(id)) => Some(lease::vlan_name(name, id)),
+            (InterfaceSelector::Any | InterfaceSelector::Mac(_), _) => None,
         }
     }
 }
 
 /// Identification of this machine in DHCP requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Caller {
+pub struct ClientIdentity {
     /// Vendor class (RFC 2132 section 9.13), at most 255 bytes.
     pub class: &'static str,
     /// Requested host name (RFC 2132 section 3.14), at most 255 bytes. Empty if none is requested.
@@ -64,7 +64,7 @@ pub struct Caller {
 
 /// Selector of a network interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum InterfaceSelector {
     /// First interface with a link.
     Any,
     /// Interface with this hardware address.
@@ -73,7 +73,7 @@ pub enum Which {
     Name(String),
 }
 
-impl Which {
+impl InterfaceSelector {
     fn is(&self, link: &Link) -> bool {
         match self {
             Self::Any => true,
@@ -83,7 +83,7 @@ impl Which {
     }
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for InterfaceSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Any => f.write_str("network interface"),

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use platform::net::{
-    Address, Addressing, Caller, InterfaceConfig, Which, configure, keep, leave_link_local, look,
-    stand_in,
+    Address, Addressing, ClientIdentity, InterfaceConfig, InterfaceSelector, configure, keep,
+    leave_link_local, look, stand_in,
 };
 use stdx::MacAddr;
 use stdx::testing::Wait;
@@ -77,8 +77,8 @@ fn in_a_network_for(test: &str, taken: &str, lease: &str) -> String {
 
 fn wanted(addressing: Addressing) -> InterfaceConfig {
     let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
-    let caller = Caller { class: "tinbox-test", name: "box-0001".to_owned() };
-    InterfaceConfig { interface: Which::Mac(mac), vlan: None, addressing, caller }
+    let caller = ClientIdentity { class: "tinbox-test", name: "box-0001".to_owned() };
+    InterfaceConfig { interface: InterfaceSelector::Mac(mac), vlan: None, addressing, caller }
 }
 
 /// The server dies, and the lease of two minutes ends.
@@ -144,7 +144,7 @@ fn nobody_gives_an_address() {
     if std::env::var_os(INSIDE).is_some() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
-            let standing = tokio::spawn(stand_in(Which::Name("nuc".to_owned())));
+            let standing = tokio::spawn(stand_in(InterfaceSelector::Name("nuc".to_owned())));
             // The wait is 10 s for a server and 4.5 s for probes.
             let wait = Wait::new("an address");
             let address = loop {

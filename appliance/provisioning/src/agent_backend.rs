@@ -25,7 +25,7 @@ pub struct AgentBackend {
     /// Receiver of boot events for the machine history.
     pub observers: Arc<Observers>,
     /// Receiver of the hardware reports of agents.
-    pub discovery: ReportInbox,
+    pub report_inbox: ReportInbox,
     /// Cache of files from other servers.
     pub images: Images,
     /// Log with the output of machines.
@@ -91,9 +91,9 @@ impl Backend for AgentBackend {
 
     fn receive_report(&self, report: AgentReport, is_repeat: bool) {
         if is_repeat {
-            self.discovery.repeated(report);
+            self.report_inbox.repeated(report);
         } else {
-            self.discovery.once(report);
+            self.report_inbox.once(report);
         }
     }
 

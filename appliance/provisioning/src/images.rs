@@ -33,7 +33,7 @@ use crate::index::Index;
 use crate::networks::nic;
 use containers::Containers;
 use destinations::Destinations;
-use mentions::Own;
+use mentions::OwnNames;
 use pins::{Pin, Pins};
 use readers::MentionReaders;
 
@@ -47,7 +47,7 @@ pub struct Images(Option<Arc<Inner>>);
 struct Inner {
     cache: Cache,
     containers: Containers,
-    own: Own,
+    own: OwnNames,
     destinations: Destinations,
     pins: Mutex<Pins>,
     mentions: Mutex<BTreeMap<ObjectKey, Mention>>,
@@ -64,7 +64,7 @@ struct Mention {
 }
 
 impl Mention {
-    fn of(own: &Own, workflow: &Workflow) -> Self {
+    fn of(own: &OwnNames, workflow: &Workflow) -> Self {
         let WorkflowSpec { hardware_ref, .. } = &workflow.spec;
         let agents = workflow.status.tasks.iter().map(|task| task.agent_id.clone());
         Self {
@@ -123,7 +123,7 @@ impl Images {
         let ipv6 = with_ipv6.filter_map(|network| nic::ipv6(&network.interface).ok());
         let names = config.api_names().into_iter().chain(ipv6.map(|own| own.to_string()));
         let (pins, mentions) = (Mutex::new(Pins::open(state)?), Mutex::default());
-        let own = Own::new(names);
+        let own = OwnNames::new(names);
         let inner = Arc::new(Inner { cache, containers, own, destinations, pins, mentions });
         inner.keep_pins();
         Ok(Self(Some(inner)))

@@ -71,7 +71,7 @@ pub struct Networks {
     /// Folder for leases and received neighbor data, which survive a restart.
     pub state: PathBuf,
     /// Liveness signal of the watch loop.
-    pub pulse: LoopSignal,
+    pub loop_signal: LoopSignal,
 }
 
 /// DesiredNetwork configuration of one network.
@@ -159,7 +159,7 @@ impl Networks {
             let event = tokio::select! {
                 event = watch.next() => event?,
                 _ = turns.tick() => {
-                    self.pulse.tick();
+                    self.loop_signal.tick();
                     continue;
                 }
                 Some(ended) = tasks.join_next() => {

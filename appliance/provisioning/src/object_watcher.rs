@@ -52,7 +52,7 @@ pub struct ObjectWatcher {
     /// Index of the boot services.
     pub index: Index,
     /// Signals of the controllers to wake.
-    pub wakes: ControllerSignals,
+    pub controller_signals: ControllerSignals,
     /// Image cache for the files that workflows mention.
     pub images: Images,
     /// Receiver of power events for the machine history.
@@ -218,18 +218,18 @@ impl ObjectWatcher {
                         self.remove_workflow(&key);
                     }
                 }
-                self.wakes.workflow.signal(key);
+                self.controller_signals.workflow.signal(key);
             }
             "Job" => {
                 self.wake_owners(&key, &object);
-                self.wakes.job.signal(key);
+                self.controller_signals.job.signal(key);
             }
             "Task" => {
                 self.wake_owners(&key, &object);
                 if live {
                     self.record_task(object).await;
                 }
-                self.wakes.task.signal(key);
+                self.controller_signals.task.signal(key);
             }
             _ => {
                 let text = |path: &str| object.pointer(path).and_then(Value::as_str);
@@ -239,7 +239,7 @@ impl ObjectWatcher {
                 if before != generation {
                     let host = text("/spec/connection/host").unwrap_or_default();
                     self.index.put_controller(key.clone(), host);
-                    self.wakes.machine.signal(key);
+                    self.controller_signals.machine.signal(key);
                 }
             }
         }
@@ -251,7 +251,9 @@ impl ObjectWatcher {
     }
 
     fn wake_owners(&self, key: &ObjectKey, object: &Value) {
-        for (kind, signals) in [("Workflow", &self.wakes.workflow), ("Job", &self.wakes.job)] {
+        for (kind, signals) in
+            [("Workflow", &self.controller_signals.workflow), ("Job", &self.controller_signals.job)]
+        {
             for owner in owners(object, kind) {
                 signals.signal(ObjectKey::new(&key.namespace, owner));
             }

@@ -100,7 +100,7 @@ impl Objects for EngineObjects {
         })
     }
 
-    fn record(&self, happening: ObjectEvent) {
-        self.recorder.record(happening);
+    fn record(&self, object_event: ObjectEvent) {
+        self.recorder.record(object_event);
     }
 }

@@ -66,7 +66,7 @@ async fn identify(State(identify_state): State<IdentifyState>) -> Json<serde_jso
 
 /// Query of the log.
 #[derive(Deserialize)]
-struct Tail {
+struct LogQuery {
     lines: Option<usize>,
 }
 
@@ -74,7 +74,7 @@ struct Tail {
 async fn log(
     State(syslog): State<Arc<syslog::Log>>,
     Path((namespace, name)): Path<(String, String)>,
-    Query(tail): Query<Tail>,
+    Query(tail): Query<LogQuery>,
 ) -> Json<Vec<LogLine>> {
     let entries = syslog.tail(&format!("{namespace}/{name}"), tail.lines.unwrap_or(LINES));
     Json(entries.into_iter().map(line).collect())

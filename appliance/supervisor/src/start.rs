@@ -28,11 +28,11 @@ const STEPS: [(Step, &str, u64); 4] = [
 
 /// Progress of the start.
 #[derive(Default)]
-pub struct Start(Mutex<Began>);
+pub struct Start(Mutex<StepTimes>);
 
 /// Start time of each step, and the end of the last one.
 #[derive(Default)]
-struct Began {
+struct StepTimes {
     steps: Vec<Instant>,
     done: bool,
 }

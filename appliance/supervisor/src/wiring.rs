@@ -73,7 +73,7 @@ struct Wiring {
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
     leases: OpenLeases,
-    safe: Safe,
+    safe: SafeModeReasons,
     syslog: Arc<syslog::Log>,
     liveness: Arc<LivenessMonitor>,
     board: Board,
@@ -87,7 +87,7 @@ struct Wiring {
 
 /// Reasons for a restricted operation.
 #[derive(Default)]
-struct Safe {
+struct SafeModeReasons {
     /// Reason for safe mode, in which no machine is served or changed; `None` in normal operation.
     mode: Option<String>,
     /// Reason why the stored objects cannot be read; `None` when they can.
@@ -130,29 +130,30 @@ pub async fn run(
     if let Some(why) = &mode {
         wiring.audit.local("process 1", "safe-mode", why, true);
     }
-    wiring.safe = Safe { mode, lost };
+    wiring.safe = SafeModeReasons { mode, lost };
     let backups = wiring.backups(state, file, (&store, pin.bytes()), firmware.as_ref());
     let names = firmware.as_ref().map(|firmware| wiring.names(&pki, firmware));
     let own = (firmware.as_ref(), names);
-    let faces = wiring.faces(state, (pin.bytes(), &backups), own, trouble)?;
+    let status_builder = wiring.status_builder(state, (pin.bytes(), &backups), own, trouble)?;
     wiring.keep(state, store.clone());
     wiring.start.begin(Step::Api);
     wiring.collector(&pki);
-    let asked_at = wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &faces))).await?;
+    let asked_at =
+        wiring.api(state, &pki, (&backups, firmware.as_ref().map(|_| &status_builder))).await?;
     wiring.copies(state);
     wiring.start.begin(Step::Objects);
     wiring.controllers().await?;
     wiring.start.begin(Step::BootFiles);
     if let Some(firmware) = &firmware {
-        wiring.fronts(&faces);
-        wiring.serial(&faces);
+        wiring.fronts(&status_builder);
+        wiring.serial(&status_builder);
         wiring.time(firmware).await;
     }
     wiring.boot_files(&pki).await?;
     wiring.start.begin(Step::Services);
     wiring.networks(state).await?;
     wiring.agents(state, &pki).await?;
-    wiring.pages(state, Arc::clone(&pki), (faces, backups), firmware.is_some()).await?;
+    wiring.pages(state, Arc::clone(&pki), (status_builder, backups), firmware.is_some()).await?;
     if let Some(updates) = wiring.updates.clone() {
         wiring.proving(&pki, (asked_at, store.clone()), updates)?;
     }
@@ -189,7 +190,7 @@ impl Wiring {
             Arc::new(EngineObjects { engine: engine.clone(), recorder: recorder.clone() });
         let (loaders, lessons) = Loaders::new();
         let loaders = Arc::new(loaders);
-        let (discovery, reports) = ReportInbox::new();
+        let (report_inbox, reports) = ReportInbox::new();
         let observers = Arc::new(Observers::new(
             index.clone(),
             recorder,
@@ -208,7 +209,7 @@ impl Wiring {
         let backend = AgentBackend {
             views: Arc::clone(&views),
             observers: Arc::clone(&observers),
-            discovery,
+            report_inbox,
             images: images.clone(),
             log: Arc::clone(&syslog),
         };
@@ -226,7 +227,7 @@ impl Wiring {
             updates: None,
             settings: None,
             leases: OpenLeases::default(),
-            safe: Safe::default(),
+            safe: SafeModeReasons::default(),
             syslog,
             liveness: Arc::default(),
             board: Board::default(),
@@ -245,11 +246,11 @@ impl Wiring {
     fn upkeep(&mut self, lessons: Receiver<LearnedLoader>, reports: ReportQueue) {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
-        let reception =
+        let controller =
             Enrollment::new(&objects, Arc::new(self.index.clone()), &self.clock, enrollment);
         self.spawn("upkeep of hardware", async move {
             let learning = learned_loaders::keep(objects.as_ref(), lessons);
-            let both = async { tokio::join!(learning, reception.run(reports)) };
+            let both = async { tokio::join!(learning, controller.run(reports)) };
             shutdown.run_until_cancelled(both).await;
             Ok(())
         });
@@ -285,7 +286,7 @@ impl Wiring {
             board: self.board.clone(),
             leases: self.leases.clone(),
             state: state.to_owned(),
-            pulse: self.liveness.pulse("the loop of the networks"),
+            loop_signal: self.liveness.loop_signal("the loop of the networks"),
         };
         networks.adopt().await?;
         let running = networks.run(self.shutdown.clone());
@@ -322,7 +323,7 @@ impl Wiring {
                     let listener = boot::listen_at("agents", address).await?;
                     let served =
                         netboot::http::serve_tls_or_plain(listener, tls, plain, face, shutdown);
-                    Ok(Box::pin(served.map(Ok)) as boot::Serving)
+                    Ok(Box::pin(served.map(Ok)) as boot::ServiceFuture)
                 }
             };
             self.serve_when_open("the agents' port", &network.interface, open).await;

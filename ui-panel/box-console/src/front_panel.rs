@@ -24,7 +24,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Actions, ViewSource, keys};
-use gpio::Wire;
+use gpio::GpioButton;
 use leds::LedHandle;
 
 /// Queue of button events; further events are lost.
@@ -49,7 +49,7 @@ async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) 
         front: Front::new(settings, Duration::ZERO),
         frames: display::start(config),
     });
-    let mut lights = Lights::of(config);
+    let mut lights = ConfiguredLeds::of(config);
     let (pressed, mut presses) = mpsc::channel(EVENTS_MAX);
     let (changed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
     let buttons = config.buttons.as_ref();
@@ -104,34 +104,34 @@ impl Screen {
 }
 
 /// LEDs that are configured.
-struct Lights {
+struct ConfiguredLeds {
     first: Option<LedHandle>,
     second: Option<LedHandle>,
 }
 
-impl Lights {
+impl ConfiguredLeds {
     fn of(config: &Panel) -> Self {
-        let start = |lamp: &Option<_>| lamp.clone().map(leds::start);
+        let start = |led: &Option<_>| led.clone().map(leds::start);
         Self { first: start(&config.led), second: start(&config.traffic_led) }
     }
 
     fn show(&mut self, view: &StatusView) {
-        if let Some(lamp) = &mut self.first {
-            lamp.be(led::first(view));
+        if let Some(led_handle) = &mut self.first {
+            led_handle.be(led::first(view));
         }
-        if let Some(lamp) = &mut self.second {
-            lamp.be(led::second(view));
+        if let Some(led_handle) = &mut self.second {
+            led_handle.be(led::second(view));
         }
     }
 }
 
 /// Buttons on GPIO lines, by their chips.
-fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<Wire>> {
-    let mut chips: BTreeMap<PathBuf, Vec<Wire>> = BTreeMap::new();
+fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<GpioButton>> {
+    let mut chips: BTreeMap<PathBuf, Vec<GpioButton>> = BTreeMap::new();
     for (button, input) in buttons.all() {
         if let Input::Line(line) = input {
             let active_low = line.active_low.unwrap_or(true);
-            let wire = Wire { line: line.line.0, active_low, button };
+            let wire = GpioButton { line: line.line.0, active_low, button };
             chips.entry(line.chip.0.clone()).or_default().push(wire);
         }
     }
@@ -172,14 +172,14 @@ fn event(change: KeyChange, keys: &[(u16, Button)]) -> Option<Event> {
 }
 
 /// Retry state of a device, and its last reported error.
-struct Tries {
+struct RetryState {
     what: String,
     backoff: Backoff,
     /// Last report: empty when the device works, otherwise the error.
     logged: Option<String>,
 }
 
-impl Tries {
+impl RetryState {
     fn of(what: String) -> Self {
         Self { what, backoff: Backoff::new(RETRY_FIRST, RETRY_MAX), logged: None }
     }

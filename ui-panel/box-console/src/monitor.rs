@@ -32,7 +32,7 @@ pub fn size() -> Option<Size> {
 pub async fn run(
     source: Arc<dyn ViewSource>,
     actions: Arc<dyn Actions>,
-    pulse: LoopSignal,
+    loop_signal: LoopSignal,
     shutdown: CancellationToken,
 ) {
     let (pressed, mut changes) = mpsc::channel(keys::CHANGES_MAX);
@@ -40,11 +40,11 @@ pub async fn run(
     let drawing = async {
         let mut is_logged = false;
         loop {
-            pulse.tick();
+            loop_signal.tick();
             match Framebuffer::open(Path::new(SYS), Path::new(DEVICE)) {
                 Ok(monitor) => {
                     let to = (source.as_ref(), actions.as_ref());
-                    draw(to, &pulse, monitor, &mut changes).await;
+                    draw(to, &loop_signal, monitor, &mut changes).await;
                 }
                 Err(error) if !is_logged => {
                     tracing::info!(reason = %stdx::chain(&error), "there is no monitor");
@@ -62,7 +62,7 @@ pub async fn run(
 /// Draws until the monitor is gone.
 async fn draw(
     (source, actions): (&dyn ViewSource, &dyn Actions),
-    pulse: &LoopSignal,
+    loop_signal: &LoopSignal,
     mut monitor: Framebuffer,
     changes: &mut mpsc::Receiver<(KeyChange, Instant)>,
 ) {
@@ -89,6 +89,6 @@ async fn draw(
             tracing::warn!(error = %stdx::chain(&error), "the monitor no longer shows a picture");
             return;
         }
-        pulse.tick();
+        loop_signal.tick();
     }
 }

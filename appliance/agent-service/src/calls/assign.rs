@@ -4,7 +4,7 @@ use agent_rpc::{Assignment, Refusal};
 use api::meta::ObjectKey;
 use api::state::queue;
 use api::state::report;
-use api::state::serve::{self, Serve};
+use api::state::serve::{self, ServeDecision};
 use api::tinkerbell::{ActionState, ActionStatus, TaskStatus, WORKFLOW, Workflow};
 use objects::{ObjectError, fetch, write_status};
 
@@ -68,8 +68,8 @@ impl Service {
         };
         let now = self.clock.now();
         let (task, action) = match serve::serve(&workflow.status, agent_id, now) {
-            Serve::Action { task, action } => (task, action),
-            Serve::Wait(reason) => return wait(reason),
+            ServeDecision::Action { task, action } => (task, action),
+            ServeDecision::Wait(reason) => return wait(reason),
         };
         let boot_id = self.agents.boot_of(agent_id);
         // An agent of the box may not have sent its Hello since the box started.

@@ -1,7 +1,7 @@
 //! Workflow in the form that the boot path needs.
 
 use api::meta::ObjectKey;
-use api::state::queue::{self, Place};
+use api::state::queue::{self, QueuePosition};
 use api::tinkerbell::{AUTO_ENROLLMENT, ActionState, State, Workflow};
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ pub struct Run {
     /// State of the Workflow.
     pub state: State,
     /// Place in the queue of its machine.
-    pub place: Place,
+    pub place: QueuePosition,
     /// Time at which the Workflow was created.
     pub created: Option<Timestamp>,
     /// Time at which its last action ended.
@@ -66,7 +66,7 @@ impl Run {
             agents,
             awaited,
             state: status.state,
-            place: Place::of(workflow),
+            place: QueuePosition::of(workflow),
             created: workflow.metadata.creation_timestamp,
             stopped: actions().filter_map(|action| action.execution_stop).max(),
             idle: queue::idle(workflow),

@@ -16,7 +16,7 @@ const COMPARISONS_MAX: usize = 512;
 
 /// Document, with the mistakes of its text.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ReadDocument {
     pub document: Document,
     /// Values of a wrong type.
     pub mistakes: Vec<String>,
@@ -31,8 +31,8 @@ pub(super) struct Reading {
 }
 
 /// Converts the tree of a rendered template or, with [`HOLE`], of one before rendering.
-pub(super) fn document(tree: &Node) -> Reading {
-    let mut reading = Reading::default();
+pub(super) fn document(tree: &Node) -> ReadDocument {
+    let mut reading = ReadDocument::default();
     let mut document = Document::default();
     for (key, node) in reading.map(tree, "", Level::Document) {
         match key {
@@ -50,7 +50,7 @@ pub(super) fn document(tree: &Node) -> Reading {
     reading
 }
 
-impl Reading {
+impl ReadDocument {
     fn task(&mut self, node: &Node, path: &str) -> Task {
         let mut task = Task::default();
         let mut settings = Vec::new();

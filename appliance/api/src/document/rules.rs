@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::read::Reading;
+use super::read::ReadDocument;
 use super::{Action, Document, Task};
 
 /// Maximum number of repeats of one action.
@@ -14,14 +14,14 @@ const NAME_CHARS_MAX: usize = 199;
 
 /// Broken rule: path of the value and reason.
 #[derive(Debug)]
-pub(super) struct Broken {
+pub(super) struct BrokenRule {
     path: String,
     why: String,
 }
 
-impl Broken {
+impl BrokenRule {
     /// Sentence with the value's line; `None` if the value is unknown or has a mistake already.
-    pub fn sentence(self, reading: &Reading) -> Option<String> {
+    pub fn sentence(self, reading: &ReadDocument) -> Option<String> {
         let Self { path, why } = self;
         if reading.settled.contains(&path) {
             return None;
@@ -37,14 +37,14 @@ impl Broken {
 }
 
 /// All rules that the document breaks.
-pub(super) fn broken(document: &Document) -> Vec<Broken> {
+pub(super) fn broken(document: &Document) -> Vec<BrokenRule> {
     let mut rules = Rules { all: true, broken: Vec::new() };
     rules.document(document);
     rules.broken
 }
 
 /// Broken rules about single values. Before rendering, a template may omit or repeat names.
-pub(super) fn of_values(document: &Document) -> Vec<Broken> {
+pub(super) fn of_values(document: &Document) -> Vec<BrokenRule> {
     let mut rules = Rules { all: false, broken: Vec::new() };
     rules.document(document);
     rules.broken
@@ -52,12 +52,12 @@ pub(super) fn of_values(document: &Document) -> Vec<Broken> {
 
 struct Rules {
     all: bool,
-    broken: Vec<Broken>,
+    broken: Vec<BrokenRule>,
 }
 
 impl Rules {
     fn push(&mut self, path: impl Into<String>, why: impl Into<String>) {
-        self.broken.push(Broken { path: path.into(), why: why.into() });
+        self.broken.push(BrokenRule { path: path.into(), why: why.into() });
     }
 
     fn document(&mut self, document: &Document) {

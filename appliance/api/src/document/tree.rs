@@ -55,14 +55,14 @@ impl Unreadable {
 
 /// Treatment of a key that occurs twice in a map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Twice {
+pub(super) enum DuplicateKeys {
     Refuse,
     /// Keeps both values: both branches of a template's condition are in the text.
     KeepBoth,
 }
 
 /// Parses the first document of `text`; an empty one is `Null`.
-pub(super) fn read(text: &str, twice: Twice) -> Result<Node, Unreadable> {
+pub(super) fn read(text: &str, twice: DuplicateKeys) -> Result<Node, Unreadable> {
     let parser = Parser::new_from_str(text);
     let mut reader = Reader { text, parser, anchors: HashMap::new(), weight: 0, twice };
     loop {
@@ -87,7 +87,7 @@ struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     anchors: HashMap<usize, (Node, usize)>,
     weight: usize,
-    twice: Twice,
+    twice: DuplicateKeys,
 }
 
 impl<'a> Reader<'a> {
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
                 }
             };
             if let Some(first) = lines.insert(key.clone(), line)
-                && self.twice == Twice::Refuse
+                && self.twice == DuplicateKeys::Refuse
             {
                 let why = format!("key {:?} is given twice, first in line {first}", shown(&key));
                 return Err(Unreadable::new(line, why));

@@ -33,8 +33,8 @@ fn a_machine_with_a_new_card_is_still_that_machine() {
         (key("nuc2"), machine("0002", "52:54:00:77:00:02")),
     ];
     let known = || refs(&all);
-    let stranger = machine("0001", "52:54:00:77:00:99");
-    let Verdict::One(found, same) = who(&stranger, known()) else { panic!("nobody") };
+    let unknown = machine("0001", "52:54:00:77:00:99");
+    let Verdict::One(found, same) = who(&unknown, known()) else { panic!("nobody") };
     assert_eq!(found, key("nuc1"));
     let uuid = "UUID 77777777-0000-4000-8000-000000000001";
     assert_eq!(same, [uuid, "serial number g6tn0001", "disk s4ev0001"]);
@@ -91,12 +91,12 @@ fn what_every_machine_of_a_kind_says_is_nothing() {
 
 #[test]
 fn two_that_fit_are_both_named() {
-    let stranger = machine("0001", "52:54:00:77:00:99");
+    let unknown = machine("0001", "52:54:00:77:00:99");
     // The disk is in another machine now.
     let mut other = machine("0002", "52:54:00:77:00:02");
-    other.disks = stranger.disks.clone();
+    other.disks = unknown.disks.clone();
     let known = [(key("nuc1"), machine("0001", "52:54:00:77:00:01")), (key("nuc2"), other)];
-    assert!(matches!(who(&stranger, refs(&known)), Verdict::One(found, _) if found == key("nuc1")));
+    assert!(matches!(who(&unknown, refs(&known)), Verdict::One(found, _) if found == key("nuc1")));
     let twins = ["b", "a"].map(|name| (key(name), machine("0001", "52:54:00:77:00:01")));
-    assert_eq!(who(&stranger, refs(&twins)), Verdict::Several(vec![key("a"), key("b")]));
+    assert_eq!(who(&unknown, refs(&twins)), Verdict::Several(vec![key("a"), key("b")]));
 }

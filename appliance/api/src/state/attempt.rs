@@ -8,8 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::report::turn;
 use super::workflow::{Event, next};
 use crate::tinkerbell::{
-    ActionAttempt, ActionState, ActionStatus, Attempt, BootOptionsStatus, Ended, Retry, RetryFrom,
-    State, TaskStatus, WorkflowStatus,
+    ActionAttempt, ActionState, ActionStatus, Attempt, BootOptionsStatus, Retry, RetryFrom, State,
+    TaskStatus, WorkflowEnd, WorkflowStatus,
 };
 
 /// Maximum number of attempts of a workflow without a request for another.
@@ -205,7 +205,7 @@ pub fn end(
         }
     }
     status.ended =
-        Some(Ended { time: now, reason: reason.to_owned(), message: message.to_owned() });
+        Some(WorkflowEnd { time: now, reason: reason.to_owned(), message: message.to_owned() });
     Some(status)
 }
 

@@ -7,7 +7,7 @@ use crate::tinkerbell::{ActionState, State, Workflow, WorkflowStatus};
 
 /// Position of a workflow in the queue of its machine; the least position is served.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct QueuePosition {
     /// True if the workflow has not begun.
     waits: bool,
     /// Creation time of the workflow.
@@ -16,7 +16,7 @@ pub struct Place {
     name: (String, String),
 }
 
-impl Place {
+impl QueuePosition {
     /// Queue position of `workflow`.
     pub fn of(workflow: &Workflow) -> Self {
         let metadata = &workflow.metadata;
@@ -70,7 +70,7 @@ pub fn ahead<'a>(
     workflow: &Workflow,
     others: impl Iterator<Item = &'a Workflow>,
 ) -> Option<&'a str> {
-    let own = Place::of(workflow);
+    let own = QueuePosition::of(workflow);
     others
         .filter(|other| {
             other.spec.hardware_ref == workflow.spec.hardware_ref
@@ -78,7 +78,7 @@ pub fn ahead<'a>(
                 && other.metadata.name != workflow.metadata.name
                 && holds(other)
         })
-        .map(|other| (Place::of(other), other.metadata.name.as_str()))
+        .map(|other| (QueuePosition::of(other), other.metadata.name.as_str()))
         .filter(|(place, _)| *place < own)
         .min()
         .map(|(_, name)| name)

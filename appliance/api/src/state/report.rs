@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::attempt::{begin_again, retry_wait};
 use super::workflow::{Event, next};
-use crate::tinkerbell::{ActionState, ActionStatus, CurrentState, Ended, WorkflowStatus};
+use crate::tinkerbell::{ActionState, ActionStatus, CurrentState, WorkflowEnd, WorkflowStatus};
 
 /// Extra time after an action's own limit before the box times the action out. The agent applies
 /// the limit too, and its report may be on the way.
@@ -68,7 +68,8 @@ pub enum ReportError {
 /// changed now. All times are the box's own: an agent's clock may be wrong by years.
 ///
 /// # Errors
-/// [`ReportError`]: the action does not exist, belongs to another agent, or must not start any more.
+/// [`ReportError`]: the action does not exist, belongs to another agent, or must not start any
+/// more.
 pub fn take(
     status: &mut WorkflowStatus,
     report: &Report,
@@ -257,7 +258,7 @@ fn advance(status: &mut WorkflowStatus, reported: ActionState, sentence: String,
         status.state = state;
         if state.ended() {
             let reason = format!("{event:?}");
-            status.ended = Some(Ended { time: now, reason, message: sentence });
+            status.ended = Some(WorkflowEnd { time: now, reason, message: sentence });
         }
     }
 }

@@ -14,7 +14,7 @@ const BOOT_LEAST: SignedDuration = SignedDuration::from_secs(20);
 
 /// Response to an agent that requests work.
 #[derive(Debug, PartialEq)]
-pub enum Serve<'a> {
+pub enum ServeDecision<'a> {
     /// Action to run now.
     Action {
         /// Task of the action.
@@ -31,12 +31,14 @@ pub enum Serve<'a> {
 /// The first action that has not succeeded is served again while it is pending or running. An agent
 /// that returns after a power failure starts the action anew. For an action that leaves the agent
 /// OS, see [`came_back`].
-pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> Serve<'a> {
+pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> ServeDecision<'a> {
     match status.state {
-        State::New => return Serve::Wait("its template is not rendered yet"),
-        State::Preparing => return Serve::Wait("its machine is being prepared"),
-        State::Post => return Serve::Wait("its last action is done"),
-        State::Success | State::Failed | State::Timeout => return Serve::Wait("it has ended"),
+        State::New => return ServeDecision::Wait("its template is not rendered yet"),
+        State::Preparing => return ServeDecision::Wait("its machine is being prepared"),
+        State::Post => return ServeDecision::Wait("its last action is done"),
+        State::Success | State::Failed | State::Timeout => {
+            return ServeDecision::Wait("it has ended");
+        }
         State::Pending | State::Running => {}
     }
     for task in &status.tasks {
@@ -44,21 +46,21 @@ pub fn serve<'a>(status: &'a WorkflowStatus, agent_id: &str, now: Timestamp) -> 
             match action.state {
                 ActionState::Success => {}
                 ActionState::Failed | ActionState::Timeout => {
-                    return Serve::Wait("an earlier action did not succeed");
+                    return ServeDecision::Wait("an earlier action did not succeed");
                 }
                 ActionState::Pending if retry_left(action, now).is_some() => {
-                    return Serve::Wait("it waits before it retries an action");
+                    return ServeDecision::Wait("it waits before it retries an action");
                 }
                 ActionState::Pending | ActionState::Running if task.agent_id == agent_id => {
-                    return Serve::Action { task, action };
+                    return ServeDecision::Action { task, action };
                 }
                 ActionState::Pending | ActionState::Running => {
-                    return Serve::Wait("the next action is for another agent");
+                    return ServeDecision::Wait("the next action is for another agent");
                 }
             }
         }
     }
-    Serve::Wait("all actions are complete")
+    ServeDecision::Wait("all actions are complete")
 }
 
 /// True if the requesting agent has returned from an action that leaves its OS; that action is then

@@ -57,7 +57,7 @@ impl RetryFrom {
 /// Time and reason of the end of a Workflow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Ended {
+pub struct WorkflowEnd {
     /// Time of the end, by the box's clock.
     pub time: Timestamp,
     /// Stable code for programs.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::chosen_disk::ChosenDisk;
-use super::retry::{ActionAttempt, Attempt, Ended, Requests, Retry};
+use super::retry::{ActionAttempt, Attempt, Requests, Retry, WorkflowEnd};
 use crate::bmc::Action as BmcAction;
 use crate::meta::Object;
 
@@ -183,7 +183,7 @@ pub struct WorkflowStatus {
     pub attempt_start: Option<Timestamp>,
     /// Tinbox extension: result of the workflow, set while it is over.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<Ended>,
+    pub ended: Option<WorkflowEnd>,
     /// Tinbox extension: the attempts before this one, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub history: Vec<Attempt>,

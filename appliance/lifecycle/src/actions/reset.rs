@@ -30,32 +30,39 @@ const WARNING_MAX: usize = 400;
 pub const NOT_OWN: &str = "this Tinbox is a program on another system: restart and erase it there";
 
 /// Routes of a reset: a GET returns an [`ErasureSummary`]; a POST takes a [`BoxActionRequest`] and
-/// returns an [`ErasureSummary`] while the box goes down. `faces` is `None` on a guest.
-pub fn router(faces: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
-    Router::new().route(PATH, get(report).post(leave)).with_state(RouterState { faces, audit })
+/// returns an [`ErasureSummary`] while the box goes down. `view_source` is `None` on a guest.
+pub fn router(view_source: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
+    Router::new()
+        .route(PATH, get(report).post(leave))
+        .with_state(RouterState { view_source, audit })
 }
 
 #[derive(Clone)]
 struct RouterState {
-    faces: Option<Arc<dyn ViewSource>>,
+    view_source: Option<Arc<dyn ViewSource>>,
     audit: Audit,
 }
 
-async fn report(State(RouterState { faces, .. }): State<RouterState>) -> Response {
-    match faces {
-        Some(faces) => Json(ErasureSummary::of(&faces.view().await)).into_response(),
+async fn report(State(RouterState { view_source, .. }): State<RouterState>) -> Response {
+    match view_source {
+        Some(view_source) => Json(ErasureSummary::of(&view_source.view().await)).into_response(),
         None => failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN),
     }
 }
 
-async fn leave(State(asked): State<RouterState>, Json(wish): Json<BoxActionRequest>) -> Response {
-    let RouterState { faces, audit } = asked;
-    let Some(faces) = faces else { return failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN) };
-    let erased = ErasureSummary::of(&faces.view().await);
-    if let Err(why) = wish.is_meant(&erased.name) {
+async fn leave(
+    State(asked): State<RouterState>,
+    Json(request): Json<BoxActionRequest>,
+) -> Response {
+    let RouterState { view_source, audit } = asked;
+    let Some(view_source) = view_source else {
+        return failure(StatusCode::NOT_FOUND, "NotFound", NOT_OWN);
+    };
+    let erased = ErasureSummary::of(&view_source.view().await);
+    if let Err(why) = request.is_meant(&erased.name) {
         return failure(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", &plain(&why));
     }
-    let leave = move || carry_out(wish.level, "API", &audit);
+    let leave = move || carry_out(request.level, "API", &audit);
     match tokio::task::spawn_blocking(leave).await {
         Ok(Ok(())) => Json(erased).into_response(),
         Ok(Err(why)) => failure(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &why),

@@ -83,7 +83,7 @@ fn sync(path: &Path) -> io::Result<()> {
 }
 
 /// Objects that are being written to the store.
-struct Objects<'a> {
+struct ObjectWriter<'a> {
     store: Store,
     revision: u64,
     handle: &'a Handle,
@@ -91,7 +91,7 @@ struct Objects<'a> {
     bytes: usize,
 }
 
-impl Objects<'_> {
+impl ObjectWriter<'_> {
     fn put(&mut self, key: Key, value: Vec<u8>) -> Result<(), BackupError> {
         let named = |object: &serde_json::Value| object["metadata"]["name"].is_string();
         let read = serde_json::from_slice(&value).ok().filter(named);
@@ -134,7 +134,7 @@ impl Backups {
         let store = storage::open_aside(&files)
             .map_err(|error| BackupError::Unfit(format!("{error:#}")))?;
         let (batch, revision) = (Vec::new(), header.revision);
-        let mut objects = Objects { store, revision, handle, batch, bytes: 0 };
+        let mut objects = ObjectWriter { store, revision, handle, batch, bytes: 0 };
         let (mut names, mut leases) = (Vec::new(), 0);
         while let Some((part, content)) = reader.next_part()? {
             match part {

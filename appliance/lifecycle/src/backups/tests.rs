@@ -20,7 +20,7 @@ use store::{Key, Store};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use super::{BackupError, Backups, Now, PIECES, gather, place};
+use super::{BackupError, BackupProgress, Backups, PIECES, gather, place};
 use crate::storage;
 
 mod daily;
@@ -61,7 +61,7 @@ fn backups(folder: &Path, store: Store) -> Arc<Backups> {
         config,
         clock: Arc::new(SystemClock),
         leases: Default::default(),
-        now: Now::default(),
+        now: BackupProgress::default(),
     });
     backups.remember();
     backups

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use apiserver::Pki;
 use config::Config;
-use platform::net::Seen;
+use platform::net::InterfaceState;
 use stdx::Clock;
 use tokio::sync::Mutex;
 
@@ -40,12 +40,15 @@ impl Names {
 
     /// Reads the interfaces with their addresses, and puts the addresses into the certificate. A
     /// client may connect to any returned address at once.
-    pub async fn look(&self) -> Vec<Seen> {
+    pub async fn look(&self) -> Vec<InterfaceState> {
         self.look_by(platform::net::look()).await
     }
 
     /// Does the same as [`Names::look`] with another source, read when no other reading runs.
-    async fn look_by<E>(&self, source: impl Future<Output = Result<Vec<Seen>, E>>) -> Vec<Seen> {
+    async fn look_by<E>(
+        &self,
+        source: impl Future<Output = Result<Vec<InterfaceState>, E>>,
+    ) -> Vec<InterfaceState> {
         let mut state = self.state.lock().await;
         // A failed reading does not show that an address is gone.
         let Ok(seen) = source.await else { return Vec::new() };
@@ -77,7 +80,7 @@ impl Names {
 }
 
 /// Lists each name once, in a stable order.
-fn names(mut names: Vec<String>, own: &str, seen: &[Seen]) -> Vec<String> {
+fn names(mut names: Vec<String>, own: &str, seen: &[InterfaceState]) -> Vec<String> {
     names.extend([format!("{own}.local"), own.to_owned()]);
     let addresses = seen.iter().flat_map(|seen| &seen.addresses);
     names.extend(addresses.map(|(address, _)| address.to_string()));

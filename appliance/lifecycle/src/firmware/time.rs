@@ -45,9 +45,9 @@ const REMEMBER: Duration = Duration::from_mins(15);
 
 /// NTP servers from DHCP, by interface.
 #[derive(Debug, Clone, Default)]
-pub struct Offered(Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>);
+pub struct OfferedServers(Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>);
 
-impl Offered {
+impl OfferedServers {
     /// Replaces the servers of an interface.
     pub fn set(&self, interface: &str, servers: &[Ipv4Addr]) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,7 @@ pub struct ClockState {
 /// the servers from DHCP and the defaults.
 pub async fn keep(
     written: Option<Vec<String>>,
-    offered: Offered,
+    offered: OfferedServers,
     known: watch::Sender<ClockState>,
 ) -> std::convert::Infallible {
     let remember = async {
@@ -87,7 +87,7 @@ pub async fn keep(
 
 async fn follow(
     written: Option<Vec<String>>,
-    offered: Offered,
+    offered: OfferedServers,
     known: watch::Sender<ClockState>,
 ) -> std::convert::Infallible {
     let (mut wait, mut again) = (Backoff::new(SOON, LATER), Backoff::new(AGAIN.0, AGAIN.1));
@@ -103,7 +103,7 @@ async fn follow(
         }
         let opinion = opinion(&servers, &mut refusals).await;
         let opinion = opinion.filter(|opinion| is_followed(opinion, &mut steps));
-        if let Some(Opinion { sample, source, .. }) = opinion {
+        if let Some(RoundResult { sample, source, .. }) = opinion {
             if sample.offset.abs() >= STEP {
                 wait = Backoff::new(SOON, LATER);
             }
@@ -126,7 +126,7 @@ async fn follow(
 }
 
 /// Result of a round.
-struct Opinion {
+struct RoundResult {
     sample: Sample,
     /// Address of the server of the sample.
     source: String,
@@ -135,8 +135,8 @@ struct Opinion {
 }
 
 /// Decides if the clock follows an opinion, and logs a refusal.
-fn is_followed(opinion: &Opinion, steps: &mut Steps) -> bool {
-    let Opinion { sample, source, agreeing } = opinion;
+fn is_followed(opinion: &RoundResult, steps: &mut Steps) -> bool {
+    let RoundResult { sample, source, agreeing } = opinion;
     match steps.judge(sample.offset, *agreeing, SystemTime::now()) {
         Verdict::Follow => true,
         Verdict::Confirm => {
@@ -163,7 +163,7 @@ fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
 }
 
 /// Queries the servers, and chooses the best sample. `None` when no server can be trusted.
-async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<Opinion> {
+async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<RoundResult> {
     let addresses = join_all(servers.iter().map(|server| lookup(server))).await;
     let now = Instant::now();
     let addresses = addresses.into_iter().flatten().filter(|it| refusals.permit(*it, now));
@@ -180,7 +180,7 @@ async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<Opinion>
     let whose = samples.iter().position(|samples| samples.contains(&sample))?;
     let best = |samples: &Vec<Sample>| samples.iter().min_by_key(|it| it.delay).map(|it| it.offset);
     let agreeing = Steps::agreeing(sample.offset, samples.iter().filter_map(best));
-    Some(Opinion { sample, source: addresses.get(whose)?.ip().to_string(), agreeing })
+    Some(RoundResult { sample, source: addresses.get(whose)?.ip().to_string(), agreeing })
 }
 
 async fn lookup(server: &str) -> Vec<SocketAddr> {

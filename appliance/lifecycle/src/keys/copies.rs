@@ -31,71 +31,71 @@ const BYTES_MAX: u64 = 1 << 20;
 const OWNER: &str = "owner.json";
 
 /// File that the box cannot start without.
-struct Vital {
+struct VitalFile {
     path: &'static str,
     is_whole: fn(&[u8]) -> bool,
     /// Sentence about the loss when both the file and its copy are unusable.
     lost: &'static str,
 }
 
-const VITAL: [Vital; 13] = [
-    Vital { path: "sealing.key", is_whole: is_32_bytes, lost: "the stored data cannot be read" },
-    Vital {
+const VITAL: [VitalFile; 13] = [
+    VitalFile { path: "sealing.key", is_whole: is_32_bytes, lost: "the stored data cannot be read" },
+    VitalFile {
         path: "sealing.key.tpm",
         is_whole: tpm::is_sealed,
         lost: "log in with the owner's passphrase, or restore a backup",
     },
-    Vital {
+    VitalFile {
         path: "backup.key.tpm",
         is_whole: tpm::is_sealed,
         lost: "log in with the owner's passphrase",
     },
-    Vital {
+    VitalFile {
         path: "keys.recovery",
         is_whole: sealing::is_recovery,
         lost: "the owner's passphrase cannot decrypt the keys; the next login creates it again",
     },
-    Vital {
+    VitalFile {
         path: "boot-token.key",
         is_whole: is_32_bytes,
         lost: "machines that are being installed must boot again",
     },
-    Vital {
+    VitalFile {
         path: "tokens",
         is_whole: has_tokens,
         lost: "the administrator's kubeconfig is new; fetch it again",
     },
-    Vital {
+    VitalFile {
         path: OWNER,
         is_whole: is_json,
         lost: "login with the passphrase is not possible; restore a backup, or reset the box",
     },
-    Vital {
+    VitalFile {
         path: "backup.key",
         is_whole: |bytes| bytes.starts_with(b"AGE-SECRET-KEY-1"),
         lost: "the box's own backups cannot be decrypted",
     },
-    Vital {
+    VitalFile {
         path: "pki/ca.key",
         is_whole: |bytes| text(bytes, Pki::is_key),
         lost: "the box has a new certificate authority; fetch the kubeconfig again",
     },
-    Vital {
+    VitalFile {
         path: "pki/ca.crt",
         is_whole: |bytes| text(bytes, Pki::is_certificate),
         lost: "the certificate of the authority is new",
     },
-    Vital {
+    VitalFile {
         path: "pki/server.key",
         is_whole: |bytes| text(bytes, Pki::is_key),
         lost: "the box has a new pin",
     },
-    Vital {
+    VitalFile {
         path: "pki/server.crt",
         is_whole: |bytes| text(bytes, Pki::is_certificate),
         lost: "the certificate of the box is new",
     },
-    Vital {
+    VitalFile {
         path: "pki/serviceaccount.key",
         is_whole: |bytes| text(bytes, Pki::is_key),
         lost: "tokens of service accounts are no longer valid; create new ones",
@@ -175,7 +175,7 @@ pub fn keep(state: &Path) {
     }
 }
 
-fn mend_one(state: &Path, file: &Vital) -> Option<String> {
+fn mend_one(state: &Path, file: &VitalFile) -> Option<String> {
     let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));
     let what = match now {
         FileState::Absent => "is gone",
@@ -212,7 +212,7 @@ fn mend_one(state: &Path, file: &Vital) -> Option<String> {
     }
 }
 
-fn look(state: &Path, path: &str, file: &Vital) -> FileState {
+fn look(state: &Path, path: &str, file: &VitalFile) -> FileState {
     let path = state.join(path);
     let read = match fs::metadata(&path) {
         Ok(found) if found.len() > BYTES_MAX => return FileState::Damaged,
@@ -230,7 +230,7 @@ fn look(state: &Path, path: &str, file: &Vital) -> FileState {
     }
 }
 
-fn look_at_copy(state: &Path, file: &Vital) -> FileState {
+fn look_at_copy(state: &Path, file: &VitalFile) -> FileState {
     look(&state.join(FOLDER), file.path, file)
 }
 

@@ -89,13 +89,13 @@ pub enum Login {
 }
 
 /// Function that opens the TPM; it returns `None` when the board has none.
-type Open = Arc<dyn Fn() -> Result<Option<Box<dyn Sealer>>, tpm::Error> + Send + Sync>;
+type OpenTpm = Arc<dyn Fn() -> Result<Option<Box<dyn Sealer>>, tpm::Error> + Send + Sync>;
 
 /// Keys of a state folder.
 #[derive(Clone)]
 pub struct Keys {
     state: PathBuf,
-    open: Open,
+    open: OpenTpm,
 }
 
 impl Keys {

@@ -17,7 +17,7 @@ use stdx::Hint as _;
 use super::{ChangeAuthor, Settings, SettingsError};
 
 type SettingsState = State<Option<Arc<Settings>>>;
-type Who = Extension<User>;
+type RequestUser = Extension<User>;
 
 /// Routes of the settings. Every write needs `If-Match` with the sum of the text it changes.
 ///
@@ -68,7 +68,7 @@ struct Note {
 
 async fn replace(
     State(settings): SettingsState,
-    Extension(user): Who,
+    Extension(user): RequestUser,
     Query(Note { note }): Query<Note>,
     headers: HeaderMap,
     text: String,
@@ -82,7 +82,7 @@ async fn replace(
 
 async fn change(
     State(settings): SettingsState,
-    Extension(user): Who,
+    Extension(user): RequestUser,
     headers: HeaderMap,
     Json(SettingsChange { set, note }): Json<SettingsChange>,
 ) -> Response {
@@ -95,7 +95,7 @@ async fn change(
 
 async fn revert(
     State(settings): SettingsState,
-    Extension(user): Who,
+    Extension(user): RequestUser,
     headers: HeaderMap,
     Json(RevertRequest { revision, note }): Json<RevertRequest>,
 ) -> Response {

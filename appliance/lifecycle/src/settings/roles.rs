@@ -10,9 +10,9 @@ const OWNERS: &str = "management";
 
 /// Use of a NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Use {
+pub enum NicUse {
     /// Management interface, for people.
-    People,
+    Management,
     /// Provisioning network, for machines only.
     Machines {
         /// Address of the box with a prefix length.
@@ -30,29 +30,29 @@ pub enum Use {
         mode: String,
     },
     /// Interface that the box does not use.
-    Nobody,
+    Unused,
 }
 
 /// Writes the use of these interfaces.
 ///
 /// # Errors
 /// The text cannot be parsed, or has its networks in a form that this function cannot change.
-pub fn write(text: &str, cards: &[(String, Use)]) -> Result<String, String> {
+pub fn write(text: &str, nics: &[(String, NicUse)]) -> Result<String, String> {
     let mark = text.len() - bare(text).len();
     let ends = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut document: DocumentMut = bare(text)
         .parse()
         .map_err(|error| format!("cannot parse the current settings: {error}"))?;
-    for (interface, wanted) in cards {
+    for (interface, wanted) in nics {
         match wanted {
-            Use::People => {
+            NicUse::Management => {
                 remove(&mut document, RACKS, interface);
                 let owners = find(&mut document, OWNERS, interface);
                 if owners.is_some_and(|table| table.contains_key("unused")) {
                     remove(&mut document, OWNERS, interface);
                 }
             }
-            Use::Machines { address, mode, pool, confirm } => {
+            NicUse::Machines { address, mode, pool, confirm } => {
                 remove(&mut document, OWNERS, interface);
                 let rack = find_or_add(&mut document, RACKS, interface)?;
                 put(rack, "address", address);
@@ -60,7 +60,7 @@ pub fn write(text: &str, cards: &[(String, Use)]) -> Result<String, String> {
                 put(rack, "confirm", confirm);
                 put_all(rack, "pool", pool);
             }
-            Use::Both { mode } => {
+            NicUse::Both { mode } => {
                 let owners = find(&mut document, OWNERS, interface);
                 if owners.is_some_and(|table| table.contains_key("unused")) {
                     remove(&mut document, OWNERS, interface);
@@ -70,7 +70,7 @@ pub fn write(text: &str, cards: &[(String, Use)]) -> Result<String, String> {
                 put(rack, "mode", mode);
                 put_all(rack, "pool", &[]);
             }
-            Use::Nobody => {
+            NicUse::Unused => {
                 remove(&mut document, RACKS, interface);
                 if find(&mut document, OWNERS, interface)
                     .is_none_or(|table| !table.contains_key("unused"))
@@ -169,10 +169,10 @@ fn put_all(table: &mut Table, key: &str, texts: &[String]) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Use, write};
+    use super::{NicUse, write};
 
-    fn machines(mode: &str, pool: &[&str]) -> Use {
-        Use::Machines {
+    fn machines(mode: &str, pool: &[&str]) -> NicUse {
+        NicUse::Machines {
             address: "10.99.0.1/24".to_owned(),
             mode: mode.to_owned(),
             pool: pool.iter().map(|text| (*text).to_owned()).collect(),
@@ -180,26 +180,29 @@ mod tests {
         }
     }
 
-    fn written(text: &str, cards: &[(&str, Use)]) -> String {
-        let cards: Vec<_> =
-            cards.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
-        write(text, &cards).unwrap()
+    fn written(text: &str, nics: &[(&str, NicUse)]) -> String {
+        let nics: Vec<_> = nics.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
+        write(text, &nics).unwrap()
     }
 
     #[test]
     fn two_cards_are_written_and_read_again_unchanged() {
-        let cards =
-            [("eth0", Use::People), ("eth1", machines("reserved", &[])), ("eth2", Use::Nobody)];
-        let text = written("name = \"a\"\n", &cards);
+        let nics = [
+            ("eth0", NicUse::Management),
+            ("eth1", machines("reserved", &[])),
+            ("eth2", NicUse::Unused),
+        ];
+        let text = written("name = \"a\"\n", &nics);
         let want = "name = \"a\"\n\n[[network]]\ninterface = \"eth1\"\naddress = \"10.99.0.1/24\"\n\
             mode = \"reserved\"\n\n[[management]]\ninterface = \"eth2\"\nunused = true\n";
         assert_eq!(text, want);
-        assert_eq!(written(&text, &cards), text, "what is so already is left alone");
-        let both = [("eth0", Use::Both { mode: "proxy".to_owned() }), ("eth1", Use::People)];
+        assert_eq!(written(&text, &nics), text, "what is so already is left alone");
+        let both =
+            [("eth0", NicUse::Both { mode: "proxy".to_owned() }), ("eth1", NicUse::Management)];
         let text = written(&text, &both);
         assert!(text.contains("[[network]]\ninterface = \"eth0\"\nmode = \"proxy\"\n"), "{text}");
         assert!(!text.contains("eth1"), "{text}");
-        assert!(!written(&text, &[("eth2", Use::People)]).contains("eth2"));
+        assert!(!written(&text, &[("eth2", NicUse::Management)]).contains("eth2"));
     }
 
     #[test]
@@ -208,7 +211,7 @@ mod tests {
             mode = 'pool'\npool = '10.99.0.5'\nloaders = { 7 = 'a.efi' }\n\
             [[management]]\ninterface = 'eth0'\naddress = '10.0.0.1/24'\n\
             [[management]]\ninterface = 'eth1'\nvlan = 7\n";
-        let same = [("eth0", Use::People), ("eth1", machines("pool", &["10.99.0.5"]))];
+        let same = [("eth0", NicUse::Management), ("eth1", machines("pool", &["10.99.0.5"]))];
         assert_eq!(written(text, &same), text);
         let off = written(text, &[("eth1", machines("off", &[]))]);
         assert!(off.contains("loaders") && off.contains("# the rack") && off.contains("vlan = 7"));

@@ -35,17 +35,17 @@ fn with(text: &str, word: impl Fn(&str) -> &'static str) -> String {
     let Ok(mut document) = bare(text).parse::<DocumentMut>() else {
         return UNREADABLE.to_owned();
     };
-    let mut hiding = Hiding { path: Vec::new(), word };
+    let mut hiding = SecretHider { path: Vec::new(), word };
     hiding.visit_document_mut(&mut document);
     document.to_string()
 }
 
-struct Hiding<W> {
+struct SecretHider<W> {
     path: Vec<String>,
     word: W,
 }
 
-impl<W: Fn(&str) -> &'static str> VisitMut for Hiding<W> {
+impl<W: Fn(&str) -> &'static str> VisitMut for SecretHider<W> {
     fn visit_table_like_kv_mut(&mut self, key: KeyMut<'_>, node: &mut Item) {
         let name = key.get().to_owned();
         let secret = WORDS.iter().any(|word| name.to_ascii_lowercase().contains(word));

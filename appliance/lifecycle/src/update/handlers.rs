@@ -49,7 +49,7 @@ async fn report(State(updates): State<Option<Arc<Updates>>>) -> Response {
 
 async fn apply(
     State(updates): State<Option<Arc<Updates>>>,
-    Query(wish): Query<RestartQuery>,
+    Query(query): Query<RestartQuery>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -57,7 +57,7 @@ async fn apply(
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     let size = length.and_then(|length| length.parse().ok());
     let (send, pieces) = mpsc::channel(PIECES);
-    let installing = updates.install(pieces, size, wish.now);
+    let installing = updates.install(pieces, size, query.now);
     // A client that disconnects ends the stream early, and the reader reports a truncated bundle.
     let (done, _) = tokio::join!(installing, upload::pass(body.into_data_stream(), send));
     answer(&updates, done)
@@ -65,20 +65,20 @@ async fn apply(
 
 async fn roll_back(
     State(updates): State<Option<Arc<Updates>>>,
-    Query(wish): Query<RestartQuery>,
+    Query(query): Query<RestartQuery>,
 ) -> Response {
     let Some(updates) = updates else { return not_own() };
     let asked = Arc::clone(&updates);
-    let done = tokio::task::spawn_blocking(move || asked.roll_back(wish.now)).await;
+    let done = tokio::task::spawn_blocking(move || asked.roll_back(query.now)).await;
     answer(&updates, done.unwrap_or(Err(UpdateError::Ended)))
 }
 
 async fn restart(
     State(updates): State<Option<Arc<Updates>>>,
-    Query(wish): Query<RestartQuery>,
+    Query(query): Query<RestartQuery>,
 ) -> Response {
     let Some(updates) = updates else { return not_own() };
-    let done = updates.agree(wish.now);
+    let done = updates.agree(query.now);
     answer(&updates, done)
 }
 

@@ -1,11 +1,11 @@
 //! Simulation of an update on a virtual clock. It runs from the boot loader's choice of a slot to
 //! the system that proves itself or is undone, with power cuts at every step.
 //!
-//! Real parts: the reaction of process 1 to a missing heartbeat ([`SupervisorMonitor`]) and to exits
-//! ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to missing proofs ([`Health`]) and to
-//! the loader's variables ([`record`]) is real too. Simulated parts: GRUB (see [`grub`]), the
-//! systems, and the disk. A power cut leaves the disk before or after each write. `tests/firmware`
-//! boots real systems for the rest.
+//! Real parts: the reaction of process 1 to a missing heartbeat ([`SupervisorMonitor`]) and to
+//! exits ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to missing proofs
+//! ([`Health`]) and to the loader's variables ([`record`]) is real too. Simulated parts: GRUB (see
+//! [`grub`]), the systems, and the disk. A power cut leaves the disk before or after each write.
+//! `tests/firmware` boots real systems for the rest.
 
 mod grub;
 mod tests;

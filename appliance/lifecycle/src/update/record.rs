@@ -69,8 +69,8 @@ impl Record {
     }
 }
 
-/// Evaluates a start: returns the record to keep from now on. `last_reason` is the recorded reason why the
-/// last run ended; `held` is the release in the slot on trial.
+/// Evaluates a start: returns the record to keep from now on. `last_reason` is the recorded reason
+/// why the last run ended; `held` is the release in the slot on trial.
 pub fn judged(
     loader: &Environment,
     running: Slot,

@@ -123,30 +123,30 @@ where
 }
 
 /// Opens the primary table, or the backup table if an interrupted write damaged the primary one.
-fn open<D>(disk: &mut D) -> io::Result<GptDisk<Staged<&mut D>>>
+fn open<D>(disk: &mut D) -> io::Result<GptDisk<StagedDisk<&mut D>>>
 where
     D: Read + Seek + std::fmt::Debug,
 {
     let config = || GptConfig::new().writable(true).logical_block_size(LogicalBlockSize::Lb512);
-    let first = Staged { disk: &mut *disk, at: 0, changed: Sectors::new() };
+    let first = StagedDisk { disk: &mut *disk, at: 0, changed: Sectors::new() };
     if config().open_from_device(first).is_ok() {
-        let first = Staged { disk, at: 0, changed: Sectors::new() };
+        let first = StagedDisk { disk, at: 0, changed: Sectors::new() };
         return config().open_from_device(first).map_err(io::Error::other);
     }
     // An empty sector instead of the primary header makes the crate use the backup table.
     let changed = Sectors::from([(1, [0; SECTOR as usize])]);
-    config().open_from_device(Staged { disk, at: 0, changed }).map_err(io::Error::other)
+    config().open_from_device(StagedDisk { disk, at: 0, changed }).map_err(io::Error::other)
 }
 
 /// Disk that keeps its changes in memory.
 #[derive(Debug)]
-struct Staged<D> {
+struct StagedDisk<D> {
     disk: D,
     at: u64,
     changed: Sectors,
 }
 
-impl<D: Read + Seek> Staged<D> {
+impl<D: Read + Seek> StagedDisk<D> {
     fn sector(&mut self, sector: u64) -> io::Result<[u8; SECTOR as usize]> {
         if let Some(changed) = self.changed.get(&sector) {
             return Ok(*changed);
@@ -165,7 +165,7 @@ impl<D: Read + Seek> Staged<D> {
     }
 }
 
-impl<D: Read + Seek> Read for Staged<D> {
+impl<D: Read + Seek> Read for StagedDisk<D> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (sector, part) = self.here(buffer.len());
         let bytes = self.sector(sector)?;
@@ -176,7 +176,7 @@ impl<D: Read + Seek> Read for Staged<D> {
     }
 }
 
-impl<D: Read + Seek> Write for Staged<D> {
+impl<D: Read + Seek> Write for StagedDisk<D> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let (sector, part) = self.here(buffer.len());
         let mut bytes = self.sector(sector)?;
@@ -192,7 +192,7 @@ impl<D: Read + Seek> Write for Staged<D> {
     }
 }
 
-impl<D: Read + Seek> Seek for Staged<D> {
+impl<D: Read + Seek> Seek for StagedDisk<D> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         self.at = match to {
             SeekFrom::Start(at) => at,

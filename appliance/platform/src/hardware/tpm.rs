@@ -192,11 +192,11 @@ impl<D: Read + Write> Tpm<D> {
         let _ = self.ask("forget a handle", &wire::flush(handle));
     }
 
-    fn ask(&mut self, doing: &'static str, command: &[u8]) -> Result<Answer, Error> {
+    fn ask(&mut self, doing: &'static str, command: &[u8]) -> Result<TpmResponse, Error> {
         let answer = exchange(&mut self.0, command);
         let answer = answer.map_err(|source| Error::Device { doing, source })?;
         match wire::parse(&answer) {
-            Some(Ok(_)) => Ok(Answer(answer)),
+            Some(Ok(_)) => Ok(TpmResponse(answer)),
             Some(Err(code)) => Err(refused(doing, code)),
             None => Err(unreadable(doing)),
         }
@@ -210,9 +210,9 @@ fn parts(sealed: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Response of the TPM with a success code.
-struct Answer(Vec<u8>);
+struct TpmResponse(Vec<u8>);
 
-impl Answer {
+impl TpmResponse {
     fn take<T>(
         &self,
         doing: &'static str,

@@ -101,7 +101,7 @@ impl ResetRequests {
 
 /// Folders and keys that a factory reset erases.
 #[derive(Debug, Clone, Copy)]
-pub struct Places<'a> {
+pub struct EraseTargets<'a> {
     /// Mount point of the state volume.
     pub state: &'a Path,
     /// Mount point of the cache volume.
@@ -131,7 +131,7 @@ pub enum Step {
 }
 
 /// Returns the steps of a factory reset in order.
-pub fn plan(places: &Places<'_>) -> Vec<Step> {
+pub fn plan(places: &EraseTargets<'_>) -> Vec<Step> {
     let own = places.state.join(OWN);
     let mut steps = vec![Step::Note, Step::Answer];
     steps.extend(places.keys.iter().map(|key| Step::Shred(own.join(key))));
@@ -148,7 +148,7 @@ pub fn plan(places: &Places<'_>) -> Vec<Step> {
 
 /// Returns the steps if the state volume has no space for the note. The request then stays until
 /// the keys and all other data on the state volume are erased.
-fn plan_without_room(places: &Places<'_>) -> Vec<Step> {
+fn plan_without_room(places: &EraseTargets<'_>) -> Vec<Step> {
     let mut steps = plan(places);
     let empty = Step::Empty(places.state.to_owned(), &STAYS);
     steps.retain(|step| !matches!(step, Step::Note | Step::Answer) && *step != empty);
@@ -161,7 +161,7 @@ fn plan_without_room(places: &Places<'_>) -> Vec<Step> {
 ///
 /// # Errors
 /// Returns the error of the first step that fails. The next start begins again.
-pub fn erase(places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
+pub fn erase(places: &EraseTargets<'_>, disk: &mut impl Disk) -> Result<(), Error> {
     match carry_out(&plan(places), places, disk) {
         Err(Error::Io { source, .. }) if stdx::is_full(&source) => {
             carry_out(&plan_without_room(places), places, disk)
@@ -175,7 +175,11 @@ pub fn erase(places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
 /// # Errors
 /// Returns the error of the first step that fails. Later steps do not run, and the next start
 /// begins again.
-pub fn carry_out(steps: &[Step], places: &Places<'_>, disk: &mut impl Disk) -> Result<(), Error> {
+pub fn carry_out(
+    steps: &[Step],
+    places: &EraseTargets<'_>,
+    disk: &mut impl Disk,
+) -> Result<(), Error> {
     let note = places.state.join(NOTE);
     for step in steps {
         match step {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use super::state::State;
-use super::{back, zram};
+use super::{requested_reset, zram};
 use crate::Error;
 use crate::disk::mount_points::{ARTIFACTS, BOOT, BOOT_FLAGS, CACHE, DATA, STATE};
 use crate::disk::{self, growth};
@@ -77,7 +77,7 @@ pub(super) struct MountResult {
 pub(super) fn mount(keys: &[&str]) -> MountResult {
     let mut trouble = Vec::new();
     let mut disks = mount_disks(&mut trouble);
-    let safe = back::go(keys, &mut disks, &mut trouble);
+    let safe = requested_reset::go(keys, &mut disks, &mut trouble);
     disks.state.reserve();
     if let Err(error) = offer() {
         trouble.push(stdx::chain(&error));

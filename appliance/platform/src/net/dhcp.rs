@@ -6,7 +6,7 @@ use dhcproto::Encodable as _;
 use dhcproto::v4::{DhcpOption, Flags, Message, MessageType, Opcode, OptionCode, borrowed};
 use stdx::MacAddr;
 
-use super::{Address, Caller, NAME_SERVERS, TIME_SERVERS, prefix_of};
+use super::{Address, ClientIdentity, NAME_SERVERS, TIME_SERVERS, prefix_of};
 
 /// Length of an Ethernet address in bytes (`hlen`).
 const ETHERNET: u8 = 6;
@@ -19,7 +19,7 @@ const SHORTEST_LEASE: u32 = 60;
 
 /// Message of a DHCP client before encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Say {
+pub enum ClientMessage {
     /// DISCOVER: requests an offer from any server.
     Discover,
     /// REQUEST of an offered address.
@@ -68,21 +68,22 @@ pub struct Client<'a> {
     /// Hardware address of the interface.
     pub mac: MacAddr,
     /// Vendor class and host name.
-    pub caller: &'a Caller,
+    pub caller: &'a ClientIdentity,
 }
 
 /// Encodes a client message. The message requests a broadcast reply, because the client has no
 /// address yet.
-pub fn encode(say: Say, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
+pub fn encode(say: ClientMessage, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
     let Client { id, mac, caller } = client;
     let none = Ipv4Addr::UNSPECIFIED;
-    let own = if let Say::Renew { address } = say { address } else { none };
+    let own = if let ClientMessage::Renew { address } = say { address } else { none };
     let mut message = Message::new_with_id(id, own, none, none, none, &mac.0);
     message.set_secs(elapsed_secs).set_flags(Flags::default().set_broadcast());
-    let kind = if say == Say::Discover { MessageType::Discover } else { MessageType::Request };
+    let kind =
+        if say == ClientMessage::Discover { MessageType::Discover } else { MessageType::Request };
     let options = message.opts_mut();
     options.insert(DhcpOption::MessageType(kind));
-    if let Say::Request { address, server } = say {
+    if let ClientMessage::Request { address, server } = say {
         options.insert(DhcpOption::RequestedIpAddress(address));
         options.insert(DhcpOption::ServerIdentifier(server));
     }

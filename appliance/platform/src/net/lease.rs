@@ -7,10 +7,10 @@ use socket2::{Domain, Protocol, Socket, Type};
 use stdx::{Backoff, MacAddr};
 use tokio::net::UdpSocket;
 
-use super::dhcp::{self, Client, Lease, Say, ServerResponse};
+use super::dhcp::{self, Client, ClientMessage, Lease, ServerResponse};
 use super::link::{self, Link};
 use super::netlink::Netlink;
-use super::{Address, Addressing, Caller, InterfaceConfig, NAME_MAX, Which};
+use super::{Address, Addressing, ClientIdentity, InterfaceConfig, InterfaceSelector, NAME_MAX};
 use crate::Error;
 
 const SERVER_PORT: u16 = 67;
@@ -29,14 +29,14 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// Interface with a configured address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Configured {
+pub struct ConfiguredInterface {
     link: Link,
     address: Address,
     /// Lease of a DHCP server, or `None` for a fixed address.
-    lease: Option<(Lease, Caller)>,
+    lease: Option<(Lease, ClientIdentity)>,
 }
 
-impl Configured {
+impl ConfiguredInterface {
     /// Returns the hardware address of the interface.
     pub fn mac(&self) -> MacAddr {
         self.link.mac
@@ -62,7 +62,7 @@ impl Configured {
 ///
 /// # Errors
 /// The interface does not exist or has no link, or no DHCP server responds.
-pub async fn configure(wanted: InterfaceConfig) -> Result<Configured, Error> {
+pub async fn configure(wanted: InterfaceConfig) -> Result<ConfiguredInterface, Error> {
     let netlink = Netlink::open()?;
     let mut link = link::choose(&netlink, &wanted.interface).await?;
     if let Some(id) = wanted.vlan {
@@ -82,7 +82,7 @@ pub async fn configure(wanted: InterfaceConfig) -> Result<Configured, Error> {
     let server = lease.as_ref().map(|lease| tracing::field::display(lease.server));
     let shown = format!("{}/{}", address.address, address.prefix);
     tracing::info!(interface, %mac, address = shown, server, "network is up");
-    Ok(Configured { link, address, lease: lease.map(|lease| (lease, wanted.caller)) })
+    Ok(ConfiguredInterface { link, address, lease: lease.map(|lease| (lease, wanted.caller)) })
 }
 
 /// Removes the addresses that an earlier process left on the interface. Their leases may have
@@ -116,7 +116,7 @@ fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)>
 pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     let found = link::links().into_iter().find(|link| link.name == name);
     let link = found.ok_or_else(|| Error::NoAddress {
-        reason: format!("{} does not exist", Which::Name(name.to_owned())),
+        reason: format!("{} does not exist", InterfaceSelector::Name(name.to_owned())),
     })?;
     let netlink = Netlink::open()?;
     netlink.up(link.index).await?;
@@ -134,8 +134,10 @@ pub(super) fn vlan_name(parent: &str, id: u16) -> String {
 ///
 /// The address of an expired lease is removed even if connections use it. The server may have given
 /// the address to another machine (RFC 2131 section 4.4.5).
-pub async fn keep(configured: Configured) {
-    let Configured { link, lease: Some((mut lease, caller)), .. } = configured else { return };
+pub async fn keep(configured: ConfiguredInterface) {
+    let ConfiguredInterface { link, lease: Some((mut lease, caller)), .. } = configured else {
+        return;
+    };
     let mut begun = Instant::now();
     loop {
         let length = Duration::from_secs(lease.seconds.into());
@@ -179,7 +181,7 @@ async fn give_up(link: &Link, address: &Address) {
 }
 
 /// Requests a lease until a server grants one.
-async fn obtain_at_last(link: &Link, caller: &Caller) -> Lease {
+async fn obtain_at_last(link: &Link, caller: &ClientIdentity) -> Lease {
     loop {
         match obtain(link, caller, PATIENCE).await {
             Ok(lease) => return lease,
@@ -224,16 +226,20 @@ pub(super) async fn apply(netlink: &Netlink, link: &Link, given: &Address) -> Re
 }
 
 /// Runs the exchange of DISCOVER, OFFER, REQUEST and ACK.
-async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Lease, Error> {
-    let mut exchange = Exchange::new(link, caller, patience)?;
+async fn obtain(
+    link: &Link,
+    caller: &ClientIdentity,
+    wait_limit: Duration,
+) -> Result<Lease, Error> {
+    let mut exchange = Exchange::new(link, caller, wait_limit)?;
     loop {
         let ServerResponse::Offer(offer) = exchange
-            .ask(Say::Discover, |response| matches!(response, ServerResponse::Offer(_)))
+            .ask(ClientMessage::Discover, |response| matches!(response, ServerResponse::Offer(_)))
             .await?
         else {
             continue;
         };
-        let say = Say::Request { address: offer.address.address, server: offer.server };
+        let say = ClientMessage::Request { address: offer.address.address, server: offer.server };
         match exchange.ask(say, |response| !matches!(response, ServerResponse::Offer(_))).await? {
             ServerResponse::Ack(lease) => return Ok(lease),
             _ => tracing::warn!(server = %offer.server, "the server withdrew its offer"),
@@ -244,12 +250,12 @@ async fn obtain(link: &Link, caller: &Caller, patience: Duration) -> Result<Leas
 /// Renews a lease. Returns `None` if the server refuses.
 async fn renew(
     link: &Link,
-    caller: &Caller,
+    caller: &ClientIdentity,
     lease: &Lease,
-    patience: Duration,
+    wait_limit: Duration,
 ) -> Result<Option<Lease>, Error> {
-    let mut exchange = Exchange::new(link, caller, patience)?;
-    let say = Say::Renew { address: lease.address.address };
+    let mut exchange = Exchange::new(link, caller, wait_limit)?;
+    let say = ClientMessage::Renew { address: lease.address.address };
     match exchange.ask(say, |response| !matches!(response, ServerResponse::Offer(_))).await? {
         ServerResponse::Ack(next) => Ok(Some(next)),
         _ => Ok(None),
@@ -261,29 +267,33 @@ struct Exchange<'a> {
     socket: UdpSocket,
     client: Client<'a>,
     begun: Instant,
-    patience: Duration,
+    wait_limit: Duration,
 }
 
 impl<'a> Exchange<'a> {
-    fn new(link: &'a Link, caller: &'a Caller, patience: Duration) -> Result<Self, Error> {
+    fn new(
+        link: &'a Link,
+        caller: &'a ClientIdentity,
+        wait_limit: Duration,
+    ) -> Result<Self, Error> {
         let socket = open(&link.name)
             .map_err(Error::io(format!("open port {CLIENT_PORT} on {}", link.name)))?;
         // A random ID, so that machines that start at the same time do not accept each other's
         // responses.
         let id = u32::from_str_radix(&stdx::random_hex(4), 16).unwrap_or_default();
         let client = Client { id, mac: link.mac, caller };
-        Ok(Self { link, socket, client, begun: Instant::now(), patience })
+        Ok(Self { link, socket, client, begun: Instant::now(), wait_limit })
     }
 
     /// Sends a message, and repeats it with longer waits until a wanted response arrives.
     async fn ask(
         &mut self,
-        say: Say,
+        say: ClientMessage,
         wanted: fn(&ServerResponse) -> bool,
     ) -> Result<ServerResponse, Error> {
         let mut wait = Backoff::new(FIRST_ANSWER, LONGEST_ANSWER);
         let everybody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::BROADCAST, SERVER_PORT));
-        while self.begun.elapsed() < self.patience {
+        while self.begun.elapsed() < self.wait_limit {
             let elapsed = u16::try_from(self.begun.elapsed().as_secs()).unwrap_or(u16::MAX);
             let message = dhcp::encode(say, self.client, elapsed);
             if let Err(error) = self.socket.send_to(&message, everybody).await {
@@ -294,7 +304,7 @@ impl<'a> Exchange<'a> {
                 return Ok(response);
             }
         }
-        Err(no_answer(&self.link.name, self.patience))
+        Err(no_answer(&self.link.name, self.wait_limit))
     }
 
     async fn answer(&self, wanted: fn(&ServerResponse) -> bool) -> ServerResponse {
@@ -309,8 +319,8 @@ impl<'a> Exchange<'a> {
     }
 }
 
-fn no_answer(interface: &str, patience: Duration) -> Error {
-    let seconds = patience.as_secs();
+fn no_answer(interface: &str, wait_limit: Duration) -> Error {
+    let seconds = wait_limit.as_secs();
     Error::NoAddress { reason: format!("no DHCP server answered on {interface} for {seconds} s") }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use stdx::MacAddr;
 
-use super::Which;
+use super::InterfaceSelector;
 use super::netlink::Netlink;
 use crate::Error;
 
@@ -38,7 +38,7 @@ pub async fn loopback_up() -> Result<(), Error> {
 }
 
 /// Returns the first wanted interface with a link, after bringing all wanted interfaces up.
-pub(super) async fn choose(netlink: &Netlink, wanted: &Which) -> Result<Link, Error> {
+pub(super) async fn choose(netlink: &Netlink, wanted: &InterfaceSelector) -> Result<Link, Error> {
     let named = || links().into_iter().filter(|link| wanted.is(link)).collect();
     let found = until(APPEAR, named).await;
     if found.is_empty() {

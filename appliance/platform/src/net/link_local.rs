@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::arp::ArpMessage;
 use super::link::{self, Link};
 use super::netlink::Netlink;
-use super::{Address, Which, lease};
+use super::{Address, InterfaceSelector, lease};
 use crate::{Error, sys};
 
 /// Time for a DHCP server to respond before the box takes a link-local address.
@@ -42,7 +42,7 @@ const FRAME_MAX: usize = 64;
 
 /// Configures a link-local address on this interface if no DHCP server responds. Takes an unused
 /// address of 169.254.0.0/16 and defends it. Never returns. [`leave`] removes the address.
-pub async fn stand_in(interface: Which) -> Infallible {
+pub async fn stand_in(interface: InterfaceSelector) -> Infallible {
     let mut is_logged = false;
     loop {
         if let Err(error) = hold(&interface).await
@@ -71,11 +71,11 @@ pub async fn leave(interface: &str) {
     }
 }
 
-async fn hold(interface: &Which) -> Result<Infallible, Error> {
+async fn hold(interface: &InterfaceSelector) -> Result<Infallible, Error> {
     let netlink = Netlink::open()?;
     let link = link::choose(&netlink, interface).await?;
     sleep(SERVER_FIRST).await;
-    let mut wire = Wire::open(&link)?;
+    let mut wire = ArpSocket::open(&link)?;
     for attempt in 0_u32.. {
         if attempt >= HASTE {
             sleep(SLOWLY).await;
@@ -105,13 +105,13 @@ fn candidate(mac: MacAddr, attempt: u32) -> Ipv4Addr {
 }
 
 /// ARP socket of one link.
-struct Wire {
+struct ArpSocket {
     mac: MacAddr,
     name: String,
     socket: UdpSocket,
 }
 
-impl Wire {
+impl ArpSocket {
     fn open(link: &Link) -> Result<Self, Error> {
         let failed = |error: io::Error| {
             Error::io::<io::Error>(format!("listen for ARP on {}", link.name))(error)

@@ -22,7 +22,7 @@ const MAC: &str = "52:54:00:77:00:01";
 
 struct Tinbox {
     _folder: tempfile::TempDir,
-    reception: Enrollment,
+    controller: Enrollment,
     index: Index,
     engine: Engine,
     writer: Option<Writer>,
@@ -37,7 +37,7 @@ impl Tinbox {
         engine.ensure_permanent().await.unwrap();
         let (recorder, writer) = recorder();
         let index = Index::default();
-        let reception = Enrollment {
+        let controller = Enrollment {
             objects: Arc::new(EngineObjects { engine: engine.clone(), recorder }),
             index: Arc::new(index.clone()),
             clock: Arc::new(SystemClock),
@@ -45,23 +45,23 @@ impl Tinbox {
         };
         index.set_enrolls("eth0", true);
         let memory = Memory::default();
-        Self { _folder: folder, reception, index, engine, writer: Some(writer), memory }
+        Self { _folder: folder, controller, index, engine, writer: Some(writer), memory }
     }
 
     /// Processes a report of an agent, and updates the index.
     async fn receive(&mut self, report: AgentReport) {
-        self.reception.deal(&report, &mut self.memory).await.unwrap();
+        self.controller.deal(&report, &mut self.memory).await.unwrap();
         for object in self.all(HARDWARE).await {
             self.index.put_hardware(read(object).unwrap());
         }
     }
 
     async fn all(&self, resource: Resource) -> Vec<Value> {
-        self.reception.objects.list(resource, None).await.unwrap()
+        self.controller.objects.list(resource, None).await.unwrap()
     }
 
     async fn create(&self, resource: Resource, object: Value) {
-        self.reception.objects.create(resource, object).await.unwrap();
+        self.controller.objects.create(resource, object).await.unwrap();
     }
 
     /// Returns reasons and messages of the recorded Events.
@@ -139,7 +139,7 @@ async fn a_stranger_is_enrolled_once() {
 
     // A machine is never installed again because its Workflow was deleted.
     let key = ObjectKey::new("default", "enrollment-52-54-00-77-00-01");
-    tinbox.reception.objects.delete(WORKFLOW, &key).await.unwrap();
+    tinbox.controller.objects.delete(WORKFLOW, &key).await.unwrap();
     tinbox.receive(asks()).await;
     tinbox.receive(report_of(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty());
@@ -149,10 +149,10 @@ async fn a_stranger_is_enrolled_once() {
 async fn nothing_is_made_where_nobody_allowed_it() {
     let mut tinbox = Tinbox::start().await;
     tinbox.create(WORKFLOW_RULE_SET, rules("all", "{\"gone\": [{\"exists\": false}]}")).await;
-    tinbox.reception.enrollment = false;
+    tinbox.controller.enrollment = false;
     tinbox.receive(report_of(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty());
-    tinbox.reception.enrollment = true;
+    tinbox.controller.enrollment = true;
     tinbox.receive(report_of(MAC)).await;
     assert!(tinbox.all(WORKFLOW).await.is_empty(), "its Hardware does not say so");
     tinbox.index.set_enrolls("eth0", false);
@@ -195,7 +195,7 @@ async fn a_rule_set_that_cannot_be_used_is_told_once() {
 #[tokio::test]
 async fn a_machine_that_names_many_macs_claims_its_own_and_the_eldest_of_too_many_goes() {
     let mut tinbox = Tinbox::start().await;
-    tinbox.reception.enrollment = false;
+    tinbox.controller.enrollment = false;
     for number in 0..UNACCEPTED_MAX + 2 {
         let mut report = report_of(&format!("52:54:00:66:00:{number:02x}"));
         report.inventory = None;

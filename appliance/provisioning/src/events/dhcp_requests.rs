@@ -28,11 +28,11 @@ pub struct LastRequest {
 
 /// Effect of an observation on the list.
 #[derive(Debug, PartialEq, Eq)]
-enum News {
+enum ListChange {
     /// New request of a machine, with a preliminary decision.
-    Asks(MacAddr, String),
+    Requested(MacAddr, String),
     /// Decision about the last request of a machine.
-    Told(MacAddr, String),
+    Answered(MacAddr, String),
 }
 
 impl DhcpRequests {
@@ -40,7 +40,7 @@ impl DhcpRequests {
     pub fn note(&self, seen: &Seen, now: Timestamp) {
         let mut machines = self.machines();
         match news(seen) {
-            Some(News::Asks(mac, decision)) => {
+            Some(ListChange::Requested(mac, decision)) => {
                 machines.insert(mac, LastRequest { at: now, decision });
                 if machines.len() > MACHINES_MAX
                     && let Some(eldest) = machines.iter().min_by_key(|(_, it)| it.at)
@@ -49,7 +49,7 @@ impl DhcpRequests {
                     machines.remove(&eldest);
                 }
             }
-            Some(News::Told(mac, decision)) => {
+            Some(ListChange::Answered(mac, decision)) => {
                 if let Some(asked) = machines.get_mut(&mac) {
                     asked.decision = decision;
                 }
@@ -72,26 +72,28 @@ impl DhcpRequests {
     }
 }
 
-fn news(seen: &Seen) -> Option<News> {
+fn news(seen: &Seen) -> Option<ListChange> {
     Some(match seen {
-        Seen::Discover { mac, .. } => News::Asks(*mac, "not answered yet".to_owned()),
+        Seen::Discover { mac, .. } => ListChange::Requested(*mac, "not answered yet".to_owned()),
         Seen::UnknownMac { mac, silence: None, .. } => {
-            News::Asks(*mac, "not answered yet".to_owned())
+            ListChange::Requested(*mac, "not answered yet".to_owned())
         }
         Seen::UnknownMac { mac, silence: Some(why), .. } => {
-            News::Asks(*mac, format!("not answered: {why}"))
+            ListChange::Requested(*mac, format!("not answered: {why}"))
         }
         // With another DHCP server on the network, the offer contains boot options only.
         Seen::Offered { mac, address } if address.is_unspecified() => {
-            News::Told(*mac, "received the boot file".to_owned())
+            ListChange::Answered(*mac, "received the boot file".to_owned())
         }
-        Seen::Offered { mac, address } => News::Told(*mac, format!("offered {address}")),
+        Seen::Offered { mac, address } => ListChange::Answered(*mac, format!("offered {address}")),
         Seen::Acked { mac, address, .. } if address.is_unspecified() => {
-            News::Told(*mac, "received the boot file".to_owned())
+            ListChange::Answered(*mac, "received the boot file".to_owned())
         }
-        Seen::Acked { mac, address, .. } => News::Told(*mac, format!("has {address}")),
-        Seen::Refused { mac, reason } => News::Told(*mac, format!("refused: {reason}")),
-        Seen::Ignored { mac, reason } => News::Told(*mac, format!("not answered: {reason}")),
+        Seen::Acked { mac, address, .. } => ListChange::Answered(*mac, format!("has {address}")),
+        Seen::Refused { mac, reason } => ListChange::Answered(*mac, format!("refused: {reason}")),
+        Seen::Ignored { mac, reason } => {
+            ListChange::Answered(*mac, format!("not answered: {reason}"))
+        }
         _ => return None,
     })
 }
@@ -113,7 +115,7 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs)
     }
 
-    fn stranger(mac: MacAddr) -> Seen {
+    fn unknown_machine(mac: MacAddr) -> Seen {
         Seen::UnknownMac { mac, vendor_class: None, arch: None, silence: Some(Silence::Unknown) }
     }
 
@@ -124,7 +126,7 @@ mod tests {
         list.note(&Seen::Acked { mac: MAC, address, file: None }, at(0));
         assert_eq!(list.list(at(0)), [], "a renewal is no question");
         list.note(&Seen::Discover { mac: MAC, stage: Stage::Pxe }, at(1));
-        list.note(&stranger(STRANGER), at(2));
+        list.note(&unknown_machine(STRANGER), at(2));
         list.note(&Seen::Offered { mac: MAC, address }, at(3));
         let words = |now| -> Vec<(MacAddr, String)> {
             list.list(now).into_iter().map(|(mac, asked)| (mac, asked.decision)).collect()
@@ -143,7 +145,7 @@ mod tests {
         let list = DhcpRequests::default();
         for number in 0..u16::try_from(MACHINES_MAX + 10).unwrap() {
             let [high, low] = number.to_be_bytes();
-            list.note(&stranger(MacAddr([2, 0, 0, 0, high, low])), at(number.into()));
+            list.note(&unknown_machine(MacAddr([2, 0, 0, 0, high, low])), at(number.into()));
         }
         let kept = list.list(at(0));
         assert_eq!(kept.len(), MACHINES_MAX);

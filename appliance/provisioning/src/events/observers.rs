@@ -62,11 +62,18 @@ impl Observers {
             self.recorder.begin_anew(&subject(hardware), |reason| reason == event.reason());
         }
         let metadata = &hardware.metadata;
-        let happening = self.happening(&metadata.namespace, &metadata.name, &metadata.uid, event);
-        self.recorder.record(happening);
+        let object_event =
+            self.object_event(&metadata.namespace, &metadata.name, &metadata.uid, event);
+        self.recorder.record(object_event);
     }
 
-    fn happening(&self, namespace: &str, name: &str, uid: &str, event: &BootEvent) -> ObjectEvent {
+    fn object_event(
+        &self,
+        namespace: &str,
+        name: &str,
+        uid: &str,
+        event: &BootEvent,
+    ) -> ObjectEvent {
         ObjectEvent {
             about: HARDWARE,
             namespace: namespace.to_owned(),
@@ -117,8 +124,8 @@ impl Observers {
             None if self.index.enrolls() => BootEvent::Enrolls { mac },
             None => return tracing::debug!(%mac, "an unknown machine gets an address"),
         };
-        let happening = self.happening("default", &unknown_machine(mac), "", &event);
-        self.recorder.record_about(&Subject::UnknownMachines, happening);
+        let object_event = self.object_event("default", &unknown_machine(mac), "", &event);
+        self.recorder.record_about(&Subject::UnknownMachines, object_event);
     }
 }
 

@@ -21,9 +21,9 @@ const OCI_FILE: &str = "IMG_URL";
 const OCI_USER: &str = "REGISTRY_USERNAME";
 
 /// Names and addresses of the box itself.
-pub struct Own(HashSet<String>);
+pub struct OwnNames(HashSet<String>);
 
-impl Own {
+impl OwnNames {
     /// Creates the set from names and addresses of the box.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().map(|name| plain(&name)).collect())
@@ -68,7 +68,7 @@ pub fn reads_registry(image: &str) -> bool {
 
 /// Returns the file that `entry` of an environment (`KEY=value` each) mentions. With `is_oci`, the
 /// value is a registry reference.
-fn file(own: &Own, is_oci: bool, environment: &[String], entry: &str) -> Option<Wanted> {
+fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Option<Wanted> {
     let (key, url) = entry.split_once('=')?;
     let (_, checksum) = FILES.into_iter().find(|(name, _)| *name == key)?;
     let value = |name: &str| {
@@ -94,7 +94,7 @@ fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
 }
 
 /// Returns each file of another server that a rendered workflow mentions, without duplicates.
-pub fn of_workflow(own: &Own, status: &WorkflowStatus) -> Vec<Wanted> {
+pub fn of_workflow(own: &OwnNames, status: &WorkflowStatus) -> Vec<Wanted> {
     let mut all: Vec<Wanted> = Vec::new();
     for task in &status.tasks {
         for action in &task.actions {
@@ -114,7 +114,7 @@ pub fn of_workflow(own: &Own, status: &WorkflowStatus) -> Vec<Wanted> {
 /// Returns the environment of an action. The URLs of other servers are replaced by the result of
 /// `place`, and stay unchanged if it returns `None`.
 pub fn rewritten(
-    own: &Own,
+    own: &OwnNames,
     image: &str,
     environment: &[String],
     place: impl Fn(&Wanted) -> Option<String>,

@@ -41,7 +41,7 @@ const BAD: &str = "http://a.example/bad.raw";
 fn open(folder: &Path) -> Arc<Inner> {
     let cache = Cache::open(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
-    let own = Own::new(["10.77.0.1".to_owned()]);
+    let own = OwnNames::new(["10.77.0.1".to_owned()]);
     let connector = super::connector::make(None, Arc::new(|_| Ok(()))).unwrap();
     let origin = Arc::new(HttpOrigin::new(connector));
     let mirror = Mirror::new(cache.clone(), folder, origin, []).unwrap();

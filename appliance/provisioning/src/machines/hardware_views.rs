@@ -84,7 +84,7 @@ impl netboot::Plans for HardwareViews {
     }
 
     fn stranger(&self) -> Option<AgentBoot> {
-        self.index.enrolls().then(|| self.stranger_boot())
+        self.index.enrolls().then(|| self.unknown_machine_boot())
     }
 }
 
@@ -236,7 +236,7 @@ impl HardwareViews {
 
     /// Returns the boot of an unknown machine on a network with enrollment: the agent, which
     /// reports the machine's hardware.
-    fn stranger_boot(&self) -> AgentBoot {
+    fn unknown_machine_boot(&self) -> AgentBoot {
         let server = self.config.address_near(None);
         AgentBoot {
             base_url: format!("http://{server}:{HTTP_PORT}/agent"),

@@ -17,7 +17,7 @@ use super::leases::KnownLeases;
 use super::plan::{needs_restart, refusal, service_config, service_mode};
 use super::report::{self, Report};
 use super::v6::V6;
-use super::{Networks, Wanted, nic};
+use super::{DesiredNetwork, Networks, nic};
 
 /// First and maximum wait before another attempt to serve a network.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ impl Networks {
     pub(super) async fn keep_serving(
         &self,
         name: String,
-        mut wanted: watch::Receiver<Wanted>,
+        mut wanted: watch::Receiver<DesiredNetwork>,
         shutdown: CancellationToken,
     ) {
         let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
@@ -87,7 +87,7 @@ impl Networks {
     async fn session(
         &self,
         network: &Network,
-        wanted: &mut watch::Receiver<Wanted>,
+        wanted: &mut watch::Receiver<DesiredNetwork>,
         start: Start,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<End> {
@@ -138,7 +138,11 @@ impl Networks {
     }
 
     /// Waits until the spec changes or the Network is deleted.
-    async fn until_changed(&self, now: &Network, wanted: &mut watch::Receiver<Wanted>) -> End {
+    async fn until_changed(
+        &self,
+        now: &Network,
+        wanted: &mut watch::Receiver<DesiredNetwork>,
+    ) -> End {
         loop {
             if wanted.changed().await.is_err() {
                 return End::Gone;
@@ -237,7 +241,7 @@ impl Session {
         networks: &Networks,
         network: &Network,
         mut plan: NetworkPlan,
-        wanted: &mut watch::Receiver<Wanted>,
+        wanted: &mut watch::Receiver<DesiredNetwork>,
     ) -> anyhow::Result<End> {
         let name = &network.metadata.name;
         let mut spec = network.spec.clone();

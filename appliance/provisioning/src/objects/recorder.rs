@@ -63,33 +63,33 @@ fn lock(correlator: &Mutex<Correlator>) -> MutexGuard<'_, Correlator> {
 
 impl Recorder {
     /// Records a happening without waiting.
-    pub fn record(&self, happening: ObjectEvent) {
+    pub fn record(&self, object_event: ObjectEvent) {
         let subject = Subject::Object {
-            kind: happening.about.kind,
-            namespace: happening.namespace.clone(),
-            name: happening.name.clone(),
+            kind: object_event.about.kind,
+            namespace: object_event.namespace.clone(),
+            name: object_event.name.clone(),
         };
-        self.record_about(&subject, happening);
+        self.record_about(&subject, object_event);
     }
 
     /// Records a happening within the rate limits of `subject`.
-    pub fn record_about(&self, subject: &Subject, mut happening: ObjectEvent) {
+    pub fn record_about(&self, subject: &Subject, mut object_event: ObjectEvent) {
         let (now, suffix) = (Instant::now().into_std(), || stdx::random_hex(8));
-        let event = lock(&self.correlator).note(subject, &happening, now, suffix);
+        let event = lock(&self.correlator).note(subject, &object_event, now, suffix);
         let Some(event) = event else {
-            let ObjectEvent { reason, message, name, .. } = &happening;
+            let ObjectEvent { reason, message, name, .. } = &object_event;
             return tracing::debug!(object = name, reason, "again: {message}");
         };
-        happening.message = event.message;
-        let ObjectEvent { reason, message, name, .. } = &happening;
-        if happening.warning {
+        object_event.message = event.message;
+        let ObjectEvent { reason, message, name, .. } = &object_event;
+        if object_event.warning {
             tracing::warn!(object = name, reason, "{message}");
         } else {
             tracing::info!(object = name, reason, "{message}");
         }
-        let mut object = happening.to_event(&event.suffix);
+        let mut object = object_event.to_event(&event.suffix);
         object["count"] = event.count.into();
-        let event = Event { namespace: happening.namespace, object };
+        let event = Event { namespace: object_event.namespace, object };
         if self.queue.try_send(event).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }

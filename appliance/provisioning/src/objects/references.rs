@@ -13,12 +13,12 @@ use serde_json::Value;
 use crate::objects;
 
 /// Implementation of [`References`] on the engine.
-pub struct Referred {
+pub struct EngineReferences {
     engine: Engine,
     rules: Vec<Pattern>,
 }
 
-impl Referred {
+impl EngineReferences {
     /// Creates a reader for the objects of `engine` that `config` allows.
     pub fn new(engine: &Engine, config: &Templates) -> Self {
         Self { engine: engine.clone(), rules: config.rules() }
@@ -32,7 +32,7 @@ impl Referred {
     }
 }
 
-impl References for Referred {
+impl References for EngineReferences {
     fn read<'a>(&'a self, from: &'a ObjectKey, to: &'a Reference) -> Pending<'a, Value> {
         Box::pin(async move {
             // Without access, the error must not reveal if the object exists.
@@ -60,7 +60,7 @@ mod tests {
     use serde_json::json;
     use store::{Options, Store};
 
-    use super::Referred;
+    use super::EngineReferences;
 
     #[tokio::test]
     async fn a_rule_opens_what_it_names_and_nothing_else() {
@@ -80,13 +80,13 @@ mod tests {
             ..Reference::default()
         };
         let from = ObjectKey::new("default", "nuc1");
-        let closed = Referred::new(&engine, &Templates::default());
+        let closed = EngineReferences::new(&engine, &Templates::default());
         let lvm = reference("configmaps", "lvm");
         let refused = closed.read(&from, &lvm).await.unwrap_err();
         assert!(matches!(&refused, ObjectError::Invalid(why) if why.contains("[templates]")));
 
         let rule = r#"{"source": {"name": ["nuc1"]}, "reference": {"resource": ["configmaps"]}}"#;
-        let open = Referred::new(&engine, &Templates { references: vec![rule.into()] });
+        let open = EngineReferences::new(&engine, &Templates { references: vec![rule.into()] });
         assert_eq!(open.read(&from, &lvm).await.unwrap()["data"]["group"], "vg0");
         let missing = reference("configmaps", "none");
         let missing = open.read(&from, &missing).await.unwrap_err();

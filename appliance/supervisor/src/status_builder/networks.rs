@@ -8,7 +8,7 @@ use api::network::{NetworkPlan, Phase};
 use config::{Config, Management, Network};
 use jiff::Timestamp;
 use lifecycle::names::Names;
-use platform::net::Seen;
+use platform::net::InterfaceState;
 use provisioning::networks::board::{Board, Standing, Wait};
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
@@ -29,7 +29,7 @@ impl NetworkSource {
         Self { config, board, names, cables: Mutex::default() }
     }
 
-    async fn look(&self) -> Vec<Seen> {
+    async fn look(&self) -> Vec<InterfaceState> {
         match &self.names {
             Some(names) => names.look().await,
             None => platform::net::look().await.unwrap_or_default(),
@@ -37,7 +37,7 @@ impl NetworkSource {
     }
 
     /// Time at which the cable was plugged in or removed, as far as a reading showed it.
-    fn link_since(&self, seen: &Seen, now: Timestamp) -> Option<Timestamp> {
+    fn link_since(&self, seen: &InterfaceState, now: Timestamp) -> Option<Timestamp> {
         let mut cables = self.cables.lock().unwrap_or_else(PoisonError::into_inner);
         let is_in = seen.mbps.is_some();
         let cable = cables.entry(seen.link.name.clone()).or_insert((is_in, None));
@@ -52,7 +52,7 @@ impl StatusSource for NetworkSource {
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a> {
         Box::pin(async move {
             let seen = self.look().await;
-            let (ports, seen): (Vec<Seen>, Vec<Seen>) =
+            let (ports, seen): (Vec<InterfaceState>, Vec<InterfaceState>) =
                 seen.into_iter().partition(|seen| seen.port_of.is_some());
             view.faults.extend(ports.iter().filter_map(without_cable));
             view.faults.extend(self.board.waits().iter().map(waiting));
@@ -75,7 +75,7 @@ impl StatusSource for NetworkSource {
     }
 }
 
-fn nic(seen: &Seen, plan: Option<&NetworkPlan>, standing: Standing, both: bool) -> Nic {
+fn nic(seen: &InterfaceState, plan: Option<&NetworkPlan>, standing: Standing, both: bool) -> Nic {
     // An address that a person can type is preferred.
     let rank = |address: &&(IpAddr, u8)| (address.0.is_ipv6(), link_local(address.0));
     let own = plan.and_then(|plan| {
@@ -148,7 +148,7 @@ fn waiting(wait: &Wait) -> Fault {
 }
 
 /// Fault of a bond's port without a cable. No other fault shows it, because the bond goes on.
-fn without_cable(port: &Seen) -> Option<Fault> {
+fn without_cable(port: &InterfaceState) -> Option<Fault> {
     let (name, bond) = (&port.link.name, port.port_of.as_ref()?);
     let trouble = || Trouble {
         what: format!("{bond} lost a cable").into(),
@@ -178,10 +178,10 @@ mod tests {
 
     use super::*;
 
-    fn seen() -> Seen {
+    fn seen() -> InterfaceState {
         let link = Link { name: "eth1".into(), index: 2, mac: MacAddr([2, 0, 0, 0, 0, 1]) };
         let addresses = ["fe80::1", "192.0.2.9", "10.77.0.1"].map(|it| (it.parse().unwrap(), 24));
-        Seen { link, mbps: Some(1_000), addresses: addresses.into(), port_of: None }
+        InterfaceState { link, mbps: Some(1_000), addresses: addresses.into(), port_of: None }
     }
 
     fn standing(phase: Phase, foreign: bool) -> Standing {
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_ports_cable_that_is_out_is_told() {
         let port = |mbps, bond: Option<&str>| {
-            let seen = Seen { mbps, port_of: bond.map(str::to_owned), ..seen() };
+            let seen = InterfaceState { mbps, port_of: bond.map(str::to_owned), ..seen() };
             without_cable(&seen).map(|fault| fault.trouble.sentence())
         };
         assert_eq!(port(Some(1_000), Some("bond0")), None);

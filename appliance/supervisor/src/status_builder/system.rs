@@ -36,12 +36,12 @@ pub struct SystemSource {
     live: Option<watch::Receiver<LiveSettings>>,
     /// Rights of the process; later threads inherit them.
     confinement: String,
-    looked: Mutex<Looked>,
+    looked: Mutex<LoadReading>,
 }
 
 /// Last reading of the system load.
 #[derive(Default)]
-struct Looked {
+struct LoadReading {
     at: Option<Instant>,
     work: Option<Work>,
     system: System,

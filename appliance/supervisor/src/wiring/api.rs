@@ -22,7 +22,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: &Pki,
-        (backups, faces): (&Arc<Backups>, Option<&Arc<StatusBuilder>>),
+        (backups, status_builder): (&Arc<Backups>, Option<&Arc<StatusBuilder>>),
     ) -> anyhow::Result<SocketAddr> {
         let access = AdminAccess::ensure(state, pki, &self.config.api_url())
             .context("cannot create the administrator's kubeconfig")?;
@@ -31,7 +31,7 @@ impl Wiring {
             tracing::info!(%file, "created the administrator's kubeconfig");
         }
         // The configuration reads the existing tokens, which include the administrator's.
-        let auth = self.auth_config(state, faces)?;
+        let auth = self.auth_config(state, status_builder)?;
         let url = self.config.api_url();
         let tokens = AdminTokens::new(state.to_owned(), pki, &url, auth.tokens());
         let tokens = admin_tokens::Tokens::new(tokens, state.to_owned());
@@ -56,7 +56,10 @@ impl Wiring {
             .merge(settings::router(self.settings.clone()))
             .merge(backups::router(Arc::clone(backups)))
             .merge(admin_tokens::router(tokens))
-            .merge(reset::router(faces.map(|faces| Arc::clone(faces) as _), self.audit.clone())),
+            .merge(reset::router(
+                status_builder.map(|status_builder| Arc::clone(status_builder) as _),
+                self.audit.clone(),
+            )),
         );
         let router = opened::refused(router, self.safe.lost.as_deref());
         let router = reset::warned(router, self.safe.mode.as_deref());
@@ -103,12 +106,12 @@ impl Wiring {
     fn auth_config(
         &self,
         state: &Path,
-        faces: Option<&Arc<StatusBuilder>>,
+        status_builder: Option<&Arc<StatusBuilder>>,
     ) -> anyhow::Result<AuthConfig> {
         let auth = AuthConfig::with_audit(state, &self.config.api_url(), self.audit.log())
             .context("cannot read the API's tokens and keys")?;
-        let Some(faces) = faces else { return Ok(auth) };
-        let owner = Arc::clone(&faces.owner);
+        let Some(status_builder) = status_builder else { return Ok(auth) };
+        let owner = Arc::clone(&status_builder.owner);
         Ok(auth.unclaimed_until(move || owner.claimed()))
     }
 }

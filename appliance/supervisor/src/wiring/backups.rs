@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Home;
-use lifecycle::backups::{Backups, Now};
+use lifecycle::backups::{BackupProgress, Backups};
 use lifecycle::copies;
 use lifecycle::firmware::{Firmware, name};
 use platform::init::CACHE;
@@ -39,7 +39,7 @@ impl Wiring {
             clock: Arc::clone(&self.clock),
             images: self.images.clone(),
             leases: self.leases.clone(),
-            now: Now::default(),
+            now: BackupProgress::default(),
         });
         backups.remember();
         let running = Arc::clone(&backups).run(self.shutdown.clone());

@@ -96,7 +96,7 @@ impl Wiring {
         interface: &str,
         open: impl Fn() -> Opening + Send + Sync + 'static,
     ) where
-        Opening: Future<Output = anyhow::Result<Serving>> + Send,
+        Opening: Future<Output = anyhow::Result<ServiceFuture>> + Send,
     {
         let mut opened = open().await;
         let (board, shutdown) = (self.board.clone(), self.shutdown.clone());
@@ -153,7 +153,7 @@ impl Wiring {
             async move {
                 let served = syslog::serve(bound?, names, log, shutdown);
                 let served = async { served.await.context("cannot receive syslog") };
-                Ok(Box::pin(served) as Serving)
+                Ok(Box::pin(served) as ServiceFuture)
             }
         };
         self.serve_when_open("syslog", &network.interface, open).await;
@@ -161,7 +161,7 @@ impl Wiring {
 }
 
 /// Services at one address, which end when the box stops.
-pub(super) type Serving = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
+pub(super) type ServiceFuture = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
 
 /// Shared parts of the boot services at all addresses of the box.
 struct BootFiles {
@@ -175,7 +175,7 @@ struct BootFiles {
 
 impl BootFiles {
     /// Opens every port of an address.
-    async fn open(&self, interface: &str, address: IpAddr) -> anyhow::Result<Serving> {
+    async fn open(&self, interface: &str, address: IpAddr) -> anyhow::Result<ServiceFuture> {
         let script_base = format!("http://{}", SocketAddr::new(address, HTTP_PORT));
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let http = HttpConfig { script_base: script_base.clone(), version };
@@ -190,7 +190,7 @@ impl BootFiles {
             Downloads::flat(self.services.clone()),
         );
         let metadata = Face::from(self.metadata.clone()).for_strangers();
-        let mut serving: Vec<Serving> = Vec::new();
+        let mut serving: Vec<ServiceFuture> = Vec::new();
         for (name, port, face) in [
             ("boot http", HTTP_PORT, boot.clone()),
             ("agent files", FILES_PORT, flat),

@@ -12,7 +12,7 @@ use ::controllers::task::TaskReconciler;
 use ::controllers::workflow::{Timeouts, WorkflowReconciler};
 use anyhow::Context as _;
 use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
-use provisioning::references::Referred;
+use provisioning::references::EngineReferences;
 use tokio::sync::oneshot;
 
 use super::Wiring;
@@ -47,7 +47,7 @@ impl Wiring {
         let workflow = WorkflowReconciler {
             objects: Arc::clone(&objects),
             agents: Arc::clone(&self.agents) as _,
-            references: Arc::new(Referred::new(&self.engine, &self.config.templates)),
+            references: Arc::new(EngineReferences::new(&self.engine, &self.config.templates)),
             clock: Arc::clone(&clock),
             timeouts,
             deadlines: Arc::default(),
@@ -67,7 +67,7 @@ impl Wiring {
         };
         let (poll, refusals) = (self.config.bmc.poll(), Refusals::default());
         let machine = MachineReconciler { objects, drivers, clock, poll, refusals };
-        let wakes = ControllerSignals {
+        let controller_signals = ControllerSignals {
             workflow: self.controller("workflow controller", workflow),
             job: self.controller("job controller", job),
             task: self.controller("task controller", task),
@@ -77,7 +77,7 @@ impl Wiring {
             engine: self.engine.clone(),
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
-            wakes,
+            controller_signals,
             images: self.images.clone(),
             observers: Arc::clone(&self.observers),
         };

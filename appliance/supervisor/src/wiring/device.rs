@@ -120,23 +120,23 @@ impl Wiring {
     ) -> anyhow::Result<()> {
         let Some(heartbeat) = Heartbeat::inherited() else { return Ok(()) };
         let probe = self.probe(pki, asked_at, store.clone())?;
-        let pulse = self.liveness.pulse("the API");
+        let loop_signal = self.liveness.loop_signal("the API");
         let api = async move {
             loop {
                 match probe.api().await {
-                    Ok(()) => pulse.tick(),
+                    Ok(()) => loop_signal.tick(),
                     Err(error) => tracing::warn!("the API does not respond: {error:#}"),
                 }
                 tokio::time::sleep(EVERY).await;
             }
         };
-        let pulse = self.liveness.pulse("the store");
+        let loop_signal = self.liveness.loop_signal("the store");
         let store = async move {
             loop {
                 // An empty transaction passes through the whole writer. A store that has stopped
                 // does not hang, so its error is ignored.
                 let _ = store.write(|_| Ok::<_, Infallible>(())).await;
-                pulse.tick();
+                loop_signal.tick();
                 tokio::time::sleep(EVERY).await;
             }
         };
@@ -170,7 +170,7 @@ impl Wiring {
                 let known = known.clone();
                 async move {
                     let socket = time::listen(address).await?;
-                    Ok(Box::pin(time::serve(socket, known)) as boot::Serving)
+                    Ok(Box::pin(time::serve(socket, known)) as boot::ServiceFuture)
                 }
             };
             self.serve_when_open("time", &network.interface, open).await;
@@ -178,7 +178,7 @@ impl Wiring {
     }
 
     /// Starts the box's monitor, small screen, buttons and LEDs.
-    pub(super) fn fronts(&mut self, faces: &Arc<StatusBuilder>) {
+    pub(super) fn fronts(&mut self, status_builder: &Arc<StatusBuilder>) {
         let actions: Arc<dyn Actions> = Arc::new(LocalActions {
             objects: Arc::clone(&self.objects),
             index: self.index.clone(),
@@ -186,13 +186,13 @@ impl Wiring {
             identify_state: self.identify_state.clone(),
             audit: self.audit.clone(),
         });
-        let source: Arc<dyn ViewSource> = Arc::clone(faces) as _;
+        let source: Arc<dyn ViewSource> = Arc::clone(status_builder) as _;
         let panel = self.config.panel.clone();
         // A small screen may use the display device of the monitor; then the panel drives it.
         if !panel.as_ref().is_some_and(|panel| panel.has(Path::new(monitor::DEVICE))) {
-            let pulse = self.liveness.pulse("the screen");
+            let loop_signal = self.liveness.loop_signal("the screen");
             let (source, actions) = (Arc::clone(&source), Arc::clone(&actions));
-            let running = monitor::run(source, actions, pulse, self.shutdown.clone());
+            let running = monitor::run(source, actions, loop_signal, self.shutdown.clone());
             self.spawn("screen", async move {
                 running.await;
                 Ok(())
@@ -207,8 +207,8 @@ impl Wiring {
     }
 
     /// Writes the status to the serial console.
-    pub(super) fn serial(&mut self, faces: &Arc<StatusBuilder>) {
-        let running = serial::run(Arc::clone(faces) as _, self.shutdown.clone());
+    pub(super) fn serial(&mut self, status_builder: &Arc<StatusBuilder>) {
+        let running = serial::run(Arc::clone(status_builder) as _, self.shutdown.clone());
         self.spawn("serial console", async move {
             running.await;
             Ok(())

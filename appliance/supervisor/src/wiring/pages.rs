@@ -56,9 +56,9 @@ const OWNER_FILE_MAX: u64 = 16 << 10;
 const KUBECONFIG_MAX: u64 = 64 << 10;
 
 /// State folder, for the owner's files.
-struct Folder(PathBuf);
+struct StateFolder(PathBuf);
 
-impl PrivateFiles for Folder {
+impl PrivateFiles for StateFolder {
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         durable_file::read(&self.0.join(name), OWNER_FILE_MAX)
     }
@@ -72,7 +72,7 @@ impl PrivateFiles for Folder {
 
 /// Data and actions of the box for the pages.
 struct PageSource {
-    faces: Arc<StatusBuilder>,
+    status_builder: Arc<StatusBuilder>,
     backups: Arc<Backups>,
     pki: Arc<Pki>,
     state: PathBuf,
@@ -88,7 +88,7 @@ struct PageSource {
 
 impl Source for PageSource {
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>> {
-        self.faces.view()
+        self.status_builder.view()
     }
 
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>> {
@@ -194,7 +194,7 @@ fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
 
 impl Wiring {
     /// Makes the status view, from all its sources.
-    pub(super) fn faces(
+    pub(super) fn status_builder(
         &self,
         state: &Path,
         (key, backups): ([u8; 32], &Arc<Backups>),
@@ -204,7 +204,7 @@ impl Wiring {
         let trouble = std::env::var(platform::init::TROUBLE).unwrap_or_default();
         let trouble = trouble.lines().map(str::to_owned).chain(kept);
         let trouble = trouble.chain(lifecycle::backups::unrestored(state)).collect();
-        let owner = Owner::open(Arc::new(Folder(state.to_owned())), Arc::clone(&self.clock))
+        let owner = Owner::open(Arc::new(StateFolder(state.to_owned())), Arc::clone(&self.clock))
             .context("cannot read the owner of this box")?;
         let lost = firmware.is_some() && platform::init::without_state();
         let owner = if lost { owner.out_of_reach() } else { owner };
@@ -262,7 +262,7 @@ impl Wiring {
         &mut self,
         state: &Path,
         pki: Arc<Pki>,
-        (faces, backups): (Arc<StatusBuilder>, Arc<Backups>),
+        (status_builder, backups): (Arc<StatusBuilder>, Arc<Backups>),
         of_its_own: bool,
     ) -> anyhow::Result<()> {
         let listener = match &self.config.web {
@@ -271,13 +271,13 @@ impl Wiring {
             None => return Ok(()),
         };
         let api_port = self.config.api.listen.port();
-        let (owner, state) = (Arc::clone(&faces.owner), state.to_owned());
+        let (owner, state) = (Arc::clone(&status_builder.owner), state.to_owned());
         let screens = self.settings.clone().map(Screens);
         let tls = pki.page_config().context("cannot set up TLS for the pages")?;
         let names = self.config.api_names().into_iter().chain(own_names()).collect();
         let (audit, tokens) = (self.audit.clone(), self.admin_tokens.clone());
         let given = PageSource {
-            faces,
+            status_builder,
             backups,
             pki,
             state,

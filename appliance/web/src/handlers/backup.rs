@@ -38,16 +38,16 @@ pub async fn download(
     State(site): SiteState,
     peer: Peer,
     headers: HeaderMap,
-    Form(wish): Form<BackupForm>,
+    Form(request): Form<BackupForm>,
 ) -> PageResponse {
-    if csrf(&site, &headers).is_none_or(|csrf| csrf != wish.csrf) {
+    if csrf(&site, &headers).is_none_or(|csrf| csrf != request.csrf) {
         return text(StatusCode::FORBIDDEN, "This form does not belong to your session.");
     }
-    if let Err(answer) = prove(&site, (&headers, peer), &wish.owner).await {
+    if let Err(answer) = prove(&site, (&headers, peer), &request.owner).await {
         return answer;
     }
-    let made = match wish.passphrase == wish.again {
-        true => site.source.backup(wish.passphrase).await,
+    let made = match request.passphrase == request.again {
+        true => site.source.backup(request.passphrase).await,
         false => Err("The two passphrases are not the same.".to_owned()),
     };
     let made = match made {

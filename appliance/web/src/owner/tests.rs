@@ -100,20 +100,20 @@ fn others_who_guess_keep_no_owner_from_claiming_and_logging_in() {
     let owner = open(&Arc::new(Memory::default()));
     let (code, _) = owner.code().unwrap();
     let wrong = if code == "000000" { "000001" } else { "000000" };
-    let stranger = |number| IpAddr::V4(Ipv4Addr::from_bits(number));
+    let unknown = |number| IpAddr::V4(Ipv4Addr::from_bits(number));
     for number in 1..=100 {
-        let refused = owner.prove(wrong, stranger(number));
+        let refused = owner.prove(wrong, unknown(number));
         assert!(matches!(refused, Err(AccessError::WrongCode(_))), "{number}: {refused:?}");
     }
     // One that has guessed waits now, and no other.
-    assert!(matches!(owner.prove(&code, stranger(100)), Err(AccessError::Wait(_))));
+    assert!(matches!(owner.prove(&code, unknown(100)), Err(AccessError::Wait(_))));
     assert!(owner.claim(&code, "long enough", FROM).is_ok());
     for number in 1..=3 {
-        let refused = owner.enter("a wrong one", stranger(number)).map(drop);
+        let refused = owner.enter("a wrong one", unknown(number)).map(drop);
         assert!(matches!(refused, Err(AccessError::WrongPassphrase)), "{number}: {refused:?}");
     }
     assert!(owner.enter("long enough", FROM).is_ok());
-    assert!(owner.standing(FROM) < owner.standing(stranger(1)));
+    assert!(owner.standing(FROM) < owner.standing(unknown(1)));
 }
 
 #[test]

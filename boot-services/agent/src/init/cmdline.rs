@@ -3,8 +3,8 @@
 use std::fmt;
 
 use agent_rpc::Pin;
+use platform::net::{Addressing, ClientIdentity, InterfaceConfig, InterfaceSelector, VLANS};
 use imaging::preserve::{self, PreservedName};
-use platform::net::{Addressing, Caller, VLANS, Wanted, Which};
 use stdx::{MacAddr, Secret};
 
 use super::ipam::Ipam;
@@ -88,16 +88,16 @@ impl CommandLine {
     }
 
     /// Returns the network configuration for the agent.
-    pub fn network(&self) -> Wanted {
+    pub fn network(&self) -> InterfaceConfig {
         let ipam = self.ipam.as_ref();
         let mac = ipam.and_then(|ipam| ipam.mac).or(self.hw_addr);
-        Wanted {
-            interface: mac.map_or(Which::Any, Which::Mac),
+        InterfaceConfig {
+            interface: mac.map_or(InterfaceSelector::Any, InterfaceSelector::Mac),
             vlan: ipam.and_then(|ipam| ipam.vlan).or(self.vlan),
             addressing: ipam
                 .and_then(|ipam| ipam.address.clone())
                 .map_or(Addressing::Dhcp, Addressing::Fixed),
-            caller: Caller { class: VENDOR_CLASS, name: String::new() },
+            caller: ClientIdentity { class: VENDOR_CLASS, name: String::new() },
         }
     }
 }
@@ -132,7 +132,7 @@ fn words(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use platform::net::{Addressing, Which};
+    use platform::net::{Addressing, InterfaceSelector};
 
     use super::CommandLine;
 
@@ -168,7 +168,7 @@ mod tests {
         let fixed =
             with("ipam=52-54-00-77-00-01:9:10.77.0.11:255.255.255.0::::: vlan_id=7").unwrap();
         let mac = "52:54:00:77:00:01".parse().unwrap();
-        assert_eq!(fixed.interface, Which::Mac(mac));
+        assert_eq!(fixed.interface, InterfaceSelector::Mac(mac));
         assert_eq!(fixed.vlan, Some(9));
         assert!(matches!(fixed.addressing, Addressing::Fixed(it) if it.prefix == 24));
         let empty = with("ipam=52-54-00-77-00-01:::::::: vlan_id=7").unwrap();

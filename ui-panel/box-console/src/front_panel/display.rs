@@ -13,7 +13,7 @@ use panel::front::Frame;
 use panel::screens::Picture;
 use tokio::sync::mpsc;
 
-use super::Tries;
+use super::RetryState;
 
 const FRAMEBUFFERS: &str = "/sys/class/graphics";
 const BACKLIGHTS: &str = "/sys/class/backlight";
@@ -78,7 +78,7 @@ pub fn start(config: &Panel) -> mpsc::Sender<Frame> {
             (None, Some(tft)) => format!("the TFT {}", tft.0.display()),
             (None, None) => return,
         };
-        keep(Tries::of(what), || open(&config), waiting, std::thread::sleep);
+        keep(RetryState::of(what), || open(&config), waiting, std::thread::sleep);
     });
     frames
 }
@@ -95,7 +95,7 @@ fn open(config: &Panel) -> anyhow::Result<Box<dyn Display>> {
 /// Shows frames until the sender is dropped. A display that fails is opened again, and shows the
 /// newest frame.
 pub fn keep(
-    mut tries: Tries,
+    mut tries: RetryState,
     open: impl Fn() -> anyhow::Result<Box<dyn Display>>,
     mut frames: mpsc::Receiver<Frame>,
     wait: impl Fn(Duration),
@@ -122,7 +122,7 @@ fn show(
     mut glass: Box<dyn Display>,
     last: &mut Option<Frame>,
     frames: &mut mpsc::Receiver<Frame>,
-    tries: &mut Tries,
+    tries: &mut RetryState,
 ) -> anyhow::Result<()> {
     if last.is_none() {
         *last = frames.blocking_recv();

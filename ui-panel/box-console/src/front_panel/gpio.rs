@@ -10,7 +10,7 @@ use panel::front::Event;
 use panel::model::Button;
 use tokio::sync::mpsc;
 
-use super::Tries;
+use super::RetryState;
 
 /// Consumer name of the lines, as the kernel shows it (`gpioinfo`).
 const CONSUMER: &str = "tinbox";
@@ -19,7 +19,7 @@ const DEBOUNCE: Duration = Duration::from_millis(10);
 
 /// A button on a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wire {
+pub struct GpioButton {
     /// Offset of the line on its chip.
     pub line: u32,
     /// True when a low level (0 V) means pressed.
@@ -29,9 +29,9 @@ pub struct Wire {
 }
 
 /// Starts the thread that reads these buttons; it ends when the receiver of the events is dropped.
-pub fn start(chip: PathBuf, wires: Vec<Wire>, to: mpsc::Sender<(Event, Instant)>) {
+pub fn start(chip: PathBuf, wires: Vec<GpioButton>, to: mpsc::Sender<(Event, Instant)>) {
     std::thread::spawn(move || {
-        let mut tries = Tries::of(format!("the buttons on {}", chip.display()));
+        let mut tries = RetryState::of(format!("the buttons on {}", chip.display()));
         while !to.is_closed() {
             let Err(error) = listen(&chip, &wires, &to, &mut tries);
             // A full queue drops the event.
@@ -43,9 +43,9 @@ pub fn start(chip: PathBuf, wires: Vec<Wire>, to: mpsc::Sender<(Event, Instant)>
 
 fn listen(
     chip: &Path,
-    wires: &[Wire],
+    wires: &[GpioButton],
     to: &mpsc::Sender<(Event, Instant)>,
-    tries: &mut Tries,
+    tries: &mut RetryState,
 ) -> Result<Infallible, gpiocdev::Error> {
     let mut builder = Request::builder();
     builder.on_chip(chip).with_consumer(CONSUMER);
@@ -71,7 +71,7 @@ fn listen(
 }
 
 /// Event of an edge. The kernel has inverted the lines that are active low.
-fn event(wires: &[Wire], line: u32, edge: EdgeKind) -> Option<Event> {
+fn event(wires: &[GpioButton], line: u32, edge: EdgeKind) -> Option<Event> {
     let wire = wires.iter().find(|wire| wire.line == line)?;
     Some(match edge {
         EdgeKind::Rising => Event::Down(wire.button),
@@ -81,9 +81,9 @@ fn event(wires: &[Wire], line: u32, edge: EdgeKind) -> Option<Event> {
 
 /// An output line of a GPIO chip.
 #[derive(Debug)]
-pub struct Output(Request);
+pub struct GpioOutput(Request);
 
-impl Output {
+impl GpioOutput {
     /// Requests a line of this chip as an output, switched off.
     ///
     /// # Errors
@@ -108,11 +108,11 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
-    use super::{Button, EdgeKind, Event, Output, Path, Wire, event};
+    use super::{Button, EdgeKind, Event, GpioButton, GpioOutput, Path, event};
 
     #[test]
     fn an_edge_is_a_press_or_a_release() {
-        let wire = |line, button| Wire { line, active_low: true, button };
+        let wire = |line, button| GpioButton { line, active_low: true, button };
         let wires = [wire(17, Button::Up), wire(22, Button::Select)];
         assert_eq!(event(&wires, 22, EdgeKind::Rising), Some(Event::Down(Button::Select)));
         assert_eq!(event(&wires, 17, EdgeKind::Falling), Some(Event::Up(Button::Up)));
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn a_chip_that_is_not_there_or_none_is_told() {
         for path in ["/dev/gpiochip9999", "/dev/null"] {
-            let error = Output::open(Path::new(path), 1, false).unwrap_err();
+            let error = GpioOutput::open(Path::new(path), 1, false).unwrap_err();
             assert!(!stdx::chain(&error).is_empty(), "{error}");
         }
     }

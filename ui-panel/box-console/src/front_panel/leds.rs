@@ -10,8 +10,8 @@ use anyhow::Context as _;
 use config::panel;
 use status::view::led::Pattern;
 
-use super::Tries;
-use super::gpio::Output;
+use super::RetryState;
+use super::gpio::GpioOutput;
 
 const LEDS: &str = "/sys/class/leds";
 
@@ -24,9 +24,9 @@ pub trait Switch {
     fn set(&mut self, lit: bool) -> anyhow::Result<()>;
 }
 
-impl Switch for Output {
+impl Switch for GpioOutput {
     fn set(&mut self, lit: bool) -> anyhow::Result<()> {
-        Ok(Output::set(self, lit)?)
+        Ok(GpioOutput::set(self, lit)?)
     }
 }
 
@@ -80,28 +80,28 @@ impl LedHandle {
 }
 
 /// Starts the thread of this LED.
-pub fn start(lamp: panel::Led) -> LedHandle {
-    let what = match &lamp {
+pub fn start(led: panel::Led) -> LedHandle {
+    let what = match &led {
         panel::Led::Named(name) => format!("the light {}", name.0),
         panel::Led::Line(line) => {
             format!("the light on line {} of {}", line.line.0, line.chip.0.display())
         }
     };
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
-        Ok(match &lamp {
+        Ok(match &led {
             panel::Led::Named(name) => Box::new(Led::open(&Path::new(LEDS).join(&name.0))?),
             panel::Led::Line(line) => {
                 let active_low = line.active_low.unwrap_or(false);
-                Box::new(Output::open(&line.chip.0, line.line.0, active_low)?)
+                Box::new(GpioOutput::open(&line.chip.0, line.line.0, active_low)?)
             }
         })
     };
-    run(Tries::of(what), open)
+    run(RetryState::of(what), open)
 }
 
 /// Runs an LED on a thread of its own.
 pub fn run(
-    tries: Tries,
+    tries: RetryState,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>> + Send + 'static,
 ) -> LedHandle {
     let (patterns, incoming) = sync_channel(1);
@@ -111,14 +111,14 @@ pub fn run(
 
 /// Shows patterns until the sender is dropped.
 fn keep(
-    mut tries: Tries,
+    mut tries: RetryState,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>>,
     incoming: &Receiver<Pattern>,
     wait: impl Fn(Duration),
 ) {
     let mut rhythm = (Pattern::Off, Instant::now());
     loop {
-        let shown = open().and_then(|lamp| show(lamp, &mut rhythm, incoming, &mut tries));
+        let shown = open().and_then(|switch| show(switch, &mut rhythm, incoming, &mut tries));
         match shown {
             Ok(()) => return,
             Err(error) => wait(tries.failed(&format!("{error:#}"))),
@@ -127,17 +127,17 @@ fn keep(
 }
 
 fn show(
-    mut lamp: Box<dyn Switch>,
+    mut switch: Box<dyn Switch>,
     (pattern, began): &mut (Pattern, Instant),
     incoming: &Receiver<Pattern>,
-    tries: &mut Tries,
+    tries: &mut RetryState,
 ) -> anyhow::Result<()> {
     let mut was = None;
     loop {
         let at = u64::try_from(began.elapsed().as_millis()).unwrap_or(0);
         let lit = pattern.lit(at);
         if was != Some(lit) {
-            lamp.set(lit)?;
+            switch.set(lit)?;
             tries.worked();
             was = Some(lit);
         }

@@ -17,9 +17,9 @@ use stdx::testing::PATIENCE;
 use tokio::sync::mpsc;
 
 use super::display::{self, Display};
-use super::gpio::Wire;
+use super::gpio::GpioButton;
 use super::leds::{self, Led, Switch};
-use super::{Tries, event, keys_of, wires};
+use super::{RetryState, event, keys_of, wires};
 
 /// A display that works for `left` frames, a record of its events, and the sender for more frames.
 #[derive(Clone)]
@@ -63,7 +63,7 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
         Ok(Box::new(glass.clone()))
     };
     let wait = |time: Duration| glass.story.borrow_mut().push(format!("{} s", time.as_secs()));
-    display::keep(Tries::of("a glass".to_owned()), open, waiting, wait);
+    display::keep(RetryState::of("a glass".to_owned()), open, waiting, wait);
     // The second frame failed on the broken bus, and is shown by the display that was opened after
     // that.
     assert_eq!(glass.story.borrow().join(", "), "1 s, 2 s, 4 s, Full, 1 s, Dim");
@@ -92,18 +92,18 @@ fn recording_led(fails: usize) -> (leds::LedHandle, Receiver<bool>) {
     let open = move || -> anyhow::Result<Box<dyn Switch>> {
         Ok(Box::new(RecordingLed { to: to.clone(), fails: Arc::clone(&fails) }))
     };
-    (leds::run(Tries::of("a light".to_owned()), open), switched)
+    (leds::run(RetryState::of("a light".to_owned()), open), switched)
 }
 
 #[test]
 fn a_light_keeps_its_rhythm_whatever_it_is_told_again() {
-    let (mut lamp, switched) = recording_led(0);
+    let (mut led_handle, switched) = recording_led(0);
     let next = || switched.recv_timeout(PATIENCE).unwrap();
     assert!(!next(), "dark until something is known");
     let began = Instant::now();
-    lamp.be(Pattern::Fast);
+    led_handle.be(Pattern::Fast);
     for turn in 0..8 {
-        lamp.be(Pattern::Fast);
+        led_handle.be(Pattern::Fast);
         assert_eq!(next(), turn % 2 == 0);
     }
     // Seven changes of 125 ms; a busy machine may be late.
@@ -112,8 +112,8 @@ fn a_light_keeps_its_rhythm_whatever_it_is_told_again() {
 
 #[test]
 fn a_light_that_failed_shines_once_it_can() {
-    let (mut lamp, switched) = recording_led(1);
-    lamp.be(Pattern::Solid);
+    let (mut led_handle, switched) = recording_led(1);
+    led_handle.be(Pattern::Solid);
     // A failed LED is tried again after a second.
     assert!(std::iter::from_fn(|| switched.recv_timeout(PATIENCE).ok()).any(|lit| lit));
 }
@@ -146,8 +146,8 @@ fn buttons_are_sorted_by_where_they_are() {
          down = { chip = '/dev/gpiochip0', line = 9, active_low = false }\nselect = 'KEY_OK'\n",
     );
     let buttons = panel.buttons.unwrap();
-    let up = Wire { line: 4, active_low: true, button: Button::Up };
-    let down = Wire { line: 9, active_low: false, button: Button::Down };
+    let up = GpioButton { line: 4, active_low: true, button: Button::Up };
+    let down = GpioButton { line: 9, active_low: false, button: Button::Down };
     let wires: Vec<_> = wires(&buttons).into_iter().collect();
     assert_eq!(wires, [("/dev/gpiochip0".into(), vec![down]), ("/dev/gpiochip1".into(), vec![up])]);
     let keys = keys_of(&buttons);
@@ -160,7 +160,7 @@ fn buttons_are_sorted_by_where_they_are() {
 
 #[test]
 fn tries_wait_longer_and_begin_anew_after_one_that_worked() {
-    let mut tries = Tries::of("it".to_owned());
+    let mut tries = RetryState::of("it".to_owned());
     let waits: Vec<_> = (0..8).map(|_| tries.failed("it is away").as_secs()).collect();
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60]);
     tries.worked();

@@ -6,7 +6,7 @@ use super::{
     ACTION_HISTORY_MAX, HISTORY_MAX, RENDERED, another, backoff, carry_over, end, limit, number,
 };
 use crate::state::report::{Report, take, time_out};
-use crate::state::serve::{Serve, serve};
+use crate::state::serve::{ServeDecision, serve};
 use crate::state::workflow::{Event, next};
 use crate::tinkerbell::{
     ActionState, ActionStatus, Retry, RetryFrom, State, TaskStatus, WorkflowStatus,
@@ -86,7 +86,9 @@ fn from_the_failed_action_or_from_the_start() {
     assert_eq!((again.history[0].attempt, again.history[0].state), (1, State::Failed));
     assert_eq!(again.history[0].message, "action step1: ");
     assert_eq!(again.tasks[0].actions[1].history[0].id, "id1");
-    let Serve::Action { action, .. } = serve(&again, "a", AT) else { panic!("nothing is served") };
+    let ServeDecision::Action { action, .. } = serve(&again, "a", AT) else {
+        panic!("nothing is served")
+    };
     assert_eq!(action.id, "id1-2");
 
     let again = another(&failed, RetryFrom::Start, true, AT).unwrap();
@@ -113,7 +115,10 @@ fn an_action_may_wait_before_it_is_begun_again() {
     let mut now = AT;
     for (id, secs) in [("id0", 30), ("id0-2", 60), ("id0-3", 120)] {
         let served = serve(&status, "a", now);
-        assert!(matches!(served, Serve::Action { action, .. } if action.id == id), "{served:?}");
+        assert!(
+            matches!(served, ServeDecision::Action { action, .. } if action.id == id),
+            "{served:?}"
+        );
         for state in [ActionState::Running, ActionState::Failed] {
             let report = Report {
                 agent_id: "a".into(),
@@ -126,12 +131,15 @@ fn an_action_may_wait_before_it_is_begun_again() {
         }
         let due = now + SignedDuration::from_secs(secs);
         let served = serve(&status, "a", due - SignedDuration::from_secs(1));
-        assert!(matches!(served, Serve::Wait(_)), "{served:?}");
+        assert!(matches!(served, ServeDecision::Wait(_)), "{served:?}");
         let set_back = now - SignedDuration::from_hours(24 * 365);
-        assert!(matches!(serve(&status, "a", set_back), Serve::Action { .. }), "no year's wait");
+        assert!(
+            matches!(serve(&status, "a", set_back), ServeDecision::Action { .. }),
+            "no year's wait"
+        );
         now = due;
     }
-    assert!(matches!(serve(&status, "a", now), Serve::Action { .. }));
+    assert!(matches!(serve(&status, "a", now), ServeDecision::Action { .. }));
 }
 
 #[test]
@@ -191,7 +199,7 @@ fn a_cancelled_action_has_ended_too() {
 
 /// Event of a random test sequence.
 #[derive(Debug, Clone)]
-enum Happens {
+enum TestEvent {
     /// Report about one of all action IDs that ever existed.
     Report(usize, ActionState),
     TimeOut,
@@ -201,35 +209,37 @@ enum Happens {
     PostDone,
 }
 
-fn happens() -> impl Strategy<Value = Happens> {
+fn happens() -> impl Strategy<Value = TestEvent> {
     use ActionState::{Failed, Pending, Running, Success, Timeout};
     let state = proptest::sample::select(vec![Pending, Running, Running, Failed, Timeout, Success]);
     prop_oneof![
-        12 => (any::<usize>(), state).prop_map(|(at, state)| Happens::Report(at, state)),
-        1 => Just(Happens::TimeOut),
-        1 => Just(Happens::Cancel),
-        1 => Just(Happens::TimeRanOut),
-        2 => Just(Happens::Retry(RetryFrom::Failed)),
-        1 => Just(Happens::Retry(RetryFrom::Start)),
-        1 => Just(Happens::PostDone),
+        12 => (any::<usize>(), state).prop_map(|(at, state)| TestEvent::Report(at, state)),
+        1 => Just(TestEvent::TimeOut),
+        1 => Just(TestEvent::Cancel),
+        1 => Just(TestEvent::TimeRanOut),
+        2 => Just(TestEvent::Retry(RetryFrom::Failed)),
+        1 => Just(TestEvent::Retry(RetryFrom::Start)),
+        1 => Just(TestEvent::PostDone),
     ]
 }
 
-fn apply(status: &mut WorkflowStatus, ids: &mut Vec<String>, what: &Happens) {
+fn apply(status: &mut WorkflowStatus, ids: &mut Vec<String>, what: &TestEvent) {
     let after = match what {
-        Happens::Report(at, state) => {
+        TestEvent::Report(at, state) => {
             let id = ids[at % ids.len()].clone();
             say(status, &id, *state);
             None
         }
-        Happens::TimeOut => time_out(status, "late", AT),
-        Happens::Cancel => end(status, Event::Cancelled, "Cancelled", "", AT),
-        Happens::TimeRanOut => end(status, Event::TimeRanOut, "Timeout", "", AT),
-        Happens::Retry(from) => another(status, *from, false, AT).map(|again| match again.state {
-            State::New => rendered(again),
-            _ => again,
-        }),
-        Happens::PostDone => end(status, Event::PostDone, "Succeeded", "", AT),
+        TestEvent::TimeOut => time_out(status, "late", AT),
+        TestEvent::Cancel => end(status, Event::Cancelled, "Cancelled", "", AT),
+        TestEvent::TimeRanOut => end(status, Event::TimeRanOut, "Timeout", "", AT),
+        TestEvent::Retry(from) => {
+            another(status, *from, false, AT).map(|again| match again.state {
+                State::New => rendered(again),
+                _ => again,
+            })
+        }
+        TestEvent::PostDone => end(status, Event::PostDone, "Succeeded", "", AT),
     };
     if let Some(after) = after {
         *status = after;
@@ -255,21 +265,21 @@ proptest! {
         for what in &news {
             let before = status.clone();
             apply(&mut status, &mut ids, what);
-            let is_retry = matches!(what, Happens::Retry(_));
+            let is_retry = matches!(what, TestEvent::Retry(_));
             if before.state.ended() && !is_retry {
                 assert_eq!(status, before, "{what:?} moved what had ended");
             }
             if before.state == State::Success {
                 assert_eq!(status, before, "{what:?} moved what had succeeded");
             }
-            let from_start = matches!(what, Happens::Retry(RetryFrom::Start));
+            let from_start = matches!(what, TestEvent::Retry(RetryFrom::Start));
             let (old, new) = (&before.tasks[0].actions, &status.tasks[0].actions);
             for (old, new) in old.iter().zip(new) {
                 if old.state == ActionState::Success && !from_start {
                     assert_eq!(old, new, "{what:?} lost a completed step");
                 }
                 if new.state == ActionState::Success && old.state != ActionState::Success {
-                    let Happens::Report(at, _) = what else { panic!("{what:?} completed a step") };
+                    let TestEvent::Report(at, _) = what else { panic!("{what:?} completed a step") };
                     assert_eq!(ids[at % ids.len()], new.id, "another attempt's report counted");
                 }
             }

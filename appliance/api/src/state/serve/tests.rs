@@ -1,4 +1,4 @@
-use super::{Serve, came_back, environment, serve, unwanted, volumes};
+use super::{ServeDecision, came_back, environment, serve, unwanted, volumes};
 use crate::state::workflow::STATES;
 use crate::tinkerbell::{ActionState, ActionStatus, State, TaskStatus, WorkflowStatus};
 use jiff::{SignedDuration, Timestamp};
@@ -26,8 +26,8 @@ fn status(state: State, tasks: &[(&str, &[ActionState])]) -> WorkflowStatus {
 
 fn served(status: &WorkflowStatus, agent: &str) -> Option<String> {
     match serve(status, agent, Timestamp::UNIX_EPOCH) {
-        Serve::Action { action, .. } => Some(action.id.clone()),
-        Serve::Wait(_) => None,
+        ServeDecision::Action { action, .. } => Some(action.id.clone()),
+        ServeDecision::Wait(_) => None,
     }
 }
 

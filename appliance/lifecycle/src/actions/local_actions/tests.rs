@@ -25,7 +25,7 @@ use crate::audit::Audit;
 /// Actions of a box over a real store and its API.
 struct Rig {
     _folder: tempfile::TempDir,
-    hands: LocalActions,
+    actions: LocalActions,
 }
 
 impl Rig {
@@ -35,14 +35,14 @@ impl Rig {
         let engine = Engine::new(store, builtin::registry().unwrap(), Arc::new(SystemClock));
         engine.ensure_permanent().await.unwrap();
         let (recorder, _writer) = recorder();
-        let hands = LocalActions {
+        let actions = LocalActions {
             objects: Arc::new(EngineObjects { engine, recorder }),
             index: Index::default(),
             clock: Arc::new(SystemClock),
             identify_state: IdentifyState::default(),
             audit: Audit::new(AuditLog::open(folder.path()).unwrap(), Arc::new(SystemClock)),
         };
-        Self { _folder: folder, hands }
+        Self { _folder: folder, actions }
     }
 
     async fn create(&self, resource: Resource, spec: Value, name: &str) -> Value {
@@ -55,22 +55,22 @@ impl Rig {
         if resource != NETWORK {
             object["metadata"]["namespace"] = "default".into();
         }
-        self.hands.objects.create(resource, object).await.unwrap()
+        self.actions.objects.create(resource, object).await.unwrap()
     }
 
     async fn machine(&self, name: &str, spec: Value) {
         let hardware = self.create(HARDWARE, spec, name).await;
-        self.hands.index.put_hardware(read(hardware).unwrap());
+        self.actions.index.put_hardware(read(hardware).unwrap());
     }
 
     async fn all(&self, resource: Resource) -> Vec<Value> {
-        self.hands.objects.list(resource, None).await.unwrap()
+        self.actions.objects.list(resource, None).await.unwrap()
     }
 
     /// Runs an action; returns the error, or an empty text on success.
     async fn asked(&self, action: Action, machine: &str) -> String {
         let machine = (!machine.is_empty()).then(|| machine.to_owned());
-        let done = self.hands.do_it(action, machine).await;
+        let done = self.actions.do_it(action, machine).await;
         done.err().map(|error| stdx::chain(&error)).unwrap_or_default()
     }
 }
@@ -101,8 +101,8 @@ async fn a_retry_is_asked_of_the_machines_last_workflow() {
     let spec = json!({ "templateRef": "debian", "hardwareRef": "nuc-07" });
     let workflow = rig.create(WORKFLOW, spec, "install").await;
     let typed = read(workflow).unwrap();
-    rig.hands.index.put_workflow(&typed);
-    rig.hands.index.runs.put(&typed);
+    rig.actions.index.put_workflow(&typed);
+    rig.actions.index.runs.put(&typed);
     let mut requests = Vec::new();
     for _ in 0..2 {
         assert_eq!(rig.asked(Action::Retry, "nuc-07").await, "");
@@ -123,7 +123,7 @@ async fn a_machine_is_switched_to_what_it_is_not() {
     let unknown = "the power state of nuc-03 is unknown: its BMC does not respond";
     assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, unknown);
     for (state, word) in [("on", "off"), ("off", "on")] {
-        rig.hands.index.put_power(bmc.clone(), Some(state));
+        rig.actions.index.put_power(bmc.clone(), Some(state));
         assert_eq!(rig.asked(Action::MachinePower, "nuc-03").await, "");
         let jobs = rig.all(JOB).await;
         let asked = |job: &&Value| job["spec"]["tasks"] == json!([{ "powerAction": word }]);
@@ -137,13 +137,13 @@ async fn a_machine_is_switched_to_what_it_is_not() {
 
 #[tokio::test]
 async fn what_is_done_at_the_box_itself_leaves_a_line() {
-    let Rig { _folder: folder, hands } = Rig::start().await;
+    let Rig { _folder: folder, actions } = Rig::start().await;
     let order =
         |action, machine: Option<&str>| PanelOrder { action, machine: machine.map(Into::into) };
-    hands.carry_out_at(order(Action::Identify, None), "panel").await;
-    hands.carry_out_at(order(Action::MachinePower, Some("nuc9")), "keyboard").await;
+    actions.carry_out_at(order(Action::Identify, None), "panel").await;
+    actions.carry_out_at(order(Action::MachinePower, Some("nuc9")), "keyboard").await;
     // The log is complete when its last user is dropped.
-    drop(hands);
+    drop(actions);
     let log = std::fs::read_to_string(folder.path().join("audit/audit.log")).unwrap();
     let entries: Vec<_> = log
         .lines()
@@ -158,9 +158,9 @@ async fn what_is_done_at_the_box_itself_leaves_a_line() {
 #[tokio::test]
 async fn the_box_is_sought_for_a_minute() {
     let rig = Rig::start().await;
-    let identify_state = rig.hands.identify_state.clone();
+    let identify_state = rig.actions.identify_state.clone();
     assert!(!identify_state.still());
-    rig.hands.carry_out_at(PanelOrder { action: Action::Identify, machine: None }, "panel").await;
+    rig.actions.carry_out_at(PanelOrder { action: Action::Identify, machine: None }, "panel").await;
     let mut view = StatusView::default();
     identify_state.fill(&mut view).await;
     assert!(view.identifying);

@@ -22,7 +22,7 @@ impl ViewSource for Example {
     }
 }
 
-fn faces() -> Arc<dyn ViewSource> {
+fn view_source() -> Arc<dyn ViewSource> {
     Arc::new(Example)
 }
 
@@ -45,16 +45,17 @@ async fn ask(router: Router, method: &str, body: &str) -> (StatusCode, String) {
 
 #[tokio::test]
 async fn what_a_reset_erases_is_told_and_only_who_names_the_box_resets_it() {
-    let (status, response) = ask(router(Some(faces()), audit()), "GET", "").await;
+    let (status, response) = ask(router(Some(view_source()), audit()), "GET", "").await;
     assert_eq!(status, StatusCode::OK);
     assert!(response.contains(r#""name":"box-7f3a","machines":12,"keys":3"#), "{response}");
     for name in ["", "box-7f3b"] {
         let wish = format!(r#"{{"level":"factory","name":"{name}"}}"#);
-        let (status, response) = ask(router(Some(faces()), audit()), "POST", &wish).await;
+        let (status, response) = ask(router(Some(view_source()), audit()), "POST", &wish).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(response.contains("this box is called box-7f3a"), "{response}");
     }
-    let (status, _) = ask(router(Some(faces()), audit()), "POST", r#"{"level":"explode"}"#).await;
+    let (status, _) =
+        ask(router(Some(view_source()), audit()), "POST", r#"{"level":"explode"}"#).await;
     assert!(status.is_client_error());
 }
 

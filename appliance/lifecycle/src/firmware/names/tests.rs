@@ -27,10 +27,10 @@ const FRESH: Duration = Duration::from_millis(1_000);
 const WATCHED: Duration = Duration::from_secs(30);
 
 /// Makes an interface with these addresses.
-fn interface(addresses: impl IntoIterator<Item = IpAddr>) -> Seen {
+fn interface(addresses: impl IntoIterator<Item = IpAddr>) -> InterfaceState {
     let link = Link { name: "eth0".into(), index: 2, mac: MacAddr([2, 0, 0, 0, 0, 1]) };
     let addresses = addresses.into_iter().map(|it| (it, 16)).collect();
-    Seen { link, mbps: None, addresses, port_of: None }
+    InterfaceState { link, mbps: None, addresses, port_of: None }
 }
 
 /// Addresses of the box at time `after`: each is present in every second period.
@@ -48,7 +48,12 @@ fn is_named(pki: &Pki, address: IpAddr) -> bool {
 }
 
 /// Checks that the certificate names the addresses of this reading, and of the other recent ones.
-fn check(pki: &Pki, shown: &Mutex<HashMap<IpAddr, Duration>>, seen: &Seen, now: Duration) {
+fn check(
+    pki: &Pki,
+    shown: &Mutex<HashMap<IpAddr, Duration>>,
+    seen: &InterfaceState,
+    now: Duration,
+) {
     let mut shown = shown.lock().unwrap();
     for (address, _) in &seen.addresses {
         assert!(is_named(pki, *address), "{address} is not named after {now:?}");

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use agent_rpc::Pin;
 use anyhow::Context as _;
 use config::Config;
-use platform::net::Seen;
+use platform::net::InterfaceState;
 use rustls::pki_types::ServerName;
 use store::Store;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -98,7 +98,10 @@ impl Probe {
 
 /// Lists the networks whose interface lacks its address. A missing NIC may have been removed; when
 /// all are missing, the system may lack their drivers, so all are listed.
-fn missing<'a>(networks: impl Iterator<Item = (&'a str, Ipv4Addr)>, seen: &[Seen]) -> Vec<String> {
+fn missing<'a>(
+    networks: impl Iterator<Item = (&'a str, Ipv4Addr)>,
+    seen: &[InterfaceState],
+) -> Vec<String> {
     let (there, gone): (Vec<_>, Vec<_>) =
         networks.partition(|(name, _)| seen.iter().any(|it| it.link.name == *name));
     let judged = if there.is_empty() { gone } else { there };
@@ -106,7 +109,7 @@ fn missing<'a>(networks: impl Iterator<Item = (&'a str, Ipv4Addr)>, seen: &[Seen
 }
 
 /// Returns a phrase if `interface` is missing or lacks its address.
-fn unbound(interface: &str, address: IpAddr, seen: &[Seen]) -> Option<String> {
+fn unbound(interface: &str, address: IpAddr, seen: &[InterfaceState]) -> Option<String> {
     let there = seen.iter().find(|seen| seen.link.name == interface);
     match there {
         None => Some(format!("{interface} is missing")),

@@ -23,8 +23,8 @@ fn disk(mib: u64) -> Vec<u8> {
 }
 
 /// Returns a disk on which `changed` replaces some sectors of `whole`.
-fn changed(whole: &[u8], changed: Sectors) -> Staged<Cursor<&[u8]>> {
-    Staged { disk: Cursor::new(whole), at: 0, changed }
+fn changed(whole: &[u8], changed: Sectors) -> StagedDisk<Cursor<&[u8]>> {
+    StagedDisk { disk: Cursor::new(whole), at: 0, changed }
 }
 
 /// Returns the first and last sector of each partition. The primary table is used if it is valid,

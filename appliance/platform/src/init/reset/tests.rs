@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::disk::Host;
-use super::{Disk, Level, Places, ResetRequests, Step, ask_at, erase, look, plan};
+use super::{Disk, EraseTargets, Level, ResetRequests, Step, ask_at, erase, look, plan};
 use crate::Error;
 use crate::slots::{BYTES, BootVolume, Slot};
 
@@ -78,7 +78,7 @@ impl Flashed {
     fn reset(&self, changes: usize) -> Result<(), Error> {
         let host = Host { volume: BootVolume::at(&self.at("boot")), running: Slot::A };
         let (state, cache) = (self.at("state"), self.at("cache"));
-        let places = Places { state: &state, cache: &cache, keys: &KEYS };
+        let places = EraseTargets { state: &state, cache: &cache, keys: &KEYS };
         let mut disk = Cut { host, left: Cell::new(changes), room: self.has_room.get() };
         let erased = erase(&places, &mut disk);
         self.has_room.set(disk.room);
@@ -226,7 +226,8 @@ fn a_wish_that_finds_no_room_is_written_on_the_boot_volume() {
 
 #[test]
 fn the_key_that_opens_the_most_goes_first() {
-    let places = Places { state: Path::new("/state"), cache: Path::new("/cache"), keys: &KEYS };
+    let places =
+        EraseTargets { state: Path::new("/state"), cache: Path::new("/cache"), keys: &KEYS };
     let steps = plan(&places);
     assert_eq!(steps[..2], [Step::Note, Step::Answer]);
     assert_eq!(steps[2], Step::Shred("/state/tinbox/sealing.key".into()));

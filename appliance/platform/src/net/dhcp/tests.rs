@@ -3,11 +3,11 @@
 use super::*;
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 1, 2, 3]);
-static CALLER: Caller = Caller { class: "tinbox", name: String::new() };
+static CALLER: ClientIdentity = ClientIdentity { class: "tinbox", name: String::new() };
 const CLIENT: Client<'_> = Client { id: 7, mac: MAC, caller: &CALLER };
 
 fn answer(kind: u8, options: &[u8]) -> Vec<u8> {
-    let mut bytes = encode(Say::Discover, CLIENT, 0);
+    let mut bytes = encode(ClientMessage::Discover, CLIENT, 0);
     bytes.truncate(240);
     bytes[0] = 2;
     bytes[16..20].copy_from_slice(&[10, 77, 0, 9]);
@@ -73,7 +73,7 @@ fn a_request_names_address_and_server() {
     let server = Ipv4Addr::new(10, 77, 0, 1);
     let written = |say, client| encode(say, client, 3);
     let option = |bytes: &[u8], code| option(&borrowed::Message::new(bytes).unwrap(), code);
-    let bytes = written(Say::Request { address, server }, CLIENT);
+    let bytes = written(ClientMessage::Request { address, server }, CLIENT);
     let expected = Some(address.octets().to_vec());
     assert_eq!(option(&bytes, OptionCode::RequestedIpAddress), expected);
     assert_eq!(option(&bytes, OptionCode::ServerIdentifier), Some(server.octets().to_vec()));
@@ -82,10 +82,10 @@ fn a_request_names_address_and_server() {
     assert_eq!(option(&bytes, OptionCode::Hostname), None);
     assert_eq!(bytes[8..12], [0, 3, 0x80, 0], "seconds, and a broadcast reply");
     assert!(bytes.len() >= SHORTEST);
-    let caller = Caller { name: "box-7f3a".to_owned(), ..CALLER.clone() };
-    let named = written(Say::Discover, Client { caller: &caller, ..CLIENT });
+    let caller = ClientIdentity { name: "box-7f3a".to_owned(), ..CALLER.clone() };
+    let named = written(ClientMessage::Discover, Client { caller: &caller, ..CLIENT });
     assert_eq!(option(&named, OptionCode::Hostname), Some(b"box-7f3a".to_vec()));
-    let bytes = written(Say::Renew { address }, CLIENT);
+    let bytes = written(ClientMessage::Renew { address }, CLIENT);
     assert_eq!(bytes[12..16], address.octets());
     assert_eq!(option(&bytes, OptionCode::RequestedIpAddress), None);
 }

@@ -1,10 +1,10 @@
 use api::tinkerbell::{ActionStatus, TaskStatus, WorkflowStatus};
 use artifact_cache::{Checksum, Digest};
 
-use super::{Own, of_workflow, rewritten};
+use super::{OwnNames, of_workflow, rewritten};
 
-fn own() -> Own {
-    Own::new(["10.77.0.1", "fd77::1", "Tinbox.local"].map(str::to_owned))
+fn own() -> OwnNames {
+    OwnNames::new(["10.77.0.1", "fd77::1", "Tinbox.local"].map(str::to_owned))
 }
 
 #[test]

@@ -92,22 +92,22 @@ pub struct Correlator {
 #[derive(Debug)]
 struct History {
     touched: Instant,
-    warnings: Bucket,
-    news: Bucket,
+    warnings: TokenBucket,
+    news: TokenBucket,
     /// Happenings of the subject by reason.
-    series: HashMap<String, Series>,
+    series: HashMap<String, EventSeries>,
 }
 
 #[derive(Debug, Default)]
-struct Series {
+struct EventSeries {
     until: Option<Instant>,
-    events: Vec<Stored>,
+    events: Vec<StoredEvent>,
     /// Number of happenings that the rate limit suppressed since the last Event.
     left_out: u64,
 }
 
 #[derive(Debug)]
-struct Stored {
+struct StoredEvent {
     /// Hash of the message, or `None` for the Event that represents several messages.
     message: Option<u64>,
     namespace: String,
@@ -119,12 +119,12 @@ struct Stored {
 
 /// Token bucket, stored as the time at which it will be full.
 #[derive(Debug)]
-struct Bucket {
+struct TokenBucket {
     rate: Rate,
     full: Option<Instant>,
 }
 
-impl Bucket {
+impl TokenBucket {
     fn new(rate: Rate) -> Self {
         Self { rate, full: None }
     }
@@ -149,17 +149,17 @@ impl History {
             Subject::Object { .. } => (WARNINGS, NEWS),
             Subject::UnknownMachines => (UNKNOWN, UNKNOWN),
         };
-        let (warnings, news) = (Bucket::new(warnings), Bucket::new(news));
+        let (warnings, news) = (TokenBucket::new(warnings), TokenBucket::new(news));
         Self { touched: now, warnings, news, series: HashMap::new() }
     }
 
     fn is_idle(&self, now: Instant) -> bool {
-        let is_over = |series: &Series| series.events.is_empty();
+        let is_over = |series: &EventSeries| series.events.is_empty();
         self.warnings.is_full(now) && self.news.is_full(now) && self.series.values().all(is_over)
     }
 }
 
-impl Series {
+impl EventSeries {
     /// Ends the window. Returns the counts that are not stored yet.
     fn end(&mut self) -> impl Iterator<Item = Recount> + use<> {
         self.until = None;
@@ -185,7 +185,7 @@ impl Correlator {
     pub fn note(
         &mut self,
         subject: &Subject,
-        happening: &ObjectEvent,
+        object_event: &ObjectEvent,
         now: Instant,
         suffix: impl FnOnce() -> String,
     ) -> Option<NewEvent> {
@@ -193,24 +193,24 @@ impl Correlator {
         let history = self.subjects.entry(subject.clone());
         let history = history.or_insert_with(|| History::new(subject, now));
         history.touched = now;
-        let series = history.series.entry(happening.reason.clone()).or_default();
+        let series = history.series.entry(object_event.reason.clone()).or_default();
         if series.until.is_some_and(|until| until <= now) {
             self.ended.extend(series.end());
         }
-        let message = hash(&happening.message);
+        let message = hash(&object_event.message);
         let limit = match subject {
             Subject::Object { .. } => MESSAGES_MAX,
             Subject::UnknownMachines => UNKNOWN_MESSAGES_MAX,
         };
         let is_combined = series.events.len() >= limit;
         let known =
-            |event: &&mut Stored| event.message.map_or(is_combined, |known| known == message);
+            |event: &&mut StoredEvent| event.message.map_or(is_combined, |known| known == message);
         if let Some(event) = series.events.iter_mut().find(known) {
             event.count += 1;
-            event.last = happening.at;
+            event.last = object_event.at;
             return None;
         }
-        let bucket = if happening.warning { &mut history.warnings } else { &mut history.news };
+        let bucket = if object_event.warning { &mut history.warnings } else { &mut history.news };
         if !bucket.take(now) {
             series.left_out += 1;
             return None;
@@ -218,19 +218,19 @@ impl Correlator {
         if series.until.is_none() {
             let until = now + WINDOW;
             series.until = Some(until);
-            self.windows.push_back((until, subject.clone(), happening.reason.clone()));
+            self.windows.push_back((until, subject.clone(), object_event.reason.clone()));
         }
         let (count, suffix) = (1 + std::mem::take(&mut series.left_out), suffix());
-        series.events.push(Stored {
+        series.events.push(StoredEvent {
             message: (!is_combined).then_some(message),
-            namespace: happening.namespace.clone(),
-            name: happening.event_name(&suffix),
+            namespace: object_event.namespace.clone(),
+            name: object_event.event_name(&suffix),
             count,
             stored: count,
-            last: happening.at,
+            last: object_event.at,
         });
         let prefix = if is_combined || count > 1 { COMBINED } else { "" };
-        Some(NewEvent { suffix, count, message: format!("{prefix}{}", happening.message) })
+        Some(NewEvent { suffix, count, message: format!("{prefix}{}", object_event.message) })
     }
 
     /// Ends the windows of a subject, except those of reasons that `keep` selects. The next
@@ -261,7 +261,7 @@ impl Correlator {
     pub fn last(&mut self) -> Vec<Recount> {
         let mut last = std::mem::take(&mut self.ended);
         let all = self.subjects.values_mut().flat_map(|history| history.series.values_mut());
-        last.extend(all.flat_map(Series::end));
+        last.extend(all.flat_map(EventSeries::end));
         last
     }
 
@@ -282,7 +282,7 @@ impl Correlator {
             if let Some(oldest) = oldest.map(|(subject, _)| subject.clone())
                 && let Some(mut history) = self.subjects.remove(&oldest)
             {
-                self.ended.extend(history.series.values_mut().flat_map(Series::end));
+                self.ended.extend(history.series.values_mut().flat_map(EventSeries::end));
             }
         }
     }

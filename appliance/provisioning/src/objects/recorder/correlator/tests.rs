@@ -12,7 +12,7 @@ fn subject(name: &str) -> Subject {
     Subject::Object { kind: HARDWARE.kind, namespace, name: name.to_owned() }
 }
 
-fn happening(reason: &str, message: &str, warning: bool) -> ObjectEvent {
+fn object_event(reason: &str, message: &str, warning: bool) -> ObjectEvent {
     ObjectEvent {
         about: HARDWARE,
         namespace: "default".to_owned(),
@@ -38,15 +38,15 @@ impl Bench {
         Self { correlator: Correlator::default(), now: Instant::now(), events: 0 }
     }
 
-    fn note(&mut self, name: &str, happening: &ObjectEvent) -> Option<NewEvent> {
+    fn note(&mut self, name: &str, object_event: &ObjectEvent) -> Option<NewEvent> {
         let suffix = format!("e{}", self.events);
-        let event = self.correlator.note(&subject(name), happening, self.now, || suffix);
+        let event = self.correlator.note(&subject(name), object_event, self.now, || suffix);
         self.events += u64::from(event.is_some());
         event
     }
 
     fn failed(&mut self, name: &str, file: usize) -> Option<NewEvent> {
-        self.note(name, &happening("FetchFailed", &format!("did not get {file}"), true))
+        self.note(name, &object_event("FetchFailed", &format!("did not get {file}"), true))
     }
 
     fn counts(&mut self) -> Vec<(String, u64)> {
@@ -114,7 +114,7 @@ fn failures_leave_room_for_a_boot_and_a_boot_that_begins_anew_is_told_anew() {
         bench.failed("nuc1", file);
     }
     let (asked, got) =
-        (happening("AskedForAddress", "asked", false), happening("GotAddress", "got", false));
+        (object_event("AskedForAddress", "asked", false), object_event("GotAddress", "got", false));
     assert!(bench.note("nuc1", &asked).is_some() && bench.note("nuc1", &got).is_some());
     assert!(bench.note("nuc1", &asked).is_none());
     bench.correlator.begin_anew(&subject("nuc1"), |reason| reason.starts_with("Asked"));
@@ -134,7 +134,7 @@ fn unknown_machines_share_one_bucket() {
     for minute in 0..60 {
         for mac in 0..1000 {
             let message = format!("{minute}-{mac} asked for an address");
-            let unknown = happening("UnknownMachine", &message, true);
+            let unknown = object_event("UnknownMachine", &message, true);
             let suffix = || "e".to_owned();
             let noted =
                 bench.correlator.note(&Subject::UnknownMachines, &unknown, bench.now, suffix);

@@ -41,12 +41,12 @@ pub(super) fn note(sentence: &str) {
 
 /// Reasons of the last restart. Reading them removes the stored reason.
 #[derive(Debug, Default)]
-pub(super) struct Last {
+pub(super) struct LastRestart {
     restart: Option<String>,
     panic: Option<String>,
 }
 
-impl Last {
+impl LastRestart {
     pub(super) fn take() -> Self {
         let kept = durable_file::take(Path::new(STATE), FILE, SENTENCE_MAX as u64);
         let kept = kept.unwrap_or_else(|error| {

@@ -8,7 +8,7 @@ use super::state::State;
 use super::volumes::{self, Disks};
 use super::{BOOT, CACHE, STATE};
 use crate::Error;
-use crate::init::reset::{self, Disk as _, Host, Level, Places};
+use crate::init::reset::{self, Disk as _, EraseTargets, Host, Level};
 use crate::slots::{BootVolume, Slot};
 
 /// Carries out the requested reset. `keys` are the names of keys in the box's folder of the state
@@ -33,7 +33,7 @@ pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) ->
         }
         Level::Factory => {
             eprintln!("tinbox: factory reset, because {why}; do not worry about the power");
-            let places = Places { state: folder, cache, keys };
+            let places = EraseTargets { state: folder, cache, keys };
             match erase(&places, &mut disk, &mut disks.state, trouble) {
                 Ok(()) if disks.cache_is_lost => trouble.push(format!(
                     "the factory reset erased all but {CACHE}, which cannot be mounted: images of \
@@ -53,7 +53,7 @@ pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) ->
 /// Erases the data of the owner. A state volume that does not mount, or has a damaged file system,
 /// is formatted again. The request on the boot volume stays until that is done.
 fn erase(
-    places: &Places<'_>,
+    places: &EraseTargets<'_>,
     disk: &mut Host,
     state: &mut State,
     trouble: &mut Vec<String>,
