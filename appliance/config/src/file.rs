@@ -6,7 +6,7 @@ use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{Config, Home};
+use crate::{Config, SystemKind};
 
 /// Mistakes of a configuration file.
 #[derive(Debug)]
@@ -26,13 +26,15 @@ impl fmt::Display for Problems {
 ///
 /// # Errors
 /// The file cannot be read, or has mistakes; all of them are reported.
-pub fn load(file: &Path, home: Home) -> Result<Config, Problems> {
+pub fn load(file: &Path, system_kind: SystemKind) -> Result<Config, Problems> {
     let fail = |list| Problems { file: file.to_owned(), list };
     let text = match std::fs::read_to_string(file) {
-        Err(error) if home == Home::Firmware && error.kind() == ErrorKind::NotFound => {
+        Err(error)
+            if system_kind == SystemKind::Firmware && error.kind() == ErrorKind::NotFound =>
+        {
             String::new()
         }
         read => read.map_err(|error| fail(vec![error.to_string()]))?,
     };
-    Config::read(&text, home).map_err(fail)
+    Config::read(&text, system_kind).map_err(fail)
 }

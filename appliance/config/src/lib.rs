@@ -225,7 +225,7 @@ fn consoles() -> Vec<String> {
 
 /// Kind of system that this program runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
+pub enum SystemKind {
     /// Ordinary process on a Linux host; the host's network is configured elsewhere.
     Guest,
     /// Flashed box: every setting has a default, and the file may be absent.
@@ -247,11 +247,11 @@ impl Config {
     /// # Errors
     /// Every mistake. A mistake of the TOML format ends the check at once, and its text has the
     /// line. All other mistakes begin with their key.
-    pub fn read(text: &str, home: Home) -> Result<Self, Vec<String>> {
-        Self::read_with(text, home, Disk::Own)
+    pub fn read(text: &str, system_kind: SystemKind) -> Result<Self, Vec<String>> {
+        Self::read_with(text, system_kind, Disk::Own)
     }
 
-    fn read_with(text: &str, home: Home, disk: Disk) -> Result<Self, Vec<String>> {
+    fn read_with(text: &str, system_kind: SystemKind, disk: Disk) -> Result<Self, Vec<String>> {
         // Some editors on the laptops that write the card begin a file with a byte order mark.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut config: Self = toml::from_str(text).map_err(|error| {
@@ -259,14 +259,14 @@ impl Config {
         })?;
         let networks = network::plans(&config.network);
         let mut problems = networks.as_ref().err().cloned().unwrap_or_default();
-        if let (Home::Firmware, Some(images)) = (home, &mut config.images)
+        if let (SystemKind::Firmware, Some(images)) = (system_kind, &mut config.images)
             && images.cache.as_os_str().is_empty()
         {
             images.cache = Images::folder(Path::new(platform::init::CACHE));
         }
         problems.extend(config.problems(disk));
-        problems.extend(config.problems_at(home));
-        if home == Home::Firmware && config.images.is_none() {
+        problems.extend(config.problems_at(system_kind));
+        if system_kind == SystemKind::Firmware && config.images.is_none() {
             config.images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
         }
         config.networks = networks.unwrap_or_default();
@@ -280,9 +280,9 @@ impl Config {
     }
 
     /// Mistakes that depend on the kind of system.
-    fn problems_at(&self, home: Home) -> Vec<String> {
-        match home {
-            Home::Guest => {
+    fn problems_at(&self, system_kind: SystemKind) -> Vec<String> {
+        match system_kind {
+            SystemKind::Guest => {
                 let none = self.network.is_empty();
                 let mut problems = Vec::new();
                 problems.extend(none.then(|| "network: at least one is required".to_owned()));
@@ -304,7 +304,7 @@ impl Config {
                 }
                 problems
             }
-            Home::Firmware => {
+            SystemKind::Firmware => {
                 let mut problems = management::problems(&self.management, &self.network);
                 let interfaces = bond::interfaces(&self.management, &self.network);
                 problems.extend(bond::problems(&interfaces));

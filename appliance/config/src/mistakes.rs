@@ -5,7 +5,7 @@ use std::fmt;
 
 use toml_edit::{Document, Item, Table};
 
-use crate::{Config, Disk, Home, sections};
+use crate::{Config, Disk, SystemKind, sections};
 
 /// Maximum number of mistakes of the TOML format that one check reports.
 const FORMAT_MISTAKES_MAX: usize = 20;
@@ -32,8 +32,8 @@ impl fmt::Display for Mistake {
 ///
 /// # Errors
 /// Every mistake, sorted by line.
-pub fn checked(text: &str, home: Home) -> Result<Config, Vec<Mistake>> {
-    checked_with(text, home, Disk::Own)
+pub fn checked(text: &str, system_kind: SystemKind) -> Result<Config, Vec<Mistake>> {
+    checked_with(text, system_kind, Disk::Own)
 }
 
 /// Checks a text for a flashed box on another computer. Folders and files that the text names are
@@ -42,12 +42,12 @@ pub fn checked(text: &str, home: Home) -> Result<Config, Vec<Mistake>> {
 /// # Errors
 /// Every mistake, sorted by line.
 pub fn checked_elsewhere(text: &str) -> Result<(), Vec<Mistake>> {
-    checked_with(text, Home::Firmware, Disk::Foreign).map(drop)
+    checked_with(text, SystemKind::Firmware, Disk::Foreign).map(drop)
 }
 
-fn checked_with(text: &str, home: Home, disk: Disk) -> Result<Config, Vec<Mistake>> {
+fn checked_with(text: &str, system_kind: SystemKind, disk: Disk) -> Result<Config, Vec<Mistake>> {
     let (rest, mut mistakes) = of_format(text);
-    let config = match Config::read_with(&rest, home, disk) {
+    let config = match Config::read_with(&rest, system_kind, disk) {
         Ok(config) => Some(config),
         // Mistakes of the format beyond the limit.
         Err(_) if toml::from_str::<Config>(bare(&rest)).is_err() => None,

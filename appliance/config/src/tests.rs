@@ -1,12 +1,12 @@
 use api::network::Mode;
 
-use super::{Config, Home, mistakes};
+use super::{Config, SystemKind, mistakes};
 
 const GOOD: &str = "[network]\ninterface = 'eth0'\naddress = '10.77.0.1'\n\
     [boot]\nartifacts = '/'\n";
 
 fn parse(text: &str) -> Result<Config, String> {
-    Config::read(text, Home::Guest).map_err(|problems| problems.join("\n"))
+    Config::read(text, SystemKind::Guest).map_err(|problems| problems.join("\n"))
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn rules_of_references_are_patterns() {
 #[test]
 fn a_box_of_its_own_needs_no_word() {
     let read = |text| {
-        let config = Config::read(text, Home::Firmware).map_err(|them| them.join("\n"));
+        let config = Config::read(text, SystemKind::Firmware).map_err(|them| them.join("\n"));
         // It is not there where this test runs.
         config.unwrap_err().replace("boot.artifacts: /run/tinbox/artifacts is not a folder", "")
     };
@@ -99,7 +99,7 @@ fn every_mistake_is_told_at_once() {
 fn zone_hours_and_unused_cards_are_for_a_box_of_its_own() {
     let read = |text: &str| {
         let text = format!("[boot]\nartifacts = '/'\n{text}");
-        Config::read(&text, Home::Firmware).map_err(|them| them.join("\n"))
+        Config::read(&text, SystemKind::Firmware).map_err(|them| them.join("\n"))
     };
     let text = "[time]\nzone = 'Europe/Berlin'\n[update]\nhours = '22:00-5:00'\nhold = '1.5.0'\n\
         restart = 'ask'\n[[management]]\ninterface = 'eth2'\nunused = true\n\
@@ -134,7 +134,7 @@ fn zone_hours_and_unused_cards_are_for_a_box_of_its_own() {
 fn a_section_may_have_its_older_name() {
     let read = |text: &str| {
         let text = format!("[boot]\nartifacts = '/'\n{text}");
-        (Config::read(&text, Home::Firmware), mistakes::checked(&text, Home::Firmware))
+        (Config::read(&text, SystemKind::Firmware), mistakes::checked(&text, SystemKind::Firmware))
     };
     let hours = |name: &str| format!("[{name}]\nhours = '22:00-5:00'\n");
     for name in ["update", "upgrade"] {

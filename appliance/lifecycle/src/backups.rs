@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use ::backup::{FILE_BYTES_MAX, Key, Lock, Reader};
 use axum::body::Bytes;
-use config::{Config, Home};
+use config::{Config, SystemKind};
 use durable_file::replace_private;
 use platform::init::{self, Leave};
 use status::backup::{BackupRequest, BackupSummary, LastBackup, StoredBackup};
@@ -63,7 +63,7 @@ pub struct Backups {
     /// Path of `box.toml`; the file may be absent.
     pub settings: PathBuf,
     /// Environment of the box. As firmware, the box may write `box.toml`.
-    pub home: Home,
+    pub system_kind: SystemKind,
     /// Name of the box, for the header of a backup.
     pub name: String,
     /// Certificate pin of the box, for the header of a backup.
@@ -228,13 +228,15 @@ impl Backups {
         let restarting = async {
             self.now.restored.notified().await;
             tokio::time::sleep(ANSWER_GRACE).await;
-            match self.home {
-                Home::Firmware => {
+            match self.system_kind {
+                SystemKind::Firmware => {
                     if let Err(error) = init::ask(Leave::Restart) {
                         tracing::error!(error = %stdx::chain(&error), "cannot restart the box");
                     }
                 }
-                Home::Guest => tracing::error!(error = %again(), "cannot restart this process"),
+                SystemKind::Guest => {
+                    tracing::error!(error = %again(), "cannot restart this process")
+                }
             }
             std::future::pending::<()>().await;
         };

@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use config::{Config, Home};
+use config::{Config, SystemKind};
 use platform::confinement::{self, FIRMWARE, GUEST, Limits, State};
 use platform::init::{BOOT, CACHE, STATE};
 
@@ -27,8 +27,8 @@ const LOADERS: [&str; 4] = [
 ];
 
 /// Gives up every right except those of `limits`, and logs the rights that are left.
-pub fn enter(state: &Path, config: Option<&Config>, home: Home) {
-    let limits = limits(state, config, home);
+pub fn enter(state: &Path, config: Option<&Config>, system_kind: SystemKind) {
+    let limits = limits(state, config, system_kind);
     for folder in &limits.writable {
         // A rule needs a folder that exists. Later steps report a folder that cannot be made.
         let _ = std::fs::create_dir_all(folder);
@@ -40,8 +40,8 @@ pub fn enter(state: &Path, config: Option<&Config>, home: Home) {
     tracing::info!("the supervisor has {}", State::read());
 }
 
-fn limits(state: &Path, config: Option<&Config>, home: Home) -> Limits {
-    if home == Home::Firmware {
+fn limits(state: &Path, config: Option<&Config>, system_kind: SystemKind) -> Limits {
+    if system_kind == SystemKind::Firmware {
         let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
         let (writable, devices) = (paths(&WRITTEN), paths(&DEVICES));
         return Limits { capabilities: FIRMWARE, writable, devices, programs: Vec::new() };
@@ -61,7 +61,7 @@ fn limits(state: &Path, config: Option<&Config>, home: Home) -> Limits {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use config::{Config, Home, Images};
+    use config::{Config, Images, SystemKind};
 
     use super::limits;
 
@@ -70,7 +70,7 @@ mod tests {
         let mut config = Config::untold();
         config.boot.artifacts = "/srv/artifacts".into();
         config.images = Some(Images::in_folder(Path::new("/srv/cache")));
-        let limits = limits(Path::new("/var/lib/tinbox"), Some(&config), Home::Guest);
+        let limits = limits(Path::new("/var/lib/tinbox"), Some(&config), SystemKind::Guest);
         let expected = ["/var/lib/tinbox".into(), std::env::temp_dir(), "/srv/artifacts".into(), {
             PathBuf::from("/srv/cache/images")
         }];
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn firmware_starts_no_program() {
-        let limits = limits(Path::new("/state/tinbox"), None, Home::Firmware);
+        let limits = limits(Path::new("/state/tinbox"), None, SystemKind::Firmware);
         assert!(limits.programs.is_empty());
         assert!(limits.writable.iter().all(|path| path != Path::new("/")));
     }

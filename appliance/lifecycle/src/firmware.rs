@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use config::{Config, Home, Management, Problems, load};
+use config::{Config, Management, Problems, SystemKind, load};
 use mdns_sd::ServiceDaemon;
 use platform::init::{self, BOOT, GUESSED_TIME, STATE};
 use platform::net::{self, Address, Addressing, Bond, InterfaceConfig};
@@ -36,7 +36,7 @@ pub fn config(is_lost: bool) -> Config {
     if is_lost || init::safe_mode().is_some() {
         return Config { images: None, ..Config::untold() };
     }
-    load(&settings(), Home::Firmware).unwrap_or_else(|problems: Problems| {
+    load(&settings(), SystemKind::Firmware).unwrap_or_else(|problems: Problems| {
         eprintln!("error: {problems}");
         eprintln!("hint: mend box.toml on the volume TINBOX, then restart");
         Config::untold()

@@ -22,7 +22,7 @@ use stdx::{Clock, is_full};
 use tokio::sync::watch;
 
 pub use config::mistakes::Mistake;
-use config::{Config, Home, Hours, Restart, zone};
+use config::{Config, Hours, Restart, SystemKind, zone};
 pub use disk::{Disk, OnDisk, StoredRevision};
 pub use error::SettingsError;
 pub use handlers::router;
@@ -79,7 +79,7 @@ pub struct ChangeAuthor<'a> {
 pub struct Settings {
     disk: Box<dyn Disk>,
     clock: Arc<dyn Clock>,
-    home: Home,
+    system_kind: SystemKind,
     /// Text that the box was started with.
     started: String,
     live: watch::Sender<LiveSettings>,
@@ -88,10 +88,15 @@ pub struct Settings {
 
 impl Settings {
     /// Opens the settings of a box that was started with `config`, from the same file.
-    pub fn open(disk: Box<dyn Disk>, clock: Arc<dyn Clock>, home: Home, config: &Config) -> Self {
+    pub fn open(
+        disk: Box<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        system_kind: SystemKind,
+        config: &Config,
+    ) -> Self {
         let started = disk.read().ok().flatten().unwrap_or_default();
         let (live, _) = watch::channel(LiveSettings::of(config));
-        Self { disk, clock, home, started, live, writing: Mutex::default() }
+        Self { disk, clock, system_kind, started, live, writing: Mutex::default() }
     }
 
     /// Subscribes to the settings that take effect without a restart.
@@ -110,7 +115,7 @@ impl Settings {
     /// Configuration of the text on the volume; a text with mistakes means an empty configuration.
     pub fn config(&self) -> Config {
         let text = self.text().unwrap_or_default();
-        Config::read(&text, self.home).unwrap_or_else(|_| Config::untold())
+        Config::read(&text, self.system_kind).unwrap_or_else(|_| Config::untold())
     }
 
     /// Report of the current text and the keys that need a restart; `secrets` shows secrets too.
@@ -264,7 +269,7 @@ impl Settings {
             let why = format!("the settings have {} bytes, the limit is {TEXT_BYTES_MAX}", text.len());
             return Err(SettingsError::Unwanted(why));
         }
-        config::mistakes::checked(text, self.home).map_err(SettingsError::Mistakes)
+        config::mistakes::checked(text, self.system_kind).map_err(SettingsError::Mistakes)
     }
 
     /// Adds a revision for a text that was written to the volume from outside.

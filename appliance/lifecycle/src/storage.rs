@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use config::Home;
+use config::SystemKind;
 use resources::Engine;
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, StatusView, Trouble};
@@ -36,7 +36,7 @@ const RESERVE: u64 = 8 << 20;
 /// Opens `STATE/objects.redb` with the key in `STATE/sealing.key`, and a reserve for a full disk.
 #[cfg(test)]
 pub fn open(state: &Path) -> anyhow::Result<Store> {
-    open_by(state, &Keys::of(state, Home::Guest))
+    open_by(state, &Keys::of(state, SystemKind::Guest))
 }
 
 /// Opens the store with a key that may be sealed to the TPM.
@@ -46,7 +46,7 @@ pub fn open_by(state: &Path, keys: &Keys) -> anyhow::Result<Store> {
 
 /// Opens a store in a folder that no running box uses: without a reserve.
 pub fn open_aside(folder: &Path) -> anyhow::Result<Store> {
-    open_with(folder, 0, &Keys::of(folder, Home::Guest))
+    open_with(folder, 0, &Keys::of(folder, SystemKind::Guest))
 }
 
 fn open_with(state: &Path, reserve: u64, keys: &Keys) -> anyhow::Result<Store> {

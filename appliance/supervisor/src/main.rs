@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use config::{Config, Home};
+use config::{Config, SystemKind};
 use lifecycle::{backups, confined, copies, firmware, opened, ownership, sealing};
 use tokio::task::JoinSet;
 use tracing_subscriber::EnvFilter;
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     // Only the box may read the files that its services write: keys, leases, private images.
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     start_log();
-    let home = if arguments.firmware { Home::Firmware } else { Home::Guest };
+    let system_kind = if arguments.firmware { SystemKind::Firmware } else { SystemKind::Guest };
     if !arguments.check
         && let Err(error) = resume(arguments.state.as_deref())
     {
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     let (state, given, file) = match (arguments.state, arguments.config) {
-        (Some(state), Some(file)) => match config::load(&file, home) {
+        (Some(state), Some(file)) => match config::load(&file, system_kind) {
             Ok(_) if arguments.check => {
                 println!("{} is good", file.display());
                 return ExitCode::SUCCESS;
@@ -89,14 +89,14 @@ fn main() -> ExitCode {
         _ => (firmware::state(), None, firmware::settings()),
     };
     // Before the first thread: later threads inherit the reduced rights.
-    confined::enter(&state, given.as_ref(), home);
+    confined::enter(&state, given.as_ref(), system_kind);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
         .enable_all()
         .build();
     let result = match runtime {
-        Ok(runtime) => runtime.block_on(start(&state, given, (file, home))),
+        Ok(runtime) => runtime.block_on(start(&state, given, (file, system_kind))),
         Err(error) => Err(anyhow::Error::new(error).context("cannot start the runtime")),
     };
     match result {
@@ -126,18 +126,18 @@ fn resume(state: Option<&Path>) -> std::io::Result<()> {
 async fn start(
     state: &Path,
     given: Option<Config>,
-    (file, home): (PathBuf, Home),
+    (file, system_kind): (PathBuf, SystemKind),
 ) -> anyhow::Result<()> {
     let trouble = copies::mend(state);
-    let opened = opened::open(state, home)?;
+    let opened = opened::open(state, system_kind)?;
     let mut config = given.unwrap_or_else(|| firmware::config(opened.lost.is_some()));
     // The network tasks end with this function.
     let mut network = JoinSet::new();
-    let firmware = match home {
-        Home::Firmware => {
+    let firmware = match system_kind {
+        SystemKind::Firmware => {
             Some(firmware::begin(&mut config, opened.lost.as_deref(), &mut network).await)
         }
-        Home::Guest => None,
+        SystemKind::Guest => None,
     };
     wiring::run(state, (opened, trouble), (config, file), firmware).await
 }

@@ -19,7 +19,7 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use config::{Config, Home};
+use config::{Config, SystemKind};
 use docs::markdown::{Block, anchors, blocks, links};
 use docs::page::{self, Page, root};
 use docs::shell::{self, is_name};
@@ -227,8 +227,8 @@ fn settings_are_read_by_the_reader_of_the_box() {
     let mut mistakes = Vec::new();
     for (path, block) in blocks_of("toml") {
         let read = |home| Config::read(&block.text, home).map(drop).or_else(elsewhere);
-        let Err(on_linux) = read(Home::Guest) else { continue };
-        if let Err(flashed) = read(Home::Firmware) {
+        let Err(on_linux) = read(SystemKind::Guest) else { continue };
+        if let Err(flashed) = read(SystemKind::Firmware) {
             let line = block.line;
             mistakes.push(format!("{path}:{line}: {flashed:?}, and on Linux {on_linux:?}"));
         }

@@ -109,7 +109,7 @@ fn box_config() -> config::Config {
     let text = format!(
         "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n"
     );
-    config::Config::read(&text, config::Home::Guest).expect("it is a good configuration")
+    config::Config::read(&text, config::SystemKind::Guest).expect("it is a good configuration")
 }
 
 fn name_of(index: usize) -> String {

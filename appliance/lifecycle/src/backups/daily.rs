@@ -179,7 +179,7 @@ impl Backups {
     /// Reads the key of the daily backups, or makes it when there is none.
     fn identity(&self) -> Result<(Identity, ::backup::Recipient), BackupError> {
         let read = disk("read backup.key");
-        let found = Keys::of(&self.state, self.home).read(KEY).map_err(io::Error::other);
+        let found = Keys::of(&self.state, self.system_kind).read(KEY).map_err(io::Error::other);
         let text = match found.map(|bytes| bytes.map(String::from_utf8)) {
             Ok(Some(Ok(text))) => Secret::from(text),
             Ok(Some(Err(error))) => return Err(read(io::Error::other(error))),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use apiserver::{AdminAccess, Authenticator, Pki, SigningKey};
 use axum::body::Bytes;
-use config::{Config, Home};
+use config::{Config, SystemKind};
 use dhcp::{Change, Lease, LeaseFile, LeaseState, LeaseStore as _};
 use http_body_util::BodyExt as _;
 use jiff::Timestamp;
@@ -55,7 +55,7 @@ fn backups(folder: &Path, store: Store) -> Arc<Backups> {
         is_lost: false,
         kept_in: Some(folder.join("cache/backups")),
         settings: folder.join("box.toml"),
-        home: Home::Guest,
+        system_kind: SystemKind::Guest,
         name: "box-7f3a".to_owned(),
         pin: "F3A9-1C20-8BQK-77TM".to_owned(),
         config,
@@ -130,10 +130,10 @@ impl Place {
     /// Simulates the next start: closes all files, and moves restored files to their places.
     fn restart(self) -> Self {
         let Self { folder, backups } = self;
-        let home = backups.state.clone();
+        let state = backups.state.clone();
         drop(backups);
         let mut settings = None;
-        let resumed = place::resume(&home, |text| {
+        let resumed = place::resume(&state, |text| {
             settings = Some(text.to_owned());
             Ok(())
         });
@@ -141,7 +141,7 @@ impl Place {
         if let Some(settings) = settings {
             fs::write(folder.path().join("box.toml"), settings).unwrap();
         }
-        let backups = self::backups(folder.path(), storage::open(&home).unwrap());
+        let backups = self::backups(folder.path(), storage::open(&state).unwrap());
         Self { folder, backups }
     }
 

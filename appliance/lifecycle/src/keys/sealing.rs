@@ -20,7 +20,7 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use config::Home;
+use config::SystemKind;
 use durable_file::replace_private;
 use platform::init::{self, Leave};
 use platform::slots::{BootVolume, Slot};
@@ -101,10 +101,10 @@ pub struct Keys {
 impl Keys {
     /// Makes access to the keys in the folder `state`. The TPM of a guest belongs to its host
     /// system.
-    pub fn of(state: &Path, home: Home) -> Self {
-        match home {
-            Home::Guest => Self::with(state, || Ok(None)),
-            Home::Firmware => {
+    pub fn of(state: &Path, system_kind: SystemKind) -> Self {
+        match system_kind {
+            SystemKind::Guest => Self::with(state, || Ok(None)),
+            SystemKind::Firmware => {
                 Self::with(state, || Ok(Tpm::open()?.map(|tpm| Box::new(tpm) as Box<dyn Sealer>)))
             }
         }
@@ -204,7 +204,7 @@ impl Keys {
 /// Returns the hook that seals or recovers the keys at a login, for
 /// `web::owner::Owner::on_passphrase`. Firmware only.
 pub fn at_login(state: &Path) -> impl Fn(&str) + Send + Sync + 'static {
-    let keys = Keys::of(state, Home::Firmware);
+    let keys = Keys::of(state, SystemKind::Firmware);
     move |passphrase| {
         let (keys, passphrase) = (keys.clone(), Secret::from(passphrase.to_owned()));
         // Sealing takes seconds, so the login does not wait for the result.

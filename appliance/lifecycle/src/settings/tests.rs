@@ -75,8 +75,8 @@ impl Disk for Arc<Fake> {
 fn open(disk: &Arc<Fake>) -> Settings {
     let clock = Arc::new(SystemClock);
     let text = disk.read().unwrap().unwrap_or_default();
-    let config = Config::read(&text, Home::Firmware).unwrap_or_else(|_| Config::untold());
-    Settings::open(Box::new(Arc::clone(disk)), clock, Home::Firmware, &config)
+    let config = Config::read(&text, SystemKind::Firmware).unwrap_or_else(|_| Config::untold());
+    Settings::open(Box::new(Arc::clone(disk)), clock, SystemKind::Firmware, &config)
 }
 
 fn keys(pairs: &[(&str, &str)]) -> BTreeMap<String, Option<String>> {

@@ -208,7 +208,7 @@ mod tests {
         let text = "[[network]]\ninterface = 'eth1'\naddress = '10.77.0.1'\nmode = 'pool'\n\
             pool = ['10.77.0.5', '10.77.0.7']\n[[network]]\ninterface = 'eth3'\nmode = 'proxy'\n\
             [[management]]\ninterface = 'eth2'\nunused = true\n[boot]\nartifacts = '/'\n";
-        let config = Config::read(text, config::Home::Firmware).unwrap();
+        let config = Config::read(text, config::SystemKind::Firmware).unwrap();
         let nics = ["eth0", "eth1", "eth2", "eth3"].map(|name| nic(name, "", false));
         let nics = now(nics.to_vec(), &config);
         use Role::{Both, Management, Provisioning, Unused};

@@ -17,7 +17,7 @@ use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse as _, Response};
-use config::Home;
+use config::SystemKind;
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, StatusView, Trouble};
 use store::Store;
@@ -49,14 +49,14 @@ pub struct OpenedStore {
 /// # Errors
 /// The folder cannot be made. The store of a guest is damaged or gone. Another process has the
 /// store open, or its conversion lacks disk space: trying again may help.
-pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
+pub fn open(state: &Path, system_kind: SystemKind) -> anyhow::Result<OpenedStore> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot create the state folder {}", state.display()))?;
     if let Err(error) = close(state) {
         tracing::warn!(%error, "other users of this system may read the state folder");
     }
     let is_gone = !storage::file(state).exists() && state.join(LATER).exists();
-    let keys = std::panic::AssertUnwindSafe(Keys::of(state, home));
+    let keys = std::panic::AssertUnwindSafe(Keys::of(state, system_kind));
     let opened = match is_gone {
         true => Err(anyhow::anyhow!("{} is gone", storage::file(state).display())),
         // The database may panic on pages that a failing disk has changed.
@@ -71,7 +71,7 @@ pub fn open(state: &Path, home: Home) -> anyhow::Result<OpenedStore> {
     };
     let cause = error.downcast_ref::<store::Error>();
     let may_pass = matches!(cause, Some(store::Error::InUse { .. } | store::Error::NoRoom { .. }));
-    if home == Home::Guest || may_pass {
+    if system_kind == SystemKind::Guest || may_pass {
         return Err(error);
     }
     let lost = format!("{error:#}");

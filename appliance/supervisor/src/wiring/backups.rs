@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::Home;
+use config::SystemKind;
 use lifecycle::backups::{BackupProgress, Backups};
 use lifecycle::copies;
 use lifecycle::firmware::{Firmware, name};
@@ -32,7 +32,7 @@ impl Wiring {
             is_lost: self.safe.lost.is_some(),
             kept_in: firmware.map(|_| Path::new(CACHE).join("backups")),
             settings,
-            home: if firmware.is_some() { Home::Firmware } else { Home::Guest },
+            system_kind: if firmware.is_some() { SystemKind::Firmware } else { SystemKind::Guest },
             name: firmware.map_or_else(name::by_first_card, |firmware| firmware.name.clone()),
             pin: status::pin::pin(&key),
             config: Arc::clone(&self.config),

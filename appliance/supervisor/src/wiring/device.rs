@@ -9,7 +9,7 @@ use agent_rpc::Pin;
 use anyhow::Context as _;
 use apiserver::Pki;
 use box_console::{Actions, ViewSource, front_panel, monitor, serial};
-use config::Home;
+use config::SystemKind;
 use lifecycle::firmware::{Firmware, time};
 use lifecycle::local_actions::LocalActions;
 use lifecycle::names::Names;
@@ -31,7 +31,7 @@ impl Wiring {
     pub(super) fn settings(&self, state: &Path) -> Arc<Settings> {
         let disk = OnDisk { volume: BootVolume::own(), folder: state.join("settings") };
         let clock = Arc::clone(&self.clock);
-        Arc::new(Settings::open(Box::new(disk), clock, Home::Firmware, &self.config))
+        Arc::new(Settings::open(Box::new(disk), clock, SystemKind::Firmware, &self.config))
     }
 
     /// Opens the updates of this box, if it runs from a slot. A box that cannot be updated still

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use axum::routing::get;
-use config::Home;
+use config::SystemKind;
 use tower::ServiceExt as _;
 
 use super::{OpenedStore, open, refused};
@@ -17,7 +17,7 @@ use crate::storage;
 /// Makes the state folder of a box that has started once.
 fn started() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let OpenedStore { lost, .. } = open(folder.path(), Home::Firmware).unwrap();
+    let OpenedStore { lost, .. } = open(folder.path(), SystemKind::Firmware).unwrap();
     assert_eq!(lost, None);
     fs::write(folder.path().join(super::LATER), [1; 32]).unwrap();
     folder
@@ -25,10 +25,10 @@ fn started() -> tempfile::TempDir {
 
 fn lost(state: &Path) -> String {
     let kept = fs::read(storage::file(state)).ok();
-    let opened = open(state, Home::Firmware).unwrap();
+    let opened = open(state, SystemKind::Firmware).unwrap();
     let now = fs::read(storage::file(state)).ok();
     assert!(now == kept, "the file stays as it is");
-    let guest = open(state, Home::Guest).err().expect("somebody is there to read it");
+    let guest = open(state, SystemKind::Guest).err().expect("somebody is there to read it");
     assert_eq!(Some(format!("{guest:#}")), opened.lost);
     opened.lost.unwrap()
 }
@@ -46,7 +46,7 @@ fn a_damaged_store_stops_no_box() {
         assert!(why.starts_with("cannot open the store"), "{why}");
     }
     fs::write(&file, whole).unwrap();
-    assert_eq!(open(folder.path(), Home::Firmware).unwrap().lost, None);
+    assert_eq!(open(folder.path(), SystemKind::Firmware).unwrap().lost, None);
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn what_the_box_stores_is_closed_to_other_users() {
     fs::write(&leases, "of a release before").unwrap();
     fs::set_permissions(&leases, Permissions::from_mode(0o644)).unwrap();
     fs::set_permissions(folder.path(), Permissions::from_mode(0o755)).unwrap();
-    open(folder.path(), Home::Firmware).unwrap();
+    open(folder.path(), SystemKind::Firmware).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(folder.path()), mode(&leases)), (0o700, 0o600));
 }
