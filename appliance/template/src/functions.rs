@@ -26,13 +26,13 @@ const REFUSED: [(&[&str], &str); 3] = [
             "genSignedCertWithKey",
             "buildCustomCert",
         ],
-        "gives something else each time, and a template must give the same",
+        "returns another value at each call, but a template must always render the same",
     ),
     (
         &["ago", "toDate", "mustToDate", "mustDateModify", "must_date_modify", "unixEpoch"],
-        "depends on the clock or the time zone, and a template must give the same",
+        "depends on the clock or the time zone, but a template must always render the same",
     ),
-    (&["derivePassword"], "takes 32 MiB of memory at each call, which a box has not to spare"),
+    (&["derivePassword"], "uses 32 MiB of memory at each call, which is too much for a box"),
 ];
 
 /// Every function; of two functions with one name, the first counts.

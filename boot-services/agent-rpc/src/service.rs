@@ -38,12 +38,12 @@ pub trait Workflows: Send + Sync + 'static {
     /// All actions of a workflow, with their workers. The request does not name its sender: the
     /// list is returned only to a sender that may act for that worker.
     fn actions<'a>(&'a self, _workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
-        Box::pin(async { Err(Refusal::NotFound("older workers are not served".to_owned())) })
+        Box::pin(async { Err(Refusal::NotFound("older workers are not supported".to_owned())) })
     }
 
     /// Record a report of an older worker; `Ok` only once it is durable.
     fn named_report(&self, _report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
-        Box::pin(async { Err(Refusal::NotFound("older workers are not served".to_owned())) })
+        Box::pin(async { Err(Refusal::NotFound("older workers are not supported".to_owned())) })
     }
 
     /// Record which disk a hint chose; `Ok` only once it is durable. [`Refusal::Precondition`] when

@@ -14,7 +14,7 @@ pub enum BackupError {
     #[error("a backup was restored, and this box is about to restart")]
     Restarting,
     /// The request has no key option, or more than one.
-    #[error("a backup is for a passphrase, or for public keys, or plain: say one of them")]
+    #[error("choose one: a passphrase, public keys, or an unencrypted backup")]
     Request,
     /// The backup file or its key is not valid.
     #[error(transparent)]
@@ -29,7 +29,7 @@ pub enum BackupError {
     #[error("this Tinbox is a program on somebody else's system, and keeps no backups")]
     Nowhere,
     /// The store is lost, so a backup would not contain the data of this box.
-    #[error("what this box stored cannot be read: restore a backup first")]
+    #[error("the stored data of this box cannot be read: restore a backup first")]
     Lost,
     /// The box keeps no backup with this name.
     #[error("the box keeps no backup {0:?}")]
@@ -44,13 +44,13 @@ pub enum BackupError {
         source: io::Error,
     },
     /// The store cannot be read or written.
-    #[error("cannot read or make the store")]
+    #[error("cannot read or create the store")]
     Store(#[from] store::Error),
     /// The leases cannot be read or written.
-    #[error("cannot read or make the leases")]
+    #[error("cannot read or write the leases")]
     Leases(#[from] dhcp::Error),
     /// The task of the backup stopped unexpectedly.
-    #[error("the backup ended without a word")]
+    #[error("the backup task stopped unexpectedly")]
     Ended,
 }
 

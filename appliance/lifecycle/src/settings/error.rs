@@ -20,16 +20,16 @@ pub enum SettingsError {
         based: String,
     },
     /// The new text has mistakes; all of them are listed.
-    #[error("the settings would have mistakes:{}", listed(.0))]
+    #[error("the new settings have mistakes:{}", listed(.0))]
     Mistakes(Vec<Mistake>),
     /// The request is not valid, with the reason.
     #[error("{0}")]
     Unwanted(String),
     /// No revision has this number.
-    #[error("there is no revision {0}; `tinbox box settings history` lists those there are")]
+    #[error("revision {0} does not exist; `tinbox box settings history` lists all revisions")]
     NoRevision(u32),
     /// The revisions in the state folder cannot be read or written.
-    #[error("cannot keep the revisions of the settings")]
+    #[error("cannot read or write the revisions of the settings")]
     History(#[source] io::Error),
     /// The text on the boot volume cannot be read or written.
     #[error(transparent)]

@@ -32,10 +32,10 @@ pub enum UpdateError {
     #[error(transparent)]
     Host(platform::Error),
     /// The record of the update cannot be written to the state folder.
-    #[error("cannot write down what is being done")]
+    #[error("cannot save the update state")]
     Record(#[source] std::io::Error),
     /// The task of the update stopped unexpectedly.
-    #[error("the update ended without a word")]
+    #[error("the update task stopped unexpectedly")]
     Ended,
 }
 

@@ -20,8 +20,8 @@ const VALIDATION: Parameter =
     ("fieldValidation", "string", "Handling of unknown fields: Ignore, Warn or Strict.");
 const FORCE: Parameter = ("force", "boolean", "Take over fields of other managers in an apply.");
 const PRETTY: Parameter = ("pretty", "string", "Accepted and ignored: formatting for people.");
-const LABELS: Parameter = ("labelSelector", "string", "Only objects with these labels.");
-const FIELDS: Parameter = ("fieldSelector", "string", "Only objects with these fields.");
+const LABELS: Parameter = ("labelSelector", "string", "Selects objects by labels.");
+const FIELDS: Parameter = ("fieldSelector", "string", "Selects objects by fields.");
 const WRITES: [Parameter; 3] = [DRY_RUN, MANAGER, VALIDATION];
 const PATCHING: [Parameter; 4] = [DRY_RUN, MANAGER, VALIDATION, FORCE];
 const LISTS: [Parameter; 10] = [
