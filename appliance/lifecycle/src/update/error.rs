@@ -2,7 +2,7 @@
 
 use platform::bundle;
 use stdx::Hint;
-use store::Room;
+use store::FreeSpace;
 
 /// Reason why an update was refused or failed.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,7 @@ pub enum UpdateError {
          newer release",
         stdx::bytes(.0.free), stdx::bytes(.0.needed)
     )]
-    NoRoom(Room),
+    NoRoom(FreeSpace),
     /// The disk or the boot loader's variables cannot be read or written.
     #[error(transparent)]
     Host(platform::Error),
