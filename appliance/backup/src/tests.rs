@@ -205,7 +205,10 @@ fn a_newer_one_is_refused_with_the_version_that_it_needs() {
     let message = error_of(next.as_bytes(), Some(&key()));
     assert_eq!(message, "this backup needs Tinbox 2.1.0 or newer, but this is 1.4.0");
     let message = error_of(b"TINBOX BACKUP 9\n\0\0\0", Some(&key()));
-    assert_eq!(message, "this backup needs Tinbox that supports format 9 or newer, but this is 1.4.0");
+    assert_eq!(
+        message,
+        "this backup needs Tinbox that supports format 9 or newer, but this is 1.4.0"
+    );
 }
 
 #[test]

@@ -266,7 +266,8 @@ impl Settings {
 
     fn checked(&self, text: &str) -> Result<Config, SettingsError> {
         if text.len() > TEXT_BYTES_MAX {
-            let why = format!("the settings have {} bytes, the limit is {TEXT_BYTES_MAX}", text.len());
+            let why =
+                format!("the settings have {} bytes, the limit is {TEXT_BYTES_MAX}", text.len());
             return Err(SettingsError::Unwanted(why));
         }
         config::mistakes::checked(text, self.system_kind).map_err(SettingsError::Mistakes)

@@ -127,7 +127,9 @@ pub fn prepare(observed: &Observed, now: Timestamp) -> Decision {
     let Some((name, actions)) = job else { return prepared("network boot is permitted") };
     if !workflow.status.boot_options.jobs.contains_key(&name) {
         match retry::agent(observed) {
-            Agent::There => return prepared("its agent is running: the machine is not booted again"),
+            Agent::There => {
+                return prepared("its agent is running: the machine is not booted again");
+            }
             Agent::Unheard(left) => return Decision::later(left),
             Agent::Gone => {}
         }

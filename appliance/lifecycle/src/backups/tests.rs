@@ -286,7 +286,10 @@ async fn what_is_refused_leaves_the_box_as_it_was() {
     };
     let wrong = refusal_of(&file, words("correct horsf")).await;
     assert_eq!(wrong, "wrong passphrase for this backup");
-    assert_eq!(refusal_of(&file, None).await, "this backup can be decrypted only with its passphrase");
+    assert_eq!(
+        refusal_of(&file, None).await,
+        "this backup can be decrypted only with its passphrase"
+    );
     let cut = refusal_of(&file[..file.len() - 9], words(WORDS)).await;
     assert_eq!(cut, "this backup is truncated");
     let mut changed = file.clone();

@@ -39,7 +39,11 @@ struct VitalFile {
 }
 
 const VITAL: [VitalFile; 13] = [
-    VitalFile { path: "sealing.key", is_whole: is_32_bytes, lost: "the stored data cannot be read" },
+    VitalFile {
+        path: "sealing.key",
+        is_whole: is_32_bytes,
+        lost: "the stored data cannot be read",
+    },
     VitalFile {
         path: "sealing.key.tpm",
         is_whole: tpm::is_sealed,

@@ -78,8 +78,9 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), UpdateErr
         return Err(UpdateError::unwanted(why, None));
     }
     let read = |version: &str| {
-        Version::parse(version)
-            .map_err(|why| UpdateError::unwanted(format!("{version:?} is not a valid version: {why}"), None))
+        Version::parse(version).map_err(|why| {
+            UpdateError::unwanted(format!("{version:?} is not a valid version: {why}"), None)
+        })
     };
     if read(&manifest.version)? < read(running)? {
         return Err(UpdateError::unwanted(

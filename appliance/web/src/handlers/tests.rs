@@ -253,7 +253,13 @@ async fn only_the_owner_who_types_its_name_leaves_the_box() {
     assert_eq!(status, StatusCode::SEE_OTHER, "not logged in");
     for (csrf, level, name, wanted, message) in [
         ("guess", "factory", "box-7f3a", StatusCode::FORBIDDEN, "does not belong to your session"),
-        (&csrf, "explode", "box-7f3a", StatusCode::UNPROCESSABLE_ENTITY, "This level does not exist"),
+        (
+            &csrf,
+            "explode",
+            "box-7f3a",
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "This level does not exist",
+        ),
         (&csrf, "factory", "box-7f3b", StatusCode::UNPROCESSABLE_ENTITY, "is called box-7f3a"),
         (&csrf, "factory", "", StatusCode::UNPROCESSABLE_ENTITY, "Nothing was done"),
         (&csrf, "powerOff", "box-7f3a", StatusCode::CONFLICT, "the disk is full"),

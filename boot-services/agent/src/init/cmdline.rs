@@ -3,8 +3,8 @@
 use std::fmt;
 
 use agent_rpc::Pin;
-use platform::net::{Addressing, ClientIdentity, InterfaceConfig, InterfaceSelector, VLANS};
 use imaging::preserve::{self, PreservedName};
+use platform::net::{Addressing, ClientIdentity, InterfaceConfig, InterfaceSelector, VLANS};
 use stdx::{MacAddr, Secret};
 
 use super::ipam::Ipam;

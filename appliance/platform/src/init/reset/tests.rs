@@ -246,10 +246,7 @@ fn what_asks_is_read_as_people_write_it() {
         assert_eq!(Level::read(text.as_bytes()).ok(), level, "{text:?}");
     }
     let message = Level::read(b"yes").unwrap_err();
-    assert!(
-        message.starts_with("expected \"safe\" or \"factory\", found \"yes\""),
-        "{message}"
-    );
+    assert!(message.starts_with("expected \"safe\" or \"factory\", found \"yes\""), "{message}");
 }
 
 #[test]
