@@ -4,7 +4,7 @@
 #![no_main]
 
 use fuzz::Input;
-use imaging::erase::{Device, Method, EraseOperation, ata, decide, nvme};
+use imaging::erase::{Device, EraseOperation, Method, ata, decide, nvme};
 use inventory::{neighbor, smart, smbios};
 use libfuzzer_sys::fuzz_target;
 
@@ -42,8 +42,10 @@ fn disk(input: &mut Input<'_>) {
     for device in [Device::Ata(security), Device::Nvme(abilities)] {
         for (method, _) in Method::ALL {
             let Ok((way, _)) = decide(method, &device) else { continue };
-            assert!(!(shared && matches!(way, EraseOperation::Sanitize(_))), "it would erase another");
-            assert!(!(security.frozen && matches!(way, EraseOperation::SecureErase { .. })), "it is frozen");
+            let sanitizes = matches!(way, EraseOperation::Sanitize(_));
+            assert!(!(shared && sanitizes), "it would erase another");
+            let secure = matches!(way, EraseOperation::SecureErase { .. });
+            assert!(!(security.frozen && secure), "it is frozen");
         }
         assert!(decide(Method::Auto, &device).is_ok(), "zeros can always be written");
     }

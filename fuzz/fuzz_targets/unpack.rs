@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use fuzz::Input;
-use unpack::{unpack, unpack_layer};
 use libfuzzer_sys::fuzz_target;
+use unpack::{unpack, unpack_layer};
 
 const KINDS: [u8; 8] = *b"05521L0g";
 /// What names are made of.

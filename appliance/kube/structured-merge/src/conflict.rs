@@ -1,5 +1,5 @@
-//! Conflicts of an apply with other managers, worded as by an API server (apimachinery,
-//! `util/managedfields/internal/conflict.go`).
+//! Errors of an apply, and its conflicts with other managers, worded as by an API server
+//! (apimachinery, `util/managedfields/internal/conflict.go`).
 
 use std::fmt;
 
@@ -10,6 +10,20 @@ use go_text::quoted;
 
 /// Maximum number of conflicts in a message; further ones are only counted.
 const MAX_CONFLICTS: usize = 100;
+
+/// Reason why an apply is rejected, or the ownership of a write cannot be determined.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// Other managers own fields that the apply would change.
+    #[error("{0}")]
+    Conflicts(Conflicts),
+    /// The configuration is of another kind or version, or contains `managedFields`.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The configuration or the object does not match its schema.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// Field that another manager owns and that the apply would change.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::apply_error::ApplyError;
+use crate::conflict::ApplyError;
 use crate::last_applied;
 use crate::managers::{Entry, Managers, Operation};
 use crate::path::Path;

@@ -10,7 +10,6 @@
 //! Enter at [`FieldManager`], which a server calls on every write. A [`Schema`] defines how the
 //! fields of a kind merge.
 
-mod apply_error;
 mod conflict;
 mod field_manager;
 mod last_applied;
@@ -23,8 +22,7 @@ mod typed;
 mod updater;
 mod value;
 
-pub use apply_error::ApplyError;
-pub use conflict::{Conflict, Conflicts};
+pub use conflict::{ApplyError, Conflict, Conflicts};
 pub use field_manager::FieldManager;
 pub use managers::{MAX_ENTRIES, MAX_UPDATE_MANAGERS, Managers, Operation, UnreadableManagers};
 pub use openapi::Unconvertible;

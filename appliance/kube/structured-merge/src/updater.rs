@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::apply_error::ApplyError;
-use crate::conflict::Conflicts;
+use crate::conflict::{ApplyError, Conflicts};
 use crate::managers::{Entry, Managers, Operation};
 use crate::schema::Schema;
 use crate::set::Set;

@@ -233,8 +233,8 @@ fn safe_mode_is_said_whatever_else_there_is() {
         let problems = problems(&view);
         let problem = problems.iter().find(|problem| problem.key == "safe-mode").unwrap();
         assert_eq!(problem.urgency, Urgency::Box);
-        let sentence = "This box is in safe mode, without its settings: somebody chose it in the boot \
-                    menu. Restart the box to leave safe mode.";
+        let sentence = "This box is in safe mode, without its settings: somebody chose it in the \
+                        boot menu. Restart the box to leave safe mode.";
         assert_eq!(problem.trouble.sentence(), sentence);
         assert_eq!(health::health(&view).0.text, "safe mode");
         let sentence = headline(&view).sentence();
