@@ -332,7 +332,7 @@ pub struct ApprovalCondition {
     pub approved: bool,
     /// Reason in one word.
     pub reason: &'static str,
-    /// Message for people.
+    /// Message that explains the reason to people.
     pub message: String,
 }
 

@@ -4,9 +4,9 @@
 /// Position in the text of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::rules) struct Position {
-    /// Line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
-    /// Column, from 1.
+    /// Number of the column, from 1.
     pub column: usize,
 }
 
