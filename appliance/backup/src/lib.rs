@@ -47,12 +47,12 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use self::tar::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 pub use age::{IDENTITY_PREFIX, Identity, LOG_N, LOG_N_MAX, Recipient};
 pub use error::Error;
 pub use header::{Contents, FORMAT, HEADER_BYTES_MAX, Header, NEEDS};
 pub use part::{Part, object_path};
 pub use reader::{Key, Reader, head};
-pub use tar::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 pub use writer::{Lock, Writer};
 
 /// Bytes of the largest archive, unpacked.

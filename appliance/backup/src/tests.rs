@@ -111,6 +111,17 @@ fn a_file_of_the_stock_tools_is_read() {
     assert_eq!(names, want);
 }
 
+/// Format 1, with an archive of this crate's writer before it used the crate `tar`.
+const OLDER: &[u8] = include_bytes!("tests/older.boxbak");
+
+#[test]
+fn a_file_of_an_older_box_is_read() {
+    let parts = read(OLDER, None).unwrap();
+    assert_eq!(parts.len(), 7);
+    let long = object("tinkerbell.org/hardware", "default", LONG);
+    assert!(parts.contains(&(long, b"{}".to_vec())), "{parts:?}");
+}
+
 #[test]
 fn its_beginning_is_for_people_and_says_nothing_secret() {
     let file = made(&passphrase());
