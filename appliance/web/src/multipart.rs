@@ -1,76 +1,84 @@
-//! Multipart forms with a file (RFC 7578), parsed as a stream. Fields are short and come first; the
-//! file is passed on in pieces and never held.
+//! Multipart forms with a file (RFC 7578), parsed as a stream by the crate `multer`. Fields are
+//! short and come first; the file is passed on in pieces and never held.
 
-use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
+use multer::{Constraints, Error, Field, Multipart, SizeLimit};
 use tokio::sync::mpsc;
 
 /// Maximum length of a boundary in bytes (RFC 2046, section 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
-/// Maximum length of a part's header, in bytes.
+/// Bytes of a part's header after which no further piece of the body is read for it.
 const HEADER_BYTES_MAX: usize = 4 << 10;
 /// Limit of a field that is not a file, in bytes.
 const FIELD_BYTES_MAX: usize = 4 << 10;
-/// Maximum wait for the next piece, so that a lost browser does not block a restore.
+/// Name of the field with the file.
+const FILE: &str = "file";
+/// Maximum wait for a header, a field or the next piece of a file, so that a lost browser does not
+/// block a restore.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Maximum size of the whole form, in bytes.
 pub const FORM_BYTES_MAX: u64 = 513 << 20;
 
 /// Error in a multipart form.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormError {
     /// The form does not have the expected fields.
+    #[error("The form cannot be read.")]
     Shape,
     /// The form ends too early.
+    #[error("The upload was cut short. Try again.")]
     Cut,
     /// A field, a header or the form exceeds its limit.
+    #[error("The form is too large.")]
     Long,
 }
 
-impl fmt::Display for FormError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FormError::Shape => "The form cannot be read.",
-            FormError::Cut => "The upload was interrupted. Try again.",
-            FormError::Long => "The form is too large.",
-        })
+impl From<Error> for FormError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::StreamReadFailed(cause) => *cause.downcast_ref().unwrap_or(&FormError::Cut),
+            Error::IncompleteFieldData { .. } => FormError::Cut,
+            Error::FieldSizeExceeded { .. } | Error::StreamSizeExceeded { .. } => FormError::Long,
+            _ => FormError::Shape,
+        }
     }
 }
 
 /// Form during its upload.
-pub struct Form<S> {
-    stream: S,
-    held: Vec<u8>,
-    delimiter: Vec<u8>,
-    left: u64,
+pub struct Form {
+    parts: Multipart<'static>,
+    /// Bytes that may be read before the content of the next part begins.
+    head: Arc<AtomicUsize>,
 }
 
-impl<S, E> Form<S>
-where
-    S: Stream<Item = Result<Bytes, E>> + Unpin,
-{
+impl Form {
     /// The form of a request with these headers.
     ///
     /// # Errors
     /// [`FormError::Shape`].
-    pub fn of(headers: &HeaderMap, stream: S) -> Result<Self, FormError> {
+    pub fn of<S, E>(headers: &HeaderMap, body: S) -> Result<Self, FormError>
+    where
+        S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
+        E: 'static,
+    {
         let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let rest = kind.and_then(|kind| kind.strip_prefix("multipart/form-data;"));
-        let boundary = rest.and_then(|rest| rest.trim().strip_prefix("boundary="));
-        let boundary = boundary.ok_or(FormError::Shape)?.trim_matches('"');
-        let good = |byte: u8| byte.is_ascii_graphic() && byte != b'"';
-        let fits = (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len());
-        if !fits || !boundary.bytes().all(good) {
+        let boundary = multer::parse_boundary(kind.unwrap_or_default())?;
+        if !(1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()) {
             return Err(FormError::Shape);
         }
-        let delimiter = format!("\r\n--{boundary}").into_bytes();
-        // The first delimiter has no preceding line break.
-        Ok(Self { stream, held: b"\r\n".to_vec(), delimiter, left: FORM_BYTES_MAX })
+        let limits = SizeLimit::new().whole_stream(FORM_BYTES_MAX);
+        let limits = limits.per_field(FIELD_BYTES_MAX as u64).for_field(FILE, FORM_BYTES_MAX);
+        let limits = Constraints::new().size_limit(limits);
+        let head = Arc::new(AtomicUsize::new(0));
+        let pieces = pieces(body, Arc::clone(&head));
+        Ok(Self { parts: Multipart::with_constraints(pieces, boundary, limits), head })
     }
 
     /// The text of the next field, which has to be this one.
@@ -78,15 +86,8 @@ where
     /// # Errors
     /// It is another, or too long, or no text.
     pub async fn field(&mut self, name: &str) -> Result<String, FormError> {
-        self.begin(name).await?;
-        let mut text = Vec::new();
-        while let Some(piece) = self.piece().await? {
-            text.extend(piece);
-            if text.len() > FIELD_BYTES_MAX {
-                return Err(FormError::Long);
-            }
-        }
-        String::from_utf8(text).map_err(|_| FormError::Shape)
+        let bytes = in_time(self.begin(name).await?.bytes()).await?;
+        String::from_utf8(bytes.into()).map_err(|_| FormError::Shape)
     }
 
     /// Passes on the next field, which must have this name. All of it is read even if the receiver
@@ -95,73 +96,49 @@ where
     /// # Errors
     /// Another field, an early end, or a form that is too large.
     pub async fn pass(&mut self, name: &str, to: mpsc::Sender<Bytes>) -> Result<(), FormError> {
-        self.begin(name).await?;
-        while let Some(piece) = self.piece().await? {
+        let mut field = self.begin(name).await?;
+        while let Some(piece) = in_time(field.chunk()).await? {
             if !piece.is_empty() {
                 // A receiver that is gone has reported its reason.
-                let _ = to.send(piece.into()).await;
+                let _ = to.send(piece).await;
             }
         }
         Ok(())
     }
 
     /// Reads up to the content of the part with this name.
-    async fn begin(&mut self, name: &str) -> Result<(), FormError> {
-        while self.held.len() < self.delimiter.len() + 2 {
-            self.more().await?;
-        }
-        let rest = self.held.strip_prefix(self.delimiter.as_slice()).ok_or(FormError::Shape)?;
-        if !rest.starts_with(b"\r\n") {
-            return Err(FormError::Shape);
-        }
-        let from = self.delimiter.len();
-        let end = loop {
-            match find(&self.held[from..], b"\r\n\r\n") {
-                Some(at) => break from + at,
-                None if self.held.len() > from + HEADER_BYTES_MAX => return Err(FormError::Long),
-                None => self.more().await?,
-            }
-        };
-        let head = String::from_utf8_lossy(&self.held[from..end]).into_owned();
-        self.held.drain(..end + 4);
-        let wanted = format!("name=\"{name}\"");
-        let named = head.lines().any(|line| {
-            let line = line.to_ascii_lowercase();
-            let about = line.strip_prefix("content-disposition: form-data;");
-            about.is_some_and(|rest| rest.split(';').any(|word| word.trim() == wanted))
-        });
-        if named { Ok(()) } else { Err(FormError::Shape) }
-    }
-
-    /// Returns a piece of the part's content; `None` at its end.
-    async fn piece(&mut self) -> Result<Option<Vec<u8>>, FormError> {
-        loop {
-            if let Some(at) = find(&self.held, &self.delimiter) {
-                let rest = self.held.split_off(at);
-                let piece = std::mem::replace(&mut self.held, rest);
-                return Ok((!piece.is_empty()).then_some(piece));
-            }
-            // The last bytes may be the beginning of a delimiter.
-            let sure = self.held.len().saturating_sub(self.delimiter.len() - 1);
-            if sure > 0 {
-                let rest = self.held.split_off(sure);
-                return Ok(Some(std::mem::replace(&mut self.held, rest)));
-            }
-            self.more().await?;
-        }
-    }
-
-    async fn more(&mut self) -> Result<(), FormError> {
-        let next = tokio::time::timeout(SILENCE, self.stream.next()).await;
-        let piece = next.ok().flatten().and_then(Result::ok).ok_or(FormError::Cut)?;
-        self.left = self.left.checked_sub(piece.len() as u64).ok_or(FormError::Long)?;
-        self.held.extend(&piece);
-        Ok(())
+    async fn begin(&mut self, name: &str) -> Result<Field<'static>, FormError> {
+        self.head.store(HEADER_BYTES_MAX, Ordering::Relaxed);
+        let field = in_time(self.parts.next_field()).await?;
+        self.head.store(usize::MAX, Ordering::Relaxed);
+        field.filter(|field| field.name() == Some(name)).ok_or(FormError::Shape)
     }
 }
 
-fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    bytes.windows(wanted.len()).position(|found| found == wanted)
+/// Waits for a step of the parser, at most [`SILENCE`].
+async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, FormError> {
+    let step = tokio::time::timeout(SILENCE, step).await;
+    Ok(step.map_err(|_| FormError::Cut)??)
+}
+
+/// Pieces of a body for multer. They are pending before each piece, because multer reads until a
+/// stream is pending and holds all that it read; and before the end, because it takes a form for
+/// incomplete if the end comes with the first piece (rwf2/multer#70). multer has no limit for
+/// headers: after `head` bytes, the next piece is an error.
+fn pieces<S, E>(body: S, head: Arc<AtomicUsize>) -> impl Stream<Item = Result<Bytes, FormError>>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+{
+    stream::unfold((body, head), |(mut body, head)| async move {
+        tokio::task::yield_now().await;
+        let piece = body.next().await?.map_err(|_| FormError::Cut);
+        let piece = piece.and_then(|piece| {
+            let left = head.load(Ordering::Relaxed);
+            head.store(left.saturating_sub(piece.len()), Ordering::Relaxed);
+            if left == 0 { Err(FormError::Long) } else { Ok(piece) }
+        });
+        Some((piece, (body, head)))
+    })
 }
 
 #[cfg(test)]

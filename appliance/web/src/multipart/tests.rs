@@ -1,4 +1,6 @@
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -47,9 +49,37 @@ async fn a_form_that_stalls_is_cut() {
 }
 
 #[tokio::test]
+async fn a_body_is_read_no_faster_than_its_file_is_taken() {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&read);
+    let begin = Bytes::from(FORM.split("TINBOX").next().unwrap());
+    let endless = stream::repeat(Bytes::from_static(&[0; 1000]));
+    let pieces = stream::iter([begin]).chain(endless).map(move |piece| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, Infallible>(piece)
+    });
+    let mut form = Form::of(&headers("multipart/form-data; boundary=xyz"), pieces).unwrap();
+    for name in ["code", "passphrase"] {
+        form.field(name).await.unwrap();
+    }
+    let (send, mut taken) = mpsc::channel(1);
+    let taking = async {
+        for _ in 0..10 {
+            taken.recv().await.unwrap();
+        }
+    };
+    tokio::select! {
+        passed = form.pass("file", send) => panic!("{passed:?}"),
+        () = taking => {}
+    }
+    let count = read.load(Ordering::Relaxed);
+    assert!(count < 20, "{count} pieces were read, 10 were taken");
+}
+
+#[tokio::test]
 async fn a_form_is_read_however_it_is_cut_into_pieces() {
     let want = ("7KQ4M2".to_owned(), String::new(), b"TINBOX\r\n--xy\r\n".to_vec());
-    for piece in 1..FORM.len() {
+    for piece in 1..=FORM.len() {
         for kind in ["multipart/form-data; boundary=xyz", "multipart/form-data; boundary=\"xyz\""] {
             assert_eq!(read(kind, FORM.as_bytes(), piece).await.unwrap(), want, "{piece}");
         }
