@@ -22,6 +22,9 @@
 //! 2. base64 of `ED`, the key number, and the signature of the file's BLAKE2b-512
 //! 3. a trusted comment
 //! 4. base64 of the signature over the first signature and the trusted comment
+//!
+//! The crate `minisign` 0.10 is not used: it refuses keys of `minisign -G -W`, whose checksum is
+//! zeros, makes no bare signature for a bundle, and brings older versions of eleven crates.
 
 use std::fs;
 use std::io::Write as _;
