@@ -1,5 +1,8 @@
 //! Renders the pages of `docs/` that the box serves.
 
+#[path = "src/anchor.rs"]
+mod anchor;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
@@ -15,6 +18,7 @@ const MAP: (&str, &str) = ("README", "map");
 fn main() -> io::Result<()> {
     let docs = Path::new("../../docs");
     println!("cargo::rerun-if-changed={}", docs.display());
+    println!("cargo::rerun-if-changed=src/anchor.rs");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
     let mut paths = BTreeSet::from([MAP.0.to_owned()]);
     for folder in FOLDERS {
@@ -49,7 +53,7 @@ fn render(text: &str, path: &str, paths: &BTreeSet<String>) -> String {
     let mut events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let mut dropped = Vec::new();
     for at in 0..events.len() {
-        let id = anchor(&events[at + 1..]);
+        let id = anchor::anchor(&title(&events[at + 1..]));
         match &mut events[at] {
             Event::Start(Tag::Heading { id: heading, .. }) => *heading = Some(CowStr::from(id)),
             Event::Start(Tag::Link { dest_url, .. }) => {
@@ -94,8 +98,8 @@ fn target(link: &str, from: &str, paths: &BTreeSet<String>) -> Option<String> {
     paths.contains(&path).then(|| format!("/help/{}{heading}", served(&path)))
 }
 
-/// Returns the anchor of the heading that these events begin with, as GitHub makes it.
-fn anchor(events: &[Event<'_>]) -> String {
+/// Returns the text of the heading that these events begin with.
+fn title(events: &[Event<'_>]) -> String {
     let mut title = String::new();
     for event in events {
         match event {
@@ -104,6 +108,5 @@ fn anchor(events: &[Event<'_>]) -> String {
             _ => {}
         }
     }
-    let kept = title.chars().filter(|char| char.is_alphanumeric() || "-_ ".contains(*char));
-    kept.flat_map(char::to_lowercase).map(|char| if char == ' ' { '-' } else { char }).collect()
+    title
 }

@@ -4,6 +4,10 @@
 //!
 //! Enter at [`page`]; `build.rs` makes the pages.
 
+mod anchor;
+
+pub use anchor::anchor;
+
 /// A page of the manual.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {

@@ -45,7 +45,7 @@ fn line(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// Returns the anchors of a page's headings, as GitHub makes them.
+/// Returns the anchors of a page's headings.
 pub fn anchors(text: &str) -> Vec<String> {
     let mut titles: Vec<String> = Vec::new();
     let mut is_open = false;
@@ -62,12 +62,7 @@ pub fn anchors(text: &str) -> Vec<String> {
             _ => {}
         }
     }
-    titles.iter().map(|title| anchor(title)).collect()
-}
-
-fn anchor(title: &str) -> String {
-    let kept = title.chars().filter(|char| char.is_alphanumeric() || "-_ ".contains(*char));
-    kept.flat_map(char::to_lowercase).map(|char| if char == ' ' { '-' } else { char }).collect()
+    titles.iter().map(|title| help::anchor(title)).collect()
 }
 
 /// Returns the targets of a page's links and images, with the numbers of their lines.
@@ -81,9 +76,18 @@ pub fn links(text: &str) -> Vec<(usize, String)> {
     parser(text).filter_map(target).collect()
 }
 
+/// Returns the spans of code in a page's text, outside of blocks, with the numbers of their lines.
+pub fn spans(text: &str) -> Vec<(usize, String)> {
+    let code = |(event, range): (Event<'_>, Range<usize>)| match event {
+        Event::Code(code) => Some((line(text, range.start), code.to_string())),
+        _ => None,
+    };
+    parser(text).filter_map(code).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{anchors, blocks, links};
+    use super::{anchors, blocks, links, spans};
 
     #[test]
     fn a_block_in_a_list_loses_its_indentation() {
@@ -97,6 +101,12 @@ mod tests {
     fn headings_have_anchors_and_blocks_have_none() {
         let text = "# A `b`, c\n```sh\n# d\n```\n## 4. Describe the machine\n";
         assert_eq!(anchors(text), ["a-b-c", "4-describe-the-machine"]);
+    }
+
+    #[test]
+    fn spans_are_outside_of_blocks() {
+        let text = "a\n`b c` d\n\n```sh\n`e`\n```\n";
+        assert_eq!(spans(text), [(2, "b c".to_owned())]);
     }
 
     #[test]
