@@ -15,6 +15,7 @@ pub mod kinds;
 pub mod markdown;
 pub mod page;
 pub mod ports;
+pub mod queues;
 pub mod settings;
 pub mod shell;
 pub mod source;

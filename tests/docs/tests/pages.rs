@@ -24,7 +24,7 @@ use docs::markdown::{Block, anchors, blocks, links};
 use docs::page::{self, Page, root};
 use docs::shell::{self, is_name};
 use docs::{
-    actions, command_line, crates, events, functions, kinds, ports, settings, states, tasks,
+    actions, command_line, crates, events, functions, kinds, ports, queues, settings, states, tasks,
 };
 use resources::{Engine, FieldValidation, Strictness, WriteOptions, builtin};
 use serde_json::Value;
@@ -44,6 +44,7 @@ fn generated_pages_are_what_the_code_prints() {
         ("docs/reference/events.md", events::page()),
         ("docs/reference/kinds.md", kinds::page()),
         ("docs/reference/ports.md", ports::page()),
+        ("docs/reference/queues-and-locks.md", queues::page()),
         ("docs/reference/tasks.md", tasks::page()),
         ("docs/reference/template-functions.md", functions::page()),
         ("docs/explanation/workflow-states.md", states::page()),
@@ -54,7 +55,8 @@ fn generated_pages_are_what_the_code_prints() {
 
 #[test]
 fn tables_of_meanings_have_what_the_code_has() {
-    none(&[actions::mistakes(), events::mistakes(), ports::mistakes()].concat());
+    let found = [actions::mistakes(), events::mistakes(), ports::mistakes(), queues::mistakes()];
+    none(&found.concat());
 }
 
 #[test]
