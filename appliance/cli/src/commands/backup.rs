@@ -207,7 +207,7 @@ async fn create(context: &Context, out: Option<PathBuf>, arguments: Create) -> R
     Ok(())
 }
 
-fn progress(action: &str, (bytes_done, bytes_total): (u64, u64), began: Instant) -> Progress {
+pub fn progress(action: &str, (bytes_done, bytes_total): (u64, u64), began: Instant) -> Progress {
     Progress {
         action: action.to_owned(),
         message: String::new(),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use status::plain;
-use status::progress::Progress;
 use status::update::UpdateReport;
 use status::view::{Slot, Update, UpdateState};
 use tokio::fs::File;
@@ -13,6 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Context;
 use super::appliance::settings;
+use super::backup::progress;
 use crate::client::Path;
 use crate::duration::duration;
 use crate::error::Error;
@@ -90,6 +90,7 @@ pub struct Wait {
 /// # Errors
 /// With `--wait` also an update that was rolled back.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
+    let sent = !matches!(command, Command::Status(_));
     let wait = match command {
         Command::Status(wait) => wait,
         Command::Apply(Apply { file, restart }) => {
@@ -110,7 +111,14 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
             restart.wait
         }
     };
-    let report = report(context).await?;
+    let began = Instant::now();
+    let report = loop {
+        match report(context).await {
+            // A box without machines in use restarts at once.
+            Err(Error::Reach { .. }) if sent && began.elapsed() < wait.timeout => sleep(POLL).await,
+            report => break report?,
+        }
+    };
     if wait.wait {
         return until_end(context, report, wait.timeout).await;
     }
@@ -134,15 +142,7 @@ async fn send(context: &Context, path: &std::path::Path, restart: &Restart) -> R
     let file = File::open(path).await.map_err(read)?;
     let size = file.metadata().await.map_err(read)?.len();
     let (mut bar, began) = (context.printer.bar(), Instant::now());
-    let tell = |bytes_done| {
-        bar.show(&Progress {
-            action: "sending".to_owned(),
-            message: String::new(),
-            bytes_done,
-            bytes_total: size,
-            millis: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-        });
-    };
+    let tell = |done| bar.show(&progress("sending", (done, size), began));
     context.client.upload(&Path::update(), query(restart), (file, size), tell).await?;
     Ok(())
 }

@@ -15,11 +15,11 @@ const CONTROL_D: u8 = 4;
 const CONTROL_U: u8 = 21;
 const BACKSPACE: [u8; 2] = [8, 127];
 
-/// Prompts on the terminal. Typed characters are shown only with `echo`.
+/// Prompts on the terminal. Without `echo`, typed characters are hidden and earlier ones dropped.
 pub fn question(words: &str, echo: bool) -> Result<Secret, Error> {
+    let silent = if echo { None } else { RawTerminal::begin() };
     // A closed standard error hides the question, and the answer is still wanted.
     let _ = io::stderr().write_all(words.as_bytes());
-    let silent = if echo { None } else { RawTerminal::begin() };
     match silent {
         Some(_silent) => typed(&mut io::stdin().lock()),
         None => read_line(),
