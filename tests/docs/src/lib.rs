@@ -4,7 +4,8 @@
 //! Must never: change a page unless `UPDATE=1` is set, or run a command of a page.
 //!
 //! Enter at `tests/pages.rs`. [`page`] compares and reads pages, [`markdown`] finds blocks, links
-//! and headings, [`shell`] splits commands; each other module prints one reference page.
+//! and headings, [`shell`] splits commands, [`typed_lines`] has the lines that `tests/doc-commands`
+//! runs; each other module prints one reference page.
 
 pub mod actions;
 pub mod command_line;
@@ -21,3 +22,4 @@ pub mod shell;
 pub mod source;
 pub mod states;
 pub mod tasks;
+pub mod typed_lines;

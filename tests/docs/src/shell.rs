@@ -17,16 +17,41 @@ pub struct Command {
 /// # Errors
 /// A quote that is not closed.
 pub fn commands(text: &str) -> Result<Vec<Command>, String> {
-    let mut commands = Vec::new();
+    let parts = lines(text).into_iter().map(|(number, line)| parts(number, &line));
+    parts.collect::<Result<Vec<_>, _>>().map(|commands| commands.concat())
+}
+
+/// Returns the lines of a block as a shell takes them, with their numbers from 0: continued lines
+/// are joined, and comments and empty lines left out.
+pub fn lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
     let mut open: Option<(usize, String)> = None;
     for (number, line) in text.lines().enumerate() {
         let (first, before) = open.take().unwrap_or((number, String::new()));
+        let line = if before.is_empty() { line.trim() } else { line.trim_start() };
         match line.strip_suffix('\\') {
             Some(part) => open = Some((first, before + part)),
-            None => commands.extend(parts(first, &(before + line))?),
+            None => lines.push((first, before + without_comment(line))),
         }
     }
-    Ok(commands)
+    lines.retain(|(_, line)| !line.is_empty());
+    lines
+}
+
+/// Cuts off a comment: a `#` outside of quotes, at the start of a word.
+fn without_comment(line: &str) -> &str {
+    let mut quote = None;
+    let mut before = ' ';
+    for (at, char) in line.char_indices() {
+        match quote {
+            None if char == '#' && before == ' ' => return line[..at].trim_end(),
+            None if matches!(char, '\'' | '"') => quote = Some(char),
+            Some(open) if open == char => quote = None,
+            _ => {}
+        }
+        before = char;
+    }
+    line
 }
 
 fn parts(line: usize, text: &str) -> Result<Vec<Command>, String> {
@@ -112,7 +137,7 @@ fn quoted(
 
 #[cfg(test)]
 mod tests {
-    use super::commands;
+    use super::{commands, lines};
 
     #[track_caller]
     fn check(text: &str, expected: &[(usize, &str)]) {
@@ -135,5 +160,14 @@ mod tests {
         check("tinbox a > b.kubeconfig", &[(0, "tinbox·a")]);
         check("tinbox a 'b c' d=\"e f\"", &[(0, "tinbox·a·b c·d=e f")]);
         assert!(commands("tinbox 'a").is_err());
+    }
+
+    #[test]
+    fn lines_are_joined_and_have_no_comment() {
+        let text = "make a   # b\n\n# c\ntinbox d \\\n  --set e='f #g' \\\n  --wait\n";
+        let found = lines(text);
+        assert_eq!(found[0], (0, "make a".to_owned()));
+        assert_eq!(found[1], (3, "tinbox d --set e='f #g' --wait".to_owned()));
+        assert_eq!(found.len(), 2);
     }
 }

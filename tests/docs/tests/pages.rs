@@ -11,20 +11,21 @@
 //! in a box's own engine and store; `lint` of each workflow document; the reader of box.toml for
 //! each TOML block; the search for each link's file and heading.
 //!
-//! Not shown: that a command does on a real box what the page says. The scenarios do that for the
-//! commands of the tutorials.
+//! Not shown here: that a command does on a real box what the page says. `tests/doc-commands` runs
+//! the commands; here its walks and its list of exceptions are compared with the pages.
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 
 use std::process::Command;
 use std::sync::Arc;
 
+use docs::markdown::{Block, anchors, blocks, links, spans};
 use config::{Config, SystemKind};
-use docs::markdown::{Block, anchors, blocks, links};
 use docs::page::{self, Page, root};
 use docs::shell::{self, is_name};
 use docs::{
-    actions, command_line, crates, events, functions, kinds, ports, queues, settings, states, tasks,
+    actions, command_line, crates, events, functions, kinds, ports, queues, settings, states,
+    tasks, typed_lines,
 };
 use resources::{Engine, FieldValidation, Strictness, WriteOptions, builtin};
 use serde_json::Value;
@@ -132,6 +133,55 @@ fn commands_can_be_typed() {
         }
     }
     none(&mistakes);
+}
+
+/// Commands in sentences may lack their last arguments, so only verbs and options are compared.
+#[test]
+fn commands_in_sentences_have_verbs_and_options_of_the_command_line() {
+    let mut mistakes = Vec::new();
+    for page in page::all() {
+        for (line, code) in spans(&page.text) {
+            let words: Vec<&str> = code.split_whitespace().collect();
+            if let ["tinbox", words @ ..] = words.as_slice()
+                && let Err(why) = verbs_and_options(words)
+            {
+                mistakes.push(format!("{}:{line}: {code}: {why}", page.path));
+            }
+        }
+    }
+    none(&mistakes);
+}
+
+fn verbs_and_options(words: &[&str]) -> Result<(), String> {
+    let mut command = cli::command();
+    command.build();
+    let mut command = &command;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if let Some(name) = word.strip_prefix("--") {
+            let option = command.get_arguments().find(|it| it.get_long() == Some(name));
+            let option = option.ok_or_else(|| format!("{word} is not an option"))?;
+            if option.get_action().takes_values() {
+                words.next();
+            }
+        } else if *word == word.to_uppercase() {
+            // A word in place of a command or of a value.
+            return Ok(());
+        } else if command.has_subcommands() {
+            let mut found = command;
+            for name in word.split('|') {
+                let named = command.find_subcommand(name);
+                found = named.ok_or_else(|| format!("{name} is not a command"))?;
+            }
+            command = found;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn each_command_is_run_by_a_test_or_on_the_list() {
+    none(&typed_lines::mistakes());
 }
 
 #[test]

@@ -29,4 +29,4 @@ pub use loopback::loopback_address;
 pub use process::Process;
 pub use program::{find, poll};
 pub use tinboxd::Tinboxd;
-pub use turn::turn;
+pub use turn::{cache, turn};

@@ -22,7 +22,10 @@ pub fn turn(name: &str) -> Result<File> {
 }
 
 /// The folder that `tests/cached.sh` keeps its programs in.
-fn cache() -> Result<PathBuf> {
+///
+/// # Errors
+/// No variable of the environment names it.
+pub fn cache() -> Result<PathBuf> {
     let of = |variable: &str| env::var_os(variable).map(PathBuf::from);
     of("TINBOX_CACHE")
         .or_else(|| of("XDG_CACHE_HOME").map(|folder| folder.join("tinbox")))

@@ -1,0 +1,131 @@
+//! Lines that a reader types, and the list of those that no test runs.
+//!
+//! `tests/doc-commands` runs all others, page by page, against a real box.
+
+use regex::Regex;
+
+use crate::markdown::blocks;
+use crate::page::{self, root};
+use crate::shell;
+
+/// A line that a reader types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedLine {
+    /// Path of the page from the root of the tree.
+    pub page: String,
+    /// Number of the line in the page, from 1.
+    pub line: usize,
+    /// Text of the line, joined and without its comment.
+    pub text: String,
+}
+
+/// Lines that `tests/doc-commands` does not run, with the reason.
+pub const NOT_RUN: &[(&str, &str)] = &[
+    ("make build", BY_CI),
+    ("make check", "people run it before each commit; .ci/run runs its laws and more"),
+    ("sudo make test", BY_CI),
+    ("make image-dev", "its script, image/dev.sh, makes the image of each flashed box"),
+    ("UPDATE=1 cargo test --package docs", "changes the pages; `package(docs)` compares them"),
+    ("make build image", BUILDROOT),
+    ("make image", BUILDROOT),
+    ("make image OFFLINE=1 BUILDROOT=~/buildroot", BUILDROOT),
+    ("make image KEY=release.key", BUILDROOT),
+    ("BUILD=1 tests/arm.sh", "compiles for ARM and boots it in QEMU, half an hour"),
+    ("sudo make demo", DEMO),
+    ("sudo DEMO_NUCS=3 make demo", DEMO),
+    ("sudo DEMO_FIRMWARE=bios make demo", DEMO),
+    ("sudo DEMO_KEEP=1 make demo", DEMO),
+    ("sudo make demo-capi", "`cluster_api` of tests/scenarios runs the same steps"),
+    ("sudo make shake TEST=name", "repeats a test 40 times"),
+    ("make help", "prints the Makefile; `commands_can_be_typed` asks make for each target"),
+    ("sudo make bench", BENCH),
+    ("sudo make bench-boot", BENCH),
+    ("make bench-api", BENCH),
+    ("sudo make bench-imaging", BENCH),
+    ("make bench-agents", BENCH),
+    ("make bench-growth", BENCH),
+    ("sudo make bench-hostile", BENCH),
+    ("sudo make bench-box", BENCH),
+];
+
+const BY_CI: &str = "run by .ci/run";
+const BUILDROOT: &str = "an hour of Buildroot; .ci/run runs tests/buildroot.sh for its parts";
+const DEMO: &str = "`path` of tests/scenarios installs the same rack by the same library";
+const BENCH: &str = "measures on a quiet machine, people run it; .ci/run compiles it";
+
+/// Returns all lines that a reader types: those of `sh` blocks, and examples in `text` blocks.
+pub fn all() -> Vec<TypedLine> {
+    let mut typed = Vec::new();
+    for page in page::all() {
+        for block in blocks(&page.text) {
+            let lines = match block.language.as_str() {
+                "sh" => shell::lines(&block.text),
+                "text" => examples(&block.text),
+                _ => Vec::new(),
+            };
+            typed.extend(lines.into_iter().map(|(number, text)| TypedLine {
+                page: page.path.clone(),
+                line: block.line + number,
+                text,
+            }));
+        }
+    }
+    typed
+}
+
+/// Returns the indented lines that begin with the name of the command line.
+fn examples(text: &str) -> Vec<(usize, String)> {
+    let lines = text.lines().enumerate().filter(|(_, line)| line.starts_with("  tinbox "));
+    lines.map(|(number, line)| (number, line.trim().to_owned())).collect()
+}
+
+/// Returns the lines of a page that a test runs, in their order.
+pub fn to_run(page: &str) -> Vec<TypedLine> {
+    let mut typed = all();
+    typed.retain(|it| it.page == page && !is_not_run(&it.text));
+    typed
+}
+
+fn is_not_run(text: &str) -> bool {
+    NOT_RUN.iter().any(|(line, _)| *line == text)
+}
+
+/// Returns rows of the list that no page has, pages that no test walks through, walks through pages
+/// without a line to run, and outputs on a page, which no walk compares yet.
+///
+/// # Panics
+/// The source of the walks cannot be read.
+pub fn mistakes() -> Vec<String> {
+    let typed = all();
+    let stale = NOT_RUN.iter().filter(|(line, _)| !typed.iter().any(|it| it.text == *line));
+    let stale = stale.map(|(line, _)| format!("{line}: on the list, and on no page"));
+    let walked = walked();
+    let mut run: Vec<&str> = Vec::new();
+    run.extend(typed.iter().filter(|it| !is_not_run(&it.text)).map(|it| it.page.as_str()));
+    run.dedup();
+    let missing = run.iter().filter(|page| !walked.iter().any(|it| it == *page));
+    let missing = missing.map(|page| format!("{page}: tests/doc-commands does not run it"));
+    let empty = walked.iter().filter(|page| !run.contains(&page.as_str()));
+    let empty = empty.map(|page| format!("{page}: no line of it is run"));
+    stale.chain(missing).chain(empty).chain(outputs()).collect()
+}
+
+/// Page whose text block is the help of the command line.
+const HELP: &str = "docs/reference/cli.md";
+
+fn outputs() -> Vec<String> {
+    let is_output = |page: &page::Page| {
+        page.path != HELP && blocks(&page.text).iter().any(|block| block.language == "text")
+    };
+    let pages = page::all().into_iter().filter(is_output);
+    pages.map(|page| format!("{}: an output that no test compares", page.path)).collect()
+}
+
+/// Source of the table of walks.
+const WALKS: &str = "tests/doc-commands/tests/commands/main.rs";
+
+fn walked() -> Vec<String> {
+    let text = std::fs::read_to_string(root().join(WALKS)).expect("the tree is complete");
+    let page = Regex::new(r#"=> "([^"]+\.md)""#).expect("a valid pattern");
+    page.captures_iter(&text).map(|found| found[1].to_owned()).collect()
+}
