@@ -13,8 +13,6 @@ mod dispatch;
 mod duration;
 mod error;
 mod find;
-#[cfg(test)]
-mod golden;
 mod kubeconfig;
 mod manifest;
 mod output;

@@ -1,4 +1,4 @@
-//! Renders iPXE scripts. Pure: a plan in, text out; the expected outputs are in `goldens/`.
+//! Renders iPXE scripts. Pure: a plan in, text out; the expected outputs are in `tests/golden/`.
 //!
 //! The kernel command line has the same names in the same order as Smee's scripts
 //! (`smee/internal/ipxe/script`). So HookOS and CaptainOS boot unchanged.

@@ -48,32 +48,6 @@ pub fn all() -> Vec<Page> {
     files.into_iter().map(read).collect()
 }
 
-/// Compares a generated page with the file; `UPDATE=1` writes the file instead.
-///
-/// # Errors
-/// The first line that differs.
-///
-/// # Panics
-/// When the file cannot be written.
-pub fn compare(path: &str, expected: &str) -> Result<(), String> {
-    let file = root().join(path);
-    if std::env::var_os("UPDATE").is_some() {
-        fs::write(&file, expected).expect("the page can be written");
-        return Ok(());
-    }
-    let found = fs::read_to_string(&file).unwrap_or_default();
-    if found == expected {
-        return Ok(());
-    }
-    let mut lines = expected.lines().zip(found.lines().chain(std::iter::repeat(""))).enumerate();
-    let (number, (expected, found)) =
-        lines.find(|(_, (expected, found))| expected != found).unwrap_or((0, ("", "")));
-    Err(format!(
-        "{path}:{}: expected {expected:?}, found {found:?}; UPDATE=1 rewrites the page",
-        number + 1
-    ))
-}
-
 /// Returns the first lines of a generated page.
 pub fn head(title: &str, about: &str) -> String {
     format!("# {title}\n\nPrinted from the code by `tests/docs`; do not edit. {about}\n")

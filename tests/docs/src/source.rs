@@ -47,8 +47,7 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder can be listed").flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
-        let is_test =
-            matches!(name.as_ref(), "tests" | "tests.rs" | "goldens" | "golden" | "target");
+        let is_test = matches!(name.as_ref(), "tests" | "tests.rs" | "golden" | "target");
         if path.is_dir() && !is_test {
             collect(&path, files);
         } else if name.ends_with(".rs") && !is_test {

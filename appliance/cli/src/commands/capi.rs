@@ -207,7 +207,6 @@ mod tests {
     use serde_json::json;
 
     use super::{User, checked, kubeconfig, pem};
-    use crate::golden;
 
     #[test]
     fn servers() {

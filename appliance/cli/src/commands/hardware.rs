@@ -117,6 +117,6 @@ mod tests {
             json!({ "metadata": { "name": "bare", "uid": "9a11" }, "spec": { "agentID": "x" } }),
         ];
         let now = "2026-01-01T00:05:00Z".parse().unwrap();
-        crate::golden::check("hardware-list.txt", &table(&items, now).render(false));
+        golden::check("hardware-list.txt", &table(&items, now).render(false));
     }
 }

@@ -145,7 +145,7 @@ mod tests {
         ]}))
         .unwrap();
         let now = "2026-01-03T00:05:00Z".parse().unwrap();
-        crate::golden::check("image-list.txt", &super::table(&images.items, now).render(false));
+        golden::check("image-list.txt", &super::table(&images.items, now).render(false));
         let missing = "http://files.example/missing.raw";
         let why = format!("{missing} failed: could not fetch {missing}: it answers 404");
         assert_eq!(super::notes(&images.items), [why]);

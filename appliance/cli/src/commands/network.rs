@@ -176,7 +176,7 @@ mod tests {
             client("52:54:00:77:00:09", "", "not answered: no Hardware has this MAC address"),
             client("52:54:00:77:00:01", "default/nuc-1", "has 10.77.0.11"),
         ];
-        crate::golden::check("network-clients.txt", &clients_table(&list).render(false));
+        golden::check("network-clients.txt", &clients_table(&list).render(false));
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
             "status": { "phase": "Serving", "message": "known machines", "leased": 3, "free": 97 },
         })];
         let now = "2026-01-01T00:05:00Z".parse().unwrap();
-        crate::golden::check("network-list.txt", &table(&items, now).render(false));
+        golden::check("network-list.txt", &table(&items, now).render(false));
     }
 
     #[test]

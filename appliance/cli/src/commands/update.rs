@@ -269,6 +269,6 @@ mod tests {
         .unwrap();
         let update = super::line(report.update.as_ref().unwrap());
         let shown = super::table(&report.slots).render(false) + &update + "\n";
-        crate::golden::check("update-status.txt", &shown);
+        golden::check("update-status.txt", &shown);
     }
 }

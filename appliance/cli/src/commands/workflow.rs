@@ -204,7 +204,7 @@ mod tests {
             item("nuc1-d", waits),
         ];
         let now = "2026-01-01T03:00:00Z".parse().unwrap();
-        crate::golden::check("workflow-list.txt", &table(&items, now).render(false));
+        golden::check("workflow-list.txt", &table(&items, now).render(false));
         assert_eq!(super::notes(&items), ["nuc1-d: pull: waiting: no registry"]);
     }
 }

@@ -61,7 +61,7 @@ fn all() -> Vec<Error> {
 fn every_error_as_it_is_read() {
     let lines = |error: &Error| format!("[{}] {}", error.exit_code(), report(error, "tinbox"));
     let text: String = all().iter().map(lines).collect();
-    crate::golden::check("errors.txt", &text);
+    golden::check("errors.txt", &text);
 }
 
 #[test]

@@ -1,5 +1,4 @@
 use std::io::Write as _;
-use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -73,14 +72,7 @@ fn pages() -> Vec<(&'static str, String)> {
 fn every_page_is_as_it_should_be() {
     let mut wrong = Vec::new();
     for (name, html) in pages() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-        let golden = folder.join(format!("{name}.html"));
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(&golden, &html).unwrap();
-        }
-        if std::fs::read_to_string(&golden).unwrap_or_default() != html {
-            wrong.push(format!("{} differs; UPDATE=1 writes it anew", golden.display()));
-        }
+        wrong.extend(golden::compare(&format!("{name}.html"), &html).err());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -96,8 +96,7 @@ fn numbers() -> Vec<u8> {
 }
 
 fn golden(name: &str) -> String {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens");
-    std::fs::read_to_string(folder.join(name)).unwrap()
+    std::fs::read_to_string(golden::path(name)).unwrap()
 }
 
 struct Answer {

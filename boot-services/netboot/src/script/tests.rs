@@ -1,6 +1,6 @@
-//! Compares scripts with the goldens; `UPDATE=1 cargo test -p netboot` rewrites them.
+//! Compares scripts with the goldens; `UPDATE=1 cargo nextest run --package netboot` rewrites them.
 
-use std::path::Path;
+use golden::check;
 
 use super::{HOOK_ARGS, autoexec, command_line, render, stranger};
 use crate::{AgentBoot, Boot, Plan};
@@ -25,27 +25,16 @@ fn agent() -> AgentBoot {
     }
 }
 
-#[track_caller]
-fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens").join(name);
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(text, wanted, "{} differs; UPDATE=1 writes it anew", path.display());
-}
-
 #[test]
 fn scripts_are_as_recorded() {
-    golden("agent.ipxe", &render(&plan(Boot::Agent(agent()))));
-    golden("local-disk.ipxe", &render(&plan(Boot::LocalDisk)));
+    check("agent.ipxe", &render(&plan(Boot::Agent(agent()))));
+    check("local-disk.ipxe", &render(&plan(Boot::LocalDisk)));
     let url = "http://boot.example/menu.ipxe".to_owned();
-    golden("chain.ipxe", &render(&plan(Boot::Chain { url })));
-    golden("disk-loader.ipxe", &render(&plan(Boot::DiskLoader)));
-    golden("autoexec.ipxe", &autoexec("http://10.77.0.1:7080", None));
+    check("chain.ipxe", &render(&plan(Boot::Chain { url })));
+    check("disk-loader.ipxe", &render(&plan(Boot::DiskLoader)));
+    check("autoexec.ipxe", &autoexec("http://10.77.0.1:7080", None));
     let mac = Some("52:54:00:77:00:01".parse().unwrap());
-    golden("autoexec-known.ipxe", &autoexec("http://10.77.0.1:7080", mac));
+    check("autoexec-known.ipxe", &autoexec("http://10.77.0.1:7080", mac));
 }
 
 #[test]
@@ -67,7 +56,7 @@ fn hook_and_captain_boot_as_from_smee() {
          iommu=pt initrd=initramfs-x86_64 console=tty0 console=ttyS1,115200 \
          tink_worker_image=10.77.0.1:5000/tink-worker:v0.10.0"
     );
-    golden("hook.ipxe", &render(&plan(Boot::Agent(hook))));
+    check("hook.ipxe", &render(&plan(Boot::Agent(hook))));
     let captain = AgentBoot {
         kernel: "vmlinuz-6.18.16-x86_64".to_owned(),
         initrd: "initramfs-6.18.16-x86_64".to_owned(),
@@ -75,7 +64,7 @@ fn hook_and_captain_boot_as_from_smee() {
         facility: "onprem console=ttyS1,115200".to_owned(),
         ..agent()
     };
-    golden("captain.ipxe", &render(&plan(Boot::Agent(captain))));
+    check("captain.ipxe", &render(&plan(Boot::Agent(captain))));
 }
 
 #[test]
@@ -90,7 +79,7 @@ fn a_stranger_says_itself_who_it_is() {
     for absent in ["facility=", "vlan_id=", "tinkerbell_insecure_tls=", "52:54"] {
         assert!(!script.contains(absent), "{absent} in {script}");
     }
-    golden("stranger.ipxe", &script);
+    check("stranger.ipxe", &script);
 }
 
 #[test]

@@ -179,7 +179,7 @@ async fn curl_gets_a_file_and_is_told_what_is_missing() {
     }
     assert!(get("autoexec.ipxe").await.status.success());
     let script = std::fs::read_to_string(&local).unwrap();
-    assert_eq!(script, include_str!("../../goldens/autoexec.ipxe"));
+    assert_eq!(script, include_str!("../golden/autoexec.ipxe"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

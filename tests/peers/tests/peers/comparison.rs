@@ -44,7 +44,7 @@ fn chosen(name: &str) -> bool {
 
 /// The versions that the environment chooses.
 fn versions() -> Vec<&'static str> {
-    let updates = std::env::var_os("UPDATE").is_some();
+    let updates = golden::updates();
     let list = std::env::var("KUBECTL_VERSIONS").unwrap_or_default();
     let list = if updates { "all" } else { &list };
     match list {

@@ -116,7 +116,7 @@ impl Answers {
 #[test]
 fn random_patterns_fit_as_in_quamina() {
     let (own_seed, own_cases) = (number("PATTERN_SEED"), number("PATTERN_CASES"));
-    let updates = std::env::var_os("UPDATE").is_some();
+    let updates = golden::updates();
     let seed = own_seed.unwrap_or(SEED);
     let cases = own_cases.map_or(CASES, |cases| usize::try_from(cases).unwrap());
     println!("PATTERN_SEED={seed} PATTERN_CASES={cases}");

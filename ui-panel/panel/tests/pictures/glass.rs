@@ -15,7 +15,7 @@ use panel::model::{ACTIONS, Button, Buttons, Kind, Light, OLED_DIM, Page, Settin
 use panel::screens::{self, Picture};
 use status::view::example;
 
-use crate::goldens::{golden, pixels};
+use crate::goldens::pixels;
 use crate::stage;
 
 /// Columns of the display, and pages of eight rows.
@@ -180,7 +180,7 @@ fn mono(picture: Picture) -> Sheet<BinaryColor> {
 
 /// True if the display shows the golden of that name.
 fn looks_like(bus: &Bus, name: &str) -> bool {
-    let file = std::fs::read(golden(&format!("oled/{name}.png"))).unwrap();
+    let file = std::fs::read(golden::path(&format!("oled/{name}.png"))).unwrap();
     let want = pixels(&file);
     assert!(want.is_some(), "{name} is no picture");
     pixels(&encode(&bus.seen()).unwrap()) == want

@@ -1,14 +1,8 @@
-use std::path::{Path, PathBuf};
-
 use panel::backends::png::encode;
 use panel::model::{Kind, Page};
 use panel::screens::{self, Picture, monitor, oled, tft};
 
 use crate::stage;
-
-pub fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
-}
 
 /// Compares a picture with the golden files of `name`, as text and pixel by pixel.
 fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
@@ -16,22 +10,9 @@ fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
         Picture::Mono(sheet) => sheet.transcript(column),
         Picture::Color(sheet) => sheet.transcript(column),
     };
-    let file = encode(picture).unwrap();
-    let (as_text, as_image) = (golden(&format!("{name}.txt")), golden(&format!("{name}.png")));
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::create_dir_all(as_text.parent().unwrap()).unwrap();
-        std::fs::write(&as_text, &text).unwrap();
-        std::fs::write(&as_image, &file).unwrap();
-    }
-    let want = std::fs::read_to_string(&as_text).unwrap_or_default();
-    if want != text {
-        return Err(format!("{} is\n{want}and should be\n{text}", as_text.display()));
-    }
-    let want = std::fs::read(&as_image).unwrap_or_default();
-    if pixels(&want) != pixels(&file) {
-        return Err(format!("{} differs; UPDATE=1 draws it anew", as_image.display()));
-    }
-    Ok(())
+    golden::compare(&format!("{name}.txt"), &text)?;
+    let is_same = |want: &[u8], file: &[u8]| pixels(want) == pixels(file);
+    golden::compare_bytes(&format!("{name}.png"), &encode(picture).unwrap(), is_same)
 }
 
 /// Size and bytes of a PNG; `None` for any other file.
@@ -75,5 +56,5 @@ fn a_golden_is_compared_by_its_pixels() {
     let Picture::Mono(sheet) = &mut picture else { unreachable!() };
     let pixel = sheet.pixel(embedded_graphics::prelude::Point::new(127, 62)).unwrap();
     *pixel = embedded_graphics::pixelcolor::BinaryColor::On;
-    assert!(std::env::var_os("UPDATE").is_some() || check("oled/home", &picture, 6).is_err());
+    assert!(golden::updates() || check("oled/home", &picture, 6).is_err());
 }

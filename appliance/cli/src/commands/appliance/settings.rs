@@ -353,6 +353,6 @@ mod tests {
             one(2, Some(72), "the web page", "time zone and updates"),
             one(3, Some(1), "admin", "no \u{1b}[31mcolor"),
         ];
-        crate::golden::check("settings-history.txt", &table(&all, now).render(false));
+        golden::check("settings-history.txt", &table(&all, now).render(false));
     }
 }

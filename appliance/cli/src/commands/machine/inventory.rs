@@ -247,7 +247,7 @@ mod tests {
             "tinbox.dev/inventory": inventory.to_string(),
         } } });
         let shown = table(&annotations(&object)).render(false);
-        crate::golden::check("machine-inventory.txt", &shown);
+        golden::check("machine-inventory.txt", &shown);
     }
 
     #[test]

@@ -114,7 +114,7 @@ impl List<'_> {
                 one.why.clone_from(&row.why);
             }
         }
-        if std::env::var_os("UPDATE").is_some() {
+        if golden::updates() {
             let others = rows.iter().filter(|row| !expected(row)).cloned();
             let mut all: Vec<Difference> = others.chain(found).collect();
             all.sort_by(|a, b| a.script.cmp(&b.script));

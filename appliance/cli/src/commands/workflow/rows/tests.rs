@@ -45,7 +45,7 @@ fn half() -> Workflow {
 #[test]
 fn the_table_of_events() {
     let text = table(&rows(&half(), now())).render(false);
-    crate::golden::check("workflow-events.txt", &text);
+    golden::check("workflow-events.txt", &text);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn following_tells_each_action_twice() {
     for step in steps {
         printed.extend(feed.lines(&step, now()));
     }
-    crate::golden::check("workflow-follow.txt", &(printed.join("\n") + "\n"));
+    golden::check("workflow-follow.txt", &(printed.join("\n") + "\n"));
 }
 
 #[test]
