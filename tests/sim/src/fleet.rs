@@ -1,8 +1,8 @@
-//! A fleet under its workflows: the box's real workflow service and controllers, the real protocol
-//! and the real agent's loop. Thousands of machines run in one process on a virtual clock. Faults:
-//! connections are slow and break, writes of the store fail, management controllers fail, machines
-//! lose power or hang. The box is killed, its clock is changed, its disk is full, and name servers
-//! and controllers do not answer.
+//! A fleet under its workflows: the box's real store, index, workflow service and controllers, the
+//! real protocol and the real agent's loop. Thousands of machines run in one process on a virtual
+//! clock. Faults: connections are slow and break, writes of the store fail, management controllers
+//! fail, machines lose power or hang. The box is killed, its clock is changed, its disk is full,
+//! and name servers and controllers do not answer.
 //!
 //! Faults of the box and acts of owners are derived from the seed. The order of two events at the
 //! same instant is not: `tokio::select!` and `HashMap` use their own randomness. So delays of
@@ -12,12 +12,13 @@
 //! Enter at [`run()`], at [`trial()`] for one incident at an exact step of one workflow, and at
 //! [`direct()`] for a test that waits for a condition and then acts. Inside: `appliance` is one
 //! life of the box, `nuc` a machine with its management controller, `disk` the disk contents that
-//! survive power cuts. `owners` has the acts of people, `objects` the store, `link` the network,
-//! `ledger` the rules that must never be broken.
+//! survive power cuts. `owners` has the acts of people, `objects` the store with its faults, `link`
+//! the network, `ledger` the rules that must never be broken, `time` the product's threads under
+//! virtual time.
 //!
-//! Not modeled: the boot protocols (a machine that boots from the network queries the box's own
-//! index), the bytes of images, TLS, and the API's admission. A watch may be late without limit,
-//! but is in order.
+//! Not modeled: the boot protocols (a machine that boots from the network reads its boot plan from
+//! the box's own directory), the bytes of images, TLS, and the definitions of the kinds in the
+//! store. A watch may be late without limit, but is in order.
 
 mod appliance;
 mod bmc;
@@ -33,6 +34,7 @@ mod owners;
 mod plan;
 mod settings;
 mod stage;
+mod time;
 mod trial;
 mod world;
 

@@ -3,8 +3,9 @@
 //! network loses, duplicates and reorders packets, and the box is killed. All of it runs on a
 //! virtual clock and from one seed.
 //!
-//! Never: a socket, a thread, the time of day, or randomness that is not from the seed. With the
-//! same [`Settings`] a run is the same to the last event ([`Summary::trace`]).
+//! Never: a socket, the time of day, a thread or randomness that is not from the seed; [`fleet`]
+//! has the threads of the product's store, and randomness of its own. With the same [`Settings`] a
+//! run is the same to the last event ([`Summary::trace`]).
 //!
 //! Enter at [`run()`], and at [`fleet::run()`] for machines after their boot. Inside: `machine` is
 //! a machine, `appliance` the box around the real engines, `wire` and `faults` the network between

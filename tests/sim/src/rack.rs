@@ -15,7 +15,7 @@ use provisioning::hardware_views::HardwareViews;
 use provisioning::index::Index;
 use provisioning::learned_loaders::{LearnedLoader, Loaders};
 use serde_json::json;
-use stdx::{MacAddr, SystemClock};
+use stdx::{Clock, MacAddr, SystemClock};
 
 use crate::machine::Firmware;
 
@@ -105,7 +105,7 @@ pub fn config(mode: Mode, own: u32, relayed: u32) -> Config {
 }
 
 /// Configuration of the box; the adapters need only its address.
-fn box_config() -> config::Config {
+pub fn box_config() -> config::Config {
     let text = format!(
         "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n"
     );
@@ -141,14 +141,20 @@ fn workflow(index: usize) -> Workflow {
     workflow
 }
 
-fn views(index: Index, loaders: Loaders) -> HardwareViews {
+/// The product's directory of machines, with a fixed key of boot tokens.
+pub fn views(
+    index: Index,
+    loaders: Arc<Loaders>,
+    clock: &Arc<dyn Clock>,
+    config: &Arc<config::Config>,
+) -> HardwareViews {
     HardwareViews {
         index,
         tokens: BootTokens::with_key([7; 32]),
         pin: "77".repeat(32).parse().expect("it is a pin"),
-        config: Arc::new(box_config()),
-        clock: Arc::new(SystemClock),
-        loaders: Arc::new(loaders),
+        config: Arc::clone(config),
+        clock: Arc::clone(clock),
+        loaders,
     }
 }
 
@@ -167,7 +173,9 @@ impl Rack {
             index.runs.put(&workflow(at));
         }
         let (loaders, lessons) = Loaders::new();
-        Self { classes, given: HashMap::new(), views: views(index, loaders), lessons }
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let views = views(index, Arc::new(loaders), &clock, &Arc::new(box_config()));
+        Self { classes, given: HashMap::new(), views, lessons }
     }
 
     /// Class of the machine with a hardware address.

@@ -9,11 +9,10 @@ use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Host, Runner, RunningAction};
 use agent_rpc::Assignment;
 use agent_rpc::client::Client;
-use api::tinkerbell::HARDWARE;
 use imaging::Meter;
+use netboot::{AgentBoot, Boot, Plans};
 use tokio::task::AbortHandle;
 
-use super::appliance::token;
 use super::disk::{BLOCKS, Disk, Opened};
 use super::incident::Actor;
 use super::ledger::By;
@@ -226,12 +225,11 @@ impl Nuc {
         self.boot_next(false);
         for _ in 0..ASKS.1 {
             world.step(Actor::Machine(self.index), "a machine asks").await;
-            if let Some(runs) = world.runs() {
-                let agent_id = plan::mac(self.index).to_string();
-                let run = runs.to_boot(&plan::key(self.index), &[agent_id]);
-                return match run.filter(|_| self.may_netboot(&world)) {
-                    Some(run) => self.runs_agent(&world, &run.uid).await,
-                    None => self.boots_disk(&world, "boots its disk"),
+            if let Some(views) = world.views() {
+                let plan = Plans::by_mac(views.as_ref(), plan::mac(self.index));
+                return match plan.map(|plan| plan.boot) {
+                    Some(Boot::Agent(boot)) => self.runs_agent(&world, &boot).await,
+                    _ => self.boots_disk(&world, "boots its disk"),
                 };
             }
             tokio::time::sleep(ASKS.0).await;
@@ -247,23 +245,18 @@ impl Nuc {
         self.tell(story);
     }
 
-    fn may_netboot(&self, world: &World) -> bool {
-        let hardware = world.objects.peek(HARDWARE, &plan::key(self.index));
-        hardware.is_some_and(|it| it["spec"]["interfaces"][0]["netboot"]["allowPXE"] == true)
-    }
-
-    async fn runs_agent(self: &Arc<Self>, world: &Arc<World>, workflow_uid: &str) {
+    async fn runs_agent(self: &Arc<Self>, world: &Arc<World>, boot: &AgentBoot) {
         self.tell("runs its agent");
         self.state().agents += 1;
         world.step(Actor::Machine(self.index), "an agent starts").await;
-        let agent_id = plan::mac(self.index).to_string();
         let boot_id = format!("{:?}", world.chance.upto(Duration::MAX / 2));
-        let token = token(&agent_id, workflow_uid, &boot_id).into();
+        let token = boot.args.iter().find_map(|it| it.strip_prefix("tinbox.token="));
+        let token = token.unwrap_or_default().to_owned().into();
         let wire = Arc::clone(world);
         let client = Client::connect_with(
             move || link::connect(&wire),
             "box:42113",
-            &agent_id,
+            &boot.worker_id,
             Some(&token),
         );
         let runner = Runner {

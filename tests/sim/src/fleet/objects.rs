@@ -1,34 +1,34 @@
-//! The object store: in memory, with the API's conflict rules. Writes are slow and may fail. A
-//! write in progress when the box dies may or may not take effect.
+//! The product's object store. For the box, writes are slow and may fail. A write in progress when
+//! the box dies may or may not take effect.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Weak};
 
+use api::core::{EVENT, Happening};
 use api::core::ObjectEvent;
 use api::meta::{ObjectKey, Resource};
-use objects::{ObjectError, Pending};
-use serde_json::{Value, json};
+use objects::{ObjectError, Objects as _, Pending};
+use provisioning::objects::{EngineObjects, id};
+use resources::{Engine, ListOptions, Patch, Registry, WriteOptions, builtin};
+use serde_json::Value;
 use stdx::Clock;
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
+use tempfile::TempDir;
 
 use super::incident::Actor;
+use super::plan::NAMESPACE;
+use super::time::at_once;
 use super::world::World;
 
-/// Changes that a watch may lag behind; a reader takes all pending changes at once.
-const CHANGES_MAX: usize = 1 << 16;
+/// Maximum size of the store's log in bytes, because the store's file is in memory.
+const LOG_BYTES: u64 = 8 << 20;
 
-/// An object that changed: its new value, or `None` when it was deleted.
-pub type Change = (Resource, ObjectKey, Option<Value>);
-
-/// All stored objects and the watches on them.
-pub struct Objects(Mutex<Tables>);
-
-struct Tables {
-    objects: BTreeMap<(&'static str, ObjectKey), Value>,
-    revision: u64,
-    clock: Arc<dyn Clock>,
-    watchers: Vec<mpsc::Sender<Change>>,
+/// All stored objects, which survive a kill of the box.
+pub struct Objects {
+    /// Engine of the API.
+    pub engine: Engine,
+    /// Store of the engine.
+    pub store: store::Store,
+    /// Folder of the store.
+    pub folder: TempDir,
 }
 
 /// Part of an object that a write replaces.
@@ -38,144 +38,89 @@ enum Part {
     Status,
 }
 
-/// True when finalizers keep an object that is being deleted.
-fn is_held(object: &Value) -> bool {
-    object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
-}
-
 fn key_of(object: &Value) -> ObjectKey {
     let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or("").to_owned();
     ObjectKey::new(text("/metadata/namespace"), text("/metadata/name"))
 }
 
+/// The compiled-in kinds without their definitions, which take long to store.
+static KINDS: LazyLock<Registry> = LazyLock::new(|| {
+    let all = builtin::registry().expect("a test of its own proves that no kinds collide");
+    let kinds = all.all().iter().filter(|it| it.kind != "CustomResourceDefinition");
+    let kinds = kinds.map(|it| it.as_ref().clone()).collect();
+    Registry::new(kinds).expect("these kinds do not collide")
+});
+
 impl Objects {
     /// Returns an empty store; `clock` gives the creation time of objects.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        let (objects, watchers) = (BTreeMap::new(), Vec::new());
-        Self(Mutex::new(Tables { objects, revision: 0, clock, watchers }))
-    }
-
-    fn tables(&self) -> MutexGuard<'_, Tables> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Watches every later change.
-    pub fn watch(&self) -> mpsc::Receiver<Change> {
-        let (sender, receiver) = mpsc::channel(CHANGES_MAX);
-        self.tables().watchers.push(sender);
-        receiver
-    }
-
-    /// Returns all objects of a kind, now and without delay.
-    pub fn all(&self, resource: Resource) -> Vec<Value> {
-        let tables = self.tables();
-        let of_kind = tables.objects.iter().filter(|((plural, _), _)| *plural == resource.plural);
-        of_kind.map(|(_, object)| object.clone()).collect()
+        // In memory, because each write waits for its disk.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        let folder = folder.expect("a folder can be made");
+        let options = store::Options {
+            log_bytes: LOG_BYTES,
+            clock: Arc::clone(&clock),
+            ..store::Options::default()
+        };
+        let store = store::Store::open(&folder.path().join("objects.redb"), options);
+        let store = store.expect("a store can be made");
+        let engine = Engine::new(store.clone(), KINDS.clone(), clock);
+        at_once(engine.ensure_permanent()).expect("an empty store takes writes");
+        Self { engine, store, folder }
     }
 
     /// Returns one object, now and without delay.
     pub fn peek(&self, resource: Resource, key: &ObjectKey) -> Option<Value> {
-        self.tables().objects.get(&(resource.plural, key.clone())).cloned()
+        at_once(self.engine.get(&id(resource), &key.namespace, &key.name)).ok()
     }
 
     /// Creates an object without delay or fault.
-    pub fn put(&self, resource: Resource, object: Value) -> Result<Value, ObjectError> {
-        let key = key_of(&object);
-        let mut tables = self.tables();
-        if tables.objects.contains_key(&(resource.plural, key.clone())) {
-            return Err(ObjectError::AlreadyExists(key.to_string()));
-        }
-        Ok(tables.commit(resource, key, object))
+    ///
+    /// # Panics
+    /// The API refuses the object.
+    pub fn put(&self, resource: Resource, object: Value) {
+        let options = WriteOptions::default();
+        let created = at_once(self.engine.create(&id(resource), NAMESPACE, object, options));
+        created.unwrap_or_else(|error| panic!("{} is refused: {error}", resource.kind));
     }
 
-    /// Changes an object as its owner does, without a version check.
-    pub fn edit(&self, resource: Resource, key: &ObjectKey, edit: impl FnOnce(&mut Value)) {
-        let mut tables = self.tables();
-        let Some(mut object) = tables.objects.get(&(resource.plural, key.clone())).cloned() else {
-            return;
-        };
-        edit(&mut object);
-        tables.commit(resource, key.clone(), object);
+    /// Changes an object as its owner does, by a merge patch without a version check.
+    ///
+    /// # Panics
+    /// The API refuses the change.
+    pub fn patch(&self, resource: Resource, key: &ObjectKey, patch: Value) {
+        let (id, options) = (id(resource), WriteOptions::default());
+        let patch = Patch::merge(patch).expect("it is an object");
+        let patched = self.engine.patch(&id, &key.namespace, &key.name, patch, options);
+        at_once(patched).unwrap_or_else(|error| panic!("a change of {key} is refused: {error}"));
     }
 
-    fn replace(
-        &self,
-        resource: Resource,
-        new: Value,
-        part: Part,
-    ) -> Result<[Value; 2], ObjectError> {
-        let key = key_of(&new);
-        let mut tables = self.tables();
-        let before = tables
-            .objects
-            .get(&(resource.plural, key.clone()))
-            .cloned()
-            .ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
-        if before["metadata"]["resourceVersion"] != new["metadata"]["resourceVersion"] {
-            return Err(ObjectError::Conflict(key.to_string()));
-        }
-        let mut after = before.clone();
-        match part {
-            Part::Status => after["status"] = new["status"].clone(),
-            Part::Spec => {
-                after["spec"] = new["spec"].clone();
-                let finalizers = new["metadata"].get("finalizers").cloned();
-                after["metadata"]["finalizers"] = finalizers.unwrap_or_else(|| json!([]));
-            }
-        }
-        let ends = !after["metadata"]["deletionTimestamp"].is_null() && !is_held(&after);
-        let after = tables.commit(resource, key.clone(), after);
-        if ends {
-            tables.objects.remove(&(resource.plural, key.clone()));
-            tables.tell((resource, key, None));
-        }
-        Ok([before, after])
-    }
-
-    fn remove(&self, resource: Resource, key: &ObjectKey) -> Result<(), ObjectError> {
-        let mut tables = self.tables();
-        let place = (resource.plural, key.clone());
-        let object = tables.objects.get(&place).cloned();
-        let mut object = object.ok_or_else(|| ObjectError::NotFound(key.to_string()))?;
-        if is_held(&object) {
-            object["metadata"]["deletionTimestamp"] = json!(tables.clock.now());
-            tables.commit(resource, key.clone(), object);
-        } else {
-            tables.objects.remove(&place);
-            tables.tell((resource, key.clone(), None));
-        }
-        Ok(())
-    }
-}
-
-impl Tables {
-    fn commit(&mut self, resource: Resource, key: ObjectKey, mut object: Value) -> Value {
-        self.revision += 1;
-        object["metadata"]["resourceVersion"] = json!(self.revision.to_string());
-        if object["metadata"]["uid"].is_null() {
-            object["metadata"]["uid"] = json!(format!("uid-{}", self.revision));
-            object["metadata"]["creationTimestamp"] = json!(self.clock.now());
-        }
-        self.objects.insert((resource.plural, key.clone()), object.clone());
-        self.tell((resource, key, Some(object.clone())));
-        object
-    }
-
-    fn tell(&mut self, change: Change) {
-        self.watchers.retain(|watcher| match watcher.try_send(change.clone()) {
-            Ok(()) => true,
-            Err(TrySendError::Closed(_)) => false,
-            Err(TrySendError::Full(_)) => panic!("a watch is {CHANGES_MAX} changes behind"),
+    /// Events about an object: the reason, the message and the number of times.
+    pub fn events(&self, kind: &str, name: &str) -> Vec<(String, String, usize)> {
+        let listed = at_once(self.engine.list(&id(EVENT), None, ListOptions::default()));
+        let mut events = listed.expect("the store can be read").items;
+        events.retain(|event| {
+            let about = &event["involvedObject"];
+            about["kind"] == kind && about["name"] == name
         });
+        let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        let times = |event: &Value| event["count"].as_u64().unwrap_or(1).try_into().unwrap_or(1);
+        let events = events.iter();
+        events.map(|it| (text(it, "reason"), text(it, "message"), times(it))).collect()
     }
 }
 
 /// The store as the box reaches it, with delays and faults.
-pub struct Store(pub Weak<World>);
+pub struct Store {
+    /// World with the faults.
+    pub world: Weak<World>,
+    /// The product's access to the store.
+    pub inner: EngineObjects,
+}
 
 impl Store {
     fn world(&self) -> Result<Arc<World>, ObjectError> {
-        self.0.upgrade().ok_or_else(|| ObjectError::Internal("the simulation is over".into()))
+        self.world.upgrade().ok_or_else(|| ObjectError::Internal("the simulation is over".into()))
     }
 
     /// Runs `write` after a delay, and may report an error although it took effect.
@@ -213,9 +158,15 @@ impl Store {
         object: Value,
         part: Part,
     ) -> Result<Value, ObjectError> {
+        let key = key_of(&object);
         let replace = |world: &World| {
-            let [before, after] = world.objects.replace(resource, object, part)?;
-            if resource == api::tinkerbell::WORKFLOW && part == Part::Status {
+            if part == Part::Spec {
+                return at_once(self.inner.update(resource, object));
+            }
+            let before = world.objects.peek(resource, &key);
+            // A write succeeds only on the version that it read, so `before` is that version.
+            let after = at_once(self.inner.update_status(resource, object))?;
+            if let Some(before) = before.filter(|_| resource == api::tinkerbell::WORKFLOW) {
                 world.ledger().committed(&before, &after);
             }
             Ok(after)
@@ -226,19 +177,19 @@ impl Store {
 
 impl objects::Objects for Store {
     fn get<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, Value> {
-        Box::pin(async move {
-            let world = self.world()?;
-            let object = world.objects.peek(resource, key);
-            object.ok_or_else(|| ObjectError::NotFound(key.to_string()))
-        })
+        self.inner.get(resource, key)
     }
 
-    fn list<'a>(&'a self, resource: Resource, _: Option<&'a str>) -> Pending<'a, Vec<Value>> {
-        Box::pin(async move { Ok(self.world()?.objects.all(resource)) })
+    fn list<'a>(
+        &'a self,
+        resource: Resource,
+        namespace: Option<&'a str>,
+    ) -> Pending<'a, Vec<Value>> {
+        self.inner.list(resource, namespace)
     }
 
     fn create(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
-        Box::pin(self.write(move |world| world.objects.put(resource, object)))
+        Box::pin(self.write(move |_| at_once(self.inner.create(resource, object))))
     }
 
     fn update(&self, resource: Resource, object: Value) -> Pending<'_, Value> {
@@ -250,12 +201,10 @@ impl objects::Objects for Store {
     }
 
     fn delete<'a>(&'a self, resource: Resource, key: &'a ObjectKey) -> Pending<'a, ()> {
-        Box::pin(self.write(move |world| world.objects.remove(resource, key)))
+        Box::pin(self.write(move |_| at_once(self.inner.delete(resource, key))))
     }
 
     fn record(&self, event: ObjectEvent) {
-        if let Ok(world) = self.world() {
-            world.history().events.push((event.name, event.reason));
-        }
+        self.inner.record(event);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use api::state::queue;
 use api::tinkerbell::{CANCEL_REQUEST, RETRY_FROM, RETRY_REQUEST, RetryFrom};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::plan;
 use super::world::{Wish, World};
@@ -30,7 +30,7 @@ impl World {
         let chance = self.chance.own(index as u64);
         tokio::time::sleep(chance.upto(APPLIED)).await;
         let workflow = self.plan.workflow(index);
-        self.objects.put(plan::KIND, workflow).expect("each machine has one");
+        self.objects.put(plan::KIND, workflow);
         if !chance.of_hundred(self.settings.faults.cancelled) {
             return;
         }
@@ -56,22 +56,23 @@ impl World {
     /// Requests the cancellation of a workflow.
     pub fn cancel(&self, index: usize, wish: Wish) {
         self.wishes().insert(index, wish);
-        self.objects.edit(plan::KIND, &plan::key(index), |object| {
-            object["metadata"]["annotations"][CANCEL_REQUEST] = json!("1");
-        });
+        let annotations = json!({ CANCEL_REQUEST: "1" });
+        self.annotate(index, &annotations);
     }
 
     /// Requests a retry of a workflow.
     pub fn retry(&self, index: usize, from: RetryFrom) {
         self.wishes().insert(index, Wish::Retried);
-        self.objects.edit(plan::KIND, &plan::key(index), |object| {
-            let annotations = &mut object["metadata"]["annotations"];
-            annotations[RETRY_REQUEST] = json!("1");
-            annotations[RETRY_FROM] = json!(match from {
-                RetryFrom::Start => "start",
-                RetryFrom::Failed => "failed",
-            });
-        });
+        let from = match from {
+            RetryFrom::Start => "start",
+            RetryFrom::Failed => "failed",
+        };
+        self.annotate(index, &json!({ RETRY_REQUEST: "1", RETRY_FROM: from }));
+    }
+
+    fn annotate(&self, index: usize, annotations: &Value) {
+        let patch = json!({ "metadata": { "annotations": annotations } });
+        self.objects.patch(plan::KIND, &plan::key(index), patch);
     }
 
     /// Switches a second machine on whenever its workflow waits for its agent. The box may boot

@@ -247,6 +247,7 @@ pub fn machine(index: usize, is_second: bool) -> Vec<(Resource, Value)> {
         "metadata": { "name": name, "namespace": NAMESPACE, "generation": 1 },
         "spec": { "connection": {
             "host": format!("bmc{index}"),
+            "insecureTLS": true,
             "authSecretRef": { "name": "bmc", "namespace": NAMESPACE },
         } },
     });

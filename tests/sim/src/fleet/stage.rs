@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::meta::ObjectKey;
-use api::tinkerbell::{ActionState, ActionStatus, RetryFrom, Workflow};
+use api::tinkerbell::{ActionState, ActionStatus, HARDWARE, RetryFrom, Workflow};
 use tokio::time::Instant;
 
 use super::incident::Incident;
@@ -133,7 +133,7 @@ impl Stage {
     /// fails with the message `says`.
     pub fn apply(&self, index: usize, name: &str, image: &str, says: &str) {
         for (resource, object) in plan::one_action(index, name, image, says) {
-            self.0.objects.put(resource, object).expect("each has its own name");
+            self.0.objects.put(resource, object);
         }
     }
 
@@ -165,13 +165,13 @@ impl Stage {
 
     /// True when an event of a machine has these words.
     pub fn has_event(&self, index: usize, words: &str) -> bool {
-        let agent = plan::mac(index).to_string();
-        self.0.history().moments.iter().any(|(of, moment)| *of == agent && moment.contains(words))
+        let events = self.0.objects.events(HARDWARE.kind, &plan::name(index));
+        events.iter().any(|(_, message, _)| message.contains(words))
     }
 
-    /// The reasons of the events of a machine's workflow, in order.
+    /// The reasons of the events of a machine's workflow, in any order.
     pub fn events(&self, index: usize) -> Vec<String> {
-        let (name, history) = (plan::name(index), self.0.history());
-        history.events.iter().filter(|it| it.0 == name).map(|it| it.1.clone()).collect()
+        let events = self.0.objects.events(plan::KIND.kind, &plan::name(index));
+        events.into_iter().map(|(reason, ..)| reason).collect()
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use api::tinkerbell::HARDWARE;
+
 use super::incident::Injection;
 use super::ledger::Begun;
 use super::plan::{self, Kind};
@@ -25,7 +27,7 @@ pub struct Trial {
     pub switched_on: BTreeMap<String, usize>,
     /// Last state of each machine.
     pub machines: BTreeMap<String, &'static str>,
-    /// Number of start events that the box recorded for each action, by name.
+    /// Number of start events that the box recorded for each action, by its message.
     pub started: BTreeMap<String, usize>,
 }
 
@@ -45,10 +47,10 @@ pub fn trial(kind: Kind, seed: u64, injection: Option<Injection>) -> Result<Tria
             *begun.entry((machine.clone(), action.clone())).or_default() += 1;
         }
         let mut started = BTreeMap::new();
-        for (_, moment) in &world.history().moments {
-            if let Some(rest) = moment.strip_prefix("ActionStarted { name: \"") {
-                *started.entry(rest.trim_end_matches("\" }").to_owned()).or_default() += 1;
-            }
+        let machines = world.plan.members(0).map(plan::name);
+        let events = machines.flat_map(|it| world.objects.events(HARDWARE.kind, &it));
+        for (_, message, times) in events.filter(|(reason, ..)| reason == "ActionStarted") {
+            *started.entry(message).or_default() += times;
         }
         let members = || world.plan.members(0).map(|it| (plan::name(it), &world.nucs[&it]));
         Ok(Trial {

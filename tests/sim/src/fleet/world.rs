@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agent_service::Runs;
 use api::tinkerbell::{State, Workflow};
+use objects::read;
+use provisioning::hardware_views::HardwareViews;
 use stdx::Clock;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -45,22 +46,18 @@ pub struct World {
     start: Instant,
     ledger: Mutex<Ledger>,
     summary: Mutex<Summary>,
-    history: Mutex<History>,
-    /// The running box; `None` while it is down.
-    life: Mutex<Option<(Front, Runs)>>,
+    /// Life of the box; `None` while it is down.
+    life: Mutex<Option<Life>>,
     time_away: Mutex<Option<Duration>>,
     wishes: Mutex<HashMap<usize, Wish>>,
     /// Machines whose workflow did not end yet.
     open: Mutex<BTreeSet<usize>>,
 }
 
-/// Events that the box recorded.
-#[derive(Default)]
-pub struct History {
-    /// Events of the API: the name of the object and the reason.
-    pub events: Vec<(String, String)>,
-    /// Events of machines: the agent and the event.
-    pub moments: Vec<(String, String)>,
+/// State of the running box: it starts, then it serves machines.
+enum Life {
+    Starts,
+    Serves(Front, Arc<HardwareViews>),
 }
 
 /// Request of an owner beside a workflow.
@@ -89,7 +86,7 @@ impl World {
             let objects = Objects::new(Arc::new(clock));
             let machines = plan.all().flat_map(|it| plan::machine(it, plan.first(it).is_some()));
             for (resource, object) in plan::shared().into_iter().chain(machines) {
-                objects.put(resource, object).expect("each has its own name");
+                objects.put(resource, object);
             }
             let nuc = |index| (index, Arc::new(Nuc::new(index, world.clone())));
             Self {
@@ -106,7 +103,6 @@ impl World {
                 start,
                 ledger: Mutex::default(),
                 summary: Mutex::default(),
-                history: Mutex::default(),
                 life: Mutex::default(),
                 time_away: Mutex::default(),
                 wishes: Mutex::default(),
@@ -157,11 +153,6 @@ impl World {
         self.cutting.notify_waiters();
     }
 
-    /// Events that the box recorded.
-    pub fn history(&self) -> MutexGuard<'_, History> {
-        locked(&self.history)
-    }
-
     /// Requests of owners beside their workflows, by machine.
     pub fn wishes(&self) -> MutexGuard<'_, HashMap<usize, Wish>> {
         locked(&self.wishes)
@@ -187,25 +178,41 @@ impl World {
         count(&mut locked(&self.summary));
     }
 
-    /// Records that the box runs, or with `None` that it is down.
-    pub fn set_life(&self, life: Option<(Front, Runs)>) {
-        *locked(&self.life) = life;
+    /// Records that the box starts.
+    pub fn starts_life(&self) {
+        *locked(&self.life) = Some(Life::Starts);
     }
 
-    /// Queue of the box's agent connections; `None` while the box is down.
+    /// Records that the box accepts connections and answers machines.
+    pub fn serves(&self, front: Front, views: Arc<HardwareViews>) {
+        *locked(&self.life) = Some(Life::Serves(front, views));
+    }
+
+    /// Records that the box is down.
+    pub fn ends_life(&self) {
+        *locked(&self.life) = None;
+    }
+
+    /// Queue of the box's agent connections; `None` unless the box serves.
     pub fn front(&self) -> Option<Front> {
-        locked(&self.life).as_ref().map(|(front, _)| front.clone())
+        match locked(&self.life).as_ref()? {
+            Life::Starts => None,
+            Life::Serves(front, _) => Some(front.clone()),
+        }
     }
 
-    /// The box's index of workflow runs; `None` while the box is down.
-    pub fn runs(&self) -> Option<Runs> {
-        locked(&self.life).as_ref().map(|(_, runs)| runs.clone())
+    /// The box's directory of machines; `None` unless the box serves.
+    pub fn views(&self) -> Option<Arc<HardwareViews>> {
+        match locked(&self.life).as_ref()? {
+            Life::Starts => None,
+            Life::Serves(_, views) => Some(Arc::clone(views)),
+        }
     }
 
     /// The workflow of a machine.
     pub fn workflow(&self, index: usize) -> Option<Workflow> {
         let object = self.objects.peek(plan::KIND, &plan::key(index))?;
-        Some(serde_json::from_value(object).expect("what controllers write can be read"))
+        Some(read(object).expect("what controllers write can be read"))
     }
 
     fn workflows(&self) -> impl Iterator<Item = (usize, Option<Workflow>)> {
