@@ -165,7 +165,7 @@ impl Appliance {
         let drivers = Arc::new(Controllers(Weak::clone(&self.world)));
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let agents = &self.config.agents;
-        let patience = Timeouts {
+        let timeouts = Timeouts {
             agent: Duration::from_secs(agents.silence_secs.into()),
             boot: Duration::from_secs(agents.boot_secs.into()),
         };
@@ -174,7 +174,7 @@ impl Appliance {
             agents: Arc::clone(service) as _,
             references: Arc::new(Referred::new(&world.objects.engine, &self.config.templates)),
             clock: Arc::clone(&clock),
-            patience,
+            timeouts,
             deadlines: Arc::default(),
             ages: Arc::default(),
             turns: Arc::default(),
