@@ -1,5 +1,6 @@
 //! Boot file for a netbooting client.
 
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
@@ -101,11 +102,14 @@ fn loader(config: &Config, machine: &Reservation, client: &Client) -> String {
         return file.clone();
     }
     let arch = if client.raspberry_pi { Some(ARM_RPIBOOT) } else { client.arch };
-    let Some(arch) = arch else {
-        return "no-loader-for-unknown-architecture".to_owned();
-    };
+    loader_of(&config.binaries, arch)
+}
+
+/// Returns the loader file of an architecture: from `binaries`, or else from [`BINARIES`].
+pub(crate) fn loader_of(binaries: &BTreeMap<u16, String>, arch: Option<u16>) -> String {
+    let Some(arch) = arch else { return "no-loader-for-unknown-architecture".to_owned() };
     let listed = || BINARIES.iter().find(|(known, _)| *known == arch).map(|(_, file)| *file);
-    let file = config.binaries.get(&arch).map(String::as_str).or_else(listed);
+    let file = binaries.get(&arch).map(String::as_str).or_else(listed);
     file.map_or_else(|| format!("no-loader-for-architecture-{arch}"), str::to_owned)
 }
 

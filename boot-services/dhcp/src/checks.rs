@@ -30,15 +30,6 @@ pub(crate) enum Waiting {
     },
 }
 
-/// Result of starting a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// No check waits for this client, or the check has expired.
-    None,
-    /// A check of the address is in progress; it now serves this request.
-    UnderWay,
-}
-
 /// Checks in progress, at most [`MAX_CHECKS`].
 #[derive(Debug)]
 pub(crate) struct Checks {
@@ -56,19 +47,20 @@ impl Checks {
         self.waiting.len()
     }
 
-    /// Replaces the earlier waiting request of a client with its latest one.
-    pub fn renew(&mut self, address: Ipv4Addr, request: &Request, now: Instant) -> Progress {
-        let Some((since, waiting)) = self.waiting.get_mut(&address) else { return Progress::None };
+    /// Replaces the earlier waiting request of a client with its latest one. Returns false if no
+    /// check waits for this client, or the check has expired.
+    pub fn renew(&mut self, address: Ipv4Addr, request: &Request, now: Instant) -> bool {
+        let Some((since, waiting)) = self.waiting.get_mut(&address) else { return false };
         match waiting {
             Waiting::Offer { request: earlier, .. } | Waiting::Reclaim { request: earlier, .. }
                 if now.saturating_duration_since(*since) < CHECK_TIME =>
             {
                 request.clone_into(earlier);
-                Progress::UnderWay
+                true
             }
             _ => {
                 self.waiting.remove(&address);
-                Progress::None
+                false
             }
         }
     }
@@ -99,7 +91,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::time::Instant;
 
-    use super::{CHECK_TIME, Checks, MAX_CHECKS, Progress, Waiting};
+    use super::{CHECK_TIME, Checks, MAX_CHECKS, Waiting};
     use crate::request::Request;
     use crate::vectors::{ADDRESS, DISCOVER, MAC, edk2_pxe, udhcpc};
 
@@ -109,15 +101,15 @@ mod tests {
         let mut checks = Checks::new(now);
         let request = |packet: crate::vectors::Packet| Request::read(&packet.end()).unwrap();
         let (first, second) = (request(udhcpc(DISCOVER)), request(edk2_pxe(DISCOVER)));
-        assert_eq!(checks.renew(ADDRESS, &first, now), Progress::None);
+        assert!(!checks.renew(ADDRESS, &first, now));
         let offer =
             |request: &Request| Waiting::Offer { request: Box::new(request.clone()), tried: 0 };
         assert!(checks.begin(ADDRESS, offer(&first), now));
-        assert_eq!(checks.renew(ADDRESS, &second, now), Progress::UnderWay);
+        assert!(checks.renew(ADDRESS, &second, now));
         assert_eq!(checks.end(ADDRESS), Some(offer(&second)));
         assert_eq!(checks.end(ADDRESS), None);
         assert!(checks.begin(ADDRESS, offer(&first), now));
-        assert_eq!(checks.renew(ADDRESS, &second, now + CHECK_TIME), Progress::None);
+        assert!(!checks.renew(ADDRESS, &second, now + CHECK_TIME));
         assert_eq!(checks.end(ADDRESS), None, "a late result finds nobody waiting");
     }
 

@@ -36,13 +36,13 @@ pub(crate) enum Pace {
 /// Counters, bounded. The clock is passed in.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
-    machines: Recent<MacAddr, Machine>,
-    strangers: Recent<MacAddr, ()>,
+    pub machines: Recent<MacAddr, Machine>,
+    pub strangers: Recent<MacAddr, ()>,
     reports: Bucket,
 }
 
 #[derive(Debug)]
-struct Machine {
+pub(crate) struct Machine {
     bucket: Bucket,
     reported: bool,
 }
@@ -68,11 +68,6 @@ impl RateLimiter {
         } else {
             Pace::JustTooFast
         }
-    }
-
-    /// Numbers of machines and unknown machines that are remembered.
-    pub fn sizes(&self) -> (usize, usize) {
-        (self.machines.len(), self.strangers.len())
     }
 
     /// True if a packet of an unknown machine should be reported.
@@ -217,7 +212,7 @@ mod tests {
             let at = now + Duration::from_secs(u64::from(number) + 100);
             guard.report_stranger(mac(number + 50_000), at);
         }
-        let (machines, strangers) = guard.sizes();
+        let (machines, strangers) = (guard.machines.len(), guard.strangers.len());
         assert!((MAX_STRANGERS / 2..=MAX_STRANGERS).contains(&strangers), "{strangers}");
         assert!((MAX_MACHINES / 2..=MAX_MACHINES).contains(&machines), "{machines}");
     }

@@ -8,9 +8,9 @@ use crate::client::Client;
 use crate::options::{Options, code};
 
 /// Offset of the options: 236 bytes of BOOTP header (RFC 951) and the cookie of RFC 2131 §3.
-const OPTIONS_AT: usize = 240;
-const COOKIE: [u8; 4] = [99, 130, 83, 99];
-const BOOTREQUEST: u8 = 1;
+pub(crate) const OPTIONS_AT: usize = 240;
+pub(crate) const COOKIE: [u8; 4] = [99, 130, 83, 99];
+pub(crate) const BOOTREQUEST: u8 = 1;
 const ETHERNET: [u8; 2] = [1, 6];
 
 /// Longest client identifier and relay information kept to be echoed; an option holds 255 bytes.

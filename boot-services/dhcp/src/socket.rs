@@ -27,6 +27,9 @@ const CLIENT_PORT: u16 = 68;
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Longest datagram read; longer ones lose their end and are then malformed.
 pub(crate) const MAX_DATAGRAM: usize = 4096;
+/// Consecutive failed receives that end a service. The kernel reports one when an interface goes
+/// down.
+pub(crate) const MAX_FAILURES: u32 = 8;
 
 /// Returns the current index of an interface.
 pub(crate) fn interface_index(interface: &str) -> io::Result<u32> {

@@ -12,11 +12,9 @@ use super::checks::{Questions, SECOND, WAIT, probe};
 use crate::error::Error;
 use crate::foreign::Monitor;
 use crate::packet::{FRAME_MAX, Tap, bpf};
-use crate::socket::interface_index;
+use crate::socket::{MAX_FAILURES, interface_index};
 
 const ETHERTYPE_ARP: u16 = 0x0806;
-/// Consecutive failed receives that end the reading.
-const MAX_FAILURES: u32 = 8;
 
 /// Checks addresses on one interface. A clone is cheap and shares the socket.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use stdx::MacAddr;
 
 use crate::bootfile::boot;
-use crate::checks::{Progress, Waiting};
+use crate::checks::Waiting;
 use crate::decide::asked_address;
 use crate::engine::reserved::acked;
 use crate::engine::{
@@ -85,7 +85,7 @@ impl Engine {
         };
         let address = choice.address;
         if self.config.conflict_checks {
-            if self.checks.renew(address, request, world.now) == Progress::UnderWay {
+            if self.checks.renew(address, request, world.now) {
                 return world.ignored(mac, Silence::Checking(address));
             }
             if choice.unproven {

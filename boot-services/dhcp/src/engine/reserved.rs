@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use stdx::MacAddr;
 
 use crate::bootfile::Boot;
-use crate::checks::{Progress, Waiting};
+use crate::checks::Waiting;
 use crate::decide::{Decision, decide};
 use crate::engine::{
     Engine, Gate, Output, World, destination, inform_destination, refusal_destination, send,
@@ -97,7 +97,7 @@ impl Engine {
         if !self.config.conflict_checks {
             return if self.table.give_way(address, former) { None } else { Some(leased) };
         }
-        if self.checks.renew(address, request, world.now) == Progress::UnderWay {
+        if self.checks.renew(address, request, world.now) {
             return Some(leased);
         }
         let waiting = Waiting::Reclaim { request: Box::new(request.clone()), former };

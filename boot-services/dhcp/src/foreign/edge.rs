@@ -18,11 +18,9 @@ use super::state::State;
 use super::watcher::{Action, Now, Subject, Watcher};
 use crate::error::Error;
 use crate::packet::{ETHERTYPE_IPV4, FRAME_MAX, Tap, bpf};
-use crate::socket::interface_index;
+use crate::socket::{MAX_FAILURES, interface_index};
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
-/// Consecutive failed receives that end the watch.
-const MAX_FAILURES: u32 = 8;
 
 /// Watches `config.interface` until `shutdown` is cancelled. Needs `CAP_NET_RAW`.
 ///
@@ -40,12 +38,10 @@ pub async fn watch(
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let updates = Updates(updates);
-    let (edge, watcher, actions) = tokio::select! {
+    let (mut edge, mut watcher, actions) = tokio::select! {
         opened = open(config, &updates) => opened?,
         () = shutdown.cancelled() => return Ok(()),
     };
-    let mut watcher = watcher;
-    let mut edge = edge;
     edge.perform(&mut watcher, actions).await;
     tokio::select! {
         error = edge.run(&mut watcher, &rearm) => Err(error),

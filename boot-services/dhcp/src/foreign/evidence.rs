@@ -6,12 +6,9 @@ use smoltcp::wire::{EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet, Udp
 use stdx::MacAddr;
 
 use crate::options::{Options, code};
+use crate::request::{BOOTREQUEST, COOKIE, OPTIONS_AT};
 
 const CLIENT_PORT: u16 = 68;
-/// RFC 951's header and the cookie of RFC 2131 §3.
-const HEADER: usize = 240;
-const COOKIE: [u8; 4] = [99, 130, 83, 99];
-const BOOTREQUEST: u8 = 1;
 const BOOTREPLY: u8 = 2;
 /// DHCPREQUEST in option 53.
 const REQUEST: u8 = 3;
@@ -52,7 +49,7 @@ pub fn sighting(frame: &[u8], own: &Own) -> Option<Sighting> {
     }
     let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
     let message: &[u8] = datagram.payload();
-    let header: &[u8; HEADER] = message.first_chunk()?;
+    let header: &[u8; OPTIONS_AT] = message.first_chunk()?;
     let station = MacAddr(frame.src_addr().0);
     if own.macs.contains(&station) {
         return None;
@@ -68,7 +65,7 @@ pub fn sighting(frame: &[u8], own: &Own) -> Option<Sighting> {
 
 /// Every message to a client counts, of any type and however malformed: its sender is a server.
 fn reply(
-    header: &[u8; HEADER],
+    header: &[u8; OPTIONS_AT],
     message: &[u8],
     from: Ipv4Addr,
     station: MacAddr,
@@ -86,7 +83,7 @@ fn reply(
 /// Returns the server that a client's REQUEST names. A client that has not moved between networks
 /// names the server whose offer it accepts (RFC 2131 §4.3.2, SELECTING). That server may be on this
 /// network, even when its answers do not reach this interface.
-fn request(header: &[u8; HEADER], message: &[u8], own: &Own) -> Option<Sighting> {
+fn request(header: &[u8; OPTIONS_AT], message: &[u8], own: &Own) -> Option<Sighting> {
     if address(header, 24).is_some() {
         return None;
     }
@@ -99,9 +96,9 @@ fn request(header: &[u8; HEADER], message: &[u8], own: &Own) -> Option<Sighting>
     Some(Sighting { server, mac: None, offered })
 }
 
-fn options(header: &[u8; HEADER], message: &[u8]) -> Option<Options> {
+fn options(header: &[u8; OPTIONS_AT], message: &[u8]) -> Option<Options> {
     let has_cookie = header[236..] == COOKIE;
-    let read = || Options::read(&message[HEADER..], &header[108..236], &header[44..108]).ok();
+    let read = || Options::read(&message[OPTIONS_AT..], &header[108..236], &header[44..108]).ok();
     has_cookie.then(read).flatten()
 }
 
@@ -110,7 +107,7 @@ fn server_id(options: &Options) -> Option<Ipv4Addr> {
 }
 
 /// An address of the header, unless it is 0.0.0.0.
-fn address(header: &[u8; HEADER], at: usize) -> Option<Ipv4Addr> {
+fn address(header: &[u8; OPTIONS_AT], at: usize) -> Option<Ipv4Addr> {
     let octets: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;
     Some(Ipv4Addr::from(octets)).filter(|address| !address.is_unspecified())
 }

@@ -13,14 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Config, Directory, Engine, Observer};
 use crate::error::Error;
 use crate::foreign::Monitor;
-use crate::socket::{MAX_DATAGRAM, interface_index};
+use crate::socket::{MAX_DATAGRAM, MAX_FAILURES, interface_index};
 
 /// `All_DHCP_Relay_Agents_and_Servers` (RFC 8415 §7.1).
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 const SERVER_PORT: u16 = 547;
-/// Consecutive failed receives that end the service. One failure is normal when the interface goes
-/// down.
-const MAX_FAILURES: u32 = 8;
 
 /// Serves `config.interface` until `shutdown` is cancelled. Needs `CAP_NET_BIND_SERVICE` and
 /// `CAP_NET_RAW`; the interface must have IPv6, and should have the address `config.server`.

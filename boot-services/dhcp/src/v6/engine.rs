@@ -9,7 +9,7 @@ use stdx::MacAddr;
 use super::client::{Client, Identity, identities};
 use super::message::{Kind, Malformed, Message, Options, code, put};
 use super::{Config, Directory, Observer, Reservation, Seen};
-use crate::bootfile::{BINARIES, NOT_ALLOWED_FILE};
+use crate::bootfile::{NOT_ALLOWED_FILE, loader_of};
 use crate::client::Stage;
 use crate::rate_limiter::{Pace, RateLimiter};
 use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
@@ -211,16 +211,8 @@ impl Engine {
         if machine.netboot != Netboot::Allowed {
             return NOT_ALLOWED_FILE.trim_start_matches('/').to_owned();
         }
-        let own = machine.ipxe_binary.as_ref().filter(|file| file.len() <= FILE_MAX);
-        if let Some(file) = own {
-            return file.clone();
-        }
-        let Some(arch) = client.arch else {
-            return "no-loader-for-unknown-architecture".to_owned();
-        };
-        let listed = || BINARIES.iter().find(|(known, _)| *known == arch).map(|(_, file)| *file);
-        let file = self.config.binaries.get(&arch).map(String::as_str).or_else(listed);
-        file.map_or_else(|| format!("no-loader-for-architecture-{arch}"), str::to_owned)
+        let own = machine.ipxe_binary.clone().filter(|file| file.len() <= FILE_MAX);
+        own.unwrap_or_else(|| loader_of(&self.config.binaries, client.arch))
     }
 }
 
