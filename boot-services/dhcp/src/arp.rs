@@ -3,8 +3,8 @@
 //! A probe has no sender address (0.0.0.0), so it changes no ARP table. Any station that uses the
 //! address answers, whether or not it answers pings.
 
+mod checker;
 mod checks;
-mod edge;
 
+pub use checker::Checker;
 pub use checks::{WAIT, claimant};
-pub use edge::Checker;

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::reservation::Prefix;
-use crate::subnet::{Subnet, mistakes};
+
+pub(crate) mod subnet;
+
+use subnet::{Subnet, mistakes};
 
 /// TCP port of the box's boot files and scripts (Tinkerbell's own).
 pub const DEFAULT_HTTP_PORT: u16 = 7080;

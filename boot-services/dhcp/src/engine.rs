@@ -5,18 +5,22 @@ use std::time::Instant;
 
 use stdx::MacAddr;
 
-use crate::checks::Checks;
 use crate::config::{Config, Mode};
-use crate::decide::asked_address;
-use crate::lease::{Bound, Change, Lease, LeaseClock};
-use crate::rate_limiter::{Pace, RateLimiter, Recent};
-use crate::request::{Kind, Malformed, Request};
+use crate::engine::checks::Checks;
+use crate::engine::decide::asked_address;
+use crate::engine::rate_limiter::{Pace, RateLimiter, Recent};
+use crate::events::{Observer, Seen, Silence};
+use crate::leases::table::Table;
+use crate::leases::{Bound, Change, Lease, LeaseClock};
+use crate::messages::request::{Kind, Malformed, Request};
 use crate::reservation::{Directory, Netboot, Reservation};
-use crate::seen::{Observer, Seen, Silence};
-use crate::table::Table;
 
+pub(crate) mod bootfile;
+mod checks;
+mod decide;
 mod dynamic;
 mod proxy;
+pub(crate) mod rate_limiter;
 mod reserved;
 mod sizes;
 

@@ -11,10 +11,10 @@
 //! link.
 
 mod carrier;
-mod edge;
 mod evidence;
 mod probe;
 mod record;
+mod sockets;
 mod state;
 mod watcher;
 
@@ -24,8 +24,8 @@ use std::path::PathBuf;
 use stdx::MacAddr;
 
 pub(crate) use carrier::Monitor;
-pub use edge::watch;
 pub use evidence::{Own, Sighting, sighting};
+pub use sockets::watch;
 pub use state::{Event, Foreign, Hold, Neighbor, Permit, State};
 
 /// Configuration of a watch.

@@ -8,55 +8,38 @@
 //! second server on a network: [`foreign`] watches, the caller closes the [`Gate`].
 //!
 //! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and destinations out, for tests
-//! and simulation). Inside: `options` and `request` validate bytes, `client` classifies the
-//! program, `bootfile` chooses its boot file. `decide` answers for reservations, `engine` for pools
-//! and proxies. `table` and `pool` choose addresses, `lease` defines leases, `lease_file` stores
-//! them, and `promises` holds answers until they are stored. `reply` encodes, `rate_limiter` limits
-//! rates. [`arp`] checks that an address is free, [`v6`] is the service for DHCPv6.
+//! and simulation). Inside: `messages` validates bytes, classifies the client program and encodes
+//! replies. `engine` decides: for reservations, pools and proxies, the boot file, and limits of
+//! rates. `leases` has the table of addresses, the pools and the file. `server` holds answers until
+//! their leases are stored. [`arp`] checks that an address is free, [`v6`] is the service for
+//! DHCPv6.
 
 pub mod arp;
-mod bootfile;
-mod checks;
-mod client;
 mod config;
-mod decide;
 mod engine;
 mod error;
+mod events;
 pub mod foreign;
-mod frame;
-mod lease;
-mod lease_file;
-mod options;
-#[cfg(test)]
-mod oracle;
-mod packet;
-mod pool;
-mod promises;
-mod ra;
-mod rate_limiter;
-mod reply;
-mod request;
+mod leases;
+mod messages;
 mod reservation;
-mod seen;
 mod server;
-mod socket;
-mod subnet;
-mod table;
+mod sockets;
 pub mod v6;
 #[cfg(test)]
 mod vectors;
 
-pub use bootfile::{BINARIES, NOT_ALLOWED_FILE};
-pub use client::Stage;
+pub use config::subnet::{DEFAULT_POOL_LEASE_SECS, MAX_POOL_ADDRESSES, MAX_SUBNETS, Range, Subnet};
 pub use config::{Config, DEFAULT_HTTP_PORT, Mode};
+pub use engine::bootfile::{BINARIES, NOT_ALLOWED_FILE};
 pub use engine::{Destination, Engine, Gate, Outgoing, Output, Sizes};
 pub use error::Error;
-pub use lease::{Bound, Change, Lease, LeaseClock, LeaseState, LeaseStore};
-pub use lease_file::LeaseFile;
-pub use request::Malformed;
+pub use events::{Observer, Seen, Silence};
+pub use leases::file::LeaseFile;
+pub use leases::{Bound, Change, Lease, LeaseClock, LeaseState, LeaseStore};
+pub use messages::client::Stage;
+pub use messages::request::Malformed;
 pub use reservation::{
     DEFAULT_LEASE_SECS, Directory, Fixed, InvalidPrefix, Netboot, Prefix, Reservation, Route,
 };
-pub use seen::{Observer, Seen, Silence};
 pub use server::{Checked, Checker, Service};
-pub use subnet::{DEFAULT_POOL_LEASE_SECS, MAX_POOL_ADDRESSES, MAX_SUBNETS, Range, Subnet};

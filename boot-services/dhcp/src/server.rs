@@ -12,13 +12,16 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, Mode};
 use crate::engine::{Engine, Gate, Outgoing, Output};
 use crate::error::Error;
-use crate::lease::{Bound, LeaseStore};
-use crate::promises::Promises;
-use crate::ra;
-use crate::request::Malformed;
+use crate::events::Observer;
+use crate::leases::{Bound, LeaseStore};
+use crate::messages::request::Malformed;
 use crate::reservation::Directory;
-use crate::seen::Observer;
-use crate::socket::{Link, MAX_DATAGRAM};
+use crate::sockets::udp::{Link, MAX_DATAGRAM};
+
+mod pending;
+mod ra;
+
+use pending::Promises;
 
 /// Maximum datagrams that are answered together, so that the first clients of a rack do not wait
 /// for the last.

@@ -9,22 +9,22 @@
 //! client, `engine` answers.
 
 mod client;
-mod edge;
 mod engine;
 mod message;
+mod service;
 
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
 use stdx::MacAddr;
 
-use crate::client::Stage;
+use crate::messages::client::Stage;
 use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
 
 pub use client::Identity;
-pub use edge::run;
 pub use engine::Engine;
 pub use message::Malformed;
+pub use service::run;
 
 /// Addresses and ports of the service, and of the other boot services.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,8 +10,8 @@ const MAY: [(&str, &str); 7] = [
     ("appliance/supervisor/src/heap.rs", "the allocator's settings, which nobody wraps"),
     ("boot-services/agent/src/sys.rs", "system calls that no safe wrapper offers"),
     ("boot-services/imaging/src/sys.rs", "system calls that no safe wrapper offers"),
-    ("boot-services/dhcp/src/packet.rs", "the address of a link, and joining a station's"),
-    ("boot-services/dhcp/src/socket.rs", "a socket in an AsyncFd"),
+    ("boot-services/dhcp/src/sockets/packet.rs", "the address of a link, and joining a station's"),
+    ("boot-services/dhcp/src/sockets/udp.rs", "a socket in an AsyncFd"),
     ("tests/qemu/src/children.rs", "a child that dies with its parent (PR_SET_PDEATHSIG)"),
 ];
 /// Maximum number of lines between the proof and its block.

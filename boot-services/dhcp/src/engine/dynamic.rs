@@ -4,18 +4,18 @@ use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
 
-use crate::bootfile::boot;
-use crate::checks::Waiting;
-use crate::decide::asked_address;
+use crate::config::subnet::Subnet;
+use crate::engine::bootfile::boot;
+use crate::engine::checks::Waiting;
+use crate::engine::decide::asked_address;
 use crate::engine::reserved::acked;
 use crate::engine::{
     Engine, Gate, Output, World, destination, inform_destination, refusal_destination, send,
 };
-use crate::reply::{Answer, Grant, nak};
-use crate::request::{Kind, Request};
+use crate::events::{Seen, Silence};
+use crate::messages::reply::{Answer, Grant, nak};
+use crate::messages::request::{Kind, Request};
 use crate::reservation::{Fixed, Reservation};
-use crate::seen::{Seen, Silence};
-use crate::subnet::Subnet;
 
 /// Maximum addresses tried for one DISCOVER when other stations use the pool's addresses. The
 /// client's next DISCOVER continues the search.

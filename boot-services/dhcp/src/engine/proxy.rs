@@ -2,14 +2,15 @@
 
 use std::net::SocketAddrV4;
 
-use crate::bootfile::{Boot, boot};
-use crate::client::Stage;
+use crate::engine::bootfile::boot;
 use crate::engine::reserved::acked;
 use crate::engine::{Destination, Engine, Output, World, destination, send};
-use crate::reply::{Answer, Proxy};
-use crate::request::{Kind, Request};
+use crate::events::{Seen, Silence};
+use crate::messages::boot::Boot;
+use crate::messages::client::Stage;
+use crate::messages::reply::{Answer, Proxy};
+use crate::messages::request::{Kind, Request};
 use crate::reservation::Reservation;
-use crate::seen::{Seen, Silence};
 
 impl Engine {
     /// Answers at port 67: offers a boot file beside another server's offer of an address.

@@ -4,17 +4,17 @@ use std::net::Ipv4Addr;
 
 use stdx::MacAddr;
 
-use crate::bootfile::Boot;
-use crate::checks::Waiting;
-use crate::decide::{Decision, decide};
+use crate::engine::checks::Waiting;
+use crate::engine::decide::{Decision, decide};
 use crate::engine::{
     Engine, Gate, Output, World, destination, inform_destination, refusal_destination, send,
 };
-use crate::reply::{Answer, Grant, lease_secs, nak};
-use crate::request::{Kind, Request};
+use crate::events::{Seen, Silence};
+use crate::leases::table::RECHECK_SECS;
+use crate::messages::boot::Boot;
+use crate::messages::reply::{Answer, Grant, lease_secs, nak};
+use crate::messages::request::{Kind, Request};
 use crate::reservation::{Fixed, Reservation};
-use crate::seen::{Seen, Silence};
-use crate::table::RECHECK_SECS;
 
 impl Engine {
     pub(super) fn reserved(

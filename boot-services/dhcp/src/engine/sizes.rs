@@ -1,9 +1,9 @@
 //! Table sizes of a service, and their limits.
 
-use crate::checks::MAX_CHECKS;
+use crate::config::subnet::MAX_POOL_ADDRESSES;
 use crate::engine::MAX_CHECKED;
-use crate::rate_limiter::{MAX_MACHINES, MAX_STRANGERS};
-use crate::subnet::MAX_POOL_ADDRESSES;
+use crate::engine::checks::MAX_CHECKS;
+use crate::engine::rate_limiter::{MAX_MACHINES, MAX_STRANGERS};
 
 /// Number of entries in each table of an engine. Whatever the network does, no table exceeds
 /// [`Sizes::LIMITS`].

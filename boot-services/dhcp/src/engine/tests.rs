@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use stdx::MacAddr;
 
 use super::{Destination, Engine, Outgoing, Output};
-use crate::client::Stage;
-use crate::oracle;
+use crate::events::{Observer as _, Seen, Silence};
+use crate::messages::client::Stage;
+use crate::messages::oracle;
 use crate::reservation::Reservation;
-use crate::seen::{Observer as _, Seen, Silence};
 use crate::vectors::*;
 
 struct Bench {

@@ -11,7 +11,7 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use stdx::MacAddr;
 use tokio::io::unix::AsyncFd;
 
-use crate::socket::watched;
+use crate::sockets::udp::watched;
 
 const NLMSG_ERROR: u16 = 2;
 const RTM_NEWLINK: u16 = 16;

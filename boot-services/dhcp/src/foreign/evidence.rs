@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use smoltcp::wire::{EthernetFrame, EthernetProtocol, IpProtocol, Ipv4Packet, UdpPacket};
 use stdx::MacAddr;
 
-use crate::options::{Options, code};
-use crate::request::{BOOTREQUEST, COOKIE, OPTIONS_AT};
+use crate::messages::options::{Options, code};
+use crate::messages::request::{BOOTREQUEST, COOKIE, OPTIONS_AT};
 
 const CLIENT_PORT: u16 = 68;
 const BOOTREPLY: u8 = 2;

@@ -9,7 +9,7 @@ use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRe
 use stdx::MacAddr;
 
 use super::evidence::Sighting;
-use crate::frame;
+use crate::sockets::frame;
 
 /// Times of the DISCOVERs, from the first one.
 const SEND_AT: [Duration; 4] =

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use stdx::MacAddr;
 
 use super::message::{Message, Options, code};
-use crate::client::Stage;
+use crate::messages::client::Stage;
 
 const ETHERNET: [u8; 2] = [0, 1];
 

@@ -9,9 +9,9 @@ use stdx::MacAddr;
 use super::client::{Client, Identity, identities};
 use super::message::{Kind, Malformed, Message, Options, code, put};
 use super::{Config, Directory, Observer, Reservation, Seen};
-use crate::bootfile::{NOT_ALLOWED_FILE, loader_of};
-use crate::client::Stage;
-use crate::rate_limiter::{Pace, RateLimiter};
+use crate::engine::bootfile::{NOT_ALLOWED_FILE, loader_of};
+use crate::engine::rate_limiter::{Pace, RateLimiter};
+use crate::messages::client::Stage;
 use crate::reservation::{DEFAULT_LEASE_SECS, Netboot};
 
 const ADVERTISE: u8 = 2;

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use stdx::MacAddr;
 
+use crate::config::subnet::{Range, Subnet};
 use crate::config::{Config, Mode};
 use crate::engine::{Destination, Engine, Gate, Outgoing, Output};
-use crate::lease::{Change, Lease};
-use crate::options::Options;
+use crate::events::{Observer as _, Seen, Silence};
+use crate::leases::{Change, Lease};
+use crate::messages::options::Options;
 use crate::reservation::{Netboot, Reservation};
-use crate::seen::{Observer as _, Seen, Silence};
-use crate::subnet::{Range, Subnet};
 use crate::vectors::*;
 
 mod reserved;

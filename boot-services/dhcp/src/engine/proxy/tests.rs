@@ -7,9 +7,9 @@ use stdx::MacAddr;
 
 use crate::config::{Config, Mode};
 use crate::engine::{Destination, Engine, Gate, Output};
-use crate::options::Options;
+use crate::events::{Observer as _, Seen, Silence};
+use crate::messages::options::Options;
 use crate::reservation::{Netboot, Reservation};
-use crate::seen::{Observer as _, Seen, Silence};
 use crate::vectors::*;
 
 const SCRIPT: &str = "http://10.77.0.1:7080/ipxe/script/52:54:00:77:00:01/auto.ipxe";

@@ -1,5 +1,5 @@
 use super::Engine;
-use crate::client::Stage;
+use crate::messages::client::Stage;
 use crate::reservation::Netboot;
 use crate::v6::message::{Options, put};
 use crate::v6::{Config, Directory, Identity, Malformed, Observer, Reservation, Seen};

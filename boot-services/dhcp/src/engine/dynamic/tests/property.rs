@@ -11,7 +11,7 @@ use stdx::MacAddr;
 use super::{at, pool_config, reboots, renews, selects, subnet};
 use crate::config::Config;
 use crate::engine::{Engine, Output};
-use crate::lease::{Change, Lease};
+use crate::leases::{Change, Lease};
 use crate::reservation::{Directory, Reservation};
 use crate::vectors::*;
 
@@ -157,7 +157,7 @@ impl World {
     fn receive(&mut self, who: u8, message: &[u8]) -> Result<(), TestCaseError> {
         let octets: [u8; 4] = message[16..20].try_into().unwrap();
         let address = Ipv4Addr::from(octets);
-        let options = crate::options::Options::read(&message[240..], &[], &[]).unwrap();
+        let options = crate::messages::options::Options::read(&message[240..], &[], &[]).unwrap();
         match options.get(53) {
             Some([2]) => {
                 self.offers.insert(who, address);

@@ -1,0 +1,137 @@
+//! Packet socket for all checks of an interface.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use stdx::MacAddr;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::checks::{Questions, SECOND, WAIT, probe};
+use crate::error::Error;
+use crate::foreign::Monitor;
+use crate::sockets::packet::{FRAME_MAX, Tap, bpf};
+use crate::sockets::udp::{MAX_FAILURES, interface_index};
+
+const ETHERTYPE_ARP: u16 = 0x0806;
+
+/// Checks addresses on one interface. A clone is cheap and shares the socket.
+#[derive(Clone)]
+pub struct Checker {
+    shared: Arc<Shared>,
+    _reader: Arc<AbortOnDropHandle<()>>,
+}
+
+struct Shared {
+    interface: String,
+    mac: MacAddr,
+    tap: Tap,
+    questions: Mutex<Questions>,
+    answered: Notify,
+}
+
+impl Checker {
+    /// Opens the socket; needs `CAP_NET_RAW` and a tokio runtime. The interface needs no address.
+    ///
+    /// # Errors
+    /// The interface does not exist, or the socket cannot be opened.
+    pub async fn open(interface: &str) -> Result<Self, Error> {
+        let missing = |source| Error::Interface { interface: interface.to_owned(), source };
+        let open =
+            |socket| move |source| Error::Open { socket, interface: interface.to_owned(), source };
+        let index = interface_index(interface).map_err(missing)?;
+        let mut monitor = Monitor::open(index).map_err(open("link state (netlink)"))?;
+        let mac = monitor.current().await.map_err(missing)?.mac;
+        let mut filter = Vec::new();
+        bpf::drop_other_vlans(&mut filter);
+        bpf::keep(&mut filter);
+        let tap = Tap::open(index, ETHERTYPE_ARP, &filter).map_err(open("packet"))?;
+        let shared = Arc::new(Shared {
+            interface: interface.to_owned(),
+            mac,
+            tap,
+            questions: Mutex::default(),
+            answered: Notify::new(),
+        });
+        let reader = tokio::spawn(read(Arc::clone(&shared)));
+        Ok(Self { shared, _reader: Arc::new(AbortOnDropHandle::new(reader)) })
+    }
+
+    /// MAC of the station that uses `address`. `None` if none answers within [`WAIT`], and, with a
+    /// log line, if the check is impossible: the interface is down, or too many checks are in
+    /// progress.
+    pub async fn in_use(&self, address: Ipv4Addr) -> Option<MacAddr> {
+        let shared = &*self.shared;
+        let Some(question) = Question::ask(shared, address) else {
+            tracing::warn!(interface = shared.interface, %address, "too many ARP probes at once");
+            return None;
+        };
+        let start = Instant::now();
+        for wait in [SECOND, WAIT] {
+            if let Err(error) = shared.tap.send(&probe(address, shared.mac)) {
+                let interface = &shared.interface;
+                tracing::warn!(interface, %address, %error, "cannot probe an address");
+            }
+            if let Some(mac) = question.answer_until(start + wait).await {
+                return Some(mac);
+            }
+        }
+        None
+    }
+}
+
+impl Shared {
+    fn questions(&self) -> MutexGuard<'_, Questions> {
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Place of a caller among the checks, released when the caller stops waiting.
+struct Question<'a> {
+    shared: &'a Shared,
+    address: Ipv4Addr,
+}
+
+impl<'a> Question<'a> {
+    fn ask(shared: &'a Shared, address: Ipv4Addr) -> Option<Self> {
+        shared.questions().ask(address)?;
+        Some(Self { shared, address })
+    }
+
+    async fn answer_until(&self, deadline: Instant) -> Option<MacAddr> {
+        loop {
+            let mut answered = std::pin::pin!(self.shared.answered.notified());
+            answered.as_mut().enable();
+            if let Some(mac) = self.shared.questions().answer(self.address) {
+                return Some(mac);
+            }
+            timeout_at(deadline, answered).await.ok()?;
+        }
+    }
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        self.shared.questions().forget(self.address);
+    }
+}
+
+async fn read(shared: Arc<Shared>) {
+    let mut buffer = [0; FRAME_MAX];
+    let mut failures = 0;
+    while failures < MAX_FAILURES {
+        match shared.tap.receive(&mut buffer).await {
+            Ok(length) => {
+                failures = 0;
+                if shared.questions().hear(&buffer[..length], shared.mac) {
+                    shared.answered.notify_waiters();
+                }
+            }
+            Err(error) => {
+                failures += 1;
+                tracing::warn!(interface = shared.interface, %error, "cannot receive ARP");
+            }
+        }
+    }
+}

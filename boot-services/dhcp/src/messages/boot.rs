@@ -1,0 +1,32 @@
+//! Boot options of an answer.
+
+use std::net::Ipv4Addr;
+
+/// The netboot part of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Boot {
+    /// No options about network boot.
+    Nothing,
+    /// TFTP from the box: `siaddr` and `file`; option 60 `PXEClient` and 43.6 = 8.
+    Tftp { server: Ipv4Addr, file: String },
+    /// UEFI HTTP Boot: option 60 `HTTPClient` and the URL.
+    Http { url: String },
+    /// For iPXE: the script's URL, and the flag that no ProxyDHCP offer follows.
+    Script { url: String },
+    /// iPXE that should go on to the next boot device: no file, and no waiting.
+    Exit,
+    /// The values of the hardware record, unchanged (options 66 and 67, `file`).
+    Fixed { server: Option<String>, file: Option<String> },
+}
+
+impl Boot {
+    /// File that the client loads.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::Nothing | Self::Exit => None,
+            Self::Tftp { file, .. } => Some(file),
+            Self::Http { url } | Self::Script { url } => Some(url),
+            Self::Fixed { file, .. } => file.as_deref(),
+        }
+    }
+}

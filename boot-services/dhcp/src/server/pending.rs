@@ -1,0 +1,184 @@
+//! Answers that promise leases, held until the leases are durable.
+//!
+//! One commit serves all requests since the last one began, so the disk is written at most once
+//! each [`COMMIT_EVERY`] however many machines boot. Answers that promise nothing (offers, reserved
+//! addresses) are sent meanwhile.
+
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use crate::engine::Outgoing;
+use crate::error::Error;
+use crate::leases::{Change, LeaseStore};
+
+/// Minimum interval between the starts of two commits; the first commit after a pause does not
+/// wait. Clients do not notice the delay. A rack that is switched on causes a few writes, not one
+/// for each machine.
+const COMMIT_EVERY: Duration = Duration::from_millis(10);
+/// Limit of held answers; beyond it the service reads no more requests until a commit ends.
+const MAX_HELD: usize = 4096;
+/// Capacity of the queue to the thread: one commit, the running one.
+const ORDERS_MAX: usize = 1;
+/// Consecutive failed commits that end the service. Until then no lease is promised; other answers
+/// are still sent.
+const MAX_FAILED: u32 = 8;
+
+/// Answers that wait for commits.
+pub(crate) struct Promises {
+    /// `None` if leases are not stored.
+    committer: Option<Committer>,
+    /// Changes that no running commit contains, and the answers that wait for them.
+    changes: Vec<Change>,
+    held: Vec<Outgoing>,
+    under_way: Option<Commit>,
+    /// Earliest time of the next commit.
+    due: Instant,
+    /// True if a commit failed and no request came since.
+    idle: bool,
+    failed: u32,
+}
+
+struct Commit {
+    changes: Arc<[Change]>,
+    held: Vec<Outgoing>,
+    done: oneshot::Receiver<Result<(), Error>>,
+}
+
+/// Changes to be made durable.
+struct Order {
+    changes: Arc<[Change]>,
+    done: oneshot::Sender<Result<(), Error>>,
+}
+
+/// Thread that only commits. On a shared thread, a slow name server or a slow disk would delay the
+/// machines' addresses.
+struct Committer {
+    orders: Option<mpsc::SyncSender<Order>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Committer {
+    fn start(store: Arc<dyn LeaseStore>) -> Self {
+        let (orders, taken) = mpsc::sync_channel::<Order>(ORDERS_MAX);
+        let run = move || {
+            for Order { changes, done } in taken {
+                // The receiver is gone when the service ends.
+                done.send(store.commit(&changes)).ok();
+            }
+        };
+        // Without the thread every commit fails, as on a broken disk.
+        let thread = thread::Builder::new().name("leases".to_owned()).spawn(run);
+        let thread = thread.inspect_err(|error| tracing::error!(%error, "cannot start a thread"));
+        Self { orders: Some(orders), thread: thread.ok() }
+    }
+
+    /// Commits changes. If the thread has ended, the result's sender is dropped.
+    fn commit(&self, changes: Arc<[Change]>) -> oneshot::Receiver<Result<(), Error>> {
+        let (done, answer) = oneshot::channel();
+        if let Some(orders) = &self.orders {
+            orders.send(Order { changes, done }).ok();
+        }
+        answer
+    }
+}
+
+impl Drop for Committer {
+    /// Waits for the running commit, so that the store is closed for the next user.
+    fn drop(&mut self) {
+        self.orders = None;
+        self.thread.take().map(thread::JoinHandle::join);
+    }
+}
+
+impl Promises {
+    /// Creates the queue. Without a store, every change counts as durable at once.
+    pub fn new(store: Option<Arc<dyn LeaseStore>>) -> Self {
+        Self {
+            committer: store.map(Committer::start),
+            changes: Vec::new(),
+            held: Vec::new(),
+            under_way: None,
+            due: Instant::now(),
+            idle: false,
+            failed: 0,
+        }
+    }
+
+    /// Takes changes to be made durable, and answers of which some promise them; returns those that
+    /// can be sent now.
+    pub fn take(&mut self, changes: Vec<Change>, answers: Vec<Outgoing>) -> Vec<Outgoing> {
+        if self.committer.is_some() {
+            self.changes.extend(changes);
+        }
+        self.idle = false;
+        let waits_for = match &mut self.under_way {
+            _ if !self.changes.is_empty() => &mut self.held,
+            Some(commit) => &mut commit.held,
+            None => return answers,
+        };
+        let (promises, rest): (Vec<_>, _) = answers.into_iter().partition(|it| it.promises);
+        waits_for.extend(promises);
+        rest
+    }
+
+    /// True if more answers can be held.
+    pub fn have_room(&self) -> bool {
+        let under_way = self.under_way.as_ref().map_or(0, |commit| commit.held.len());
+        self.held.len() + under_way < MAX_HELD
+    }
+
+    /// Commits, and returns the answers that can be sent now. Waits forever while there is nothing
+    /// to commit. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// Repeated failures of commits.
+    pub async fn kept(&mut self) -> Result<Vec<Outgoing>, Error> {
+        let done = match &mut self.under_way {
+            Some(commit) => &mut commit.done,
+            None => {
+                let commit = self.begin().await;
+                &mut self.under_way.insert(commit).done
+            }
+        };
+        let result = done.await;
+        let Some(commit) = self.under_way.take() else { return Ok(Vec::new()) };
+        let result = result.unwrap_or_else(|source| {
+            Err(Error::Leases { attempt: "reach", source: Box::new(source) })
+        });
+        match result {
+            Ok(()) => {
+                self.failed = 0;
+                Ok(commit.held)
+            }
+            Err(error) => {
+                self.failed += 1;
+                tracing::error!(error = %stdx::chain(&error), "cannot store leases");
+                // The later changes are applied after these.
+                self.changes.splice(..0, commit.changes.iter().copied());
+                self.idle = self.held.is_empty();
+                if self.failed >= MAX_FAILED { Err(error) } else { Ok(Vec::new()) }
+            }
+        }
+    }
+
+    async fn begin(&mut self) -> Commit {
+        let Some(committer) =
+            self.committer.as_ref().filter(|_| !self.changes.is_empty() && !self.idle)
+        else {
+            return std::future::pending().await;
+        };
+        sleep_until(self.due).await;
+        self.due = Instant::now() + COMMIT_EVERY;
+        let changes: Arc<[Change]> = std::mem::take(&mut self.changes).into();
+        let held = std::mem::take(&mut self.held);
+        let done = committer.commit(Arc::clone(&changes));
+        Commit { changes, held, done }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Waker};
+
+use super::*;
+use crate::engine::Destination;
+use crate::events::Seen;
+use crate::leases::{Lease, LeaseState};
+use crate::vectors::{ADDRESS, MAC};
+
+/// Counts commits; fails while `broken`.
+#[derive(Default)]
+struct Store {
+    commits: Mutex<Vec<Vec<Change>>>,
+    broken: AtomicBool,
+}
+
+impl LeaseStore for Store {
+    fn load(&self) -> Result<Vec<Lease>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn commit(&self, changes: &[Change]) -> Result<(), Error> {
+        if self.broken.load(Ordering::Relaxed) {
+            let source = Box::new(std::io::Error::from(std::io::ErrorKind::StorageFull));
+            return Err(Error::Leases { attempt: "write", source });
+        }
+        self.commits.lock().unwrap().push(changes.to_vec());
+        Ok(())
+    }
+}
+
+impl Store {
+    fn sizes(&self) -> Vec<usize> {
+        self.commits.lock().unwrap().iter().map(Vec::len).collect()
+    }
+}
+
+fn change(heard: u64) -> Change {
+    let (address, mac, state) = (ADDRESS, MAC, LeaseState::Bound);
+    Change::Put(Lease { address, mac, state, expires: 9_000, heard, reserved: false })
+}
+
+fn answer(number: u8, promises: bool) -> Outgoing {
+    let seen = Seen::Acked { mac: MAC, address: ADDRESS, file: None };
+    Outgoing { message: vec![number], to: Destination::Broadcast, promises, seen }
+}
+
+fn numbers(answers: &[Outgoing]) -> Vec<u8> {
+    answers.iter().map(|answer| answer.message[0]).collect()
+}
+
+fn promises() -> (Arc<Store>, Promises) {
+    let store = Arc::new(Store::default());
+    (store.clone(), Promises::new(Some(store)))
+}
+
+/// True if nothing is pending.
+async fn rests(promises: &mut Promises) -> bool {
+    tokio::time::timeout(Duration::from_secs(60), promises.kept()).await.is_err()
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_promises_wait() {
+    let (store, mut promises) = promises();
+    assert_eq!(
+        numbers(&promises.take(vec![], vec![answer(1, true)])),
+        [1],
+        "nothing is to be kept"
+    );
+    let now = promises.take(vec![change(1)], vec![answer(2, true), answer(3, false)]);
+    assert_eq!(numbers(&now), [3]);
+    assert_eq!(numbers(&promises.kept().await.unwrap()), [2]);
+    assert_eq!(store.sizes(), [1]);
+    assert!(rests(&mut promises).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn everybody_who_asks_meanwhile_shares_a_commit() {
+    let (store, mut promises) = promises();
+    promises.take(vec![change(1)], vec![answer(1, true)]);
+    let begun = Instant::now();
+    assert_eq!(numbers(&promises.kept().await.unwrap()), [1]);
+    for number in 2..50 {
+        assert!(promises.take(vec![change(2)], vec![answer(number, true)]).is_empty());
+    }
+    assert_eq!(promises.kept().await.unwrap().len(), 48);
+    assert!(begun.elapsed() >= COMMIT_EVERY);
+    assert_eq!(store.sizes(), [1, 48]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_again_waits_for_the_commit_under_way() {
+    let (store, mut promises) = promises();
+    promises.take(vec![change(1)], vec![answer(1, true)]);
+    let commit = promises.begin().await;
+    promises.under_way = Some(commit);
+    assert!(promises.take(vec![], vec![answer(2, true)]).is_empty());
+    assert_eq!(numbers(&promises.kept().await.unwrap()), [1, 2]);
+    assert_eq!(store.sizes(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_store_promises_nothing_and_is_given_everything_again() {
+    let (store, mut promises) = promises();
+    store.broken.store(true, Ordering::Relaxed);
+    promises.take(vec![change(1)], vec![answer(1, true)]);
+    assert!(promises.kept().await.unwrap().is_empty());
+    assert!(rests(&mut promises).await, "until somebody asks");
+    store.broken.store(false, Ordering::Relaxed);
+    assert!(promises.take(vec![change(2)], vec![answer(2, true)]).is_empty());
+    assert_eq!(numbers(&promises.kept().await.unwrap()), [2]);
+    assert_eq!(*store.commits.lock().unwrap(), [[change(1), change(2)]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_stays_broken_ends_the_service() {
+    let (store, mut promises) = promises();
+    store.broken.store(true, Ordering::Relaxed);
+    for attempt in 1..=MAX_FAILED {
+        promises.take(vec![change(1)], vec![answer(1, true)]);
+        assert_eq!(promises.kept().await.is_err(), attempt == MAX_FAILED);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn held_answers_are_bounded_and_nothing_is_lost_when_the_wait_is_dropped() {
+    let (store, mut promises) = promises();
+    for _ in 0..MAX_HELD {
+        assert!(promises.have_room());
+        promises.take(vec![change(1)], vec![answer(1, true)]);
+    }
+    assert!(!promises.have_room());
+    tokio::time::advance(COMMIT_EVERY).await;
+    {
+        let _no_commit_ends = store.commits.lock().unwrap();
+        let kept = std::pin::pin!(promises.kept());
+        assert!(kept.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    }
+    assert!(promises.under_way.is_some(), "the wait was for a commit");
+    assert!(!promises.have_room());
+    assert_eq!(promises.kept().await.unwrap().len(), MAX_HELD);
+    assert!(promises.have_room());
+    assert_eq!(store.sizes(), [MAX_HELD]);
+}
+
+/// All threads for blocking work of the process are busy.
+#[test]
+fn a_lease_waits_for_no_thread_that_others_hold() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(1).enable_time().build().unwrap();
+    let (let_go, held) = std::sync::mpsc::sync_channel::<()>(1);
+    runtime.spawn_blocking(move || held.recv().ok());
+    let (store, mut promises) = promises();
+    promises.take(vec![change(1)], vec![answer(1, true)]);
+    let kept = runtime.block_on(promises.kept()).unwrap();
+    assert_eq!((numbers(&kept), store.sizes()), (vec![1], vec![1]));
+    drop(let_go);
+}
