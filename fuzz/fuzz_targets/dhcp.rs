@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use dhcp::{
-    Config, DEFAULT_POOL_LEASE_SECS, Directory, Engine, Gate, Lease, Mode, Netboot, Observer,
-    Outgoing, Output, Prefix, Range, Reservation, Route, Seen, Subnet,
+    Config, DEFAULT_POOL_LEASE_SECS, DhcpEvent, Directory, Engine, Lease, Mode, Netboot, Observer,
+    Outgoing, Output, Prefix, Range, Reservation, Route, ServeMode, Subnet,
 };
 use dhcproto::v4::{self, OptionCode, borrowed};
 use dhcproto::{Decodable as _, Decoder};
@@ -59,9 +59,9 @@ impl Directory for Everyone {
 }
 
 impl Observer for Everyone {
-    fn seen(&self, seen: Seen) {
+    fn observe(&self, event: DhcpEvent) {
         // What is told is printed into logs and stories.
-        assert!(format!("{seen:?}").len() < 16 << 10);
+        assert!(format!("{event:?}").len() < 16 << 10);
     }
 }
 
@@ -122,8 +122,9 @@ fuzz_target!(|bytes: &[u8]| {
         let (datagram, rest) = input.0.split_at(length);
         input = Input(rest);
         now += Duration::from_secs(u64::from(steer >> 4) * 400);
-        engine.set_gate(
-            [Gate::Open, Gate::Open, Gate::ProxyOnly, Gate::Closed][usize::from(steer & 3)],
+        engine.set_serve_mode(
+            [ServeMode::Open, ServeMode::Open, ServeMode::ProxyOnly, ServeMode::Closed]
+                [usize::from(steer & 3)],
         );
         let outputs = if steer & 4 == 0 {
             engine.handle(datagram, &everyone, &everyone, now)

@@ -7,7 +7,7 @@ use std::net::Ipv6Addr;
 use std::time::Instant;
 
 use dhcp::Netboot;
-use dhcp::v6::{Config, Directory, Engine, Identity, Observer, Reservation, Seen};
+use dhcp::v6::{Config, Directory, Engine, Event, Identity, Observer, Reservation};
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
 use stdx::MacAddr;
@@ -37,9 +37,9 @@ impl Directory for Everyone {
 }
 
 impl Observer for Everyone {
-    fn seen(&self, seen: Seen) {
+    fn observe(&self, event: Event) {
         // What is told is printed into logs and stories.
-        assert!(format!("{seen:?}").len() < 16 << 10);
+        assert!(format!("{event:?}").len() < 16 << 10);
     }
 }
 

@@ -5,12 +5,12 @@
 use std::net::Ipv4Addr;
 
 use dhcp::arp::claimant;
-use dhcp::foreign::{Own, sighting};
+use dhcp::foreign::{OwnServers, sighting};
 use libfuzzer_sys::fuzz_target;
 use stdx::MacAddr;
 
 fuzz_target!(|frame: &[u8]| {
-    let own = Own {
+    let own = OwnServers {
         servers: vec![Ipv4Addr::new(10, 77, 0, 1)],
         macs: vec![MacAddr([0x52, 0x54, 0, 0x77, 0, 1])],
     };

@@ -7,11 +7,11 @@ use stdx::MacAddr;
 
 use crate::config::{Config, Mode};
 use crate::engine::checks::Checks;
-use crate::engine::decide::asked_address;
+use crate::engine::decide::requested_address;
 use crate::engine::rate_limiter::{Pace, RateLimiter, Recent};
-use crate::events::{Observer, Seen, Silence};
+use crate::events::{DhcpEvent, DropReason, Observer};
 use crate::leases::table::Table;
-use crate::leases::{Bound, Change, Lease, LeaseClock};
+use crate::leases::{Change, Lease, LeaseClock, LeaseCounts};
 use crate::messages::request::{Kind, Malformed, Request};
 use crate::reservation::{Directory, Netboot, Reservation};
 
@@ -50,9 +50,9 @@ pub struct Outgoing {
     pub to: Destination,
     /// True if the message promises a lease: send it only after all changes taken from the engine
     /// so far are committed, and drop it if the commit fails.
-    pub promises: bool,
+    pub needs_commit: bool,
     /// Event for the [`Observer`] after the message was sent.
-    pub seen: Seen,
+    pub event: DhcpEvent,
 }
 
 /// Destination of an answer (RFC 2131 §4.1), sent from UDP port 67 unless stated otherwise.
@@ -79,7 +79,7 @@ pub enum Destination {
 
 /// Serving state of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Gate {
+pub enum ServeMode {
     /// Serve clients as configured.
     Open,
     /// Another server gives addresses here: name boot files to machines that are being installed,
@@ -98,8 +98,8 @@ pub enum Gate {
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
-    gate: Gate,
-    guard: RateLimiter,
+    serve_mode: ServeMode,
+    rate_limiter: RateLimiter,
     clock: LeaseClock,
     table: Table,
     checks: Checks,
@@ -108,16 +108,20 @@ pub struct Engine {
 
 /// Context of one call.
 #[derive(Clone, Copy)]
-struct World<'a> {
+struct Context<'a> {
     directory: &'a dyn Directory,
     observer: &'a dyn Observer,
     now: Instant,
 }
 
-impl World<'_> {
-    fn ignored(&self, mac: MacAddr, reason: Silence) -> Vec<Output> {
-        self.observer.seen(Seen::Ignored { mac, reason });
+impl Context<'_> {
+    fn ignored(&self, mac: MacAddr, reason: DropReason) -> Vec<Output> {
+        self.observe(DhcpEvent::Ignored { mac, reason });
         Vec::new()
+    }
+
+    fn observe(&self, event: DhcpEvent) {
+        self.observer.observe(event);
     }
 }
 
@@ -126,8 +130,8 @@ impl Engine {
     /// time at `now`, which may be wrong: see [`LeaseClock`].
     pub fn new(config: Config, leases: &[Lease], unix_secs: u64, now: Instant) -> Self {
         Self {
-            gate: Gate::Open,
-            guard: RateLimiter::new(now),
+            serve_mode: ServeMode::Open,
+            rate_limiter: RateLimiter::new(now),
             clock: LeaseClock::new(unix_secs, leases, now),
             table: Table::new(&config, leases),
             checks: Checks::new(now),
@@ -148,8 +152,8 @@ impl Engine {
         now: Instant,
     ) -> Result<Vec<Output>, Malformed> {
         let request = Request::read(datagram)?;
-        let world = World { directory, observer, now };
-        Ok(self.admit(&request, None, world))
+        let ctx = Context { directory, observer, now };
+        Ok(self.admit(&request, None, ctx))
     }
 
     /// Takes a datagram that arrived at port 4011, where a PXE client with an address from another
@@ -166,8 +170,8 @@ impl Engine {
         now: Instant,
     ) -> Result<Vec<Output>, Malformed> {
         let request = Request::read(datagram)?;
-        let world = World { directory, observer, now };
-        Ok(self.admit(&request, Some(from), world))
+        let ctx = Context { directory, observer, now };
+        Ok(self.admit(&request, Some(from), ctx))
     }
 
     /// Continues after [`Output::Check`]; `holder` is the station that answered for the address, if
@@ -180,7 +184,7 @@ impl Engine {
         observer: &dyn Observer,
         now: Instant,
     ) -> Vec<Output> {
-        self.conclude(address, holder, World { directory, observer, now })
+        self.conclude(address, holder, Context { directory, observer, now })
     }
 
     /// Changes of leases since the last call, to be committed in this order.
@@ -189,8 +193,8 @@ impl Engine {
     }
 
     /// Sets the serving state for all following requests.
-    pub fn set_gate(&mut self, gate: Gate) {
-        self.gate = gate;
+    pub fn set_serve_mode(&mut self, serve_mode: ServeMode) {
+        self.serve_mode = serve_mode;
     }
 
     /// Applies a new configuration. Leases stay; a lease outside of the new pools counts until it
@@ -212,8 +216,8 @@ impl Engine {
     }
 
     /// Counts of the pool addresses that are given away.
-    pub fn bound(&self, now: Instant) -> Bound {
-        self.table.bound(self.clock.at(now))
+    pub fn counts(&self, now: Instant) -> LeaseCounts {
+        self.table.counts(self.clock.at(now))
     }
 
     /// Sizes of the tables.
@@ -222,8 +226,8 @@ impl Engine {
             leases: self.table.len(),
             checks: self.checks.len(),
             checked: self.checked.len(),
-            machines: self.guard.machines.len(),
-            strangers: self.guard.strangers.len(),
+            machines: self.rate_limiter.machines.len(),
+            unknown: self.rate_limiter.unknown.len(),
         }
     }
 
@@ -237,50 +241,48 @@ impl Engine {
         &mut self,
         request: &Request,
         boot_server: Option<SocketAddrV4>,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let (mac, stage) = (request.mac, request.client.stage);
-        let known = world.directory.by_mac(mac);
+        let known = ctx.directory.by_mac(mac);
         if known.is_none() {
-            let silence = self.silence_to_stranger(request);
-            if self.guard.report_stranger(mac, world.now) {
+            let drop_reason = self.drop_reason_of_unknown(request);
+            if self.rate_limiter.report_unknown(mac, ctx.now) {
                 let (vendor_class, arch) =
                     (request.client.vendor_class.clone(), request.client.arch);
-                world.observer.seen(Seen::UnknownMac { mac, vendor_class, arch, silence });
+                ctx.observe(DhcpEvent::UnknownMac { mac, vendor_class, arch, drop_reason });
             }
-            if silence.is_some() {
+            if drop_reason.is_some() {
                 return Vec::new();
             }
         }
-        match self.guard.pace(mac, world.now) {
+        match self.rate_limiter.pace(mac, ctx.now) {
             Pace::Fine => {}
-            Pace::JustTooFast => return world.ignored(mac, Silence::TooFast),
+            Pace::JustTooFast => return ctx.ignored(mac, DropReason::TooFast),
             Pace::StillTooFast => return Vec::new(),
         }
-        match (request.kind, asked_address(request)) {
-            (Kind::Discover, _) => world.observer.seen(Seen::Discover { mac, stage }),
+        match (request.kind, requested_address(request)) {
+            (Kind::Discover, _) => ctx.observe(DhcpEvent::Discover { mac, stage }),
             (Kind::Request, Some(address)) => {
-                world.observer.seen(Seen::Requested { mac, address, stage });
+                ctx.observe(DhcpEvent::Requested { mac, address, stage });
             }
             _ => {}
         }
-        match (&known, self.gate) {
-            (_, Gate::Closed) => return world.ignored(mac, Silence::Held),
+        match (&known, self.serve_mode) {
+            (_, ServeMode::Closed) => return ctx.ignored(mac, DropReason::Held),
             (Some(machine), _) if machine.disable_dhcp => {
-                return world.ignored(mac, Silence::Disabled);
+                return ctx.ignored(mac, DropReason::Disabled);
             }
-            (Some(machine), Gate::ProxyOnly)
+            (Some(machine), ServeMode::ProxyOnly)
                 if !machine.installing || machine.netboot == Netboot::NotAllowed =>
             {
-                return world.ignored(mac, Silence::Held);
+                return ctx.ignored(mac, DropReason::Held);
             }
             _ => {}
         }
         match boot_server {
-            Some(from) => {
-                self.boot_server(&self.known_or_stranger(known, mac), request, from, world)
-            }
-            None => self.serve(known, request, world),
+            Some(from) => self.boot_server(&self.record_or_default(known, mac), request, from, ctx),
+            None => self.serve(known, request, ctx),
         }
     }
 
@@ -288,39 +290,40 @@ impl Engine {
         &mut self,
         known: Option<Reservation>,
         request: &Request,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let mac = request.mac;
-        let mode = if self.gate == Gate::ProxyOnly { Mode::Proxy } else { self.config.mode };
+        let mode =
+            if self.serve_mode == ServeMode::ProxyOnly { Mode::Proxy } else { self.config.mode };
         let fixed = known.as_ref().and_then(|machine| Some((machine, machine.fixed?)));
         match (mode, fixed) {
-            (Mode::Proxy, _) => self.proxy(&self.known_or_stranger(known, mac), request, world),
-            (_, Some((machine, fixed))) => self.reserved(machine, fixed, request, world),
+            (Mode::Proxy, _) => self.proxy(&self.record_or_default(known, mac), request, ctx),
+            (_, Some((machine, fixed))) => self.reserved(machine, fixed, request, ctx),
             (Mode::Reserved, None) if known.is_some() && !self.once_held(request) => {
-                world.ignored(mac, Silence::NoReservation)
+                ctx.ignored(mac, DropReason::NoReservation)
             }
-            _ => self.dynamic(known, request, world),
+            _ => self.dynamic(known, request, ctx),
         }
     }
 
     /// Reason why an unknown machine gets no answer, if any.
-    fn silence_to_stranger(&self, request: &Request) -> Option<Silence> {
-        match (self.gate, self.config.mode) {
-            (Gate::Closed | Gate::ProxyOnly, _) => Some(Silence::Held),
-            (Gate::Open, Mode::Pool) => None,
-            (Gate::Open, Mode::Proxy) if self.config.enroll => None,
-            _ => (!self.once_held(request)).then_some(Silence::Unknown),
+    fn drop_reason_of_unknown(&self, request: &Request) -> Option<DropReason> {
+        match (self.serve_mode, self.config.mode) {
+            (ServeMode::Closed | ServeMode::ProxyOnly, _) => Some(DropReason::Held),
+            (ServeMode::Open, Mode::Pool) => None,
+            (ServeMode::Open, Mode::Proxy) if self.config.enroll => None,
+            _ => (!self.once_held(request)).then_some(DropReason::Unknown),
         }
     }
 
     /// Returns true if the client requests an address that it once had from a pool of this server,
     /// even if the pool no longer exists.
     fn once_held(&self, request: &Request) -> bool {
-        let row = asked_address(request).and_then(|address| self.table.at(address));
+        let row = requested_address(request).and_then(|address| self.table.at(address));
         request.kind != Kind::Discover && row.is_some_and(|row| row.mac == request.mac)
     }
 
-    fn known_or_stranger(&self, known: Option<Reservation>, mac: MacAddr) -> Reservation {
+    fn record_or_default(&self, known: Option<Reservation>, mac: MacAddr) -> Reservation {
         known.unwrap_or_else(|| {
             let netboot = if self.config.enroll { Netboot::Allowed } else { Netboot::NotAllowed };
             Reservation { netboot, ..Reservation::without_address(mac) }
@@ -371,8 +374,8 @@ fn refusal_destination(request: &Request) -> Destination {
     relay(request).unwrap_or(Destination::Broadcast)
 }
 
-fn send(message: Vec<u8>, to: Destination, promises: bool, seen: Seen) -> Vec<Output> {
-    vec![Output::Send(Outgoing { message, to, promises, seen })]
+fn send(message: Vec<u8>, to: Destination, needs_commit: bool, event: DhcpEvent) -> Vec<Output> {
+    vec![Output::Send(Outgoing { message, to, needs_commit, event })]
 }
 
 #[cfg(test)]

@@ -9,15 +9,15 @@ use crate::messages::client::Stage;
 
 /// Receiver of events. Called from the service's only task: it must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// One thing that happened.
-    fn seen(&self, seen: Seen);
+    /// Receives an event, in the order of the wire.
+    fn observe(&self, event: DhcpEvent);
 }
 
 /// An event on the wire. Texts from packets are bounded in length. Answers are reported after they
 /// were sent, and so leases when they are durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Seen {
+pub enum DhcpEvent {
     /// A known machine looks for a server.
     Discover {
         /// MAC of the client.
@@ -67,7 +67,7 @@ pub enum Seen {
         arch: Option<u16>,
         /// Reason for no answer; `None` if unknown machines are served, and the next event says
         /// how.
-        silence: Option<Silence>,
+        drop_reason: Option<DropReason>,
     },
     /// An address to be offered, or a reserved one, is in use by another station. From a pool
     /// another is offered; a reservation is offered anyway.
@@ -107,14 +107,14 @@ pub enum Seen {
         /// MAC of the client.
         mac: MacAddr,
         /// Reason for no answer.
-        reason: Silence,
+        reason: DropReason,
     },
 }
 
 /// Reason why a machine got no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Silence {
+pub enum DropReason {
     /// No record has its MAC address, and unknown machines are not served.
     Unknown,
     /// Its hardware record says `disableDhcp`.
@@ -125,7 +125,7 @@ pub enum Silence {
     OtherServer(Ipv4Addr),
     /// Its REQUEST names no address (RFC 2131 table 4 allows none).
     NoAddress,
-    /// The service is held: see [`crate::Gate`].
+    /// The service is held: see [`crate::ServeMode`].
     Held,
     /// Its record names no address, and there is no pool.
     NoReservation,
@@ -146,7 +146,7 @@ pub enum Silence {
     NetbootNotAllowed,
 }
 
-impl fmt::Display for Silence {
+impl fmt::Display for DropReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str("no Hardware has this MAC address; enroll it?"),

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use stdx::MacAddr;
 
 pub(crate) use carrier::Monitor;
-pub use evidence::{Own, Sighting, sighting};
+pub use evidence::{OwnServers, Sighting, sighting};
 pub use sockets::watch;
 pub use state::{Event, Foreign, Hold, Neighbor, Permit, State};
 

@@ -27,7 +27,7 @@ pub struct Lease {
     /// quarantine.
     pub expires: u64,
     /// Time of the owner's last packet, in seconds of the [`LeaseClock`].
-    pub heard: u64,
+    pub last_seen: u64,
     /// True if a record gave the address, not a pool. When the record names another machine, such a
     /// lease ends as soon as no station answers at the address.
     pub reserved: bool,
@@ -35,7 +35,7 @@ pub struct Lease {
 
 /// Counts of the addresses that a service has given away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Bound {
+pub struct LeaseCounts {
     /// Number of leases in total.
     pub leases: usize,
     /// Number of leases in current pools; the others are from pools that were changed meanwhile.
@@ -97,7 +97,7 @@ pub struct LeaseClock {
 impl LeaseClock {
     /// Creates a clock that starts at `now`, at which the wall clock shows `unix_secs`.
     pub fn new(unix_secs: u64, leases: &[Lease], now: Instant) -> Self {
-        let latest = leases.iter().map(|lease| lease.heard).max();
+        let latest = leases.iter().map(|lease| lease.last_seen).max();
         Self { begins: latest.unwrap_or(unix_secs), since: now }
     }
 
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn the_clock_never_goes_back() {
         let now = Instant::now();
-        let lease = |heard| Lease {
+        let lease = |last_seen| Lease {
             address: ADDRESS,
             mac: MAC,
             state: LeaseState::Bound,
             expires: 2_000,
-            heard,
+            last_seen,
             reserved: false,
         };
         let leases = [lease(900), lease(1_000), lease(10)];

@@ -5,7 +5,7 @@
 //!
 //! Never: one address to two machines; a refusal to a client of another server; a lease promised
 //! before it is durable; a panic, a growing table or an unbounded reply because of a packet; a
-//! second server on a network: [`foreign`] watches, the caller closes the [`Gate`].
+//! second server on a network: [`foreign`] watches, the caller sets the [`ServeMode`].
 //!
 //! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and destinations out, for tests
 //! and simulation). Inside: `messages` validates bytes, classifies the client program and encodes
@@ -32,14 +32,14 @@ mod vectors;
 pub use config::subnet::{DEFAULT_POOL_LEASE_SECS, MAX_POOL_ADDRESSES, MAX_SUBNETS, Range, Subnet};
 pub use config::{Config, DEFAULT_HTTP_PORT, Mode};
 pub use engine::bootfile::{BINARIES, NOT_ALLOWED_FILE};
-pub use engine::{Destination, Engine, Gate, Outgoing, Output, Sizes};
+pub use engine::{Destination, Engine, Outgoing, Output, ServeMode, Sizes};
 pub use error::Error;
-pub use events::{Observer, Seen, Silence};
+pub use events::{DhcpEvent, DropReason, Observer};
 pub use leases::file::LeaseFile;
-pub use leases::{Bound, Change, Lease, LeaseClock, LeaseState, LeaseStore};
+pub use leases::{Change, Lease, LeaseClock, LeaseCounts, LeaseState, LeaseStore};
 pub use messages::client::Stage;
 pub use messages::request::Malformed;
 pub use reservation::{
-    DEFAULT_LEASE_SECS, Directory, Fixed, InvalidPrefix, Netboot, Prefix, Reservation, Route,
+    DEFAULT_LEASE_SECS, Directory, FixedAddress, InvalidPrefix, Netboot, Prefix, Reservation, Route,
 };
-pub use server::{Checked, Checker, Service};
+pub use server::{CheckResult, Checker, Service};

@@ -26,7 +26,7 @@ pub struct Reservation {
     /// The interface's hardware address.
     pub mac: MacAddr,
     /// The address it gets, always the same; `None` for one from the pool, if there is a pool.
-    pub fixed: Option<Fixed>,
+    pub fixed: Option<FixedAddress>,
     /// Default gateway (option 3).
     pub gateway: Option<Ipv4Addr>,
     /// Option 6, in order of preference.
@@ -40,7 +40,7 @@ pub struct Reservation {
     pub lease_secs: u32,
     /// Permission to boot from the network.
     pub netboot: Netboot,
-    /// True while the machine is being installed: [`crate::Gate::ProxyOnly`] lets it finish.
+    /// True while the machine is being installed: [`crate::ServeMode::ProxyOnly`] lets it finish.
     pub installing: bool,
     /// True if the record disables DHCP on this interface.
     pub disable_dhcp: bool,
@@ -58,7 +58,7 @@ pub struct Reservation {
 impl Reservation {
     /// An address and nothing else: no names, no gateway, netboot not allowed, a day's lease.
     pub fn new(mac: MacAddr, address: Ipv4Addr, netmask: Ipv4Addr) -> Self {
-        Self { fixed: Some(Fixed { address, netmask }), ..Self::without_address(mac) }
+        Self { fixed: Some(FixedAddress { address, netmask }), ..Self::without_address(mac) }
     }
 
     /// A machine known by its hardware address alone.
@@ -85,7 +85,7 @@ impl Reservation {
 
 /// An address and the mask of its network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fixed {
+pub struct FixedAddress {
     /// Address of the client (`yiaddr`).
     pub address: Ipv4Addr,
     /// Option 1; the broadcast address (option 28) follows from it.

@@ -10,10 +10,10 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, Mode};
-use crate::engine::{Engine, Gate, Outgoing, Output};
+use crate::engine::{Engine, Outgoing, Output, ServeMode};
 use crate::error::Error;
 use crate::events::Observer;
-use crate::leases::{Bound, LeaseStore};
+use crate::leases::{LeaseCounts, LeaseStore};
 use crate::messages::request::Malformed;
 use crate::reservation::Directory;
 use crate::sockets::udp::{Link, MAX_DATAGRAM};
@@ -21,7 +21,7 @@ use crate::sockets::udp::{Link, MAX_DATAGRAM};
 mod pending;
 mod ra;
 
-use pending::Promises;
+use pending::PendingAnswers;
 
 /// Maximum datagrams that are answered together, so that the first clients of a rack do not wait
 /// for the last.
@@ -44,7 +44,7 @@ pub struct Service {
     /// router advertisements keep their first values.
     pub config: watch::Receiver<Config>,
     /// Serving state, which may change at any time.
-    pub gate: watch::Receiver<Gate>,
+    pub serve_mode: watch::Receiver<ServeMode>,
     /// Lookup of machines by MAC.
     pub directory: Arc<dyn Directory>,
     /// Receiver of the service's events.
@@ -54,21 +54,21 @@ pub struct Service {
     /// Checker of addresses; without one, every address counts as free.
     pub checker: Option<Checker>,
     /// Gets every few seconds how many pool addresses are given away.
-    pub bound: watch::Sender<Bound>,
+    pub counts: watch::Sender<LeaseCounts>,
 }
 
 /// Channels to a checker of addresses.
 pub struct Checker {
     /// Addresses to check. If the queue is full, the check is dropped and the address counts as
     /// free.
-    pub questions: mpsc::Sender<Ipv4Addr>,
+    pub requests: mpsc::Sender<Ipv4Addr>,
     /// Results, in any order. An address without a result counts as free after 4 s.
-    pub answers: mpsc::Receiver<Checked>,
+    pub results: mpsc::Receiver<CheckResult>,
 }
 
 /// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// Address that was checked.
     pub address: Ipv4Addr,
     /// MAC of the station that answered, if any.
@@ -95,15 +95,15 @@ impl Service {
         };
         let link = Link::open(&config.interface, config.server)?;
         let (interface, server) = (config.interface.clone(), config.server);
-        let advertised = self.gate.clone();
+        let advertised = self.serve_mode.clone();
         let mut engine = Engine::new(config.clone(), &leases, unix_secs(), Instant::now());
-        engine.set_gate(*self.gate.borrow_and_update());
+        engine.set_serve_mode(*self.serve_mode.borrow_and_update());
         tracing::info!(interface, %server, mode = ?config.mode, "serving DHCP");
-        let promises = Promises::new(self.leases.clone());
-        let edge = Edge { service: self, link, engine, promises };
+        let pending = PendingAnswers::new(self.leases.clone());
+        let serving = ServiceLoop { service: self, link, engine, pending };
         let result = tokio::select! {
             () = shutdown.cancelled() => Ok(()),
-            error = edge.serve() => Err(error),
+            error = serving.serve() => Err(error),
             () = advertise(&config, advertised), if config.router_advertisements => Ok(()),
         };
         tracing::info!(interface, "stopped serving DHCP");
@@ -120,9 +120,9 @@ impl Service {
 }
 
 /// Waits for the next result of a check; forever without a checker.
-async fn next_checked(checker: &mut Option<Checker>) -> Checked {
+async fn next_checked(checker: &mut Option<Checker>) -> CheckResult {
     if let Some(open) = checker {
-        if let Some(checked) = open.answers.recv().await {
+        if let Some(checked) = open.results.recv().await {
             return checked;
         }
         *checker = None;
@@ -130,16 +130,16 @@ async fn next_checked(checker: &mut Option<Checker>) -> Checked {
     std::future::pending().await
 }
 
-/// Sends router advertisements forever, while the gate is not closed. Without IPv6 it retries,
-/// because IPv6 may come with the interface's link.
+/// Sends router advertisements forever, while the mode is not [`ServeMode::Closed`]. Without IPv6
+/// it retries, because IPv6 may come with the interface's link.
 ///
-/// A closed gate also answers no solicitation. An iPXE with IPv6 and without a DHCP answer counts
-/// as configured, and gives up sooner than one that waits for both.
-async fn advertise(config: &Config, mut gate: watch::Receiver<Gate>) {
+/// In that mode no solicitation is answered either. An iPXE with IPv6 and without a DHCP answer
+/// counts as configured, and gives up sooner than one that waits for both.
+async fn advertise(config: &Config, mut serve_mode: watch::Receiver<ServeMode>) {
     let interface = &config.interface;
     let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
     loop {
-        until(&mut gate, |gate| gate != Gate::Closed).await;
+        until(&mut serve_mode, |serve_mode| serve_mode != ServeMode::Closed).await;
         tokio::select! {
             failed = ra::advertise(interface, config.ra_prefix) => {
                 if let Err(error) = failed {
@@ -147,14 +147,14 @@ async fn advertise(config: &Config, mut gate: watch::Receiver<Gate>) {
                 }
                 tokio::time::sleep(backoff.next_wait()).await;
             }
-            () = until(&mut gate, |gate| gate == Gate::Closed) => {}
+            () = until(&mut serve_mode, |serve_mode| serve_mode == ServeMode::Closed) => {}
         }
     }
 }
 
-/// Waits for a state of the gate; for ever if its sender is gone.
-async fn until(gate: &mut watch::Receiver<Gate>, is: impl Fn(Gate) -> bool) {
-    if gate.wait_for(|gate| is(*gate)).await.is_err() {
+/// Waits for a serve mode; for ever if its sender is gone.
+async fn until(serve_mode: &mut watch::Receiver<ServeMode>, is: impl Fn(ServeMode) -> bool) {
+    if serve_mode.wait_for(|serve_mode| is(*serve_mode)).await.is_err() {
         std::future::pending::<()>().await;
     }
 }
@@ -178,14 +178,14 @@ async fn next(link: &Link, batch: tokio::time::Instant) -> std::io::Result<()> {
 }
 
 /// The engine between its sockets and its store.
-struct Edge {
+struct ServiceLoop {
     service: Service,
     link: Link,
     engine: Engine,
-    promises: Promises,
+    pending: PendingAnswers,
 }
 
-impl Edge {
+impl ServiceLoop {
     async fn serve(mut self) -> Error {
         let interface = self.engine_interface();
         let mut buffer = vec![0; MAX_DATAGRAM];
@@ -195,7 +195,7 @@ impl Edge {
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let outputs = tokio::select! {
-                ready = next(&self.link, next_batch), if self.promises.have_room() => {
+                ready = next(&self.link, next_batch), if self.pending.have_room() => {
                     next_batch = tokio::time::Instant::now() + BATCH_EVERY;
                     match ready.and_then(|()| self.batch(&mut buffer)) {
                         Ok(outputs) => {
@@ -212,22 +212,22 @@ impl Edge {
                         }
                     }
                 }
-                kept = self.promises.kept() => match kept {
+                committed = self.pending.committed() => match committed {
                     Ok(answers) => {
                         self.send(answers);
                         continue;
                     }
                     Err(error) => return error,
                 },
-                Checked { address, holder } = next_checked(&mut self.service.checker) => {
+                CheckResult { address, holder } = next_checked(&mut self.service.checker) => {
                     self.conclude(address, holder)
                 }
                 Ok(()) = self.service.config.changed() => {
                     self.reconfigure();
                     continue;
                 }
-                Ok(()) = self.service.gate.changed() => {
-                    self.engine.set_gate(*self.service.gate.borrow_and_update());
+                Ok(()) = self.service.serve_mode.changed() => {
+                    self.engine.set_serve_mode(*self.service.serve_mode.borrow_and_update());
                     continue;
                 }
                 _ = check.tick() => {
@@ -247,7 +247,7 @@ impl Edge {
     fn upkeep(&mut self) {
         let now = Instant::now();
         self.engine.sweep(now);
-        self.service.bound.send_replace(self.engine.bound(now));
+        self.service.counts.send_replace(self.engine.counts(now));
     }
 
     fn engine_interface(&self) -> String {
@@ -260,8 +260,8 @@ impl Edge {
         let mut room = MAX_BATCH;
         let now = Instant::now();
         let (directory, observer) = (&*self.service.directory, &*self.service.observer);
-        // A gate that closes while datagrams wait also applies to them.
-        self.engine.set_gate(*self.service.gate.borrow());
+        // A mode that changes while datagrams wait also applies to them.
+        self.engine.set_serve_mode(*self.service.serve_mode.borrow());
         while room > 0
             && let Some(length) = self.link.receive(buffer)?
         {
@@ -302,7 +302,7 @@ impl Edge {
         while let Some(output) = rest.pop() {
             match output {
                 Output::Send(outgoing) => messages.push(outgoing),
-                Output::Check { address } if !self.ask(address) => {
+                Output::Check { address } if !self.request_check(address) => {
                     rest.extend(self.conclude(address, None));
                 }
                 Output::Check { .. } => {}
@@ -310,14 +310,14 @@ impl Edge {
         }
         // The messages were taken from the end.
         messages.reverse();
-        let answers = self.promises.take(self.engine.take_changes(), messages);
+        let answers = self.pending.take(self.engine.take_changes(), messages);
         self.send(answers);
     }
 
     fn send(&self, answers: Vec<Outgoing>) {
         for outgoing in answers {
             match self.link.send(&outgoing) {
-                Ok(()) => self.service.observer.seen(outgoing.seen),
+                Ok(()) => self.service.observer.observe(outgoing.event),
                 Err(error) => {
                     tracing::warn!(to = ?outgoing.to, %error, "cannot send a DHCP reply");
                 }
@@ -325,9 +325,9 @@ impl Edge {
         }
     }
 
-    fn ask(&self, address: Ipv4Addr) -> bool {
+    fn request_check(&self, address: Ipv4Addr) -> bool {
         let checker = self.service.checker.as_ref();
-        checker.is_some_and(|checker| checker.questions.try_send(address).is_ok())
+        checker.is_some_and(|checker| checker.requests.try_send(address).is_ok())
     }
 }
 

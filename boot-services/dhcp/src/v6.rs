@@ -78,14 +78,14 @@ impl Reservation {
 
 /// Receiver of events. Called from the service's only task: it must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// One thing that happened.
-    fn seen(&self, seen: Seen);
+    /// Receives an event, in the order of the wire.
+    fn observe(&self, event: Event);
 }
 
-/// One thing that happened on the wire.
+/// An event on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Seen {
+pub enum Event {
     /// An unknown machine sent a request; its best identity. It got no answer. Each is reported
     /// once a minute at most.
     Unknown {

@@ -5,12 +5,13 @@ use std::sync::Mutex;
 
 use stdx::MacAddr;
 
-use crate::{Config, Directory, Fixed, Netboot, Observer, Reservation, Seen};
+use crate::{Config, DhcpEvent, Directory, FixedAddress, Netboot, Observer, Reservation};
 
 pub const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
 pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
-pub const FIXED: Fixed = Fixed { address: ADDRESS, netmask: Ipv4Addr::new(255, 255, 255, 0) };
+pub const FIXED: FixedAddress =
+    FixedAddress { address: ADDRESS, netmask: Ipv4Addr::new(255, 255, 255, 0) };
 /// Option 97 of the UUID 77777777-0000-4000-8000-000000000001: SMBIOS order.
 pub const MACHINE_ID: [u8; 17] =
     [0, 0x77, 0x77, 0x77, 0x77, 0, 0, 0, 0x40, 0x80, 0, 0, 0, 0, 0, 0, 1];
@@ -230,16 +231,16 @@ impl Directory for One {
 
 /// Observer that records all events.
 #[derive(Default)]
-pub struct Story(Mutex<Vec<Seen>>);
+pub struct EventLog(Mutex<Vec<DhcpEvent>>);
 
-impl Story {
-    pub fn take(&self) -> Vec<Seen> {
+impl EventLog {
+    pub fn take(&self) -> Vec<DhcpEvent> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
-impl Observer for Story {
-    fn seen(&self, seen: Seen) {
-        self.0.lock().unwrap().push(seen);
+impl Observer for EventLog {
+    fn observe(&self, event: DhcpEvent) {
+        self.0.lock().unwrap().push(event);
     }
 }

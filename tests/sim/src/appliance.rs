@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use dhcp::{Change, Config, Engine, Gate, LeaseStore as _, Mode, Observer as _};
+use dhcp::{Change, Config, Engine, LeaseStore as _, Mode, Observer as _, ServeMode};
 use dhcp::{Outgoing, Output, Sizes};
 use fastrand::Rng;
 use netboot::tftp::transfers::{MAX_TRANSFERS, Transfers};
@@ -93,7 +93,7 @@ pub struct Appliance {
     /// Records of the rack that the box can read.
     pub rack: Rack,
     /// Serving state of DHCP: closed while another DHCP server may be active.
-    pub gate: Gate,
+    pub gate: ServeMode,
     /// Maximum observed table sizes.
     pub peaks: Peaks,
     config: Config,
@@ -113,7 +113,7 @@ impl Appliance {
         Self {
             epoch: 0,
             rack,
-            gate: Gate::Open,
+            gate: ServeMode::Open,
             peaks: Peaks::default(),
             config,
             clock,
@@ -204,7 +204,7 @@ impl Appliance {
         errands: &mut Vec<Errand>,
     ) -> Result<(), Violation> {
         let Some(running) = &mut self.running else { return Ok(()) };
-        running.engine.set_gate(self.gate);
+        running.engine.set_serve_mode(self.gate);
         let (instant, mut outputs) = (self.clock.instant(now), Vec::new());
         let count = running.inbox.len().min(MAX_BATCH);
         for (address, holder) in running.answers.drain(..) {
@@ -279,7 +279,8 @@ impl Appliance {
             running.failed_commits += 1;
         }
         let lease_now = running.engine.lease_time(self.clock.instant(now));
-        for outgoing in running.held.drain(..).filter(|outgoing| durable || !outgoing.promises) {
+        for outgoing in running.held.drain(..).filter(|outgoing| durable || !outgoing.needs_commit)
+        {
             let reply = Reply::read(&outgoing.message).expect("the box writes lawful messages");
             let ranges = self.config.subnets.iter().flat_map(|subnet| &subnet.ranges);
             let sight = Sight {
@@ -290,7 +291,7 @@ impl Appliance {
                 durable: Durable(self.store.lease(reply.address), lease_now),
             };
             ledger.sent(&reply, sight, now)?;
-            self.story.seen(outgoing.seen.clone());
+            self.story.observe(outgoing.event.clone());
             errands.push(Errand::Dhcp(outgoing, reply.mac));
         }
         running.busy = false;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::Ipv4Addr;
 
-use dhcp::{Gate, Lease, LeaseState};
+use dhcp::{Lease, LeaseState, ServeMode};
 use stdx::MacAddr;
 
 use crate::clock::{Moment, SECOND};
@@ -59,7 +59,7 @@ pub enum Violation {
         /// Client of the answer.
         mac: MacAddr,
         /// Serving state when the answer left.
-        gate: Gate,
+        gate: ServeMode,
     },
     /// An address from a box in proxy mode, which must not assign any.
     #[error("{address} was given to {mac} beside another server")]
@@ -122,12 +122,12 @@ pub struct Sight {
 
 impl Ledger {
     /// Checks an answer that the box decided on against the serving state.
-    pub fn decided(&self, reply: &Reply, gate: Gate, known: bool) -> Result<(), Violation> {
+    pub fn decided(&self, reply: &Reply, gate: ServeMode, known: bool) -> Result<(), Violation> {
         let Reply { kind, mac, .. } = *reply;
         let is_fine = match gate {
-            Gate::Open => true,
-            Gate::ProxyOnly => known && reply.address.is_unspecified() && kind != NAK,
-            Gate::Closed => false,
+            ServeMode::Open => true,
+            ServeMode::ProxyOnly => known && reply.address.is_unspecified() && kind != NAK,
+            ServeMode::Closed => false,
         };
         if is_fine { Ok(()) } else { Err(Violation::Still { kind, mac, gate }) }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use api::tinkerbell::{Hardware, State, Workflow};
-use dhcp::{Config, Directory, Mode, Observer, Range, Seen, Stage, Subnet};
+use dhcp::{Config, DhcpEvent, Directory, Mode, Observer, Range, Stage, Subnet};
 use netboot::fallback::Event;
 use netboot::{Plans, script};
 use provisioning::boot_token::BootTokens;
@@ -264,10 +264,10 @@ impl Story {
 }
 
 impl Observer for Story {
-    fn seen(&self, seen: Seen) {
-        let told = match seen {
-            Seen::Discover { mac, stage } => Told::Looks(mac, stage),
-            Seen::Acked { mac, address, .. } => Told::Has(mac, address),
+    fn observe(&self, event: DhcpEvent) {
+        let told = match event {
+            DhcpEvent::Discover { mac, stage } => Told::Looks(mac, stage),
+            DhcpEvent::Acked { mac, address, .. } => Told::Has(mac, address),
             _ => return,
         };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(told);

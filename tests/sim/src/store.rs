@@ -99,7 +99,7 @@ mod tests {
     fn a_commit_takes_effect_as_its_fate_says() {
         let (store, address) = (Store::new(), Ipv4Addr::new(10, 0, 0, 9));
         let (mac, state) = (MacAddr([2, 0, 0, 0, 0, 1]), LeaseState::Bound);
-        let lease = Lease { address, mac, state, expires: 9, heard: 1, reserved: false };
+        let lease = Lease { address, mac, state, expires: 9, last_seen: 1, reserved: false };
         for (fate, is_ok, len) in
             [(Fate::Failed, false, 0), (Fate::Lie, true, 0), (Fate::DoneUnknown, false, 1)]
         {

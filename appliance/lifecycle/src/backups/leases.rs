@@ -42,7 +42,7 @@ pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, 
             LeaseState::Released => State::Released,
             LeaseState::Declined => State::Declined,
         };
-        let Lease { address, mac, expires, heard, reserved, .. } = lease;
+        let Lease { address, mac, expires, last_seen: heard, reserved, .. } = lease;
         Some(StoredLease { address, mac, state, expires, heard, reserved })
     });
     let kept: Vec<StoredLease> = kept.collect();
@@ -69,7 +69,7 @@ pub fn write(content: &[u8], file: &Path) -> Result<u64, BackupError> {
             State::Declined => LeaseState::Declined,
         };
         let StoredLease { address, mac, expires, heard, reserved, .. } = kept;
-        Change::Put(Lease { address, mac, state, expires, heard, reserved })
+        Change::Put(Lease { address, mac, state, expires, last_seen: heard, reserved })
     });
     let changes: Vec<Change> = changes.collect();
     LeaseFile::open(file)?.commit(&changes)?;

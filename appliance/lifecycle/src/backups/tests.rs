@@ -74,7 +74,7 @@ fn lease() -> Lease {
         state: LeaseState::Bound,
         reserved: true,
         expires: 4711,
-        heard: 4000,
+        last_seen: 4000,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dhcp::Seen;
+use dhcp::DhcpEvent;
 use jiff::{SignedDuration, Timestamp};
 use stdx::MacAddr;
 
@@ -36,10 +36,10 @@ enum ListChange {
 }
 
 impl DhcpRequests {
-    /// Updates the list with the event `seen` at the time `now`.
-    pub fn note(&self, seen: &Seen, now: Timestamp) {
+    /// Updates the list with the event at the time `now`.
+    pub fn note(&self, event: &DhcpEvent, now: Timestamp) {
         let mut machines = self.machines();
-        match news(seen) {
+        match news(event) {
             Some(ListChange::Requested(mac, decision)) => {
                 machines.insert(mac, LastRequest { at: now, decision });
                 if machines.len() > MACHINES_MAX
@@ -72,26 +72,26 @@ impl DhcpRequests {
     }
 }
 
-fn news(seen: &Seen) -> Option<ListChange> {
-    Some(match seen {
-        Seen::Discover { mac, .. } => ListChange::Requested(*mac, "not answered yet".to_owned()),
-        Seen::UnknownMac { mac, silence: None, .. } => {
+fn news(event: &DhcpEvent) -> Option<ListChange> {
+    Some(match event {
+        DhcpEvent::Discover { mac, .. } => ListChange::Requested(*mac, "not answered yet".to_owned()),
+        DhcpEvent::UnknownMac { mac, drop_reason: None, .. } => {
             ListChange::Requested(*mac, "not answered yet".to_owned())
         }
-        Seen::UnknownMac { mac, silence: Some(why), .. } => {
+        DhcpEvent::UnknownMac { mac, drop_reason: Some(why), .. } => {
             ListChange::Requested(*mac, format!("not answered: {why}"))
         }
         // With another DHCP server on the network, the offer contains boot options only.
-        Seen::Offered { mac, address } if address.is_unspecified() => {
+        DhcpEvent::Offered { mac, address } if address.is_unspecified() => {
             ListChange::Answered(*mac, "received the boot file".to_owned())
         }
-        Seen::Offered { mac, address } => ListChange::Answered(*mac, format!("offered {address}")),
-        Seen::Acked { mac, address, .. } if address.is_unspecified() => {
+        DhcpEvent::Offered { mac, address } => ListChange::Answered(*mac, format!("offered {address}")),
+        DhcpEvent::Acked { mac, address, .. } if address.is_unspecified() => {
             ListChange::Answered(*mac, "received the boot file".to_owned())
         }
-        Seen::Acked { mac, address, .. } => ListChange::Answered(*mac, format!("has {address}")),
-        Seen::Refused { mac, reason } => ListChange::Answered(*mac, format!("refused: {reason}")),
-        Seen::Ignored { mac, reason } => {
+        DhcpEvent::Acked { mac, address, .. } => ListChange::Answered(*mac, format!("has {address}")),
+        DhcpEvent::Refused { mac, reason } => ListChange::Answered(*mac, format!("refused: {reason}")),
+        DhcpEvent::Ignored { mac, reason } => {
             ListChange::Answered(*mac, format!("not answered: {reason}"))
         }
         _ => return None,
@@ -102,7 +102,7 @@ fn news(seen: &Seen) -> Option<ListChange> {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use dhcp::{Seen, Silence, Stage};
+    use dhcp::{DhcpEvent, DropReason, Stage};
     use jiff::{SignedDuration, Timestamp};
     use stdx::MacAddr;
 
@@ -115,26 +115,31 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_secs(secs)
     }
 
-    fn unknown_machine(mac: MacAddr) -> Seen {
-        Seen::UnknownMac { mac, vendor_class: None, arch: None, silence: Some(Silence::Unknown) }
+    fn unknown_machine(mac: MacAddr) -> DhcpEvent {
+        DhcpEvent::UnknownMac {
+            mac,
+            vendor_class: None,
+            arch: None,
+            drop_reason: Some(DropReason::Unknown),
+        }
     }
 
     #[test]
     fn everybody_who_asked_within_the_hour_stands_with_the_last_word() {
         let list = DhcpRequests::default();
         let address = Ipv4Addr::new(10, 77, 0, 11);
-        list.note(&Seen::Acked { mac: MAC, address, file: None }, at(0));
+        list.note(&DhcpEvent::Acked { mac: MAC, address, file: None }, at(0));
         assert_eq!(list.list(at(0)), [], "a renewal is no question");
-        list.note(&Seen::Discover { mac: MAC, stage: Stage::Pxe }, at(1));
+        list.note(&DhcpEvent::Discover { mac: MAC, stage: Stage::Pxe }, at(1));
         list.note(&unknown_machine(STRANGER), at(2));
-        list.note(&Seen::Offered { mac: MAC, address }, at(3));
+        list.note(&DhcpEvent::Offered { mac: MAC, address }, at(3));
         let words = |now| -> Vec<(MacAddr, String)> {
             list.list(now).into_iter().map(|(mac, asked)| (mac, asked.decision)).collect()
         };
         let unknown = "not answered: no Hardware has this MAC address; enroll it?".to_owned();
         let offered = (MAC, "offered 10.77.0.11".to_owned());
         assert_eq!(words(at(3)), [(STRANGER, unknown.clone()), offered]);
-        list.note(&Seen::Ignored { mac: MAC, reason: Silence::Held }, at(4));
+        list.note(&DhcpEvent::Ignored { mac: MAC, reason: DropReason::Held }, at(4));
         assert!(words(at(4))[1].1.starts_with("not answered: DHCP is held"));
         assert_eq!(words(at(1) + KEPT), [(STRANGER, unknown)]);
         assert_eq!(words(at(2) + KEPT), []);

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use api::core::ObjectEvent;
 use api::tinkerbell::{HARDWARE, Hardware};
-use dhcp::{Seen, Silence};
+use dhcp::{DhcpEvent, DropReason};
 use metadata::PhoneHome;
 use netboot::{Fetched, Outcome};
 use status::boot_event::{BootEvent, Stage, Via, unknown_machine};
@@ -118,8 +118,8 @@ impl Observers {
         stages.get(&mac).copied().unwrap_or(Stage::System)
     }
 
-    fn unknown(&self, mac: MacAddr, silence: Option<Silence>) {
-        let event = match silence {
+    fn unknown(&self, mac: MacAddr, drop_reason: Option<DropReason>) {
+        let event = match drop_reason {
             Some(_) => BootEvent::UnknownMachine { mac },
             None if self.index.enrolls() => BootEvent::Enrolls { mac },
             None => return tracing::debug!(%mac, "an unknown machine gets an address"),
@@ -139,11 +139,11 @@ fn subject(hardware: &Hardware) -> Subject {
 }
 
 impl dhcp::Observer for Observers {
-    fn seen(&self, seen: Seen) {
-        self.dhcp_requests.note(&seen, self.clock.now());
-        match seen {
-            Seen::UnknownMac { mac, silence, .. } => self.unknown(mac, silence),
-            Seen::Discover { mac, stage } => self.with(mac, |hardware| {
+    fn observe(&self, event: DhcpEvent) {
+        self.dhcp_requests.note(&event, self.clock.now());
+        match event {
+            DhcpEvent::UnknownMac { mac, drop_reason, .. } => self.unknown(mac, drop_reason),
+            DhcpEvent::Discover { mac, stage } => self.with(mac, |hardware| {
                 let stage = self.stage(hardware, stage);
                 self.remember_stage(mac, stage);
                 if stage != Stage::Agent {
@@ -151,46 +151,54 @@ impl dhcp::Observer for Observers {
                 }
                 Some(BootEvent::AskedForAddress { stage })
             }),
-            Seen::Requested { mac, stage, .. } => self.with(mac, |hardware| {
+            DhcpEvent::Requested { mac, stage, .. } => self.with(mac, |hardware| {
                 self.remember_stage(mac, self.stage(hardware, stage));
                 None
             }),
-            Seen::Acked { mac, address, file } => self.with(mac, |hardware| {
+            DhcpEvent::Acked { mac, address, file } => self.with(mac, |hardware| {
                 let stage = self.last_stage(mac);
                 self.learn(hardware, mac, stage, file.as_deref());
                 Some(BootEvent::GotAddress { ip: address.into(), stage })
             }),
-            Seen::Refused { mac, reason } => self.with(mac, |_| {
+            DhcpEvent::Refused { mac, reason } => self.with(mac, |_| {
                 Some(BootEvent::Refused { what: "an address".to_owned(), why: reason })
             }),
-            Seen::Conflict { mac, address, holder } => {
+            DhcpEvent::Conflict { mac, address, holder } => {
                 self.with(mac, |_| Some(BootEvent::AddressInUse { ip: address.into(), by: holder }))
             }
-            Seen::Ignored { mac, reason } if is_worth_telling(reason) => self.with(mac, |_| {
-                Some(BootEvent::Refused { what: "an answer".to_owned(), why: reason.to_string() })
-            }),
+            DhcpEvent::Ignored { mac, reason } if is_worth_telling(reason) => {
+                self.with(mac, |_| {
+                    Some(BootEvent::Refused {
+                        what: "an answer".to_owned(),
+                        why: reason.to_string(),
+                    })
+                })
+            }
             other => tracing::debug!(?other, "DHCP"),
         }
     }
 }
 
 /// True if an operator can act on the reason. The other reasons occur in every boot.
-fn is_worth_telling(reason: Silence) -> bool {
+fn is_worth_telling(reason: DropReason) -> bool {
     !matches!(
         reason,
-        Silence::OtherServer(_) | Silence::NotNetbooting | Silence::Checking(_) | Silence::TooFast
+        DropReason::OtherServer(_)
+            | DropReason::NotNetbooting
+            | DropReason::Checking(_)
+            | DropReason::TooFast
     )
 }
 
 impl dhcp::v6::Observer for Observers {
-    fn seen(&self, seen: dhcp::v6::Seen) {
-        use dhcp::v6::Seen;
-        match seen {
-            Seen::Unknown { mac } => self.unknown(mac, Some(Silence::Unknown)),
-            Seen::Offered { mac, stage } => self.with(mac, |hardware| {
+    fn observe(&self, event: dhcp::v6::Event) {
+        use dhcp::v6::Event;
+        match event {
+            Event::Unknown { mac } => self.unknown(mac, Some(DropReason::Unknown)),
+            Event::Offered { mac, stage } => self.with(mac, |hardware| {
                 Some(BootEvent::AskedForAddress { stage: self.stage(hardware, stage) })
             }),
-            Seen::Replied { mac, stage, .. } => self.with(mac, |hardware| {
+            Event::Replied { mac, stage, .. } => self.with(mac, |hardware| {
                 let stage = self.stage(hardware, stage);
                 let of = |address| match address {
                     IpAddr::V4(address) => self.index.ipv6_twin(address).map(IpAddr::V6),

@@ -3,7 +3,7 @@
 use api::core::ObjectEvent;
 use api::meta::ObjectKey;
 use api::network::{ForeignServer, NETWORK, Network, NetworkPlan, NetworkStatus, Phase};
-use dhcp::Bound;
+use dhcp::LeaseCounts;
 use dhcp::foreign::{Foreign, Hold, Neighbor, State};
 use jiff::Timestamp;
 use objects::find;
@@ -37,7 +37,7 @@ impl Report {
 }
 
 /// Converts the state of the foreign-server watch to a report.
-pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
+pub fn report(state: &State, plan: &NetworkPlan, bound: LeaseCounts) -> Report {
     let mut report = match state {
         State::Held(Hold::NoCarrier) => Report::new(
             Phase::Probing,
@@ -63,7 +63,7 @@ pub fn report(state: &State, plan: &NetworkPlan, bound: Bound) -> Report {
             let message = "boot files; looking for the server that gives addresses".to_owned();
             Report::new(Phase::Serving, message)
         }
-        State::Proxy(Neighbor::Nobody) => {
+        State::Proxy(Neighbor::None) => {
             let message = "boot files, but no DHCP server answers here: machines get no address";
             Report { warning: true, ..Report::new(Phase::Serving, message.to_owned()) }
         }

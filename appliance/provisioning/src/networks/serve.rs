@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use api::network::{Network, NetworkPlan};
 use dhcp::foreign::{self, Permit, Role, Start};
-use dhcp::{Checked, Checker, Gate, Service};
+use dhcp::{CheckResult, Checker, ServeMode, Service};
 use stdx::Backoff;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
@@ -174,10 +174,10 @@ async fn until(is_so: impl Fn() -> bool) {
 struct Session {
     tasks: JoinSet<anyhow::Result<()>>,
     config: watch::Sender<dhcp::Config>,
-    gate: watch::Sender<Gate>,
+    serve_mode: watch::Sender<ServeMode>,
     states: watch::Receiver<foreign::State>,
     rearm: Arc<Notify>,
-    bound: watch::Receiver<dhcp::Bound>,
+    bound: watch::Receiver<dhcp::LeaseCounts>,
     mode: dhcp::Mode,
 }
 
@@ -190,23 +190,23 @@ impl Session {
         stop: &CancellationToken,
     ) -> anyhow::Result<Self> {
         let (config, settings) = watch::channel(service_config(plan, mode));
-        let (gate, gated) = watch::channel(Gate::Closed);
+        let (serve_mode, served) = watch::channel(ServeMode::Closed);
         let (news, states) = watch::channel(foreign::State::default());
         let rearm = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
-        let (counted, bound) = watch::channel(dhcp::Bound::default());
+        let (counted, bound) = watch::channel(dhcp::LeaseCounts::default());
         let leases = match mode {
             dhcp::Mode::Pool => Some(networks.leases(&plan.interface).await? as _),
             _ => None,
         };
         let service = Service {
             config: settings,
-            gate: gated,
+            serve_mode: served,
             directory: Arc::clone(&networks.views) as _,
             observer: Arc::clone(&networks.observers) as _,
             leases,
             checker: Some(checker(&plan.interface, &mut tasks, stop).await?),
-            bound: counted,
+            counts: counted,
         };
         let stopped = stop.clone();
         tasks.spawn(async move { service.run(stopped).await.context("cannot serve DHCP") });
@@ -224,7 +224,7 @@ impl Session {
                 board: networks.board.clone(),
                 directory: Arc::clone(&networks.views) as _,
                 observer: Arc::clone(&networks.observers) as _,
-                gate: gate.subscribe(),
+                serve_mode: serve_mode.subscribe(),
             };
             let following = stop.clone().run_until_cancelled_owned(follower.run());
             tasks.spawn(async move {
@@ -232,7 +232,7 @@ impl Session {
                 Ok(())
             });
         }
-        Ok(Self { tasks, config, gate, states, rearm, bound, mode })
+        Ok(Self { tasks, config, serve_mode, states, rearm, bound, mode })
     }
 
     /// Applies the permit of the foreign-server watch and changes of the spec, and reports both.
@@ -251,8 +251,8 @@ impl Session {
             tokio::select! {
                 Ok(()) = self.states.changed() => {
                     let permit = self.states.borrow_and_update().permit();
-                    // The gate is set first, because the following steps may wait for a disk.
-                    self.gate.send_replace(gate(permit));
+                    // The serve mode is set first, because the following steps may wait for a disk.
+                    self.serve_mode.send_replace(serve_mode(permit));
                 }
                 changed = wanted.changed() => {
                     if changed.is_err() {
@@ -295,11 +295,11 @@ impl Session {
     }
 }
 
-fn gate(permit: Permit) -> Gate {
+fn serve_mode(permit: Permit) -> ServeMode {
     match permit {
-        Permit::Everything => Gate::Open,
-        Permit::Boots => Gate::ProxyOnly,
-        Permit::Nothing => Gate::Closed,
+        Permit::Everything => ServeMode::Open,
+        Permit::Boots => ServeMode::ProxyOnly,
+        Permit::Nothing => ServeMode::Closed,
     }
 }
 
@@ -310,29 +310,29 @@ async fn checker(
     stop: &CancellationToken,
 ) -> anyhow::Result<Checker> {
     let arp = dhcp::arp::Checker::open(interface).await.context("cannot probe addresses")?;
-    let (questions, mut asked) = mpsc::channel(QUESTIONS_MAX);
-    let (answer, answers) = mpsc::channel(QUESTIONS_MAX);
+    let (requests, mut received) = mpsc::channel(QUESTIONS_MAX);
+    let (result, results) = mpsc::channel(QUESTIONS_MAX);
     let stop = stop.clone();
     tasks.spawn(async move {
         let mut open = JoinSet::new();
         loop {
             tokio::select! {
                 () = stop.cancelled() => return Ok(()),
-                Some(address) = asked.recv(), if open.len() < QUESTIONS_MAX => {
+                Some(address) = received.recv(), if open.len() < QUESTIONS_MAX => {
                     let arp = arp.clone();
                     open.spawn(async move {
-                        Checked { address, holder: arp.in_use(address).await }
+                        CheckResult { address, holder: arp.in_use(address).await }
                     });
                 }
                 Some(Ok(checked)) = open.join_next() => {
-                    if answer.send(checked).await.is_err() {
+                    if result.send(checked).await.is_err() {
                         return Ok(());
                     }
                 }
             }
         }
     });
-    Ok(Checker { questions, answers })
+    Ok(Checker { requests, results })
 }
 
 impl Networks {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::HTTP_PORT;
-use dhcp::Gate;
+use dhcp::ServeMode;
 use stdx::Backoff;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// Time after which a service without an error counts as started.
 const OPENED: Duration = Duration::from_secs(1);
 
-/// DHCPv6 service that runs while the gate is open.
+/// DHCPv6 service that runs while the serve mode is open.
 pub(super) struct V6 {
     pub interface: String,
     pub loaders: BTreeMap<u16, String>,
@@ -30,15 +30,17 @@ pub(super) struct V6 {
     pub board: Board,
     pub directory: Arc<dyn dhcp::v6::Directory>,
     pub observer: Arc<dyn dhcp::v6::Observer>,
-    pub gate: watch::Receiver<Gate>,
+    pub serve_mode: watch::Receiver<ServeMode>,
 }
 
 impl V6 {
-    /// Runs until the gate's sender is dropped. A failure is reported on the board and retried.
+    /// Runs until the sender of the serve mode is dropped. A failure is reported on the board and
+    /// retried.
     pub async fn run(mut self) {
         let mut waits = Backoff::new(RETRY.0, RETRY.1);
         loop {
-            if self.gate.wait_for(|gate| *gate == Gate::Open).await.is_err() {
+            if self.serve_mode.wait_for(|serve_mode| *serve_mode == ServeMode::Open).await.is_err()
+            {
                 return;
             }
             let served = match self.config() {
@@ -63,7 +65,7 @@ impl V6 {
         })
     }
 
-    /// Serves until the gate closes or the service fails.
+    /// Serves until the serve mode changes or the service fails.
     async fn serve(&mut self, config: dhcp::v6::Config, waits: &mut Backoff) -> Result<(), String> {
         let serving = CancellationToken::new();
         let _closed = serving.clone().drop_guard();
@@ -73,7 +75,7 @@ impl V6 {
         loop {
             tokio::select! {
                 ended = &mut service => return ended.map_err(|error| stdx::chain(&error)),
-                _ = self.gate.wait_for(|gate| *gate != Gate::Open) => return Ok(()),
+                _ = self.serve_mode.wait_for(|mode| *mode != ServeMode::Open) => return Ok(()),
                 () = tokio::time::sleep(OPENED), if !serves => {
                     self.board.arrived(&self.interface, SERVICE);
                     waits.reset();

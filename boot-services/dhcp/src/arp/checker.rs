@@ -8,10 +8,10 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::checks::{Questions, SECOND, WAIT, probe};
+use super::checks::{Checks, SECOND, WAIT, probe};
 use crate::error::Error;
 use crate::foreign::Monitor;
-use crate::sockets::packet::{FRAME_MAX, Tap, bpf};
+use crate::sockets::packet::{FRAME_MAX, PacketSocket, bpf};
 use crate::sockets::udp::{MAX_FAILURES, interface_index};
 
 const ETHERTYPE_ARP: u16 = 0x0806;
@@ -26,8 +26,8 @@ pub struct Checker {
 struct Shared {
     interface: String,
     mac: MacAddr,
-    tap: Tap,
-    questions: Mutex<Questions>,
+    socket: PacketSocket,
+    checks: Mutex<Checks>,
     answered: Notify,
 }
 
@@ -45,13 +45,13 @@ impl Checker {
         let mac = monitor.current().await.map_err(missing)?.mac;
         let mut filter = Vec::new();
         bpf::drop_other_vlans(&mut filter);
-        bpf::keep(&mut filter);
-        let tap = Tap::open(index, ETHERTYPE_ARP, &filter).map_err(open("packet"))?;
+        bpf::accept_all(&mut filter);
+        let socket = PacketSocket::open(index, ETHERTYPE_ARP, &filter).map_err(open("packet"))?;
         let shared = Arc::new(Shared {
             interface: interface.to_owned(),
             mac,
-            tap,
-            questions: Mutex::default(),
+            socket,
+            checks: Mutex::default(),
             answered: Notify::new(),
         });
         let reader = tokio::spawn(read(Arc::clone(&shared)));
@@ -63,17 +63,17 @@ impl Checker {
     /// progress.
     pub async fn in_use(&self, address: Ipv4Addr) -> Option<MacAddr> {
         let shared = &*self.shared;
-        let Some(question) = Question::ask(shared, address) else {
+        let Some(check) = CheckGuard::start(shared, address) else {
             tracing::warn!(interface = shared.interface, %address, "too many ARP probes at once");
             return None;
         };
         let start = Instant::now();
         for wait in [SECOND, WAIT] {
-            if let Err(error) = shared.tap.send(&probe(address, shared.mac)) {
+            if let Err(error) = shared.socket.send(&probe(address, shared.mac)) {
                 let interface = &shared.interface;
                 tracing::warn!(interface, %address, %error, "cannot probe an address");
             }
-            if let Some(mac) = question.answer_until(start + wait).await {
+            if let Some(mac) = check.answer_until(start + wait).await {
                 return Some(mac);
             }
         }
@@ -82,20 +82,20 @@ impl Checker {
 }
 
 impl Shared {
-    fn questions(&self) -> MutexGuard<'_, Questions> {
-        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
+    fn checks(&self) -> MutexGuard<'_, Checks> {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Place of a caller among the checks, released when the caller stops waiting.
-struct Question<'a> {
+struct CheckGuard<'a> {
     shared: &'a Shared,
     address: Ipv4Addr,
 }
 
-impl<'a> Question<'a> {
-    fn ask(shared: &'a Shared, address: Ipv4Addr) -> Option<Self> {
-        shared.questions().ask(address)?;
+impl<'a> CheckGuard<'a> {
+    fn start(shared: &'a Shared, address: Ipv4Addr) -> Option<Self> {
+        shared.checks().add(address)?;
         Some(Self { shared, address })
     }
 
@@ -103,7 +103,7 @@ impl<'a> Question<'a> {
         loop {
             let mut answered = std::pin::pin!(self.shared.answered.notified());
             answered.as_mut().enable();
-            if let Some(mac) = self.shared.questions().answer(self.address) {
+            if let Some(mac) = self.shared.checks().answer(self.address) {
                 return Some(mac);
             }
             timeout_at(deadline, answered).await.ok()?;
@@ -111,9 +111,9 @@ impl<'a> Question<'a> {
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for CheckGuard<'_> {
     fn drop(&mut self) {
-        self.shared.questions().forget(self.address);
+        self.shared.checks().remove(self.address);
     }
 }
 
@@ -121,10 +121,10 @@ async fn read(shared: Arc<Shared>) {
     let mut buffer = [0; FRAME_MAX];
     let mut failures = 0;
     while failures < MAX_FAILURES {
-        match shared.tap.receive(&mut buffer).await {
+        match shared.socket.receive(&mut buffer).await {
             Ok(length) => {
                 failures = 0;
-                if shared.questions().hear(&buffer[..length], shared.mac) {
+                if shared.checks().receive(&buffer[..length], shared.mac) {
                     shared.answered.notify_waiters();
                 }
             }

@@ -15,7 +15,7 @@ pub const WAIT: Duration = Duration::from_millis(300);
 /// Delay of the second probe: the first may be lost while a switch learns or a station wakes up.
 pub(super) const SECOND: Duration = Duration::from_millis(120);
 /// Limit of addresses checked at once; a rack that is switched on needs fewer.
-pub(super) const QUESTIONS_MAX: usize = 1024;
+pub(super) const CHECKS_MAX: usize = 1024;
 
 const ETHERNET: usize = 14;
 const ARP: usize = 28;
@@ -24,41 +24,41 @@ const FRAME_MIN: usize = 60;
 
 /// Addresses being checked, each with its number of callers and the answer.
 #[derive(Debug, Default)]
-pub(super) struct Questions(HashMap<Ipv4Addr, Question>);
+pub(super) struct Checks(HashMap<Ipv4Addr, Check>);
 
 #[derive(Debug, Default)]
-struct Question {
-    askers: usize,
+struct Check {
+    callers: usize,
     answer: Option<MacAddr>,
 }
 
-impl Questions {
+impl Checks {
     /// Adds a caller of a check; `None` when too many addresses are being checked.
-    pub fn ask(&mut self, address: Ipv4Addr) -> Option<()> {
-        if self.0.len() >= QUESTIONS_MAX && !self.0.contains_key(&address) {
+    pub fn add(&mut self, address: Ipv4Addr) -> Option<()> {
+        if self.0.len() >= CHECKS_MAX && !self.0.contains_key(&address) {
             return None;
         }
-        self.0.entry(address).or_default().askers += 1;
+        self.0.entry(address).or_default().callers += 1;
         Some(())
     }
 
     /// Removes a caller of a check.
-    pub fn forget(&mut self, address: Ipv4Addr) {
-        if let Some(question) = self.0.get_mut(&address) {
-            question.askers -= 1;
-            if question.askers == 0 {
+    pub fn remove(&mut self, address: Ipv4Addr) {
+        if let Some(check) = self.0.get_mut(&address) {
+            check.callers -= 1;
+            if check.callers == 0 {
                 self.0.remove(&address);
             }
         }
     }
 
     /// Takes a frame; true if it answers a check for the first time.
-    pub fn hear(&mut self, frame: &[u8], ours: MacAddr) -> bool {
+    pub fn receive(&mut self, frame: &[u8], ours: MacAddr) -> bool {
         let Some((address, mac)) = claimant(frame).filter(|(_, mac)| *mac != ours) else {
             return false;
         };
-        let open = self.0.get_mut(&address).filter(|question| question.answer.is_none());
-        open.map(|question| question.answer = Some(mac)).is_some()
+        let open = self.0.get_mut(&address).filter(|check| check.answer.is_none());
+        open.map(|check| check.answer = Some(mac)).is_some()
     }
 
     pub fn answer(&self, address: Ipv4Addr) -> Option<MacAddr> {
@@ -115,7 +115,7 @@ pub(super) fn probe(address: Ipv4Addr, ours: MacAddr) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{QUESTIONS_MAX, Questions, claimant, probe};
+    use super::{CHECKS_MAX, Checks, claimant, probe};
     use std::net::Ipv4Addr;
     use stdx::MacAddr;
 
@@ -149,9 +149,9 @@ mod tests {
         let mut group = reply();
         group[22] = 3;
         assert_eq!(claimant(&group), None);
-        let mut nobody = reply();
-        nobody[28..32].fill(0);
-        assert_eq!(claimant(&nobody), None);
+        let mut no_address = reply();
+        no_address[28..32].fill(0);
+        assert_eq!(claimant(&no_address), None);
         for length in 0..42 {
             assert_eq!(claimant(&reply()[..length]), None, "{length} bytes");
         }
@@ -159,28 +159,28 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_answered_once_and_forgotten() {
-        let mut questions = Questions::default();
-        assert!(!questions.hear(&reply(), OURS), "nobody asks");
-        questions.ask(ADDRESS).unwrap();
-        questions.ask(ADDRESS).unwrap();
-        assert!(!questions.hear(&probe(ADDRESS, OURS), OURS), "our own probe");
-        assert!(questions.hear(&reply(), OURS));
-        assert!(!questions.hear(&reply(), OURS));
-        questions.forget(ADDRESS);
-        assert_eq!(questions.answer(ADDRESS), Some(THEIRS));
-        questions.forget(ADDRESS);
-        assert!(questions.0.is_empty());
-        assert_eq!(questions.answer(ADDRESS), None);
+        let mut checks = Checks::default();
+        assert!(!checks.receive(&reply(), OURS), "no caller waits");
+        checks.add(ADDRESS).unwrap();
+        checks.add(ADDRESS).unwrap();
+        assert!(!checks.receive(&probe(ADDRESS, OURS), OURS), "our own probe");
+        assert!(checks.receive(&reply(), OURS));
+        assert!(!checks.receive(&reply(), OURS));
+        checks.remove(ADDRESS);
+        assert_eq!(checks.answer(ADDRESS), Some(THEIRS));
+        checks.remove(ADDRESS);
+        assert!(checks.0.is_empty());
+        assert_eq!(checks.answer(ADDRESS), None);
     }
 
     #[test]
     fn no_more_is_asked_than_fits() {
-        let mut questions = Questions::default();
+        let mut checks = Checks::default();
         let address = |n: usize| Ipv4Addr::from_bits(0x0a00_0000 + n as u32);
-        for n in 0..QUESTIONS_MAX {
-            questions.ask(address(n)).unwrap();
+        for n in 0..CHECKS_MAX {
+            checks.add(address(n)).unwrap();
         }
-        assert_eq!(questions.ask(address(QUESTIONS_MAX)), None);
-        assert_eq!(questions.ask(address(0)), Some(()), "it is asked about already");
+        assert_eq!(checks.add(address(CHECKS_MAX)), None);
+        assert_eq!(checks.add(address(0)), Some(()), "it is asked about already");
     }
 }

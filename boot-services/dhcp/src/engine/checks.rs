@@ -16,7 +16,7 @@ const CHECK_TIME: Duration = Duration::from_secs(4);
 
 /// Request that waits for the result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Waiting {
+pub(crate) enum PendingCheck {
     /// The offer of a pool address, and how many addresses this request has tried.
     Offer { request: Box<Request>, tried: u32 },
     /// No message: the address is reserved, and was offered already.
@@ -33,7 +33,7 @@ pub(crate) enum Waiting {
 /// Checks in progress, at most [`MAX_CHECKS`].
 #[derive(Debug)]
 pub(crate) struct Checks {
-    waiting: HashMap<Ipv4Addr, (Instant, Waiting)>,
+    waiting: HashMap<Ipv4Addr, (Instant, PendingCheck)>,
     purged: Instant,
 }
 
@@ -52,7 +52,8 @@ impl Checks {
     pub fn renew(&mut self, address: Ipv4Addr, request: &Request, now: Instant) -> bool {
         let Some((since, waiting)) = self.waiting.get_mut(&address) else { return false };
         match waiting {
-            Waiting::Offer { request: earlier, .. } | Waiting::Reclaim { request: earlier, .. }
+            PendingCheck::Offer { request: earlier, .. }
+            | PendingCheck::Reclaim { request: earlier, .. }
                 if now.saturating_duration_since(*since) < CHECK_TIME =>
             {
                 request.clone_into(earlier);
@@ -66,7 +67,7 @@ impl Checks {
     }
 
     /// Starts a check. Returns false when too many checks are in progress.
-    pub fn begin(&mut self, address: Ipv4Addr, waiting: Waiting, now: Instant) -> bool {
+    pub fn begin(&mut self, address: Ipv4Addr, waiting: PendingCheck, now: Instant) -> bool {
         if self.waiting.len() >= MAX_CHECKS
             && now.saturating_duration_since(self.purged) >= CHECK_TIME
         {
@@ -81,7 +82,7 @@ impl Checks {
     }
 
     /// Ends a check and returns the waiting request.
-    pub fn end(&mut self, address: Ipv4Addr) -> Option<Waiting> {
+    pub fn end(&mut self, address: Ipv4Addr) -> Option<PendingCheck> {
         self.waiting.remove(&address).map(|(_, waiting)| waiting)
     }
 }
@@ -91,7 +92,7 @@ mod tests {
     use std::net::Ipv4Addr;
     use std::time::Instant;
 
-    use super::{CHECK_TIME, Checks, MAX_CHECKS, Waiting};
+    use super::{CHECK_TIME, Checks, MAX_CHECKS, PendingCheck};
     use crate::messages::request::Request;
     use crate::vectors::{ADDRESS, DISCOVER, MAC, edk2_pxe, udhcpc};
 
@@ -102,23 +103,26 @@ mod tests {
         let request = |packet: crate::vectors::Packet| Request::read(&packet.end()).unwrap();
         let (first, second) = (request(udhcpc(DISCOVER)), request(edk2_pxe(DISCOVER)));
         assert!(!checks.renew(ADDRESS, &first, now));
-        let offer =
-            |request: &Request| Waiting::Offer { request: Box::new(request.clone()), tried: 0 };
+        let offer = |request: &Request| PendingCheck::Offer {
+            request: Box::new(request.clone()),
+            tried: 0,
+        };
         assert!(checks.begin(ADDRESS, offer(&first), now));
         assert!(checks.renew(ADDRESS, &second, now));
         assert_eq!(checks.end(ADDRESS), Some(offer(&second)));
         assert_eq!(checks.end(ADDRESS), None);
         assert!(checks.begin(ADDRESS, offer(&first), now));
         assert!(!checks.renew(ADDRESS, &second, now + CHECK_TIME));
-        assert_eq!(checks.end(ADDRESS), None, "a late result finds nobody waiting");
+        assert_eq!(checks.end(ADDRESS), None, "a late result finds no request");
     }
 
     #[test]
     fn the_table_is_bounded_and_forgets_what_is_over() {
         let now = Instant::now();
         let mut checks = Checks::new(now);
-        let mut begin =
-            |number: u32, at| checks.begin(Ipv4Addr::from_bits(number), Waiting::Report(MAC), at);
+        let mut begin = |number: u32, at| {
+            checks.begin(Ipv4Addr::from_bits(number), PendingCheck::Report(MAC), at)
+        };
         let limit = u32::try_from(MAX_CHECKS).unwrap();
         assert!((0..limit).all(|number| begin(number, now)));
         assert!(!begin(limit, now));

@@ -5,10 +5,10 @@ use std::net::Ipv4Addr;
 
 use crate::config::Config;
 use crate::engine::bootfile::boot;
-use crate::events::Silence;
+use crate::events::DropReason;
 use crate::messages::boot::Boot;
 use crate::messages::request::{Kind, Request};
-use crate::reservation::{Fixed, Reservation};
+use crate::reservation::{FixedAddress, Reservation};
 
 /// Decision about a known machine's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,33 +26,33 @@ pub(crate) enum Decision {
     /// Note that the address is used by another.
     Declined(Ipv4Addr),
     /// Send no answer, for this reason.
-    Silence(Silence),
+    Drop(DropReason),
 }
 
 /// Decides by RFC 2131 §4.3, where the lease is a reservation.
 pub(crate) fn decide(
     config: &Config,
     machine: &Reservation,
-    fixed: Fixed,
+    fixed: FixedAddress,
     request: &Request,
 ) -> Decision {
     if machine.disable_dhcp {
-        return Decision::Silence(Silence::Disabled);
+        return Decision::Drop(DropReason::Disabled);
     }
     let other = request.server_id.filter(|server| *server != config.server);
     let boot = || boot(config, machine, &request.client);
     match (request.kind, other) {
         // A DISCOVER names no server (RFC 2131 table 5); one that does is answered all the same.
         (Kind::Discover, _) => Decision::Offer(boot()),
-        (_, Some(server)) => Decision::Silence(Silence::OtherServer(server)),
+        (_, Some(server)) => Decision::Drop(DropReason::OtherServer(server)),
         (Kind::Inform, None) => Decision::Inform(boot()),
         (Kind::Release, None) => Decision::Released(request.ciaddr),
         (Kind::Decline, None) => Decision::Declined(request.requested.unwrap_or(fixed.address)),
-        (Kind::Request, None) => match asked_address(request) {
-            None => Decision::Silence(Silence::NoAddress),
-            Some(asked) if asked == fixed.address => Decision::Ack(boot()),
-            Some(asked) => Decision::Nak(format!(
-                "requested {asked}, but {} is reserved for {}",
+        (Kind::Request, None) => match requested_address(request) {
+            None => Decision::Drop(DropReason::NoAddress),
+            Some(requested) if requested == fixed.address => Decision::Ack(boot()),
+            Some(requested) => Decision::Nak(format!(
+                "asked for {requested}, but {} is reserved for {}",
                 fixed.address, machine.mac
             )),
         },
@@ -61,7 +61,7 @@ pub(crate) fn decide(
 
 /// The address a REQUEST is about: option 50 when selecting or after a reboot, `ciaddr` when
 /// renewing or rebinding (RFC 2131 §4.3.2).
-pub(crate) fn asked_address(request: &Request) -> Option<Ipv4Addr> {
+pub(crate) fn requested_address(request: &Request) -> Option<Ipv4Addr> {
     request.requested.or(Some(request.ciaddr)).filter(|address| !address.is_unspecified())
 }
 

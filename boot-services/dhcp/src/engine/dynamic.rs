@@ -6,16 +6,16 @@ use stdx::MacAddr;
 
 use crate::config::subnet::Subnet;
 use crate::engine::bootfile::boot;
-use crate::engine::checks::Waiting;
-use crate::engine::decide::asked_address;
+use crate::engine::checks::PendingCheck;
+use crate::engine::decide::requested_address;
 use crate::engine::reserved::acked;
 use crate::engine::{
-    Engine, Gate, Output, World, destination, inform_destination, refusal_destination, send,
+    Context, Engine, Output, ServeMode, destination, inform_destination, refusal_destination, send,
 };
-use crate::events::{Seen, Silence};
+use crate::events::{DhcpEvent, DropReason};
 use crate::messages::reply::{Answer, Grant, nak};
 use crate::messages::request::{Kind, Request};
-use crate::reservation::{Fixed, Reservation};
+use crate::reservation::{FixedAddress, Reservation};
 
 /// Maximum addresses tried for one DISCOVER when other stations use the pool's addresses. The
 /// client's next DISCOVER continues the search.
@@ -26,45 +26,47 @@ impl Engine {
         &mut self,
         known: Option<Reservation>,
         request: &Request,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let mac = request.mac;
         let other = request.server_id.filter(|server| *server != self.config.server);
         let link = self.link_of(request);
         let subnet = self.config.subnet_of(link);
-        let now = self.clock.at(world.now);
+        let now = self.clock.at(ctx.now);
         match (request.kind, other, subnet) {
-            (Kind::Discover, _, Some(subnet)) => self.discover(known, subnet, request, 0, world),
+            (Kind::Discover, _, Some(subnet)) => self.discover(known, subnet, request, 0, ctx),
             (_, Some(server), _) => {
                 if let Some(subnet) = subnet {
                     self.table.withdraw(mac, subnet, now);
                 }
-                world.ignored(mac, Silence::OtherServer(server))
+                ctx.ignored(mac, DropReason::OtherServer(server))
             }
-            (Kind::Request, None, _) => self.request(known, subnet, request, world),
+            (Kind::Request, None, _) => self.request(known, subnet, request, ctx),
             (Kind::Inform, None, Some(subnet)) => {
                 let fixed = self.fixed(subnet, request.ciaddr);
                 let Some(to) = inform_destination(request) else { return Vec::new() };
-                let (message, seen) = self.granted(known, subnet, fixed, request, Answer::Ack);
-                send(message, to, false, seen)
+                let (message, event) = self.granted(known, subnet, fixed, request, Answer::Ack);
+                send(message, to, false, event)
             }
             (Kind::Release, None, _) => {
                 let address = request.ciaddr;
                 if !self.table.release(address, mac, now) {
-                    return world.ignored(mac, Silence::NotOurs(address));
+                    return ctx.ignored(mac, DropReason::NotOurs(address));
                 }
-                world.observer.seen(Seen::Released { mac, address });
+                ctx.observe(DhcpEvent::Released { mac, address });
                 Vec::new()
             }
             (Kind::Decline, None, _) => {
                 let address = request.requested.unwrap_or(request.ciaddr);
                 if !self.table.quarantine(address, mac, now) {
-                    return world.ignored(mac, Silence::NotOurs(address));
+                    return ctx.ignored(mac, DropReason::NotOurs(address));
                 }
-                world.observer.seen(Seen::Declined { mac, address });
+                ctx.observe(DhcpEvent::Declined { mac, address });
                 Vec::new()
             }
-            (Kind::Discover | Kind::Inform, _, None) => world.ignored(mac, Silence::NoSubnet(link)),
+            (Kind::Discover | Kind::Inform, _, None) => {
+                ctx.ignored(mac, DropReason::NoSubnet(link))
+            }
         }
     }
 
@@ -75,23 +77,24 @@ impl Engine {
         subnet: usize,
         request: &Request,
         tried: u32,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let mac = request.mac;
-        let now = self.clock.at(world.now);
-        let hope = request.requested;
-        let Some(choice) = self.table.offer(mac, subnet, hope, world.directory, now) else {
-            return world.ignored(mac, Silence::PoolExhausted);
+        let now = self.clock.at(ctx.now);
+        let requested = request.requested;
+        let Some(choice) = self.table.offer(mac, subnet, requested, ctx.directory, now) else {
+            return ctx.ignored(mac, DropReason::PoolExhausted);
         };
         let address = choice.address;
         if self.config.conflict_checks {
-            if self.checks.renew(address, request, world.now) {
-                return world.ignored(mac, Silence::Checking(address));
+            if self.checks.renew(address, request, ctx.now) {
+                return ctx.ignored(mac, DropReason::Checking(address));
             }
             if choice.unproven {
-                let waiting = Waiting::Offer { request: Box::new(request.clone()), tried };
-                let begun = self.checks.begin(address, waiting, world.now);
-                world.observer.seen(Seen::Ignored { mac, reason: Silence::Checking(address) });
+                let waiting = PendingCheck::Offer { request: Box::new(request.clone()), tried };
+                let begun = self.checks.begin(address, waiting, ctx.now);
+                ctx.observer
+                    .observe(DhcpEvent::Ignored { mac, reason: DropReason::Checking(address) });
                 return if begun { vec![Output::Check { address }] } else { Vec::new() };
             }
         }
@@ -106,8 +109,8 @@ impl Engine {
         request: &Request,
     ) -> Vec<Output> {
         let fixed = self.fixed(subnet, address);
-        let (message, seen) = self.granted(known, subnet, fixed, request, Answer::Offer);
-        send(message, destination(request, address, false), false, seen)
+        let (message, event) = self.granted(known, subnet, fixed, request, Answer::Offer);
+        send(message, destination(request, address, false), false, event)
     }
 
     /// Continues a request that waited for the check of an address.
@@ -115,39 +118,39 @@ impl Engine {
         &mut self,
         address: Ipv4Addr,
         holder: Option<MacAddr>,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let (mac, offer) = match self.checks.end(address) {
             None => return Vec::new(),
-            Some(Waiting::Report(mac)) => (mac, None),
-            Some(Waiting::Offer { request, tried }) => (request.mac, Some((request, tried))),
-            Some(Waiting::Reclaim { request, former }) if holder.is_none() => {
-                return self.reclaimed(address, former, &request, world);
+            Some(PendingCheck::Report(mac)) => (mac, None),
+            Some(PendingCheck::Offer { request, tried }) => (request.mac, Some((request, tried))),
+            Some(PendingCheck::Reclaim { request, former }) if holder.is_none() => {
+                return self.reclaimed(address, former, &request, ctx);
             }
-            Some(Waiting::Reclaim { request, .. }) => (request.mac, None),
+            Some(PendingCheck::Reclaim { request, .. }) => (request.mac, None),
         };
         let foreign = holder.filter(|holder| *holder != mac);
         if let Some(holder) = foreign {
-            world.observer.seen(Seen::Conflict { mac, address, holder });
+            ctx.observe(DhcpEvent::Conflict { mac, address, holder });
         }
         let Some((request, tried)) = offer else { return Vec::new() };
-        let known = world.directory.by_mac(mac);
+        let known = ctx.directory.by_mac(mac);
         let Some(subnet) = self.config.subnet_of(self.link_of(&request)) else { return Vec::new() };
-        let now = self.clock.at(world.now);
+        let now = self.clock.at(ctx.now);
         if foreign.is_some() {
             self.table.quarantine(address, mac, now);
-            if self.gate != Gate::Open {
-                return world.ignored(mac, Silence::Held);
+            if self.serve_mode != ServeMode::Open {
+                return ctx.ignored(mac, DropReason::Held);
             }
             if tried + 1 >= MAX_TRIED {
-                return world.ignored(mac, Silence::PoolExhausted);
+                return ctx.ignored(mac, DropReason::PoolExhausted);
             }
-            return self.discover(known, subnet, &request, tried + 1, world);
+            return self.discover(known, subnet, &request, tried + 1, ctx);
         }
         // During the check the service may have been closed, or the offer may have expired.
         let still = self.table.owned(mac, subnet) == Some(address)
-            && self.table.may_give(address, mac, subnet, world.directory, now)
-            && self.gate == Gate::Open;
+            && self.table.may_give(address, mac, subnet, ctx.directory, now)
+            && self.serve_mode == ServeMode::Open;
         if still { self.offer(known, subnet, address, &request) } else { Vec::new() }
     }
 
@@ -158,41 +161,41 @@ impl Engine {
         known: Option<Reservation>,
         subnet: Option<usize>,
         request: &Request,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let mac = request.mac;
-        let now = self.clock.at(world.now);
-        let Some(asked) = asked_address(request) else {
-            return world.ignored(mac, Silence::NoAddress);
+        let now = self.clock.at(ctx.now);
+        let Some(requested) = requested_address(request) else {
+            return ctx.ignored(mac, DropReason::NoAddress);
         };
-        let own = self.table.at(asked).is_some_and(|row| row.mac == mac);
+        let own = self.table.at(requested).is_some_and(|row| row.mac == mac);
         let owned = subnet.and_then(|subnet| self.table.owned(mac, subnet));
         let selecting = request.server_id.is_some();
         if let Some(subnet) = subnet
             // A client that selects an offer from before a restart is treated as the owner, unless
             // it owns another address here.
             && (own || (selecting && owned.is_none()))
-            && self.table.may_give(asked, mac, subnet, world.directory, now)
+            && self.table.may_give(requested, mac, subnet, ctx.directory, now)
         {
-            self.table.bind(asked, mac, self.config.subnets[subnet].lease_secs, now);
-            let fixed = self.fixed(subnet, asked);
-            let (message, seen) = self.granted(known, subnet, fixed, request, Answer::Ack);
-            let to = destination(request, asked, request.ciaddr == asked);
-            return send(message, to, true, seen);
+            self.table.bind(requested, mac, self.config.subnets[subnet].lease_secs, now);
+            let fixed = self.fixed(subnet, requested);
+            let (message, event) = self.granted(known, subnet, fixed, request, Answer::Ack);
+            let to = destination(request, requested, request.ciaddr == requested);
+            return send(message, to, true, event);
         }
         if known.is_none() && !own && owned.is_none() {
-            return world.ignored(mac, Silence::NotOurs(asked));
+            return ctx.ignored(mac, DropReason::NotOurs(requested));
         }
-        let reason = match owned.filter(|owned| *owned != asked) {
-            Some(owned) => format!("requested {asked}, but {mac} has the lease of {owned}"),
-            None => format!("requested {asked}, which {mac} cannot have on this network"),
+        let reason = match owned.filter(|owned| *owned != requested) {
+            Some(owned) => format!("asked for {requested}, but {owned} is what {mac} was given"),
+            None => format!("asked for {requested}, which {mac} may not have here"),
         };
         let message = nak(&self.config, request, &reason);
-        send(message, refusal_destination(request), false, Seen::Refused { mac, reason })
+        send(message, refusal_destination(request), false, DhcpEvent::Refused { mac, reason })
     }
 
-    fn fixed(&self, subnet: usize, address: Ipv4Addr) -> Fixed {
-        Fixed { address, netmask: self.config.subnets[subnet].prefix.netmask() }
+    fn fixed(&self, subnet: usize, address: Ipv4Addr) -> FixedAddress {
+        FixedAddress { address, netmask: self.config.subnets[subnet].prefix.netmask() }
     }
 
     /// Message of an offer or an ACK, and the event to report; for an INFORM without lease.
@@ -200,22 +203,22 @@ impl Engine {
         &self,
         known: Option<Reservation>,
         subnet: usize,
-        fixed: Fixed,
+        fixed: FixedAddress,
         request: &Request,
         answer: Answer,
-    ) -> (Vec<u8>, Seen) {
+    ) -> (Vec<u8>, DhcpEvent) {
         let config = &self.config;
-        let machine = self.known_or_stranger(known, request.mac);
+        let machine = self.record_or_default(known, request.mac);
         let machine = &settled(machine, &config.subnets[subnet]);
         let boot = boot(config, machine, &request.client);
         let (mac, address) = (request.mac, fixed.address);
-        let seen = match answer {
+        let event = match answer {
             Answer::Ack => acked(request, address, &boot),
-            _ => Seen::Offered { mac, address },
+            _ => DhcpEvent::Offered { mac, address },
         };
         let lease = request.kind != Kind::Inform;
         let grant = Grant { config, machine, fixed, request, boot: &boot };
-        (grant.message(answer, lease), seen)
+        (grant.message(answer, lease), event)
     }
 }
 

@@ -4,8 +4,8 @@ use std::net::SocketAddrV4;
 
 use crate::engine::bootfile::boot;
 use crate::engine::reserved::acked;
-use crate::engine::{Destination, Engine, Output, World, destination, send};
-use crate::events::{Seen, Silence};
+use crate::engine::{Context, Destination, Engine, Output, destination, send};
+use crate::events::{DhcpEvent, DropReason};
 use crate::messages::boot::Boot;
 use crate::messages::client::Stage;
 use crate::messages::reply::{Answer, Proxy};
@@ -21,12 +21,12 @@ impl Engine {
         &self,
         machine: &Reservation,
         request: &Request,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let (mac, config) = (request.mac, &self.config);
         let boot = match self.proxied(machine, request) {
             Ok(boot) => boot,
-            Err(reason) => return world.ignored(mac, reason),
+            Err(reason) => return ctx.ignored(mac, reason),
         };
         let proxy = Proxy { config, request, boot: &boot, boot_server: false };
         let to = destination(request, std::net::Ipv4Addr::BROADCAST, false);
@@ -37,15 +37,15 @@ impl Engine {
         };
         match (request.kind, request.server_id) {
             (Kind::Discover, _) => {
-                let offered = Seen::Offered { mac, address: request.ciaddr };
+                let offered = DhcpEvent::Offered { mac, address: request.ciaddr };
                 send(proxy.message(Answer::Offer), to, false, offered)
             }
             (Kind::Request, Some(server)) if server == config.server => {
-                let seen = acked(request, request.ciaddr, &boot);
-                send(proxy.message(Answer::Ack), to, false, seen)
+                let event = acked(request, request.ciaddr, &boot);
+                send(proxy.message(Answer::Ack), to, false, event)
             }
-            (_, Some(server)) => world.ignored(mac, Silence::OtherServer(server)),
-            _ => world.ignored(mac, Silence::NotNetbooting),
+            (_, Some(server)) => ctx.ignored(mac, DropReason::OtherServer(server)),
+            _ => ctx.ignored(mac, DropReason::NotNetbooting),
         }
     }
 
@@ -55,28 +55,28 @@ impl Engine {
         machine: &Reservation,
         request: &Request,
         from: SocketAddrV4,
-        world: World<'_>,
+        ctx: Context<'_>,
     ) -> Vec<Output> {
         let (mac, config) = (request.mac, &self.config);
         let other = request.server_id.filter(|server| *server != config.server);
         match (request.kind, other, self.proxied(machine, request)) {
-            (_, Some(server), _) => world.ignored(mac, Silence::OtherServer(server)),
-            (_, _, Err(reason)) => world.ignored(mac, reason),
+            (_, Some(server), _) => ctx.ignored(mac, DropReason::OtherServer(server)),
+            (_, _, Err(reason)) => ctx.ignored(mac, reason),
             (Kind::Request | Kind::Inform, None, Ok(boot)) => {
-                let seen = acked(request, request.ciaddr, &boot);
+                let event = acked(request, request.ciaddr, &boot);
                 let proxy = Proxy { config, request, boot: &boot, boot_server: true };
-                send(proxy.message(Answer::Ack), Destination::BootServer(from), false, seen)
+                send(proxy.message(Answer::Ack), Destination::BootServer(from), false, event)
             }
-            _ => world.ignored(mac, Silence::NotNetbooting),
+            _ => ctx.ignored(mac, DropReason::NotNetbooting),
         }
     }
 
-    fn proxied(&self, machine: &Reservation, request: &Request) -> Result<Boot, Silence> {
+    fn proxied(&self, machine: &Reservation, request: &Request) -> Result<Boot, DropReason> {
         if request.client.stage == Stage::System {
-            return Err(Silence::NotNetbooting);
+            return Err(DropReason::NotNetbooting);
         }
         match boot(&self.config, machine, &request.client) {
-            Boot::Exit | Boot::Nothing => Err(Silence::NetbootNotAllowed),
+            Boot::Exit | Boot::Nothing => Err(DropReason::NetbootNotAllowed),
             boot => Ok(boot),
         }
     }

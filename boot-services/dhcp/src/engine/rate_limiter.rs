@@ -14,13 +14,13 @@ const BURST: u32 = 24;
 const REFILL: Duration = Duration::from_millis(500);
 
 /// Limit of unknown machines that are remembered.
-pub(crate) const MAX_STRANGERS: usize = 1024;
+pub(crate) const MAX_UNKNOWN: usize = 1024;
 /// Time after which an unknown machine is reported again.
 const REPORT_AGAIN: Duration = Duration::from_secs(60);
 /// Burst of reports about unknown machines, and the time per further report: a flood of invented
 /// addresses must not flood the log.
-const STRANGER_BURST: u32 = 64;
-const STRANGER_REFILL: Duration = Duration::from_secs(1);
+const UNKNOWN_BURST: u32 = 64;
+const UNKNOWN_REFILL: Duration = Duration::from_secs(1);
 
 /// Verdict about a known machine's packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) enum Pace {
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     pub machines: Recent<MacAddr, Machine>,
-    pub strangers: Recent<MacAddr, ()>,
+    pub unknown: Recent<MacAddr, ()>,
     reports: Bucket,
 }
 
@@ -51,8 +51,8 @@ impl RateLimiter {
     pub fn new(now: Instant) -> Self {
         Self {
             machines: Recent::new(MAX_MACHINES),
-            strangers: Recent::new(MAX_STRANGERS),
-            reports: Bucket::full(STRANGER_BURST, now),
+            unknown: Recent::new(MAX_UNKNOWN),
+            reports: Bucket::full(UNKNOWN_BURST, now),
         }
     }
 
@@ -71,15 +71,15 @@ impl RateLimiter {
     }
 
     /// True if a packet of an unknown machine should be reported.
-    pub fn report_stranger(&mut self, mac: MacAddr, now: Instant) -> bool {
+    pub fn report_unknown(&mut self, mac: MacAddr, now: Instant) -> bool {
         let lately = self
-            .strangers
+            .unknown
             .seen_at(mac)
             .is_some_and(|at| now.saturating_duration_since(at) < REPORT_AGAIN);
-        if lately || !self.reports.take(STRANGER_BURST, STRANGER_REFILL, now) {
+        if lately || !self.reports.take(UNKNOWN_BURST, UNKNOWN_REFILL, now) {
             return false;
         }
-        self.strangers.touch(mac, now, || ());
+        self.unknown.touch(mac, now, || ());
         true
     }
 }
@@ -147,7 +147,7 @@ impl<K: Copy + Eq + Hash, T> Recent<K, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BURST, MAX_MACHINES, MAX_STRANGERS, Pace, REFILL, REPORT_AGAIN, RateLimiter};
+    use super::{BURST, MAX_MACHINES, MAX_UNKNOWN, Pace, REFILL, REPORT_AGAIN, RateLimiter};
     use std::time::{Duration, Instant};
     use stdx::MacAddr;
 
@@ -159,28 +159,28 @@ mod tests {
     #[test]
     fn a_machine_that_asks_too_fast_is_told_apart_and_forgiven() {
         let now = Instant::now();
-        let mut guard = RateLimiter::new(now);
+        let mut limiter = RateLimiter::new(now);
         for _ in 0..BURST {
-            assert_eq!(guard.pace(mac(1), now), Pace::Fine);
+            assert_eq!(limiter.pace(mac(1), now), Pace::Fine);
         }
-        assert_eq!(guard.pace(mac(1), now), Pace::JustTooFast);
-        assert_eq!(guard.pace(mac(1), now), Pace::StillTooFast);
-        assert_eq!(guard.pace(mac(2), now), Pace::Fine, "another machine is not held back");
-        assert_eq!(guard.pace(mac(1), now + REFILL), Pace::Fine);
-        assert_eq!(guard.pace(mac(1), now + REFILL), Pace::JustTooFast);
+        assert_eq!(limiter.pace(mac(1), now), Pace::JustTooFast);
+        assert_eq!(limiter.pace(mac(1), now), Pace::StillTooFast);
+        assert_eq!(limiter.pace(mac(2), now), Pace::Fine, "another machine is not held back");
+        assert_eq!(limiter.pace(mac(1), now + REFILL), Pace::Fine);
+        assert_eq!(limiter.pace(mac(1), now + REFILL), Pace::JustTooFast);
         let later = now + REFILL * (BURST * 3);
-        let fine = (0..100).filter(|_| guard.pace(mac(1), later) == Pace::Fine).count();
+        let fine = (0..100).filter(|_| limiter.pace(mac(1), later) == Pace::Fine).count();
         assert_eq!(fine, BURST as usize, "a long rest earns one burst, not three");
     }
 
     #[test]
     fn slow_arrivals_keep_their_earned_time() {
         let now = Instant::now();
-        let mut guard = RateLimiter::new(now);
-        while guard.pace(mac(1), now) == Pace::Fine {}
+        let mut limiter = RateLimiter::new(now);
+        while limiter.pace(mac(1), now) == Pace::Fine {}
         let fine = (1..=40)
             .filter(|step| {
-                guard.pace(mac(1), now + Duration::from_millis(300) * *step) == Pace::Fine
+                limiter.pace(mac(1), now + Duration::from_millis(300) * *step) == Pace::Fine
             })
             .count();
         assert_eq!(fine, 24, "12 s earn 24 packets, whatever the arrivals' spacing");
@@ -189,31 +189,31 @@ mod tests {
     #[test]
     fn a_stranger_is_reported_once_a_minute() {
         let now = Instant::now();
-        let mut guard = RateLimiter::new(now);
-        assert!(guard.report_stranger(mac(1), now));
-        assert!(!guard.report_stranger(mac(1), now + REPORT_AGAIN / 2));
-        assert!(guard.report_stranger(mac(1), now + REPORT_AGAIN));
+        let mut limiter = RateLimiter::new(now);
+        assert!(limiter.report_unknown(mac(1), now));
+        assert!(!limiter.report_unknown(mac(1), now + REPORT_AGAIN / 2));
+        assert!(limiter.report_unknown(mac(1), now + REPORT_AGAIN));
     }
 
     #[test]
     fn a_flood_of_addresses_fills_neither_memory_nor_the_story() {
         let now = Instant::now();
-        let mut guard = RateLimiter::new(now);
+        let mut limiter = RateLimiter::new(now);
         let mut reports = 0;
         for number in 0..20_000 {
             let at = now + Duration::from_millis(u64::from(number));
-            reports += usize::from(guard.report_stranger(mac(number), at));
+            reports += usize::from(limiter.report_unknown(mac(number), at));
             if number < 6_000 {
-                guard.pace(mac(number), at);
+                limiter.pace(mac(number), at);
             }
         }
         assert!((64..=64 + 21).contains(&reports), "{reports}");
         for number in 0..5_000 {
             let at = now + Duration::from_secs(u64::from(number) + 100);
-            guard.report_stranger(mac(number + 50_000), at);
+            limiter.report_unknown(mac(number + 50_000), at);
         }
-        let (machines, strangers) = (guard.machines.len(), guard.strangers.len());
-        assert!((MAX_STRANGERS / 2..=MAX_STRANGERS).contains(&strangers), "{strangers}");
+        let (machines, unknown) = (limiter.machines.len(), limiter.unknown.len());
+        assert!((MAX_UNKNOWN / 2..=MAX_UNKNOWN).contains(&unknown), "{unknown}");
         assert!((MAX_MACHINES / 2..=MAX_MACHINES).contains(&machines), "{machines}");
     }
 }

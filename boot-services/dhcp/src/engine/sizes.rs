@@ -3,7 +3,7 @@
 use crate::config::subnet::MAX_POOL_ADDRESSES;
 use crate::engine::MAX_CHECKED;
 use crate::engine::checks::MAX_CHECKS;
-use crate::engine::rate_limiter::{MAX_MACHINES, MAX_STRANGERS};
+use crate::engine::rate_limiter::{MAX_MACHINES, MAX_UNKNOWN};
 
 /// Number of entries in each table of an engine. Whatever the network does, no table exceeds
 /// [`Sizes::LIMITS`].
@@ -19,7 +19,7 @@ pub struct Sizes {
     /// Machines whose pace is watched.
     pub machines: usize,
     /// Unknown machines that were reported lately.
-    pub strangers: usize,
+    pub unknown: usize,
 }
 
 impl Sizes {
@@ -29,16 +29,16 @@ impl Sizes {
         checks: MAX_CHECKS,
         checked: MAX_CHECKED,
         machines: MAX_MACHINES,
-        strangers: MAX_STRANGERS,
+        unknown: MAX_UNKNOWN,
     };
 
     /// True if no table exceeds its limit.
     pub fn are_lawful(self) -> bool {
-        let Self { leases, checks, checked, machines, strangers } = Self::LIMITS;
+        let Self { leases, checks, checked, machines, unknown } = Self::LIMITS;
         self.leases <= leases
             && self.checks <= checks
             && self.checked <= checked
             && self.machines <= machines
-            && self.strangers <= strangers
+            && self.unknown <= unknown
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use stdx::MacAddr;
 
 use super::{Destination, Engine, Outgoing, Output};
-use crate::events::{Observer as _, Seen, Silence};
+use crate::events::{DhcpEvent, DropReason, Observer as _};
 use crate::messages::client::Stage;
 use crate::messages::oracle;
 use crate::reservation::Reservation;
@@ -16,7 +16,7 @@ use crate::vectors::*;
 struct Bench {
     engine: Engine,
     directory: One,
-    story: Story,
+    events: EventLog,
     now: Instant,
 }
 
@@ -28,16 +28,16 @@ impl Bench {
     fn with(machine: Reservation) -> Self {
         let now = Instant::now();
         let engine = Engine::new(config(), &[], 0, now);
-        Self { engine, directory: One(machine), story: Story::default(), now }
+        Self { engine, directory: One(machine), events: EventLog::default(), now }
     }
 
     fn send(&mut self, packet: Packet) -> Option<Outgoing> {
-        let outputs = self.engine.handle(&packet.end(), &self.directory, &self.story, self.now);
+        let outputs = self.engine.handle(&packet.end(), &self.directory, &self.events, self.now);
         let mut outputs = outputs.unwrap();
         assert!(outputs.len() < 2, "{outputs:?}");
         match outputs.pop()? {
             Output::Send(outgoing) => {
-                self.story.seen(outgoing.seen.clone());
+                self.events.observe(outgoing.event.clone());
                 Some(outgoing)
             }
             Output::Check { .. } => None,
@@ -57,12 +57,12 @@ fn the_story_of_a_bios_boot() {
     bench.send(selecting(ipxe_bios(REQUEST))).unwrap();
     let stage = Stage::Ipxe;
     assert_eq!(
-        bench.story.take(),
+        bench.events.take(),
         [
-            Seen::Discover { mac: MAC, stage },
-            Seen::Offered { mac: MAC, address: ADDRESS },
-            Seen::Requested { mac: MAC, address: ADDRESS, stage },
-            Seen::Acked { mac: MAC, address: ADDRESS, file: Some(url.to_owned()) },
+            DhcpEvent::Discover { mac: MAC, stage },
+            DhcpEvent::Offered { mac: MAC, address: ADDRESS },
+            DhcpEvent::Requested { mac: MAC, address: ADDRESS, stage },
+            DhcpEvent::Acked { mac: MAC, address: ADDRESS, file: Some(url.to_owned()) },
         ]
     );
 }
@@ -71,10 +71,10 @@ fn the_story_of_a_bios_boot() {
 fn an_ack_is_not_told_before_it_is_sent() {
     let mut bench = Bench::new();
     let request = selecting(udhcpc(REQUEST)).end();
-    let outputs = bench.engine.handle(&request, &bench.directory, &bench.story, bench.now);
+    let outputs = bench.engine.handle(&request, &bench.directory, &bench.events, bench.now);
     let [Output::Send(outgoing)] = &outputs.unwrap()[..] else { panic!("no answer") };
-    assert_eq!(outgoing.seen, Seen::Acked { mac: MAC, address: ADDRESS, file: None });
-    assert!(!bench.story.take().contains(&outgoing.seen));
+    assert_eq!(outgoing.event, DhcpEvent::Acked { mac: MAC, address: ADDRESS, file: None });
+    assert!(!bench.events.take().contains(&outgoing.event));
 }
 
 #[test]
@@ -116,9 +116,13 @@ fn a_stranger_gets_silence_and_is_recorded_once() {
         assert_eq!(bench.place(packet.mac(mac)), None);
     }
     let vendor_class = Some("PXEClient:Arch:00007:UNDI:003000".to_owned());
-    let unknown =
-        Seen::UnknownMac { mac, vendor_class, arch: Some(7), silence: Some(Silence::Unknown) };
-    assert_eq!(bench.story.take(), [unknown]);
+    let unknown = DhcpEvent::UnknownMac {
+        mac,
+        vendor_class,
+        arch: Some(7),
+        drop_reason: Some(DropReason::Unknown),
+    };
+    assert_eq!(bench.events.take(), [unknown]);
 }
 
 #[test]
@@ -126,19 +130,24 @@ fn refusals_and_returns_are_told() {
     let mut bench = Bench::new();
     let other = Ipv4Addr::new(10, 77, 0, 99);
     bench.send(udhcpc(REQUEST).option(50, &other.octets())).unwrap();
-    let story = bench.story.take();
-    assert!(matches!(&story[1], Seen::Refused { reason, .. } if reason.contains("10.77.0.99")));
+    let events = bench.events.take();
+    assert!(
+        matches!(&events[1], DhcpEvent::Refused { reason, .. } if reason.contains("10.77.0.99"))
+    );
 
     let server = SERVER.octets();
     assert_eq!(bench.send(udhcpc(7).ciaddr(ADDRESS).option(54, &server)), None);
-    assert_eq!(bench.story.take(), [Seen::Released { mac: MAC, address: ADDRESS }]);
+    assert_eq!(bench.events.take(), [DhcpEvent::Released { mac: MAC, address: ADDRESS }]);
     let decline = udhcpc(4).option(50, &ADDRESS.octets()).option(54, &server);
     assert_eq!(bench.send(decline), None);
-    assert_eq!(bench.story.take(), [Seen::Declined { mac: MAC, address: ADDRESS }]);
+    assert_eq!(bench.events.take(), [DhcpEvent::Declined { mac: MAC, address: ADDRESS }]);
 
     let mut bench = Bench::with(Reservation { disable_dhcp: true, ..machine() });
     assert_eq!(bench.send(udhcpc(8).ciaddr(ADDRESS)), None);
-    assert_eq!(bench.story.take(), [Seen::Ignored { mac: MAC, reason: Silence::Disabled }]);
+    assert_eq!(
+        bench.events.take(),
+        [DhcpEvent::Ignored { mac: MAC, reason: DropReason::Disabled }]
+    );
 }
 
 #[test]
@@ -146,8 +155,8 @@ fn a_machine_that_floods_is_answered_at_the_limit() {
     let mut bench = Bench::new();
     let answered = (0..1000).filter(|_| bench.send(udhcpc(DISCOVER)).is_some()).count();
     assert_eq!(answered, 24);
-    let too_fast = Seen::Ignored { mac: MAC, reason: Silence::TooFast };
-    assert_eq!(bench.story.take().iter().filter(|seen| **seen == too_fast).count(), 1);
+    let too_fast = DhcpEvent::Ignored { mac: MAC, reason: DropReason::TooFast };
+    assert_eq!(bench.events.take().iter().filter(|event| **event == too_fast).count(), 1);
     bench.now += Duration::from_secs(1);
     assert!(bench.send(udhcpc(DISCOVER)).is_some());
 }
@@ -174,7 +183,7 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         let mut bench = Bench::new();
-        let answer = bench.engine.handle(&bytes, &bench.directory, &bench.story, bench.now);
+        let answer = bench.engine.handle(&bytes, &bench.directory, &bench.events, bench.now);
         for output in answer.unwrap_or_default() {
             let Output::Send(outgoing) = output else { continue };
             prop_assert!((300..=1472).contains(&outgoing.message.len()));

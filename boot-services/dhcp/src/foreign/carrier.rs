@@ -44,7 +44,7 @@ pub(crate) struct Link {
 
 /// A message about the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum LinkMessage {
     Link(Link),
     /// The interface was removed, was moved to another namespace, or never existed.
     Gone,
@@ -73,8 +73,8 @@ impl Monitor {
     /// Returns the current link state, before the first call of [`Self::next`].
     pub async fn current(&mut self) -> io::Result<Link> {
         match self.next().await? {
-            News::Link(link) => Ok(link),
-            News::Gone => Err(rustix::io::Errno::NODEV.into()),
+            LinkMessage::Link(link) => Ok(link),
+            LinkMessage::Gone => Err(rustix::io::Errno::NODEV.into()),
         }
     }
 
@@ -82,15 +82,15 @@ impl Monitor {
     pub async fn gone(&mut self) -> io::Error {
         loop {
             match self.next().await {
-                Ok(News::Link(_)) => {}
-                Ok(News::Gone) => return rustix::io::Errno::NODEV.into(),
+                Ok(LinkMessage::Link(_)) => {}
+                Ok(LinkMessage::Gone) => return rustix::io::Errno::NODEV.into(),
                 Err(error) => return error,
             }
         }
     }
 
     /// Waits for the next message about the interface.
-    pub async fn next(&mut self) -> io::Result<News> {
+    pub async fn next(&mut self) -> io::Result<LinkMessage> {
         loop {
             let mut ready = self.socket.readable().await?;
             let buffer = &mut self.buffer;
@@ -98,8 +98,8 @@ impl Monitor {
                 .try_io(|fd| Ok(rustix::net::recv(fd, &mut buffer[..], RecvFlags::DONTWAIT)?.0));
             match received {
                 Ok(Ok(length)) => {
-                    if let Some(news) = latest(&self.buffer[..length], self.index) {
-                        return Ok(news);
+                    if let Some(message) = latest(&self.buffer[..length], self.index) {
+                        return Ok(message);
                     }
                 }
                 // Messages were lost, so the current state is requested again.
@@ -127,25 +127,25 @@ impl Monitor {
 }
 
 /// Returns the last message of a batch about an interface.
-fn latest(mut batch: &[u8], index: u32) -> Option<News> {
+fn latest(mut batch: &[u8], index: u32) -> Option<LinkMessage> {
     let mut latest = None;
     while let Some(length) = u32_at(batch, 0) {
         let Some(message) = batch.get(..length as usize).filter(|m| m.len() >= HEADER) else {
             break;
         };
-        latest = news(message, index).or(latest);
+        latest = read(message, index).or(latest);
         let aligned = message.len().next_multiple_of(4).min(batch.len());
         batch = &batch[aligned..];
     }
     latest
 }
 
-fn news(message: &[u8], index: u32) -> Option<News> {
+fn read(message: &[u8], index: u32) -> Option<LinkMessage> {
     let kind = u16_at(message, 4)?;
     let body = message.get(HEADER..)?;
     if kind == NLMSG_ERROR {
         // The only request is for this link.
-        return u32_at(body, 0).filter(|errno| *errno != 0).map(|_| News::Gone);
+        return u32_at(body, 0).filter(|errno| *errno != 0).map(|_| LinkMessage::Gone);
     }
     // A bridge reports its ports in the same format with its own family. A port that leaves the
     // bridge still exists.
@@ -153,11 +153,11 @@ fn news(message: &[u8], index: u32) -> Option<News> {
         return None;
     }
     match kind {
-        RTM_DELLINK => Some(News::Gone),
+        RTM_DELLINK => Some(LinkMessage::Gone),
         RTM_NEWLINK => {
             let carrier = u32_at(body, 8)? & IFF_LOWER_UP != 0;
             let (mac, changes) = attributes(body.get(INTERFACE_INFO..)?)?;
-            Some(News::Link(Link { index, mac, carrier, changes }))
+            Some(LinkMessage::Link(Link { index, mac, carrier, changes }))
         }
         _ => None,
     }

@@ -15,7 +15,7 @@ const REQUEST: u8 = 3;
 
 /// The box's own servers, on this interface and its others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnServers {
     /// Server identifiers of the box.
     pub servers: Vec<Ipv4Addr>,
     /// MAC addresses of the box.
@@ -38,7 +38,7 @@ pub struct Sighting {
 /// Evidence is any message to a client's port 68 from a foreign station, or a client's broadcast
 /// REQUEST that names another server. Checksums are not verified: a virtual interface leaves them
 /// unfinished, and a server with a wrong one may still reach its clients.
-pub fn sighting(frame: &[u8], own: &Own) -> Option<Sighting> {
+pub fn sighting(frame: &[u8], own: &OwnServers) -> Option<Sighting> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Ipv4 {
         return None;
@@ -69,7 +69,7 @@ fn reply(
     message: &[u8],
     from: Ipv4Addr,
     station: MacAddr,
-    own: &Own,
+    own: &OwnServers,
 ) -> Option<Sighting> {
     let server = options(header, message).and_then(|options| server_id(&options)).unwrap_or(from);
     // Our own answer comes from another station only when a relay repeats it.
@@ -83,7 +83,7 @@ fn reply(
 /// Returns the server that a client's REQUEST names. A client that has not moved between networks
 /// names the server whose offer it accepts (RFC 2131 §4.3.2, SELECTING). That server may be on this
 /// network, even when its answers do not reach this interface.
-fn request(header: &[u8; OPTIONS_AT], message: &[u8], own: &Own) -> Option<Sighting> {
+fn request(header: &[u8; OPTIONS_AT], message: &[u8], own: &OwnServers) -> Option<Sighting> {
     if address(header, 24).is_some() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! One probe: DISCOVERs from an invented machine, and the servers that answer.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use dhcproto::Encodable as _;
@@ -47,8 +47,9 @@ impl ProbeSender {
     /// every port of the network.
     pub fn discover(&self, xid: u32, secs: u16) -> Vec<u8> {
         let message = self.message(xid, secs);
-        let (from, to) = ((Ipv4Addr::UNSPECIFIED, 68), (Ipv4Addr::BROADCAST, 67));
-        let datagram = frame::datagram(from, to, &message).expect("a DISCOVER is short");
+        let source = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
+        let target = SocketAddrV4::new(Ipv4Addr::BROADCAST, 67);
+        let datagram = frame::datagram(source, target, &message).expect("a DISCOVER is short");
         let mut bytes = vec![0; ETHERNET];
         EthernetRepr {
             src_addr: EthernetAddress(self.station.0),
@@ -88,12 +89,12 @@ pub(crate) struct Probe {
     /// True if a DISCOVER was not sent, so that a missing answer proves nothing.
     pub void: bool,
     /// Servers that answered, in order.
-    heard: Vec<Sighting>,
+    answers: Vec<Sighting>,
 }
 
 impl Probe {
     pub fn new(started: Instant, xid: u32) -> Self {
-        Self { started, xid, sent: 0, last_sent: started, void: false, heard: Vec::new() }
+        Self { started, xid, sent: 0, last_sent: started, void: false, answers: Vec::new() }
     }
 
     /// The `secs` of the DISCOVER that is due, once for each.
@@ -121,13 +122,13 @@ impl Probe {
     }
 
     pub fn note(&mut self, sighting: Sighting) {
-        let known = self.heard.iter().any(|heard| heard.server == sighting.server);
-        if !known && self.heard.len() < SERVERS_MAX {
-            self.heard.push(sighting);
+        let known = self.answers.iter().any(|answer| answer.server == sighting.server);
+        if !known && self.answers.len() < SERVERS_MAX {
+            self.answers.push(sighting);
         }
     }
 
-    pub fn heard(&self) -> &[Sighting] {
-        &self.heard
+    pub fn answers(&self) -> &[Sighting] {
+        &self.answers
     }
 }

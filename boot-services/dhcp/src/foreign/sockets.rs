@@ -10,14 +10,14 @@ use tokio::sync::{Notify, watch::Sender};
 use tokio_util::sync::CancellationToken;
 
 use super::Config;
-use super::carrier::{Monitor, News};
-use super::evidence::Own;
+use super::carrier::{LinkMessage, Monitor};
+use super::evidence::OwnServers;
 use super::probe::ProbeSender;
 use super::record::Record;
 use super::state::State;
 use super::watcher::{Action, Now, Subject, Watcher};
 use crate::error::Error;
-use crate::sockets::packet::{ETHERTYPE_IPV4, FRAME_MAX, Tap, bpf};
+use crate::sockets::packet::{ETHERTYPE_IPV4, FRAME_MAX, PacketSocket, bpf};
 use crate::sockets::udp::{MAX_FAILURES, interface_index};
 
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -38,13 +38,13 @@ pub async fn watch(
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let updates = Updates(updates);
-    let (mut edge, mut watcher, actions) = tokio::select! {
+    let (mut sockets, mut watcher, actions) = tokio::select! {
         opened = open(config, &updates) => opened?,
         () = shutdown.cancelled() => return Ok(()),
     };
-    edge.perform(&mut watcher, actions).await;
+    sockets.perform(&mut watcher, actions).await;
     tokio::select! {
-        error = edge.run(&mut watcher, &rearm) => Err(error),
+        error = sockets.run(&mut watcher, &rearm) => Err(error),
         () = shutdown.cancelled() => Ok(()),
     }
 }
@@ -58,18 +58,18 @@ impl Drop for Updates {
     }
 }
 
-struct Edge<'a> {
+struct Sockets<'a> {
     interface: String,
     record: Option<PathBuf>,
     updates: &'a Updates,
-    tap: Tap,
+    socket: PacketSocket,
     monitor: Monitor,
 }
 
 async fn open(
     config: Config,
     updates: &Updates,
-) -> Result<(Edge<'_>, Watcher, Vec<Action>), Error> {
+) -> Result<(Sockets<'_>, Watcher, Vec<Action>), Error> {
     let Config { interface, role, start, servers, mut macs, record } = config;
     let name = &interface;
     let missing = |source| Error::Interface { interface: name.clone(), source };
@@ -77,40 +77,40 @@ async fn open(
     let index = interface_index(&interface).map_err(missing)?;
     let mut filter = Vec::new();
     bpf::drop_other_vlans(&mut filter);
-    bpf::keep_dhcp(&mut filter);
+    bpf::accept_dhcp(&mut filter);
     // The sockets listen before the link state is requested, so that no event is lost.
-    let tap = Tap::open(index, ETHERTYPE_IPV4, &filter).map_err(open("packet"))?;
+    let socket = PacketSocket::open(index, ETHERTYPE_IPV4, &filter).map_err(open("packet"))?;
     let mut monitor = Monitor::open(index).map_err(open("link state (netlink)"))?;
     let link = monitor.current().await.map_err(missing)?;
     let mut random = [0; 10];
     getrandom::fill(&mut random).map_err(|error| open("packet")(io::Error::other(error)))?;
     let [x0, x1, x2, x3, client @ ..] = random;
-    let asker = ProbeSender::new(link.mac, client);
-    if let Err(error) = tap.join(index, asker.client) {
+    let sender = ProbeSender::new(link.mac, client);
+    if let Err(error) = socket.join(index, sender.client) {
         tracing::debug!(interface, %error, "cannot receive unicast replies to a probe");
     }
     macs.push(link.mac);
     let subject = Subject {
         interface: interface.clone(),
         role,
-        own: Own { servers, macs },
-        asker,
+        own: OwnServers { servers, macs },
+        sender,
         xid: u32::from_be_bytes([x0, x1, x2, x3]),
         boot_id: std::fs::read_to_string(BOOT_ID).unwrap_or_default().trim().to_owned(),
     };
-    let kept = record.as_deref().map_or(Ok(None), Record::load).unwrap_or_else(|error| {
+    let stored = record.as_deref().map_or(Ok(None), Record::load).unwrap_or_else(|error| {
         tracing::warn!(interface, %error, "cannot read the state of the last watch: probing first");
         None
     });
-    let (watcher, actions) = Watcher::new(subject, link, start, kept, now());
-    Ok((Edge { interface, record, updates, tap, monitor }, watcher, actions))
+    let (watcher, actions) = Watcher::new(subject, link, start, stored, now());
+    Ok((Sockets { interface, record, updates, socket, monitor }, watcher, actions))
 }
 
 fn now() -> Now {
     Now { at: Instant::now(), wall: SystemTime::now() }
 }
 
-impl Edge<'_> {
+impl Sockets<'_> {
     async fn run(&mut self, watcher: &mut Watcher, rearm: &Notify) -> Error {
         let mut buffer = [0; FRAME_MAX];
         let mut failures = 0;
@@ -119,12 +119,12 @@ impl Edge<'_> {
             let actions = tokio::select! {
                 // Frames before timers: a probe is not over while answers wait to be read.
                 biased;
-                news = self.monitor.next() => match news {
-                    Ok(News::Link(link)) => watcher.link(link, now()),
-                    Ok(News::Gone) => return self.gone(),
-                    Err(source) => return self.deaf(source),
+                message = self.monitor.next() => match message {
+                    Ok(LinkMessage::Link(link)) => watcher.link(link, now()),
+                    Ok(LinkMessage::Gone) => return self.gone(),
+                    Err(source) => return self.receive_failed(source),
                 },
-                received = self.tap.receive(&mut buffer) => match received {
+                received = self.socket.receive(&mut buffer) => match received {
                     Ok(length) => {
                         failures = 0;
                         watcher.frame(&buffer[..length], now())
@@ -132,7 +132,7 @@ impl Edge<'_> {
                     Err(source) => {
                         failures += 1;
                         if failures >= MAX_FAILURES {
-                            return self.deaf(source);
+                            return self.receive_failed(source);
                         }
                         continue;
                     }
@@ -153,17 +153,17 @@ impl Edge<'_> {
                     self.updates.0.send_replace(state);
                 }
                 Action::Send(frame) => {
-                    if let Err(error) = self.tap.send(&frame) {
+                    if let Err(error) = self.socket.send(&frame) {
                         tracing::debug!(interface, %error, "cannot send a probe");
                         watcher.unsent();
                     }
                 }
-                Action::Keep(record) => self.keep(record).await,
+                Action::StoreRecord(record) => self.store_record(record).await,
             }
         }
     }
 
-    async fn keep(&self, record: Option<Record>) {
+    async fn store_record(&self, record: Option<Record>) {
         let Some(path) = self.record.clone() else { return };
         let store = move || Record::store(record.as_ref(), &path);
         // A failed join is a panic in `store`, which the runtime has reported.
@@ -177,7 +177,7 @@ impl Edge<'_> {
         Error::Interface { interface: self.interface.clone(), source: Errno::NODEV.into() }
     }
 
-    fn deaf(&self, source: io::Error) -> Error {
+    fn receive_failed(&self, source: io::Error) -> Error {
         Error::Receive { interface: self.interface.clone(), source }
     }
 }

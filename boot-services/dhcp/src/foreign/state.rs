@@ -66,7 +66,7 @@ pub enum Neighbor {
     /// No server is known, and no probe is complete.
     Unknown,
     /// A probe found none: machines here will get no address.
-    Nobody,
+    None,
     /// Another server is known.
     Server(Foreign),
 }
@@ -86,7 +86,7 @@ pub enum Permit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Another server was found by a message of its own.
-    Heard(Foreign),
+    Received(Foreign),
     /// A client named another server. Any station can send such a message, and a client that has
     /// moved between networks does, so it is verified by a probe.
     Named(Foreign),
@@ -119,7 +119,7 @@ impl State {
                 Self::Serving
             }
             (Self::Held(Hold::NoCarrier), Event::Plugged) => Self::Held(Hold::Probing),
-            (Self::Held(_) | Self::Serving | Self::Checking(_), Event::Heard(foreign)) => {
+            (Self::Held(_) | Self::Serving | Self::Checking(_), Event::Received(foreign)) => {
                 Self::Stopped(foreign)
             }
             (Self::Serving, Event::Named(foreign)) => Self::Checking(foreign),
@@ -140,9 +140,11 @@ impl State {
             (state @ Self::Stopped(_), _) => state,
 
             (Self::Proxy(_), Event::Unplugged | Event::Plugged) => Self::Proxy(Neighbor::Unknown),
-            (Self::Proxy(_), Event::ProbeClean) => Self::Proxy(Neighbor::Nobody),
-            (state @ Self::Proxy(Neighbor::Server(_)), Event::Heard(_) | Event::Named(_)) => state,
-            (Self::Proxy(_), Event::Heard(foreign) | Event::Named(foreign)) => {
+            (Self::Proxy(_), Event::ProbeClean) => Self::Proxy(Neighbor::None),
+            (state @ Self::Proxy(Neighbor::Server(_)), Event::Received(_) | Event::Named(_)) => {
+                state
+            }
+            (Self::Proxy(_), Event::Received(foreign) | Event::Named(foreign)) => {
                 Self::Proxy(Neighbor::Server(foreign))
             }
             (state @ Self::Proxy(_), Event::Rearm) => state,
@@ -172,7 +174,7 @@ impl fmt::Display for State {
             }
             Self::Stopped(foreign) => write!(f, "stopped: another DHCP server, {foreign}"),
             Self::Proxy(Neighbor::Unknown) => f.write_str("proxy: looking for the DHCP server"),
-            Self::Proxy(Neighbor::Nobody) => f.write_str("proxy: no DHCP server answers"),
+            Self::Proxy(Neighbor::None) => f.write_str("proxy: no DHCP server answers"),
             Self::Proxy(Neighbor::Server(server)) => write!(f, "proxy: beside {server}"),
         }
     }

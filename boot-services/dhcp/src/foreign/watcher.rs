@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use super::carrier::Link;
-use super::evidence::{Own, Sighting, sighting};
+use super::evidence::{OwnServers, Sighting, sighting};
 use super::probe::{Probe, ProbeSender};
 use super::record::{Record, Situation};
 use super::state::{Event, Foreign, Hold, Neighbor, State};
@@ -29,7 +29,7 @@ pub(crate) enum Action {
     /// Send a frame; the caller reports a failure by [`Watcher::unsent`].
     Send(Vec<u8>),
     /// Replace the record for the next start; `None` removes it.
-    Keep(Option<Record>),
+    StoreRecord(Option<Record>),
 }
 
 /// Both clocks: one for waits, one for what people and the next start read.
@@ -44,8 +44,8 @@ pub(crate) struct Now {
 pub(crate) struct Subject {
     pub interface: String,
     pub role: Role,
-    pub own: Own,
-    pub asker: ProbeSender,
+    pub own: OwnServers,
+    pub sender: ProbeSender,
     /// Of the first probe; each has the next.
     pub xid: u32,
     pub boot_id: String,
@@ -107,7 +107,7 @@ impl Watcher {
             next_check: now.at,
             settled: now.at,
         };
-        (watcher, vec![Action::Report(state), Action::Keep(keep)])
+        (watcher, vec![Action::Report(state), Action::StoreRecord(keep)])
     }
 
     /// Processes one received frame.
@@ -118,14 +118,14 @@ impl Watcher {
         let mut actions = Vec::new();
         if is_named {
             if self.state != State::Serving || now.at >= self.next_check {
-                self.happen(Event::Named(foreign), now, &mut actions);
+                self.apply(Event::Named(foreign), now, &mut actions);
             }
             return actions;
         }
         if let Some(probe) = &mut self.probe {
             probe.note(sighting);
         }
-        self.happen(Event::Heard(foreign), now, &mut actions);
+        self.apply(Event::Received(foreign), now, &mut actions);
         actions
     }
 
@@ -144,7 +144,7 @@ impl Watcher {
             (false, true) => {
                 self.unplugged_by(now, &mut actions);
                 if self.lost.take().is_none() {
-                    self.happen(Event::Plugged, now, &mut actions);
+                    self.apply(Event::Plugged, now, &mut actions);
                 }
             }
             _ => {}
@@ -155,9 +155,9 @@ impl Watcher {
     /// A person arms the interface.
     pub fn rearm(&mut self, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
-        self.happen(Event::Rearm, now, &mut actions);
+        self.apply(Event::Rearm, now, &mut actions);
         if !self.link.carrier && self.lost.is_none() {
-            self.happen(Event::Unplugged, now, &mut actions);
+            self.apply(Event::Unplugged, now, &mut actions);
         }
         actions
     }
@@ -182,7 +182,7 @@ impl Watcher {
         }
         let due = self.probe.as_mut().and_then(|probe| Some((probe.xid, probe.due(now.at)?)));
         if let Some((xid, secs)) = due {
-            actions.push(Action::Send(self.subject.asker.discover(xid, secs)));
+            actions.push(Action::Send(self.subject.sender.discover(xid, secs)));
         }
         actions
     }
@@ -205,7 +205,7 @@ impl Watcher {
         if self.lost.is_some_and(|lost| now.at >= lost + CARRIER_LOSS) {
             self.lost = None;
             self.probe = None;
-            self.happen(Event::Unplugged, now, actions);
+            self.apply(Event::Unplugged, now, actions);
         }
     }
 
@@ -222,16 +222,16 @@ impl Watcher {
             State::Proxy(Neighbor::Server(foreign)) => Some(foreign.server),
             _ => None,
         };
-        let heard = probe.heard();
-        if heard.iter().all(|sighting| known.is_some_and(|known| known != sighting.server)) {
-            self.happen(Event::ProbeClean, now, actions);
+        let answers = probe.answers();
+        if answers.iter().all(|sighting| known.is_some_and(|known| known != sighting.server)) {
+            self.apply(Event::ProbeClean, now, actions);
             if self.state == State::Serving {
                 let situation = Situation::of(&self.subject.boot_id, self.link);
-                actions.push(Action::Keep(Some(Record::Clean { situation, at: now.wall })));
+                actions.push(Action::StoreRecord(Some(Record::Clean { situation, at: now.wall })));
             }
         }
-        if let Some(first) = heard.first() {
-            self.happen(Event::Heard(self.foreign(*first, now)), now, actions);
+        if let Some(first) = answers.first() {
+            self.apply(Event::Received(self.foreign(*first, now)), now, actions);
         }
     }
 
@@ -241,7 +241,7 @@ impl Watcher {
         Foreign { server, mac, interface, offered, when: now.wall }
     }
 
-    fn happen(&mut self, event: Event, now: Now, actions: &mut Vec<Action>) {
+    fn apply(&mut self, event: Event, now: Now, actions: &mut Vec<Action>) {
         let before = self.state.clone();
         let after = std::mem::take(&mut self.state).next(event);
         self.state = after.clone();
@@ -252,20 +252,20 @@ impl Watcher {
         match after {
             State::Stopped(foreign) => {
                 self.probe = None;
-                actions.push(Action::Keep(Some(Record::Stopped(foreign))));
+                actions.push(Action::StoreRecord(Some(Record::Stopped(foreign))));
             }
             State::Checking(_) => {
                 // A probe in progress may have sent its requests before that server started.
                 self.probe = None;
                 (self.next_probe, self.next_check) = (now.at, now.at + CHECK_PERIOD);
                 // A restart in the middle of the check starts with a probe.
-                actions.push(Action::Keep(None));
+                actions.push(Action::StoreRecord(None));
             }
             State::Held(Hold::Probing) | State::Proxy(Neighbor::Unknown) => {
                 self.probe = None;
                 (self.next_probe, self.settled) = (now.at, now.at);
                 if matches!(before, State::Stopped(_)) {
-                    actions.push(Action::Keep(None));
+                    actions.push(Action::StoreRecord(None));
                 }
             }
             State::Serving => self.settled = now.at,

@@ -178,7 +178,7 @@ fn write(lease: &Lease) -> Option<[u8; 23]> {
     value[..6].copy_from_slice(&lease.mac.0);
     value[6] = state;
     value[7..15].copy_from_slice(&lease.expires.to_be_bytes());
-    value[15..].copy_from_slice(&lease.heard.to_be_bytes());
+    value[15..].copy_from_slice(&lease.last_seen.to_be_bytes());
     Some(value)
 }
 
@@ -187,8 +187,8 @@ fn read(key: &[u8], value: &[u8]) -> Result<Lease, &'static str> {
     let value: &[u8; 23] = value.try_into().map_err(|_| "a lease has another length")?;
     let (mac, rest) = value.split_first_chunk::<6>().ok_or("a lease has no owner")?;
     let (state, rest) = rest.split_first().ok_or("a lease has no state")?;
-    let (expires, heard) = rest.split_first_chunk::<8>().ok_or("a lease has no end")?;
-    let heard: [u8; 8] = heard.try_into().map_err(|_| "a lease has no time")?;
+    let (expires, last_seen) = rest.split_first_chunk::<8>().ok_or("a lease has no end")?;
+    let last_seen: [u8; 8] = last_seen.try_into().map_err(|_| "a lease has no time")?;
     let state = match state {
         1 => LeaseState::Bound,
         2 => LeaseState::Released,
@@ -200,7 +200,7 @@ fn read(key: &[u8], value: &[u8]) -> Result<Lease, &'static str> {
         mac: MacAddr(*mac),
         state,
         expires: u64::from_be_bytes(*expires),
-        heard: u64::from_be_bytes(heard),
+        last_seen: u64::from_be_bytes(last_seen),
         reserved: false,
     })
 }

@@ -9,7 +9,7 @@ use stdx::MacAddr;
 
 use crate::config::{Config, Mode};
 use crate::leases::pool::Pool;
-use crate::leases::{Bound, Change, Lease, LeaseState};
+use crate::leases::{Change, Lease, LeaseCounts, LeaseState};
 use crate::reservation::Directory;
 
 /// Seconds for which an offered address is reserved for the client.
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     pub state: LeaseState,
     /// End of the lease that was promised to the client.
     pub expires: u64,
-    pub heard: u64,
+    pub last_seen: u64,
     /// A record gave the address.
     pub reserved: bool,
     /// End of the stored lease, never before the promise; 0 if none is stored.
@@ -69,11 +69,11 @@ impl Table {
             changes: Vec::new(),
         };
         let mut leases = leases.to_vec();
-        leases.sort_by_key(|lease| lease.heard);
+        leases.sort_by_key(|lease| lease.last_seen);
         for lease in leases {
-            let Lease { address, mac, state, expires, heard, reserved } = lease;
+            let Lease { address, mac, state, expires, last_seen, reserved } = lease;
             let (pool, stored) = (table.home(address), expires.max(1));
-            table.put(address, Row { mac, state, expires, heard, reserved, stored, pool });
+            table.put(address, Row { mac, state, expires, last_seen, reserved, stored, pool });
         }
         table
     }
@@ -81,7 +81,7 @@ impl Table {
     /// Applies new pools. Leases stay, also those outside of the new pools.
     pub fn reconfigure(&mut self, config: &Config) {
         let mut rows: Vec<_> = std::mem::take(&mut self.rows).into_iter().collect();
-        rows.sort_by_key(|(address, row)| (row.heard, *address));
+        rows.sort_by_key(|(address, row)| (row.last_seen, *address));
         self.owners.clear();
         self.pools = pools(config);
         for (address, row) in rows {
@@ -136,26 +136,27 @@ impl Table {
         &mut self,
         mac: MacAddr,
         subnet: usize,
-        hope: Option<Ipv4Addr>,
+        requested: Option<Ipv4Addr>,
         directory: &dyn Directory,
         now: u64,
     ) -> Option<Choice> {
         let former = self.owned(mac, subnet);
-        let asked = [former, hope].into_iter().flatten();
-        let mut asked = asked.filter(|at| self.may_give(*at, mac, subnet, directory, now));
-        let address = match asked.next() {
+        let candidates = [former, requested].into_iter().flatten();
+        let mut candidates =
+            candidates.filter(|at| self.may_give(*at, mac, subnet, directory, now));
+        let address = match candidates.next() {
             Some(address) => address,
             None => self.unused(subnet, directory, now)?,
         };
         let row = self.rows.get(&address).copied();
-        let proven = |row: Row| row.mac == mac && now.saturating_sub(row.heard) <= RECHECK_SECS;
+        let proven = |row: Row| row.mac == mac && now.saturating_sub(row.last_seen) <= RECHECK_SECS;
         if !row
             .is_some_and(|row| row.mac == mac && row.state == LeaseState::Bound && row.holds(now))
         {
             let expires = now + OFFER_SECS;
             let (state, reserved) = (LeaseState::Offered, false);
-            let (heard, stored, pool) = (now, 0, subnet);
-            self.put(address, Row { mac, state, expires, heard, reserved, stored, pool });
+            let (last_seen, stored, pool) = (now, 0, subnet);
+            self.put(address, Row { mac, state, expires, last_seen, reserved, stored, pool });
         }
         Some(Choice { address, unproven: !row.is_some_and(proven) })
     }
@@ -185,12 +186,12 @@ impl Table {
     /// time, so only every third renewal must be written. The promise counts in memory. After a
     /// restart a lease lasts longer than promised, never shorter.
     pub fn bind(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
-        self.give(address, mac, (lease_secs, false), now);
+        self.give(address, mac, lease_secs, false, now);
     }
 
     /// Assigns an address like [`Self::bind`]; the machine's record names it.
     pub fn bind_reserved(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
-        self.give(address, mac, (lease_secs, true), now);
+        self.give(address, mac, lease_secs, true, now);
     }
 
     /// Drops a lease that a record gave to a machine, when the record names another machine now and
@@ -204,13 +205,7 @@ impl Table {
         gives_way
     }
 
-    fn give(
-        &mut self,
-        address: Ipv4Addr,
-        mac: MacAddr,
-        (lease_secs, reserved): (u32, bool),
-        now: u64,
-    ) {
+    fn give(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, reserved: bool, now: u64) {
         let expires = now + u64::from(lease_secs) + GRACE_SECS;
         let renewed = self.rows.get(&address).filter(|row| {
             let is_same = row.mac == mac && row.reserved == reserved;
@@ -222,7 +217,7 @@ impl Table {
         };
         let write = renewed.is_none();
         let (state, pool) = (LeaseState::Bound, self.home(address));
-        self.put(address, Row { mac, state, expires, heard: now, reserved, stored, pool });
+        self.put(address, Row { mac, state, expires, last_seen: now, reserved, stored, pool });
         if write {
             self.note(address);
         }
@@ -244,7 +239,7 @@ impl Table {
         let owned = row.mac == mac && row.state == LeaseState::Bound;
         if owned {
             let (state, stored) = (LeaseState::Released, now.max(1));
-            self.put(address, Row { state, expires: now, heard: now, stored, ..row });
+            self.put(address, Row { state, expires: now, last_seen: now, stored, ..row });
             self.note(address);
         }
         owned
@@ -285,15 +280,15 @@ impl Table {
     }
 
     /// Counts of the addresses that are given away.
-    pub fn bound(&self, now: u64) -> Bound {
-        let mut bound = Bound::default();
+    pub fn counts(&self, now: u64) -> LeaseCounts {
+        let mut counts = LeaseCounts::default();
         for (address, row) in &self.rows {
             if row.state == LeaseState::Bound && row.holds(now) {
-                bound.leases += 1;
-                bound.pooled += usize::from(self.pools.iter().any(|pool| pool.gives(*address)));
+                counts.leases += 1;
+                counts.pooled += usize::from(self.pools.iter().any(|pool| pool.gives(*address)));
             }
         }
-        bound
+        counts
     }
 
     /// Every lease, as it is in memory.
@@ -352,8 +347,8 @@ impl Row {
     }
 
     fn lease(&self, address: Ipv4Addr, expires: u64) -> Lease {
-        let Self { mac, state, heard, reserved, .. } = *self;
-        Lease { address, mac, state, expires, heard, reserved }
+        let Self { mac, state, last_seen, reserved, .. } = *self;
+        Lease { address, mac, state, expires, last_seen, reserved }
     }
 }
 

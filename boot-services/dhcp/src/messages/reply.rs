@@ -7,7 +7,7 @@ use crate::messages::boot::Boot;
 use crate::messages::client::Stage;
 use crate::messages::options::code;
 use crate::messages::request::Request;
-use crate::reservation::{DEFAULT_LEASE_SECS, Fixed, Reservation, Route};
+use crate::reservation::{DEFAULT_LEASE_SECS, FixedAddress, Reservation, Route};
 
 /// RFC 951's header and `vend` field make 300 bytes; some BOOTP relays drop what is shorter.
 const MIN_MESSAGE: usize = 300;
@@ -38,7 +38,7 @@ pub(crate) enum Answer {
 pub(crate) struct Grant<'a> {
     pub config: &'a Config,
     pub machine: &'a Reservation,
-    pub fixed: Fixed,
+    pub fixed: FixedAddress,
     pub request: &'a Request,
     pub boot: &'a Boot,
 }
@@ -303,7 +303,7 @@ impl Reply {
         self.put(code::IPXE, &[176, 1, 1]);
     }
 
-    fn settings(&mut self, config: &Config, machine: &Reservation, fixed: Fixed) {
+    fn settings(&mut self, config: &Config, machine: &Reservation, fixed: FixedAddress) {
         self.put_addresses(code::NAME_SERVERS, &machine.name_servers);
         self.put_text(code::HOST_NAME, machine.hostname.as_deref());
         self.put_text(code::DOMAIN_NAME, machine.domain_name.as_deref());

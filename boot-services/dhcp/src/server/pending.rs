@@ -20,21 +20,21 @@ use crate::leases::{Change, LeaseStore};
 /// for each machine.
 const COMMIT_EVERY: Duration = Duration::from_millis(10);
 /// Limit of held answers; beyond it the service reads no more requests until a commit ends.
-const MAX_HELD: usize = 4096;
+const MAX_PENDING: usize = 4096;
 /// Capacity of the queue to the thread: one commit, the running one.
-const ORDERS_MAX: usize = 1;
+const REQUESTS_MAX: usize = 1;
 /// Consecutive failed commits that end the service. Until then no lease is promised; other answers
 /// are still sent.
 const MAX_FAILED: u32 = 8;
 
 /// Answers that wait for commits.
-pub(crate) struct Promises {
+pub(crate) struct PendingAnswers {
     /// `None` if leases are not stored.
     committer: Option<Committer>,
     /// Changes that no running commit contains, and the answers that wait for them.
     changes: Vec<Change>,
-    held: Vec<Outgoing>,
-    under_way: Option<Commit>,
+    waiting: Vec<Outgoing>,
+    running: Option<Commit>,
     /// Earliest time of the next commit.
     due: Instant,
     /// True if a commit failed and no request came since.
@@ -44,12 +44,12 @@ pub(crate) struct Promises {
 
 struct Commit {
     changes: Arc<[Change]>,
-    held: Vec<Outgoing>,
+    waiting: Vec<Outgoing>,
     done: oneshot::Receiver<Result<(), Error>>,
 }
 
 /// Changes to be made durable.
-struct Order {
+struct CommitRequest {
     changes: Arc<[Change]>,
     done: oneshot::Sender<Result<(), Error>>,
 }
@@ -57,15 +57,15 @@ struct Order {
 /// Thread that only commits. On a shared thread, a slow name server or a slow disk would delay the
 /// machines' addresses.
 struct Committer {
-    orders: Option<mpsc::SyncSender<Order>>,
+    requests: Option<mpsc::SyncSender<CommitRequest>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Committer {
     fn start(store: Arc<dyn LeaseStore>) -> Self {
-        let (orders, taken) = mpsc::sync_channel::<Order>(ORDERS_MAX);
+        let (requests, received) = mpsc::sync_channel::<CommitRequest>(REQUESTS_MAX);
         let run = move || {
-            for Order { changes, done } in taken {
+            for CommitRequest { changes, done } in received {
                 // The receiver is gone when the service ends.
                 done.send(store.commit(&changes)).ok();
             }
@@ -73,14 +73,14 @@ impl Committer {
         // Without the thread every commit fails, as on a broken disk.
         let thread = thread::Builder::new().name("leases".to_owned()).spawn(run);
         let thread = thread.inspect_err(|error| tracing::error!(%error, "cannot start a thread"));
-        Self { orders: Some(orders), thread: thread.ok() }
+        Self { requests: Some(requests), thread: thread.ok() }
     }
 
     /// Commits changes. If the thread has ended, the result's sender is dropped.
     fn commit(&self, changes: Arc<[Change]>) -> oneshot::Receiver<Result<(), Error>> {
         let (done, answer) = oneshot::channel();
-        if let Some(orders) = &self.orders {
-            orders.send(Order { changes, done }).ok();
+        if let Some(requests) = &self.requests {
+            requests.send(CommitRequest { changes, done }).ok();
         }
         answer
     }
@@ -89,19 +89,19 @@ impl Committer {
 impl Drop for Committer {
     /// Waits for the running commit, so that the store is closed for the next user.
     fn drop(&mut self) {
-        self.orders = None;
+        self.requests = None;
         self.thread.take().map(thread::JoinHandle::join);
     }
 }
 
-impl Promises {
+impl PendingAnswers {
     /// Creates the queue. Without a store, every change counts as durable at once.
     pub fn new(store: Option<Arc<dyn LeaseStore>>) -> Self {
         Self {
             committer: store.map(Committer::start),
             changes: Vec::new(),
-            held: Vec::new(),
-            under_way: None,
+            waiting: Vec::new(),
+            running: None,
             due: Instant::now(),
             idle: false,
             failed: 0,
@@ -115,20 +115,20 @@ impl Promises {
             self.changes.extend(changes);
         }
         self.idle = false;
-        let waits_for = match &mut self.under_way {
-            _ if !self.changes.is_empty() => &mut self.held,
-            Some(commit) => &mut commit.held,
+        let waits_for = match &mut self.running {
+            _ if !self.changes.is_empty() => &mut self.waiting,
+            Some(commit) => &mut commit.waiting,
             None => return answers,
         };
-        let (promises, rest): (Vec<_>, _) = answers.into_iter().partition(|it| it.promises);
-        waits_for.extend(promises);
+        let (pending, rest): (Vec<_>, _) = answers.into_iter().partition(|it| it.needs_commit);
+        waits_for.extend(pending);
         rest
     }
 
-    /// True if more answers can be held.
+    /// True if more answers can wait.
     pub fn have_room(&self) -> bool {
-        let under_way = self.under_way.as_ref().map_or(0, |commit| commit.held.len());
-        self.held.len() + under_way < MAX_HELD
+        let running = self.running.as_ref().map_or(0, |commit| commit.waiting.len());
+        self.waiting.len() + running < MAX_PENDING
     }
 
     /// Commits, and returns the answers that can be sent now. Waits forever while there is nothing
@@ -136,30 +136,30 @@ impl Promises {
     ///
     /// # Errors
     /// Repeated failures of commits.
-    pub async fn kept(&mut self) -> Result<Vec<Outgoing>, Error> {
-        let done = match &mut self.under_way {
+    pub async fn committed(&mut self) -> Result<Vec<Outgoing>, Error> {
+        let done = match &mut self.running {
             Some(commit) => &mut commit.done,
             None => {
                 let commit = self.begin().await;
-                &mut self.under_way.insert(commit).done
+                &mut self.running.insert(commit).done
             }
         };
         let result = done.await;
-        let Some(commit) = self.under_way.take() else { return Ok(Vec::new()) };
+        let Some(commit) = self.running.take() else { return Ok(Vec::new()) };
         let result = result.unwrap_or_else(|source| {
             Err(Error::Leases { attempt: "reach", source: Box::new(source) })
         });
         match result {
             Ok(()) => {
                 self.failed = 0;
-                Ok(commit.held)
+                Ok(commit.waiting)
             }
             Err(error) => {
                 self.failed += 1;
                 tracing::error!(error = %stdx::chain(&error), "cannot store leases");
                 // The later changes are applied after these.
                 self.changes.splice(..0, commit.changes.iter().copied());
-                self.idle = self.held.is_empty();
+                self.idle = self.waiting.is_empty();
                 if self.failed >= MAX_FAILED { Err(error) } else { Ok(Vec::new()) }
             }
         }
@@ -174,9 +174,9 @@ impl Promises {
         sleep_until(self.due).await;
         self.due = Instant::now() + COMMIT_EVERY;
         let changes: Arc<[Change]> = std::mem::take(&mut self.changes).into();
-        let held = std::mem::take(&mut self.held);
+        let waiting = std::mem::take(&mut self.waiting);
         let done = committer.commit(Arc::clone(&changes));
-        Commit { changes, held, done }
+        Commit { changes, waiting, done }
     }
 }
 

@@ -1,6 +1,6 @@
 //! An IPv4 datagram around a UDP payload, for clients that cannot answer ARP yet.
 
-use std::net::Ipv4Addr;
+use std::net::SocketAddrV4;
 
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{IpProtocol, Ipv4Packet, Ipv4Repr, UdpPacket, UdpRepr};
@@ -14,8 +14,8 @@ const HOPS: u8 = 64;
 /// The checksum is computed here and never left to an interface's offload. Firmware behind a
 /// virtual interface would otherwise receive an incomplete checksum.
 pub(crate) fn datagram(
-    (source, src_port): (Ipv4Addr, u16),
-    (target, dst_port): (Ipv4Addr, u16),
+    source: SocketAddrV4,
+    target: SocketAddrV4,
     payload: &[u8],
 ) -> Option<Vec<u8>> {
     let length = IP_HEADER + UDP_HEADER + payload.len();
@@ -23,17 +23,17 @@ pub(crate) fn datagram(
     let mut bytes = vec![0; length];
     let sums = ChecksumCapabilities::default();
     let ip = Ipv4Repr {
-        src_addr: source,
-        dst_addr: target,
+        src_addr: *source.ip(),
+        dst_addr: *target.ip(),
         next_header: IpProtocol::Udp,
         payload_len: UDP_HEADER + payload.len(),
         hop_limit: HOPS,
     };
     ip.emit(&mut Ipv4Packet::new_unchecked(&mut bytes), &sums);
-    UdpRepr { src_port, dst_port }.emit(
+    UdpRepr { src_port: source.port(), dst_port: target.port() }.emit(
         &mut UdpPacket::new_unchecked(&mut bytes[IP_HEADER..]),
-        &source.into(),
-        &target.into(),
+        &(*source.ip()).into(),
+        &(*target.ip()).into(),
         payload.len(),
         |body| body.copy_from_slice(payload),
         &sums,
@@ -59,8 +59,9 @@ mod tests {
     #[test]
     fn sums_to_zero_for_even_and_odd_payloads() {
         for payload in [&b"abcd"[..], b"abc", b""] {
-            let from = ([10, 77, 0, 1].into(), 67);
-            let bytes = datagram(from, ([255, 255, 255, 255].into(), 68), payload).unwrap();
+            let source = "10.77.0.1:67".parse().unwrap();
+            let target = "255.255.255.255:68".parse().unwrap();
+            let bytes = datagram(source, target, payload).unwrap();
             assert_eq!(checksum(&[&bytes[..20]]), 0);
             let [high, low] = u16::try_from(bytes.len() - 20).unwrap().to_be_bytes();
             assert_eq!(checksum(&[&bytes[12..], &[0, 17, high, low]]), 0);
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_payload_beyond_one_datagram_is_refused() {
-        let end = ([0, 0, 0, 0].into(), 0);
+        let end = "0.0.0.0:0".parse().unwrap();
         assert!(datagram(end, end, &vec![0; 65_508]).is_none());
         assert!(datagram(end, end, &vec![0; 65_507]).is_some());
     }

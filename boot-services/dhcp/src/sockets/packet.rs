@@ -48,12 +48,12 @@ pub(crate) mod bpf {
     }
 
     /// All frames. Ends the program.
-    pub fn keep(program: &mut Vec<SockFilter>) {
+    pub fn accept_all(program: &mut Vec<SockFilter>) {
         program.push(SockFilter::new(RETURN, 0, 0, u32::MAX));
     }
 
     /// Frames of IPv4, unfragmented UDP, from port 67, or to port 67 or 68. Ends the program.
-    pub fn keep_dhcp(program: &mut Vec<SockFilter>) {
+    pub fn accept_dhcp(program: &mut Vec<SockFilter>) {
         program.extend([
             SockFilter::new(LOAD_HALF, 0, 0, 12),
             SockFilter::new(JUMP_EQUAL, 0, 11, 0x0800),
@@ -74,14 +74,14 @@ pub(crate) mod bpf {
 }
 
 /// A raw socket on one interface.
-pub(crate) struct Tap {
+pub(crate) struct PacketSocket {
     socket: AsyncFd<OwnedFd>,
 }
 
-impl Tap {
+impl PacketSocket {
     /// Receives frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW` and a tokio runtime.
     pub fn open(index: u32, ethertype: u16, filter: &[SockFilter]) -> io::Result<Self> {
-        // Of protocol 0 until it is bound: it hears nothing before the filter is in place.
+        // Of protocol 0 until it is bound: it receives nothing before the filter is in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), None)?;
         socket.attach_filter(filter)?;
         socket.bind(&link_address(index, ethertype, None)?)?;

@@ -122,7 +122,9 @@ impl Link {
     /// Broadcasts use frames too. So their source is the configured address, regardless of the
     /// interface's other addresses.
     fn send_frame(&self, mac: MacAddr, address: Ipv4Addr, message: &[u8]) -> io::Result<()> {
-        let datagram = frame::datagram((self.server, SERVER_PORT), (address, CLIENT_PORT), message)
+        let source = SocketAddrV4::new(self.server, SERVER_PORT);
+        let target = SocketAddrV4::new(address, CLIENT_PORT);
+        let datagram = frame::datagram(source, target, message)
             .ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
         let station = link_address(self.index, ETHERTYPE_IPV4, Some(mac))?;
         self.packet.send_to(&datagram, &station).map(|_| ())

@@ -8,7 +8,7 @@ use stdx::MacAddr;
 
 use super::client::{Client, Identity, identities};
 use super::message::{Kind, Malformed, Message, Options, code, put};
-use super::{Config, Directory, Observer, Reservation, Seen};
+use super::{Config, Directory, Event, Observer, Reservation};
 use crate::engine::bootfile::{NOT_ALLOWED_FILE, loader_of};
 use crate::engine::rate_limiter::{Pace, RateLimiter};
 use crate::messages::client::Stage;
@@ -41,7 +41,7 @@ pub struct Engine {
     config: Config,
     /// DUID-LL (RFC 8415 §11.4).
     duid: Vec<u8>,
-    guard: RateLimiter,
+    rate_limiter: RateLimiter,
     /// Declined addresses, and when they may be offered again.
     declined: HashMap<Ipv6Addr, Instant>,
 }
@@ -50,7 +50,7 @@ impl Engine {
     /// Creates a service; `mac` is its interface's.
     pub fn new(config: Config, mac: MacAddr, now: Instant) -> Self {
         let duid = [&[0, 3, 0, 1][..], &mac.0].concat();
-        Self { config, duid, guard: RateLimiter::new(now), declined: HashMap::new() }
+        Self { config, duid, rate_limiter: RateLimiter::new(now), declined: HashMap::new() }
     }
 
     /// Takes a datagram that arrived at port 547; the answer goes back to its sender.
@@ -75,12 +75,12 @@ impl Engine {
                 Identity::Mac(mac) => Some(mac),
                 Identity::Uuid(_) => None,
             });
-            if let Some(mac) = mac.filter(|mac| self.guard.report_stranger(*mac, now)) {
-                observer.seen(Seen::Unknown { mac });
+            if let Some(mac) = mac.filter(|mac| self.rate_limiter.report_unknown(*mac, now)) {
+                observer.observe(Event::Unknown { mac });
             }
             return Ok(None);
         };
-        if self.guard.pace(machine.mac, now) != Pace::Fine {
+        if self.rate_limiter.pace(machine.mac, now) != Pace::Fine {
             return Ok(None);
         }
         self.declined.retain(|_, until| *until > now);
@@ -137,7 +137,7 @@ impl Engine {
         match message.kind {
             Kind::Release | Kind::Decline => {
                 put(&mut answer, code::STATUS, &status(SUCCESS));
-                observer.seen(Seen::Ended { mac, declined: message.kind == Kind::Decline });
+                observer.observe(Event::Ended { mac, declined: message.kind == Kind::Decline });
                 return Some(answer);
             }
             Kind::Confirm => {
@@ -155,9 +155,9 @@ impl Engine {
             associations(&mut answer, message.options, machine, is_free);
         }
         let url = self.settings(&mut answer, message.options, machine, &client);
-        observer.seen(match offer {
-            true => Seen::Offered { mac, stage },
-            false => Seen::Replied { mac, stage, url },
+        observer.observe(match offer {
+            true => Event::Offered { mac, stage },
+            false => Event::Replied { mac, stage, url },
         });
         Some(answer)
     }

@@ -42,7 +42,7 @@ fn used_addresses_are_told_from_free_ones() {
             let checker = Checker::open("box0").await.unwrap();
             // An answer later than WAIT counts as none. On a repeated check a busy machine answers
             // in time.
-            let wait = Wait::new("the used address alone to be told");
+            let wait = Wait::new("only the used address to be reported");
             while used(&checker).await != [(address, MAC)] {
                 tokio::time::sleep(wait.pause()).await;
             }

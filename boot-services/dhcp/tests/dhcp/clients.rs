@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use dhcp::{Netboot, Seen};
+use dhcp::{DhcpEvent, Netboot};
 use stdx::MacAddr;
 use stdx::testing::{PATIENCE, wait_for};
 
@@ -33,7 +33,7 @@ fn udhcpc(wire: &Wire, tries: u64, extra: &[&str]) -> Option<Vec<String>> {
 /// The settings of a lease that must be given.
 fn leased(wire: &Wire, service: &Service, extra: &[&str]) -> Vec<String> {
     udhcpc(wire, PATIENCE.as_secs(), extra)
-        .unwrap_or_else(|| panic!("no lease; the service saw {:?}", service.story.all()))
+        .unwrap_or_else(|| panic!("no lease; the service saw {:?}", service.events.all()))
 }
 
 fn started(wire: &Wire, netboot: Netboot) -> Service {
@@ -63,11 +63,14 @@ fn a_known_machine_gets_its_reservation() {
     ] {
         assert!(settings.iter().any(|line| line == expected), "{expected} in {settings:#?}");
     }
-    let told = |prefix: &str| settings.iter().any(|line| line.starts_with(prefix));
-    assert!(!told("boot_file=") && !told("siaddr="), "a system hears nothing of netboot");
-    let story = service.story.all();
-    assert!(matches!(story[0], Seen::Discover { mac: MAC, .. }), "{story:?}");
-    service.story.ends_with(&Seen::Acked { mac: MAC, address: ADDRESS, file: None });
+    let has_setting = |prefix: &str| settings.iter().any(|line| line.starts_with(prefix));
+    assert!(
+        !has_setting("boot_file=") && !has_setting("siaddr="),
+        "a system gets no netboot options"
+    );
+    let events = service.events.all();
+    assert!(matches!(events[0], DhcpEvent::Discover { mac: MAC, .. }), "{events:?}");
+    service.events.ends_with(&DhcpEvent::Acked { mac: MAC, address: ADDRESS, file: None });
     service.stop().unwrap();
 }
 
@@ -81,7 +84,7 @@ fn a_netbooting_client_gets_its_loader() {
         assert!(settings.iter().any(|line| line == expected), "{expected} in {settings:#?}");
     }
     let file = Some("snponly.efi".to_owned());
-    service.story.ends_with(&Seen::Acked { mac: MAC, address: ADDRESS, file });
+    service.events.ends_with(&DhcpEvent::Acked { mac: MAC, address: ADDRESS, file });
 }
 
 #[test]
@@ -92,16 +95,17 @@ fn a_stranger_gets_silence_and_is_recorded() {
     assert_eq!(udhcpc(&wire, 2, &[]), None);
     let mac = MacAddr([0x52, 0x54, 0, 0x77, 0, 2]);
     let vendor_class = wait_for("a report", || {
-        service.story.all().into_iter().find_map(|seen| match seen {
-            Seen::UnknownMac { vendor_class, .. } => Some(vendor_class),
+        service.events.all().into_iter().find_map(|event| match event {
+            DhcpEvent::UnknownMac { vendor_class, .. } => Some(vendor_class),
             _ => None,
         })
     });
     assert!(vendor_class.is_some_and(|class| class.starts_with("udhcp ")));
-    let unknown = |seen: &Seen| matches!(seen, Seen::UnknownMac { mac: who, .. } if *who == mac);
+    let unknown =
+        |event: &DhcpEvent| matches!(event, DhcpEvent::UnknownMac { mac: who, .. } if *who == mac);
     // A repeated report is excluded: an unknown machine is reported once a minute at most.
-    assert_eq!(service.story.all().len(), 1, "reported once, not per packet");
-    assert!(service.story.all().iter().all(unknown));
+    assert_eq!(service.events.all().len(), 1, "reported once, not per packet");
+    assert!(service.events.all().iter().all(unknown));
     // Other machines still get answers while the unknown machine gets none.
     sh(&format!("ip -n {} link set nuc0 address {MAC}", wire.rack_space));
     leased(&wire, &service, &[]);

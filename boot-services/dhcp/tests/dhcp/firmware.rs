@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use dhcp::{Netboot, Seen, Stage};
+use dhcp::{DhcpEvent, Netboot, Stage};
 
 use crate::rack::servers::{http, tftp};
 use crate::rack::{MAC, Service, Wire, machine, sh, wait_for_boot};
@@ -109,7 +109,9 @@ fn bios_disk(folder: &Path) -> String {
 
 /// Time at which the machine first got its boot file.
 fn acked(service: &Service) -> Instant {
-    wait_for_boot("an ACK", || service.story.first(|seen| matches!(seen, Seen::Acked { .. })))
+    wait_for_boot("an ACK", || {
+        service.events.first(|event| matches!(event, DhcpEvent::Acked { .. }))
+    })
 }
 
 /// Boots machines until one waits less than `limit`. Other work beside this test makes a wait
@@ -130,7 +132,7 @@ fn waits_less_than(limit: Duration, boot: impl Fn() -> Duration) {
 
 /// The time from the first OFFER until the firmware leaves a boot option.
 fn given_up(nuc: &Nuc, service: &Service, option: &str) -> Duration {
-    let offered = || service.story.first(|seen| matches!(seen, Seen::Offered { .. }));
+    let offered = || service.events.first(|event| matches!(event, DhcpEvent::Offered { .. }));
     let offered = wait_for_boot("an OFFER", offered);
     let is_line = |line: &str| line.contains("BdsDxe: failed to load") && line.contains(option);
     wait_for_boot(option, || nuc.serial().lines().any(is_line).then_some(()));
@@ -146,7 +148,9 @@ const SCRIPT_ASKED: Duration = Duration::from_millis(2900);
 const DISK_STARTED: Duration = Duration::from_secs(15);
 
 fn asked_as(service: &Service, stage: Stage) -> Option<Instant> {
-    service.story.first(|seen| matches!(seen, Seen::Discover { stage: seen, .. } if *seen == stage))
+    service
+        .events
+        .first(|event| matches!(event, DhcpEvent::Discover { stage: found, .. } if *found == stage))
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use dhcp::foreign::{Config, Foreign, Hold, Neighbor, Permit, Role, Start, State, watch};
-use dhcp::{Gate, Netboot, Seen};
+use dhcp::{DhcpEvent, Netboot, ServeMode};
 use stdx::testing::{until, wait_for};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -118,7 +118,7 @@ type States = Arc<Mutex<Vec<(Instant, State)>>>;
 struct Watch {
     started: Instant,
     states: States,
-    gate: tokio::sync::watch::Receiver<Gate>,
+    serve_mode: tokio::sync::watch::Receiver<ServeMode>,
     rearm: Arc<Notify>,
     shutdown: CancellationToken,
     thread: Option<JoinHandle<Result<(), dhcp::Error>>>,
@@ -130,7 +130,7 @@ impl Watch {
         let config =
             Config { interface, role, start, servers: vec![SERVER], macs: Vec::new(), record };
         let (sender, mut receiver) = tokio::sync::watch::channel(State::default());
-        let (opens, gate) = tokio::sync::watch::channel(Gate::Closed);
+        let (modes, serve_mode) = tokio::sync::watch::channel(ServeMode::Closed);
         let states = States::default();
         let (rearm, shutdown) = (Arc::new(Notify::new()), CancellationToken::new());
         let (seen, again, stop) = (Arc::clone(&states), Arc::clone(&rearm), shutdown.clone());
@@ -142,17 +142,17 @@ impl Watch {
                 let watching = tokio::spawn(watch(config, sender, again, stop));
                 while receiver.changed().await.is_ok() {
                     let state = receiver.borrow_and_update().clone();
-                    opens.send_replace(match state.permit() {
-                        Permit::Everything => Gate::Open,
-                        Permit::Boots => Gate::ProxyOnly,
-                        Permit::Nothing => Gate::Closed,
+                    modes.send_replace(match state.permit() {
+                        Permit::Everything => ServeMode::Open,
+                        Permit::Boots => ServeMode::ProxyOnly,
+                        Permit::Nothing => ServeMode::Closed,
                     });
                     seen.lock().unwrap().push((Instant::now(), state));
                 }
                 watching.await.unwrap()
             })
         });
-        Self { started, states, gate, rearm, shutdown, thread: Some(thread) }
+        Self { started, states, serve_mode, rearm, shutdown, thread: Some(thread) }
     }
 
     /// Waits for a state. Returns the time at which it began.
@@ -181,7 +181,7 @@ impl Watch {
         let thread = self.thread.take().unwrap();
         until("the watch to end", || thread.is_finished());
         let (_, last) = self.states.lock().unwrap().last().cloned().unwrap();
-        assert_eq!(last, State::default(), "when nobody watches, nothing may be answered");
+        assert_eq!(last, State::default(), "without a watch, nothing may be answered");
         thread.join().unwrap()
     }
 }
@@ -208,12 +208,13 @@ fn assert_is_rogue(foreign: &Foreign) {
 /// machine changes neither.
 fn silent_within_a_second(segment: &Segment, watching: &Watch) -> (Rogue, Foreign) {
     let config = dhcp::Config::new("box0", SERVER);
-    let gate = (None, watching.gate.clone());
-    let service = Service::gated(&segment.wire, rack::machine(Netboot::Allowed), config, gate);
+    let serve_mode = (None, watching.serve_mode.clone());
+    let service =
+        Service::with_mode(&segment.wire, rack::machine(Netboot::Allowed), config, serve_mode);
     let capture = Capture::start(&segment.wire);
     let _machine = segment.asking();
-    let is_offer = |seen: &Seen| matches!(seen, Seen::Offered { .. });
-    until("an offer of the service", || service.story.all().iter().any(is_offer));
+    let is_offer = |seen: &DhcpEvent| matches!(seen, DhcpEvent::Offered { .. });
+    until("an offer of the service", || service.events.all().iter().any(is_offer));
     let rogue = segment.rogue();
     let (_, foreign) = watching.stops();
     // The machine sends requests for longer than the service may answer.

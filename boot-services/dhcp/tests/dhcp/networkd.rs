@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use dhcp::{Config, Mode, Netboot, Range, Reservation, Seen, Subnet};
+use dhcp::{Config, DhcpEvent, Mode, Netboot, Range, Reservation, Subnet};
 use stdx::MacAddr;
 use stdx::testing::{Wait, until};
 
@@ -60,17 +60,19 @@ fn shown(wire: &Wire, what: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn acks(seen: &[Seen]) -> usize {
-    seen.iter().filter(|seen| matches!(seen, Seen::Acked { .. })).count()
+fn acks(event: &[DhcpEvent]) -> usize {
+    event.iter().filter(|event| matches!(event, DhcpEvent::Acked { .. })).count()
 }
 
 /// Counts ACKs without an OFFER before. A client whose lease ended, because this machine was too
 /// busy, begins with a DISCOVER and is not counted.
-fn renewals(seen: &[Seen]) -> usize {
-    let answers =
-        seen.iter().filter(|seen| matches!(seen, Seen::Acked { .. } | Seen::Offered { .. }));
+fn renewals(event: &[DhcpEvent]) -> usize {
+    let answers = event
+        .iter()
+        .filter(|event| matches!(event, DhcpEvent::Acked { .. } | DhcpEvent::Offered { .. }));
     let answers: Vec<_> = answers.collect();
-    let both = |pair: &&[&Seen]| pair.iter().all(|seen| matches!(seen, Seen::Acked { .. }));
+    let both =
+        |pair: &&[&DhcpEvent]| pair.iter().all(|event| matches!(event, DhcpEvent::Acked { .. }));
     answers.windows(2).filter(both).count()
 }
 
@@ -89,10 +91,10 @@ fn a_known_machine_gets_its_reservation_whatever_it_calls_itself() {
         assert!(address.contains(&format!(" {ADDRESS}/24 ")), "{address}");
         let route = shown(&wire, &["route", "show", "default"]);
         assert!(route.contains(&format!("default via {SERVER} dev nuc0 ")), "{route}");
-        service.story.ends_with(&Seen::Acked { mac: MAC, address: ADDRESS, file: None });
+        service.events.ends_with(&DhcpEvent::Acked { mac: MAC, address: ADDRESS, file: None });
         client.stop();
-        let released = Seen::Released { mac: MAC, address: ADDRESS };
-        until("the release", || service.story.all().contains(&released));
+        let released = DhcpEvent::Released { mac: MAC, address: ADDRESS };
+        until("the release", || service.events.all().contains(&released));
     }
 }
 
@@ -103,7 +105,7 @@ fn a_reservation_is_renewed_by_unicast() {
     let service = Service::start(&wire, machine.clone());
     service.listens(&wire);
     let client = Networkd::start(&wire, &settings(""));
-    until("two renewals", || renewals(&service.story.all()) >= 2);
+    until("two renewals", || renewals(&service.events.all()) >= 2);
     assert_has(&client.lease(), &offered(&machine));
 }
 
@@ -127,13 +129,13 @@ fn pool(wire: &Wire, folder: &Path) -> Service {
 /// Unplugs the cable and plugs it in again. Returns true if the client got its ACK without a
 /// DISCOVER.
 fn kept_over_a_pulled_cable(wire: &Wire, service: &Service, client: &Networkd) -> bool {
-    let before = service.story.all().len();
+    let before = service.events.all().len();
     sh(&format!("ip -n {} link set box0 down", wire.box_space));
     client.link("CARRIER_STATE", "no-carrier");
     sh(&format!("ip -n {} link set box0 up", wire.box_space));
-    let since = || service.story.all().split_off(before);
+    let since = || service.events.all().split_off(before);
     until("another ACK", || acks(&since()) > 0);
-    !since().iter().any(|seen| matches!(seen, Seen::Discover { .. }))
+    !since().iter().any(|event| matches!(event, DhcpEvent::Discover { .. }))
 }
 
 #[test]
@@ -163,8 +165,8 @@ fn a_stranger_keeps_its_address_over_a_pulled_cable_and_gives_it_back_if_told_to
     // The server processes the first client's last packets before the packets of the next client.
     let client = Networkd::start(&wire, &settings("SendRelease=yes"));
     assert_has(&client.lease(), &expected);
-    let released = Seen::Released { mac: GUEST, address: FIRST };
-    assert!(!service.story.all().contains(&released), "{:?}", service.story.all());
+    let released = DhcpEvent::Released { mac: GUEST, address: FIRST };
+    assert!(!service.events.all().contains(&released), "{:?}", service.events.all());
     client.stop();
-    until("the release", || service.story.all().contains(&released));
+    until("the release", || service.events.all().contains(&released));
 }

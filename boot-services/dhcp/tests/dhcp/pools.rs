@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use dhcp::{Config, Mode, Netboot, Range, Seen, Subnet};
+use dhcp::{Config, DhcpEvent, Mode, Netboot, Range, Subnet};
 use stdx::MacAddr;
 use stdx::testing::{PATIENCE, until};
 use tempfile::TempDir;
@@ -46,13 +46,13 @@ impl Bench {
         self.folder.path().join(name).display().to_string()
     }
 
-    fn saw(&self, what: &str, is: impl Fn(&Seen) -> bool) {
-        until(what, || self.service.story.all().iter().any(&is));
+    fn saw(&self, what: &str, is: impl Fn(&DhcpEvent) -> bool) {
+        until(what, || self.service.events.all().iter().any(&is));
     }
 
     fn acked(&self, address: Ipv4Addr) -> usize {
-        let is = |seen: &Seen| matches!(seen, Seen::Acked { address: it, .. } if *it == address);
-        self.service.story.all().iter().filter(|seen| is(seen)).count()
+        let is_ack = acked(address);
+        self.service.events.all().iter().filter(|event| is_ack(event)).count()
     }
 
     /// Runs dhclient until it has a lease (`-1`) or has given it back (`-r`).
@@ -66,7 +66,7 @@ impl Bench {
             .args(["-lf", &self.file("dhclient.leases"), "-pf", &self.file("dhclient.pid"), "nuc0"])
             .status()
             .expect("isc-dhcp-client is installed");
-        assert!(status.success(), "{what}: {:?}", self.service.story.all());
+        assert!(status.success(), "{what}: {:?}", self.service.events.all());
     }
 
     /// Gives the interface its address, as the client's script would: a renewal and a return are
@@ -102,8 +102,8 @@ fn serve(wire: &Wire, folder: &Path, first: u8) -> Service {
     service
 }
 
-fn acked(address: Ipv4Addr) -> impl Fn(&Seen) -> bool {
-    move |seen| matches!(seen, Seen::Acked { address: it, .. } if *it == address)
+fn acked(address: Ipv4Addr) -> impl Fn(&DhcpEvent) -> bool {
+    move |event| matches!(event, DhcpEvent::Acked { address: it, .. } if *it == address)
 }
 
 /// A client that runs until dropped.
@@ -147,7 +147,7 @@ fn udhcpc_leases_renews_and_releases() {
     until("a renewal", || bench.acked(at(100)) >= 2);
     says("renew");
     client.signal("USR2");
-    bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
+    bench.saw("its return", |event| *event == DhcpEvent::Released { mac: GUEST, address: at(100) });
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn dhclient_keeps_its_address_over_restarts_of_both() {
     let bench = bench.restarted(100);
     bench.dhclient("-1");
     bench.saw("the lease again", acked(at(100)));
-    let offered = |seen: &Seen| matches!(seen, Seen::Offered { .. });
-    assert!(!bench.service.story.all().iter().any(offered), "it asked for what it had");
+    let offered = |event: &DhcpEvent| matches!(event, DhcpEvent::Offered { .. });
+    assert!(!bench.service.events.all().iter().any(offered), "it asked for what it had");
     bench.configure(at(100));
     bench.dhclient("-r");
-    bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
+    bench.saw("its return", |event| *event == DhcpEvent::Released { mac: GUEST, address: at(100) });
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn dhclient_is_refused_an_address_that_is_no_pools_any_more_and_takes_another() 
     bench.end_dhclient();
     let bench = bench.restarted(150);
     bench.dhclient("-1");
-    bench.saw("the refusal", |seen| matches!(seen, Seen::Refused { mac: GUEST, .. }));
+    bench.saw("the refusal", |event| matches!(event, DhcpEvent::Refused { mac: GUEST, .. }));
     bench.saw("another lease", acked(at(150)));
     bench.end_dhclient();
 }
@@ -207,7 +207,7 @@ fn dhcpcd_leases_and_releases() {
     // The client has accepted the lease when its interface has the address.
     until("its address", || bench.addresses().contains(" 10.77.0.100/24 "));
     drop(client.0.stdin.take());
-    bench.saw("its return", |seen| *seen == Seen::Released { mac: GUEST, address: at(100) });
+    bench.saw("its return", |event| *event == DhcpEvent::Released { mac: GUEST, address: at(100) });
     assert!(client.0.wait().unwrap().success());
     assert!(!bench.addresses().contains("10.77.0.100"), "it leaves the address");
 }

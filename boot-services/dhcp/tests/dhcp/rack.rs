@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use dhcp::{Config, Directory, Gate, LeaseFile, Netboot, Observer, Reservation, Seen};
+use dhcp::{Config, DhcpEvent, Directory, LeaseFile, Netboot, Observer, Reservation, ServeMode};
 use stdx::MacAddr;
 use stdx::testing::{Wait, until};
 use tokio::sync::watch;
@@ -169,28 +169,28 @@ pub fn wait_for_server(space: &str) {
 
 /// Events on the wire, with their times.
 #[derive(Default)]
-pub struct Story(Mutex<Vec<(Instant, Seen)>>);
+pub struct EventLog(Mutex<Vec<(Instant, DhcpEvent)>>);
 
-impl Story {
-    pub fn all(&self) -> Vec<Seen> {
-        self.0.lock().unwrap().iter().map(|(_, seen)| seen.clone()).collect()
+impl EventLog {
+    pub fn all(&self) -> Vec<DhcpEvent> {
+        self.0.lock().unwrap().iter().map(|(_, event)| event.clone()).collect()
     }
 
     /// Waits until the newest entry is `expected`: the service reports an answer after it has sent
     /// the answer.
-    pub fn ends_with(&self, expected: &Seen) {
+    pub fn ends_with(&self, expected: &DhcpEvent) {
         until(&format!("{expected:?}"), || self.all().last() == Some(expected));
     }
 
     /// Time of the first matching event.
-    pub fn first(&self, is: impl Fn(&Seen) -> bool) -> Option<Instant> {
-        self.0.lock().unwrap().iter().find(|(_, seen)| is(seen)).map(|(at, _)| *at)
+    pub fn first(&self, is: impl Fn(&DhcpEvent) -> bool) -> Option<Instant> {
+        self.0.lock().unwrap().iter().find(|(_, event)| is(event)).map(|(at, _)| *at)
     }
 }
 
-impl Observer for Story {
-    fn seen(&self, seen: Seen) {
-        self.0.lock().unwrap().push((Instant::now(), seen));
+impl Observer for EventLog {
+    fn observe(&self, event: DhcpEvent) {
+        self.0.lock().unwrap().push((Instant::now(), event));
     }
 }
 
@@ -221,7 +221,7 @@ pub fn machine(netboot: Netboot) -> Reservation {
 
 /// `dhcp::Service` in the box's namespace, until dropped.
 pub struct Service {
-    pub story: Arc<Story>,
+    pub events: Arc<EventLog>,
     shutdown: CancellationToken,
     thread: Option<JoinHandle<Result<(), dhcp::Error>>>,
 }
@@ -237,22 +237,22 @@ impl Service {
 
     /// A service that keeps its leases in the file at `path`.
     pub fn keeping(wire: &Wire, machine: Reservation, config: Config, path: Option<&Path>) -> Self {
-        let (_open, gate) = watch::channel(Gate::Open);
+        let (_open, serve_mode) = watch::channel(ServeMode::Open);
         let leases = path.map(|path| LeaseFile::open(path).unwrap());
-        Self::gated(wire, machine, config, (leases, gate))
+        Self::with_mode(wire, machine, config, (leases, serve_mode))
     }
 
-    /// A service that answers what `gate` allows.
-    pub fn gated(
+    /// A service that answers what `serve_mode` allows.
+    pub fn with_mode(
         wire: &Wire,
         machine: Reservation,
         config: Config,
-        (leases, gate): (Option<LeaseFile>, watch::Receiver<Gate>),
+        (leases, serve_mode): (Option<LeaseFile>, watch::Receiver<ServeMode>),
     ) -> Self {
         let leases = leases.map(|leases| Arc::new(leases) as Arc<_>);
-        let story = Arc::new(Story::default());
+        let events = Arc::new(EventLog::default());
         let shutdown = CancellationToken::new();
-        let (seen, stop) = (Arc::clone(&story), shutdown.clone());
+        let (observer, stop) = (Arc::clone(&events), shutdown.clone());
         let thread = wire.in_box(move || {
             tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(
                 async {
@@ -260,18 +260,18 @@ impl Service {
                     let directory = Arc::new(One(machine));
                     let service = dhcp::Service {
                         config,
-                        gate,
+                        serve_mode,
                         directory,
-                        observer: seen,
+                        observer,
                         leases,
                         checker: None,
-                        bound: watch::Sender::new(dhcp::Bound::default()),
+                        counts: watch::Sender::new(dhcp::LeaseCounts::default()),
                     };
                     service.run(stop).await
                 },
             )
         });
-        Self { story, shutdown, thread: Some(thread) }
+        Self { events, shutdown, thread: Some(thread) }
     }
 
     /// Waits until it listens.

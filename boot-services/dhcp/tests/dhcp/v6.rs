@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use dhcp::v6::{Config, Directory, Identity, Observer, Reservation, Seen, run};
+use dhcp::v6::{Config, Directory, Event, Identity, Observer, Reservation, run};
 use dhcp::{Netboot, Stage};
 use stdx::testing::{PATIENCE, until, wait_for};
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ fn machine() -> Reservation {
 }
 
 #[derive(Default)]
-struct One(Mutex<Vec<Seen>>);
+struct One(Mutex<Vec<Event>>);
 
 impl Directory for One {
     fn find(&self, identity: Identity) -> Option<Reservation> {
@@ -37,20 +37,20 @@ impl Directory for One {
 }
 
 impl Observer for One {
-    fn seen(&self, seen: Seen) {
-        self.0.lock().unwrap().push(seen);
+    fn observe(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
     }
 }
 
 impl One {
-    fn has(&self, is: impl Fn(&Seen) -> bool) -> Option<Seen> {
-        self.0.lock().unwrap().iter().find(|seen| is(seen)).cloned()
+    fn has(&self, is: impl Fn(&Event) -> bool) -> Option<Event> {
+        self.0.lock().unwrap().iter().find(|event| is(event)).cloned()
     }
 }
 
 /// The service, until dropped.
 struct Service {
-    story: Arc<One>,
+    events: Arc<One>,
     shutdown: CancellationToken,
     thread: Option<JoinHandle<Result<(), dhcp::Error>>>,
 }
@@ -58,9 +58,9 @@ struct Service {
 impl Service {
     fn start(wire: &Wire) -> Self {
         sh(&format!("ip -n {} addr add {}/64 dev box0 nodad", wire.box_space, server()));
-        let story = Arc::new(One::default());
-        let (directory, shutdown) = (Arc::clone(&story), CancellationToken::new());
-        let (observer, stop) = (Arc::clone(&story), shutdown.clone());
+        let events = Arc::new(One::default());
+        let (directory, shutdown) = (Arc::clone(&events), CancellationToken::new());
+        let (observer, stop) = (Arc::clone(&events), shutdown.clone());
         let interface = "box0".to_owned();
         let binaries = BTreeMap::new();
         let config = Config { interface, server: server(), http_port: 7080, binaries };
@@ -69,7 +69,7 @@ impl Service {
                 tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(run(config, directory, observer, stop))
         });
-        Self { story, shutdown, thread: Some(thread) }
+        Self { events, shutdown, thread: Some(thread) }
     }
 }
 
@@ -118,16 +118,16 @@ fn dhclient_gets_the_reservation() {
             .expect("ip (iproute2) and dhclient (isc-dhcp-client) are installed")
     };
     // dhclient stays in the background, and ends with the release.
-    assert!(client(&[]).success(), "{:?}", service.story.0.lock().unwrap());
+    assert!(client(&[]).success(), "{:?}", service.events.0.lock().unwrap());
     let leases = fs::read_to_string(file("leases")).unwrap();
     assert!(leases.contains("iaaddr fd77::11 {"), "{leases}");
     assert!(leases.contains("option dhcp6.name-servers fd77::1;"), "{leases}");
     let replied =
-        |seen: &Seen| *seen == Seen::Replied { mac: MAC, stage: Stage::System, url: None };
-    wait_for("the report of the reply", || service.story.has(replied));
+        |event: &Event| *event == Event::Replied { mac: MAC, stage: Stage::System, url: None };
+    wait_for("the report of the reply", || service.events.has(replied));
     assert!(client(&["-r"]).success());
-    let released = |seen: &Seen| *seen == Seen::Ended { mac: MAC, declined: false };
-    wait_for("the release", || service.story.has(released));
+    let released = |event: &Event| *event == Event::Ended { mac: MAC, declined: false };
+    wait_for("the release", || service.events.has(released));
 }
 
 #[test]
@@ -150,8 +150,8 @@ fn networkd_gets_the_reservation_by_the_address_its_link_gave_it() {
     let remains = shown.split("valid_lft ").filter_map(|rest| rest.split_once("sec"));
     let remains: Vec<u32> = remains.filter_map(|(secs, _)| secs.parse().ok()).collect();
     assert!(matches!(*remains, [secs] if (oldest..=whole).contains(&secs)), "{shown}");
-    let replied = Seen::Replied { mac: MAC, stage: Stage::System, url: None };
-    wait_for("the report of the reply", || service.story.has(|seen| *seen == replied));
+    let replied = Event::Replied { mac: MAC, stage: Stage::System, url: None };
+    wait_for("the report of the reply", || service.events.has(|event| *event == replied));
     // systemd 252 gives no IPv6 address back at its end.
     client.stop();
 }
@@ -196,10 +196,10 @@ fn uefi_pxe_over_ipv6_asks_for_the_loader() {
     let folder = tempfile::tempdir().unwrap();
     let _firmware = firmware(&wire, folder.path(), "y");
     let replied =
-        || service.story.has(|seen| matches!(seen, Seen::Replied { stage: Stage::Pxe, .. }));
+        || service.events.has(|event| matches!(event, Event::Replied { stage: Stage::Pxe, .. }));
     let reply = wait_for_boot("an address for the firmware", replied);
     let url = Some("tftp://[fd77::1]/snponly.efi".to_owned());
-    assert_eq!(reply, Seen::Replied { mac: MAC, stage: Stage::Pxe, url });
+    assert_eq!(reply, Event::Replied { mac: MAC, stage: Stage::Pxe, url });
     assert_eq!(tftp.join().unwrap().as_deref(), Some("snponly.efi"));
 }
 
@@ -222,6 +222,6 @@ fn uefi_http_boot_over_ipv6_asks_for_the_loader_by_url() {
     let _firmware = firmware(&wire, folder.path(), "n");
     let request = requests.recv_timeout(BOOT).expect("a request for the loader");
     assert_eq!(request, "HEAD /ipxe/binary/52:54:00:77:00:01/snponly.efi HTTP/1.1\r\n");
-    let offered = Seen::Offered { mac: MAC, stage: Stage::HttpBoot };
-    wait_for("the report of the offer", || service.story.has(|seen| *seen == offered));
+    let offered = Event::Offered { mac: MAC, stage: Stage::HttpBoot };
+    wait_for("the report of the offer", || service.events.has(|event| *event == offered));
 }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use dhcp::{
-    Config, Directory, Fixed, Gate, LeaseFile, Mode, Netboot, Observer, Prefix, Range, Reservation,
-    Seen, Service, Subnet,
+    Config, DhcpEvent, Directory, FixedAddress, LeaseFile, Mode, Netboot, Observer, Prefix, Range,
+    Reservation, ServeMode, Service, Subnet,
 };
 use dhcproto::Encodable as _;
 use dhcproto::v4::{DhcpOption, Message, MessageType, OptionCode, borrowed};
@@ -39,7 +39,7 @@ struct Known {
 impl Directory for Known {
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation> {
         let address = *self.machines.get(&mac)?;
-        let fixed = Fixed { address, netmask: NETMASK };
+        let fixed = FixedAddress { address, netmask: NETMASK };
         Some(Reservation {
             fixed: Some(fixed),
             gateway: Some(SERVER),
@@ -60,7 +60,7 @@ impl Directory for Known {
 struct Nobody;
 
 impl Observer for Nobody {
-    fn seen(&self, _: Seen) {}
+    fn observe(&self, _: DhcpEvent) {}
 }
 
 /// Serves the reservations of a folder, and a pool with its leases in that folder, until killed.
@@ -83,15 +83,15 @@ pub fn run(folder: &Path) -> Result<()> {
     let (mode, subnets) = (Mode::Pool, vec![subnet]);
     let config = Config { mode, subnets, ..Config::new(INTERFACE, SERVER) };
     let (_config, config) = watch::channel(config);
-    let (_gate, gate) = watch::channel(Gate::Open);
+    let (_gate, serve_mode) = watch::channel(ServeMode::Open);
     let service = Service {
         config,
-        gate,
+        serve_mode,
         directory: Arc::new(Known { machines, addresses }),
         observer: Arc::new(Nobody),
         leases: Some(Arc::new(LeaseFile::open(&folder.join("leases"))?)),
         checker: None,
-        bound: watch::Sender::new(dhcp::Bound::default()),
+        counts: watch::Sender::new(dhcp::LeaseCounts::default()),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     // On the runtime's worker threads, as in the supervisor.

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use dhcp::{Gate, Lease, LeaseState};
+use dhcp::{Lease, LeaseState, ServeMode};
 use stdx::MacAddr;
 
 use super::{Durable, Ledger, Sight, Violation};
@@ -20,8 +20,14 @@ fn reply(kind: u8, mac: MacAddr) -> Reply {
 
 fn sight(mac: MacAddr, lasts: u64) -> Sight {
     let state = LeaseState::Bound;
-    let lease =
-        Lease { address: ADDRESS, mac, state, expires: 100 + lasts, heard: 100, reserved: false };
+    let lease = Lease {
+        address: ADDRESS,
+        mac,
+        state,
+        expires: 100 + lasts,
+        last_seen: 100,
+        reserved: false,
+    };
     Sight { pooled: true, known: false, proxy: false, durable: Durable(Some(lease), 100) }
 }
 
@@ -92,11 +98,11 @@ fn a_closed_gate_lets_nothing_out_and_a_half_closed_one_boot_files_alone() {
     let (offer, nothing) = (reply(OFFER, FIRST), Ipv4Addr::UNSPECIFIED);
     let boot_file = Reply { address: nothing, ..offer.clone() };
     for (gate, reply, known, is_fine) in [
-        (Gate::Open, &offer, false, true),
-        (Gate::Closed, &boot_file, true, false),
-        (Gate::ProxyOnly, &offer, true, false),
-        (Gate::ProxyOnly, &boot_file, false, false),
-        (Gate::ProxyOnly, &boot_file, true, true),
+        (ServeMode::Open, &offer, false, true),
+        (ServeMode::Closed, &boot_file, true, false),
+        (ServeMode::ProxyOnly, &offer, true, false),
+        (ServeMode::ProxyOnly, &boot_file, false, false),
+        (ServeMode::ProxyOnly, &boot_file, true, true),
     ] {
         assert_eq!(ledger.decided(reply, gate, known).is_ok(), is_fine, "{gate:?} {reply:?}");
     }

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::rc::Rc;
 
-use dhcp::{Destination, Gate, Outgoing, Stage};
+use dhcp::{Destination, Outgoing, ServeMode, Stage};
 use netboot::fallback::Event as Heard;
 use netboot::loader::Wanted;
 use stdx::MacAddr;
@@ -54,13 +54,13 @@ impl World {
 
     pub(super) fn gate(&mut self, is_closed: bool) {
         if is_closed {
-            let closed = if self.rng.bool() { Gate::Closed } else { Gate::ProxyOnly };
+            let closed = if self.rng.bool() { ServeMode::Closed } else { ServeMode::ProxyOnly };
             self.appliance.gate = closed;
             let at = self.now + self.rng.u64(CLOSED);
             let at = at.min(self.settings.faults.until);
             self.queue.put(at, Event::Gate { is_closed: false });
         } else {
-            self.appliance.gate = Gate::Open;
+            self.appliance.gate = ServeMode::Open;
             if let Some(at) = self.some_time(self.settings.faults.gate) {
                 self.queue.put(at, Event::Gate { is_closed: true });
             }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use dhcp::{Seen, Silence};
+use dhcp::{DhcpEvent, DropReason};
 use metadata::{Observer as _, PhoneHome};
 use netboot::{Fetched, Observer as _, Outcome};
 use objects::read;
@@ -98,9 +98,11 @@ async fn a_machine_that_asks_and_asks_wears_no_disk_and_all_of_it_is_counted() {
     for number in 0..REQUESTS {
         rack.not_found(ADDRESS.into(), number);
         rack.phones_home(number);
-        let discover =
-            Seen::Discover { mac: MacAddr([0x52, 0x54, 0, 0x77, 0, 1]), stage: dhcp::Stage::Pxe };
-        dhcp::Observer::seen(&rack.observers, discover);
+        let discover = DhcpEvent::Discover {
+            mac: MacAddr([0x52, 0x54, 0, 0x77, 0, 1]),
+            stage: dhcp::Stage::Pxe,
+        };
+        dhcp::Observer::observe(&rack.observers, discover);
     }
     let written = rack.written(before).await;
     assert!(written <= WRITES_MAX, "{written} writes for {REQUESTS} requests of each kind");
@@ -127,9 +129,9 @@ async fn many_unknown_macs_are_few_writes() {
     for number in 0..REQUESTS {
         let [.., high, low] = number.to_be_bytes();
         let mac = MacAddr([2, 0, 0, 0, high, low]);
-        let silence = Some(Silence::Unknown);
-        let unknown = Seen::UnknownMac { mac, vendor_class: None, arch: None, silence };
-        dhcp::Observer::seen(&rack.observers, unknown);
+        let drop_reason = Some(DropReason::Unknown);
+        let unknown = DhcpEvent::UnknownMac { mac, vendor_class: None, arch: None, drop_reason };
+        dhcp::Observer::observe(&rack.observers, unknown);
     }
     let written = rack.written(before).await;
     assert!((1..=WRITES_MAX).contains(&written), "{written} writes for {REQUESTS} MACs");

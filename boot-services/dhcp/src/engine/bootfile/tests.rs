@@ -10,7 +10,7 @@ use crate::vectors::*;
 
 const SCRIPT: &str = "http://10.77.0.1:7080/ipxe/script/52:54:00:77:00:01/auto.ipxe";
 
-fn told(machine: &Reservation, packet: Packet) -> Boot {
+fn chosen(machine: &Reservation, packet: Packet) -> Boot {
     boot(&config(), machine, &Request::read(&packet.end()).unwrap().client)
 }
 
@@ -35,9 +35,9 @@ fn each_captured_client_is_told_what_it_can_load() {
         ("BIOS PXE", bios_pxe(DISCOVER), tftp("undionly.kpxe"), tftp("/netboot-not-allowed")),
         ("udhcpc", udhcpc(DISCOVER), Boot::Nothing, Boot::Nothing),
     ] {
-        assert_eq!(told(&machine(), packet.clone()), allowed, "{name}");
+        assert_eq!(chosen(&machine(), packet.clone()), allowed, "{name}");
         let machine = Reservation { netboot: Netboot::NotAllowed, ..machine() };
-        assert_eq!(told(&machine, packet), refused, "{name}");
+        assert_eq!(chosen(&machine, packet), refused, "{name}");
     }
 }
 
@@ -83,6 +83,6 @@ fn a_record_with_its_own_boot_file_replaces_all_of_it() {
     let fixed =
         Boot::Fixed { server: Some("192.0.2.9".to_owned()), file: Some("u-boot.img".to_owned()) };
     for packet in [edk2_pxe(DISCOVER), ipxe_efi(DISCOVER), udhcpc(DISCOVER)] {
-        assert_eq!(told(&machine, packet), fixed);
+        assert_eq!(chosen(&machine, packet), fixed);
     }
 }

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use super::{Decision, decide};
-use crate::events::Silence;
+use crate::events::DropReason;
 use crate::messages::boot::Boot;
 use crate::messages::request::Request;
 use crate::reservation::Reservation;
@@ -43,9 +43,9 @@ fn request_in_each_client_state() {
         (
             "another's offer taken",
             asks(OTHER).option(54, &OTHER.octets()),
-            Decision::Silence(Silence::OtherServer(OTHER)),
+            Decision::Drop(DropReason::OtherServer(OTHER)),
         ),
-        ("no address", udhcpc(REQUEST), Decision::Silence(Silence::NoAddress)),
+        ("no address", udhcpc(REQUEST), Decision::Drop(DropReason::NoAddress)),
     ] {
         assert_eq!(decided(packet), decision, "{state}");
     }
@@ -60,7 +60,7 @@ fn the_other_messages() {
     assert_eq!(decided(decline), Decision::Declined(ADDRESS));
     for kind in [4, 7, 8] {
         let packet = udhcpc(kind).option(54, &OTHER.octets());
-        assert_eq!(decided(packet), Decision::Silence(Silence::OtherServer(OTHER)), "{kind}");
+        assert_eq!(decided(packet), Decision::Drop(DropReason::OtherServer(OTHER)), "{kind}");
     }
 }
 
@@ -71,7 +71,7 @@ fn a_record_may_ask_for_silence() {
         let request = Request::read(&packet.end()).unwrap();
         assert_eq!(
             decide(&config(), &machine, FIXED, &request),
-            Decision::Silence(Silence::Disabled)
+            Decision::Drop(DropReason::Disabled)
         );
     }
 }

@@ -7,8 +7,8 @@ use stdx::MacAddr;
 
 use crate::config::subnet::{Range, Subnet};
 use crate::config::{Config, Mode};
-use crate::engine::{Destination, Engine, Gate, Outgoing, Output};
-use crate::events::{Observer as _, Seen, Silence};
+use crate::engine::{Destination, Engine, Outgoing, Output, ServeMode};
+use crate::events::{DhcpEvent, DropReason, Observer as _};
 use crate::leases::{Change, Lease};
 use crate::messages::options::Options;
 use crate::reservation::{Netboot, Reservation};
@@ -42,7 +42,7 @@ fn pool_config() -> Config {
 struct Bench {
     engine: Engine,
     directory: One,
-    story: Story,
+    events: EventLog,
     now: Instant,
 }
 
@@ -50,7 +50,7 @@ impl Bench {
     fn with(config: Config, machine: Reservation) -> Self {
         let now = Instant::now();
         let engine = Engine::new(config, &[], 1_000, now);
-        Self { engine, directory: One(machine), story: Story::default(), now }
+        Self { engine, directory: One(machine), events: EventLog::default(), now }
     }
 
     fn new() -> Self {
@@ -58,7 +58,7 @@ impl Bench {
     }
 
     fn send(&mut self, packet: Packet) -> Vec<Output> {
-        self.engine.handle(&packet.end(), &self.directory, &self.story, self.now).unwrap()
+        self.engine.handle(&packet.end(), &self.directory, &self.events, self.now).unwrap()
     }
 
     /// Returns type, address and destination of the only answer.
@@ -66,10 +66,10 @@ impl Bench {
         let mut outputs = self.send(packet);
         assert!(outputs.len() < 2, "{outputs:?}");
         let Output::Send(outgoing) = outputs.pop()? else { panic!("a check") };
-        let Outgoing { message, to, promises, seen } = outgoing;
-        self.story.seen(seen);
+        let Outgoing { message, to, needs_commit, event } = outgoing;
+        self.events.observe(event);
         let kind = Options::read(&message[240..], &[], &[]).unwrap().get(53).unwrap()[0];
-        assert_eq!(promises, kind == 5, "every ACK of a pool address is a promise");
+        assert_eq!(needs_commit, kind == 5, "every ACK of a pool address is a promise");
         let address: [u8; 4] = message[16..20].try_into().unwrap();
         Some((kind, address.into(), to))
     }
@@ -84,9 +84,9 @@ impl Bench {
         address
     }
 
-    fn silence(&self) -> Option<Silence> {
-        self.story.take().into_iter().rev().find_map(|seen| match seen {
-            Seen::Ignored { reason, .. } => Some(reason),
+    fn drop_reason(&self) -> Option<DropReason> {
+        self.events.take().into_iter().rev().find_map(|event| match event {
+            DhcpEvent::Ignored { reason, .. } => Some(reason),
             _ => None,
         })
     }
@@ -109,9 +109,11 @@ fn who_has_a_record_with_an_address_gets_it_and_everybody_else_one_of_the_pool()
     let mut bench = Bench::new();
     assert_eq!(bench.kind(udhcpc(DISCOVER)), Some((2, ADDRESS)));
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), Some((2, at(100))));
-    let story = bench.story.take();
-    assert!(story.iter().any(|seen| matches!(seen, Seen::UnknownMac { silence: None, .. })));
-    assert!(story.contains(&Seen::Offered { mac: GUEST, address: at(100) }));
+    let events = bench.events.take();
+    assert!(
+        events.iter().any(|event| matches!(event, DhcpEvent::UnknownMac { drop_reason: None, .. }))
+    );
+    assert!(events.contains(&DhcpEvent::Offered { mac: GUEST, address: at(100) }));
     let mut bench = Bench::with(pool_config(), Reservation { fixed: None, ..machine() });
     assert_eq!(bench.kind(udhcpc(DISCOVER)), Some((2, at(100))));
 }
@@ -200,12 +202,12 @@ fn whoever_is_not_ours_is_never_refused() {
         ("selecting what another has", selects(GUEST, at(100))),
     ] {
         assert_eq!(bench.kind(packet), None, "{state}");
-        assert!(matches!(bench.silence(), Some(Silence::NotOurs(_))), "{state}");
+        assert!(matches!(bench.drop_reason(), Some(DropReason::NotOurs(_))), "{state}");
     }
     // An offer from before a restart is still valid.
     assert_eq!(bench.kind(selects(GUEST, at(101))), Some((5, at(101))));
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(MacAddr([2; 6]))), None);
-    assert_eq!(bench.silence(), Some(Silence::PoolExhausted));
+    assert_eq!(bench.drop_reason(), Some(DropReason::PoolExhausted));
 }
 
 #[test]
@@ -215,7 +217,7 @@ fn an_offer_not_taken_is_free_at_once_when_another_server_is_chosen() {
     bench.lease(OTHER);
     let other = udhcpc(REQUEST).mac(GUEST).option(50, &at(7).octets()).option(54, &at(7).octets());
     assert_eq!(bench.kind(other), None);
-    assert_eq!(bench.silence(), Some(Silence::OtherServer(at(7))));
+    assert_eq!(bench.drop_reason(), Some(DropReason::OtherServer(at(7))));
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(MacAddr([2; 6]))), Some((2, at(100))));
 }
 
@@ -225,13 +227,13 @@ fn release_decline_and_inform() {
     let address = bench.lease(GUEST);
     let ours = SERVER.octets();
     assert_eq!(bench.kind(udhcpc(7).mac(OTHER).ciaddr(address).option(54, &ours)), None);
-    assert_eq!(bench.silence(), Some(Silence::NotOurs(address)));
+    assert_eq!(bench.drop_reason(), Some(DropReason::NotOurs(address)));
     assert_eq!(bench.kind(udhcpc(7).mac(GUEST).ciaddr(address).option(54, &ours)), None);
-    assert!(bench.story.take().contains(&Seen::Released { mac: GUEST, address }));
+    assert!(bench.events.take().contains(&DhcpEvent::Released { mac: GUEST, address }));
     assert_eq!(bench.lease(GUEST), address);
     let decline = udhcpc(4).mac(GUEST).option(50, &address.octets()).option(54, &ours);
     assert_eq!(bench.kind(decline), None);
-    assert!(bench.story.take().contains(&Seen::Declined { mac: GUEST, address }));
+    assert!(bench.events.take().contains(&DhcpEvent::Declined { mac: GUEST, address }));
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), Some((2, at(101))));
     let outputs = bench.send(udhcpc(8).mac(GUEST).ciaddr(at(60)));
     let [Output::Send(outgoing)] = &outputs[..] else { panic!("{outputs:?}") };
@@ -261,7 +263,7 @@ fn the_subnet_is_the_relays_and_what_it_or_the_client_names_comes_before() {
         let mut bench = Bench::new();
         assert_eq!(bench.kind(packet.mac(GUEST)), answer, "{name}");
         if answer.is_none() {
-            assert_eq!(bench.silence(), Some(Silence::NoSubnet(unknown)));
+            assert_eq!(bench.drop_reason(), Some(DropReason::NoSubnet(unknown)));
         }
     }
 }
@@ -273,19 +275,19 @@ fn an_address_is_checked_before_its_first_offer_only() {
     let check = |address| vec![Output::Check { address }];
     assert_eq!(bench.send(udhcpc(DISCOVER).mac(GUEST)), check(at(100)));
     assert_eq!(bench.send(edk2_pxe(DISCOVER).mac(GUEST)), [], "it is under way");
-    assert_eq!(bench.silence(), Some(Silence::Checking(at(100))));
+    assert_eq!(bench.drop_reason(), Some(DropReason::Checking(at(100))));
     let conclude = |bench: &mut Bench, address, holder| {
-        bench.engine.checked(address, holder, &bench.directory, &bench.story, bench.now)
+        bench.engine.checked(address, holder, &bench.directory, &bench.events, bench.now)
     };
     assert_eq!(conclude(&mut bench, at(100), Some(OTHER)), check(at(101)), "then another one");
-    let conflict = Seen::Conflict { mac: GUEST, address: at(100), holder: OTHER };
-    assert!(bench.story.take().contains(&conflict));
+    let conflict = DhcpEvent::Conflict { mac: GUEST, address: at(100), holder: OTHER };
+    assert!(bench.events.take().contains(&conflict));
     let outputs = conclude(&mut bench, at(101), None);
     let [Output::Send(outgoing)] = &outputs[..] else { panic!("{outputs:?}") };
     assert_eq!(outgoing.message[16..20], at(101).octets());
     assert_eq!(outgoing.to, Destination::Broadcast, "as the latest request wants it");
     assert_eq!(conclude(&mut bench, at(101), None), [], "once");
-    assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), Some((2, at(101))), "heard lately");
+    assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), Some((2, at(101))), "checked lately");
     assert_eq!(bench.kind(selects(GUEST, at(101))), Some((5, at(101))));
     // A check without a result delays a client for seconds, not forever.
     bench.now += Duration::from_secs(2 * 3600);
@@ -298,9 +300,9 @@ fn an_address_is_checked_before_its_first_offer_only() {
 fn a_gate_that_closes_during_a_check_ends_the_search_for_another_address() {
     let mut bench = Bench::with(Config { conflict_checks: true, ..pool_config() }, machine());
     bench.send(udhcpc(DISCOVER).mac(GUEST));
-    bench.engine.set_gate(Gate::Closed);
-    let Bench { engine, directory, story, now } = &mut bench;
-    assert_eq!(engine.checked(at(100), Some(OTHER), directory, story, *now), []);
+    bench.engine.set_serve_mode(ServeMode::Closed);
+    let Bench { engine, directory, events, now } = &mut bench;
+    assert_eq!(engine.checked(at(100), Some(OTHER), directory, events, *now), []);
 }
 
 #[test]
@@ -315,30 +317,37 @@ fn other_settings_count_from_the_next_message_on() {
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), Some((2, at(201))));
     bench.engine.reconfigure(crate::vectors::config(), bench.now);
     assert_eq!(bench.kind(renews(GUEST, address)), Some((6, Ipv4Addr::UNSPECIFIED)));
-    assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), None, "reserved: strangers get nothing");
+    assert_eq!(
+        bench.kind(udhcpc(DISCOVER).mac(GUEST)),
+        None,
+        "reserved: unknown machines get nothing"
+    );
     assert_eq!(bench.kind(renews(MacAddr([2; 6]), address)), None);
 }
 
 #[test]
 fn a_closed_gate_answers_nothing_and_says_so() {
     let mut bench = Bench::new();
-    bench.engine.set_gate(Gate::Closed);
+    bench.engine.set_serve_mode(ServeMode::Closed);
     for packet in [udhcpc(DISCOVER), edk2_pxe(DISCOVER), selecting(udhcpc(REQUEST))] {
         assert_eq!(bench.kind(packet.clone()), None);
-        assert_eq!(bench.silence(), Some(Silence::Held));
+        assert_eq!(bench.drop_reason(), Some(DropReason::Held));
         assert_eq!(bench.kind(packet.mac(GUEST)), None);
     }
-    let held = |seen: &Seen| {
-        matches!(seen, Seen::UnknownMac { mac: GUEST, silence: Some(Silence::Held), .. })
+    let held = |event: &DhcpEvent| {
+        matches!(
+            event,
+            DhcpEvent::UnknownMac { mac: GUEST, drop_reason: Some(DropReason::Held), .. }
+        )
     };
-    assert!(bench.story.take().iter().any(held) || bench.silence().is_none());
-    bench.engine.set_gate(Gate::ProxyOnly);
+    assert!(bench.events.take().iter().any(held) || bench.drop_reason().is_none());
+    bench.engine.set_serve_mode(ServeMode::ProxyOnly);
     assert_eq!(bench.kind(udhcpc(DISCOVER)), None, "no address");
     assert_eq!(bench.kind(udhcpc(DISCOVER).mac(GUEST)), None);
     assert_eq!(bench.kind(edk2_pxe(DISCOVER)), Some((2, Ipv4Addr::UNSPECIFIED)));
     bench.directory.0.netboot = Netboot::NotAllowed;
     assert_eq!(bench.kind(edk2_pxe(DISCOVER)), None);
-    bench.engine.set_gate(Gate::Open);
+    bench.engine.set_serve_mode(ServeMode::Open);
     assert_eq!(bench.kind(udhcpc(DISCOVER)), Some((2, ADDRESS)));
 }
 

@@ -6,8 +6,8 @@ use std::time::Instant;
 use stdx::MacAddr;
 
 use crate::config::{Config, Mode};
-use crate::engine::{Destination, Engine, Gate, Output};
-use crate::events::{Observer as _, Seen, Silence};
+use crate::engine::{Destination, Engine, Output, ServeMode};
+use crate::events::{DhcpEvent, DropReason, Observer as _};
 use crate::messages::options::Options;
 use crate::reservation::{Netboot, Reservation};
 use crate::vectors::*;
@@ -19,7 +19,7 @@ const LEASED: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 55);
 struct Bench {
     engine: Engine,
     directory: One,
-    story: Story,
+    events: EventLog,
     now: Instant,
 }
 
@@ -45,7 +45,7 @@ impl Bench {
     fn with(config: Config, machine: Reservation) -> Self {
         let now = Instant::now();
         let engine = Engine::new(config, &[], 0, now);
-        Self { engine, directory: One(machine), story: Story::default(), now }
+        Self { engine, directory: One(machine), events: EventLog::default(), now }
     }
 
     fn new() -> Self {
@@ -54,29 +54,29 @@ impl Bench {
 
     fn at_67(&mut self, packet: Packet) -> Option<Answer> {
         let outputs =
-            self.engine.handle(&packet.end(), &self.directory, &self.story, self.now).unwrap();
+            self.engine.handle(&packet.end(), &self.directory, &self.events, self.now).unwrap();
         self.read(outputs)
     }
 
     fn at_4011(&mut self, packet: Packet, from: SocketAddrV4) -> Option<Answer> {
         let bytes = packet.end();
-        let (directory, story) = (&self.directory, &self.story);
-        let outputs = self.engine.handle_boot_server(&bytes, from, directory, story, self.now);
+        let (directory, events) = (&self.directory, &self.events);
+        let outputs = self.engine.handle_boot_server(&bytes, from, directory, events, self.now);
         self.read(outputs.unwrap())
     }
 
     fn read(&self, mut outputs: Vec<Output>) -> Option<Answer> {
         assert!(outputs.len() < 2, "{outputs:?}");
         let Output::Send(outgoing) = outputs.pop()? else { panic!("a check") };
-        assert!(!outgoing.promises);
+        assert!(!outgoing.needs_commit);
         let options = Options::read(&outgoing.message[240..], &[], &[]).unwrap();
-        self.story.seen(outgoing.seen);
+        self.events.observe(outgoing.event);
         Some(Answer { message: outgoing.message, to: outgoing.to, options })
     }
 
-    fn silence(&self) -> Option<Silence> {
-        self.story.take().into_iter().rev().find_map(|seen| match seen {
-            Seen::Ignored { reason, .. } => Some(reason),
+    fn drop_reason(&self) -> Option<DropReason> {
+        self.events.take().into_iter().rev().find_map(|event| match event {
+            DhcpEvent::Ignored { reason, .. } => Some(reason),
             _ => None,
         })
     }
@@ -180,8 +180,8 @@ fn at_port_4011_every_mode_names_the_file_to_where_the_question_came_from() {
             assert_eq!(answer.options.get(code), value, "{mode:?}: {code}");
         }
         let file = Some("snponly.efi".to_owned());
-        let acked = Seen::Acked { mac: MAC, address: LEASED, file };
-        assert_eq!(bench.story.take().last(), Some(&acked));
+        let acked = DhcpEvent::Acked { mac: MAC, address: LEASED, file };
+        assert_eq!(bench.events.take().last(), Some(&acked));
         // iPXE sends from port 68, with the server identifier.
         let from = SocketAddrV4::new(LEASED, 68);
         let asks = ipxe_bios(REQUEST).ciaddr(LEASED).option(54, &SERVER.octets());
@@ -190,7 +190,7 @@ fn at_port_4011_every_mode_names_the_file_to_where_the_question_came_from() {
         assert_eq!((answer.field(20), answer.text(108)), (SERVER, SCRIPT));
         let other = ipxe_bios(REQUEST).ciaddr(LEASED).option(54, &LEASED.octets());
         assert!(bench.at_4011(other, from).is_none());
-        assert_eq!(bench.silence(), Some(Silence::OtherServer(LEASED)));
+        assert_eq!(bench.drop_reason(), Some(DropReason::OtherServer(LEASED)));
     }
 }
 
@@ -199,7 +199,7 @@ fn a_request_at_port_67_is_for_the_server_of_the_address() {
     let mut bench = Bench::new();
     let other = edk2_http(REQUEST).option(54, &LEASED.octets()).option(50, &ADDRESS.octets());
     assert!(bench.at_67(other).is_none());
-    assert_eq!(bench.silence(), Some(Silence::OtherServer(LEASED)));
+    assert_eq!(bench.drop_reason(), Some(DropReason::OtherServer(LEASED)));
     let ours = bench.at_67(selecting(edk2_http(REQUEST))).unwrap();
     assert_eq!(ours.options.get(53), Some(&[5][..]));
     assert_eq!(ours.field(16), Ipv4Addr::UNSPECIFIED);
@@ -212,31 +212,31 @@ fn a_request_at_port_67_is_for_the_server_of_the_address() {
 fn who_is_told_nothing() {
     let mut bench = Bench::new();
     assert!(bench.at_67(udhcpc(DISCOVER)).is_none());
-    assert_eq!(bench.silence(), Some(Silence::NotNetbooting));
-    let stranger = MacAddr([2; 6]);
-    assert!(bench.at_67(edk2_pxe(DISCOVER).mac(stranger)).is_none());
-    assert!(bench.at_4011(edk2_asks().mac(stranger), SocketAddrV4::new(LEASED, 4011)).is_none());
+    assert_eq!(bench.drop_reason(), Some(DropReason::NotNetbooting));
+    let unknown = MacAddr([2; 6]);
+    assert!(bench.at_67(edk2_pxe(DISCOVER).mac(unknown)).is_none());
+    assert!(bench.at_4011(edk2_asks().mac(unknown), SocketAddrV4::new(LEASED, 4011)).is_none());
     bench.directory.0.netboot = Netboot::NotAllowed;
     assert!(bench.at_67(ipxe_efi(DISCOVER)).is_none(), "iPXE goes on by itself");
-    assert_eq!(bench.silence(), Some(Silence::NetbootNotAllowed));
-    let told = bench.at_67(edk2_pxe(DISCOVER)).unwrap();
-    assert_eq!(told.text(108), "/netboot-not-allowed", "firmware must be told to go on");
+    assert_eq!(bench.drop_reason(), Some(DropReason::NetbootNotAllowed));
+    let answer = bench.at_67(edk2_pxe(DISCOVER)).unwrap();
+    assert_eq!(answer.text(108), "/netboot-not-allowed", "firmware must go on");
     bench.directory.0.disable_dhcp = true;
     assert!(bench.at_67(edk2_pxe(DISCOVER)).is_none());
-    assert_eq!(bench.silence(), Some(Silence::Disabled));
+    assert_eq!(bench.drop_reason(), Some(DropReason::Disabled));
 }
 
 #[test]
 fn beside_a_foreign_server_only_installs_go_on() {
     for mode in [Mode::Reserved, Mode::Pool] {
         let mut bench = Bench::with(Config { mode, ..config() }, machine());
-        bench.engine.set_gate(Gate::ProxyOnly);
+        bench.engine.set_serve_mode(ServeMode::ProxyOnly);
         assert_eq!(bench.at_67(edk2_pxe(DISCOVER)).unwrap().text(108), "snponly.efi");
         let from = SocketAddrV4::new(LEASED, 4011);
         assert!(bench.at_4011(edk2_asks(), from).is_some());
         bench.directory.0.installing = false;
         assert!(bench.at_67(edk2_pxe(DISCOVER)).is_none());
-        assert_eq!(bench.silence(), Some(Silence::Held));
+        assert_eq!(bench.drop_reason(), Some(DropReason::Held));
         assert!(bench.at_4011(edk2_asks(), from).is_none());
     }
 }
@@ -245,8 +245,8 @@ fn beside_a_foreign_server_only_installs_go_on() {
 fn strangers_are_enrolled_where_that_is_wanted() {
     let config = Config { mode: Mode::Proxy, enroll: true, ..config() };
     let mut bench = Bench::with(config, machine());
-    let stranger = MacAddr([2, 0, 0, 0, 0, 9]);
-    assert_eq!(bench.at_67(edk2_pxe(DISCOVER).mac(stranger)).unwrap().text(108), "snponly.efi");
+    let unknown = MacAddr([2, 0, 0, 0, 0, 9]);
+    assert_eq!(bench.at_67(edk2_pxe(DISCOVER).mac(unknown)).unwrap().text(108), "snponly.efi");
     let script = "http://10.77.0.1:7080/ipxe/script/02:00:00:00:00:09/auto.ipxe";
-    assert_eq!(bench.at_67(ipxe_efi(DISCOVER).mac(stranger)).unwrap().text(108), script);
+    assert_eq!(bench.at_67(ipxe_efi(DISCOVER).mac(unknown)).unwrap().text(108), script);
 }

@@ -1,4 +1,4 @@
-use super::{Link, News, latest};
+use super::{Link, LinkMessage, latest};
 use stdx::MacAddr;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
@@ -26,8 +26,8 @@ fn message(kind: u16, family: u8, index: u32, flags: u32, changes: u32) -> Vec<u
     message
 }
 
-fn link(carrier: bool, changes: u32) -> Option<News> {
-    Some(News::Link(Link { index: 7, mac: MAC, carrier, changes }))
+fn link(carrier: bool, changes: u32) -> Option<LinkMessage> {
+    Some(LinkMessage::Link(Link { index: 7, mac: MAC, carrier, changes }))
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn the_last_word_of_a_batch_counts() {
     assert_eq!(latest(&up, 7), link(true, 4));
     assert_eq!(latest(&[&up[..], &down, &other].concat(), 7), link(false, 5));
     assert_eq!(latest(&other, 7), None);
-    assert_eq!(latest(&[up, message(17, 0, 7, 0, 5)].concat(), 7), Some(News::Gone));
+    assert_eq!(latest(&[up, message(17, 0, 7, 0, 5)].concat(), 7), Some(LinkMessage::Gone));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_refused_question_means_that_the_interface_is_gone() {
         message.extend([0; 16]);
         message
     };
-    assert_eq!(latest(&error(-19), 7), Some(News::Gone));
+    assert_eq!(latest(&error(-19), 7), Some(LinkMessage::Gone));
     assert_eq!(latest(&error(0), 7), None);
 }
 

@@ -1,4 +1,4 @@
-use super::{Own, Sighting, sighting};
+use super::{OwnServers, Sighting, sighting};
 use crate::foreign::probe::ProbeSender;
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
@@ -14,8 +14,8 @@ const OTHER: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 1);
 const OTHER_MAC: MacAddr = MacAddr([0, 0x1b, 0x21, 1, 2, 3]);
 const OFFERED: Ipv4Addr = Ipv4Addr::new(192, 168, 1, 100);
 
-fn own() -> Own {
-    Own { servers: vec![OURS], macs: vec![OUR_MAC] }
+fn own() -> OwnServers {
+    OwnServers { servers: vec![OURS], macs: vec![OUR_MAC] }
 }
 
 /// A frame to try: a server's broadcast OFFER, to be changed by each test.
@@ -139,7 +139,7 @@ fn other_traffic_shows_nobody() {
     to_relay.ports = (67, 67);
     assert_eq!(to_relay.says(), None, "an answer that passes through to another network");
     let probe = ProbeSender::new(OUR_MAC, [0xff; 6]).discover(1, 0);
-    assert_eq!(sighting(&probe, &Own::default()), None);
+    assert_eq!(sighting(&probe, &OwnServers::default()), None);
     let frame = Packet::offer().frame();
     for length in 0..42 + 240 {
         assert_eq!(sighting(&frame[..length], &own()), None, "{length} bytes");

@@ -13,8 +13,8 @@ fn foreign(last: u8) -> Foreign {
 }
 
 fn events() -> [Event; 6] {
-    let (heard, named) = (Event::Heard(foreign(2)), Event::Named(foreign(3)));
-    [heard, named, Event::ProbeClean, Event::Unplugged, Event::Plugged, Event::Rearm]
+    let (received, named) = (Event::Received(foreign(2)), Event::Named(foreign(3)));
+    [received, named, Event::ProbeClean, Event::Unplugged, Event::Plugged, Event::Rearm]
 }
 
 /// The whole table: a row for each state, a column for each of [`events`].
@@ -27,7 +27,7 @@ fn every_state_knows_every_event() {
     let checking = |last| State::Checking(foreign(last));
     let stopped = |last| State::Stopped(foreign(last));
     let unknown = || State::Proxy(Neighbor::Unknown);
-    let nobody = || State::Proxy(Neighbor::Nobody);
+    let no_server = || State::Proxy(Neighbor::None);
     let beside = |last| State::Proxy(Neighbor::Server(foreign(last)));
     let table = [
         (unwatched(), [(); 6].map(|()| unwatched())),
@@ -39,9 +39,9 @@ fn every_state_knows_every_event() {
         (serving(), [stopped(2), checking(3), serving(), no_carrier(), probing(), serving()]),
         (checking(1), [stopped(2), checking(1), serving(), no_carrier(), probing(), checking(1)]),
         (stopped(1), [stopped(1), stopped(1), stopped(1), stopped(1), stopped(1), probing()]),
-        (unknown(), [beside(2), beside(3), nobody(), unknown(), unknown(), unknown()]),
-        (nobody(), [beside(2), beside(3), nobody(), unknown(), unknown(), nobody()]),
-        (beside(1), [beside(1), beside(1), nobody(), unknown(), unknown(), beside(1)]),
+        (unknown(), [beside(2), beside(3), no_server(), unknown(), unknown(), unknown()]),
+        (no_server(), [beside(2), beside(3), no_server(), unknown(), unknown(), no_server()]),
+        (beside(1), [beside(1), beside(1), no_server(), unknown(), unknown(), beside(1)]),
     ];
     for (state, row) in table {
         for (event, expected) in events().into_iter().zip(row) {

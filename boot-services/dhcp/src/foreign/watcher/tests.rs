@@ -1,6 +1,6 @@
 use super::{Action, Now, Subject, Watcher};
 use crate::foreign::carrier::Link;
-use crate::foreign::evidence::{Own, tests::Packet};
+use crate::foreign::evidence::{OwnServers, tests::Packet};
 use crate::foreign::probe::ProbeSender;
 use crate::foreign::record::Record;
 use crate::foreign::{Hold, Neighbor, Permit, Role, Start, State};
@@ -24,8 +24,8 @@ fn subject(role: Role) -> Subject {
     Subject {
         interface: "eth1".to_owned(),
         role,
-        own: Own { servers: vec![[10, 77, 0, 1].into()], macs: vec![MAC] },
-        asker: ProbeSender::new(MAC, [0xff; 6]),
+        own: OwnServers { servers: vec![[10, 77, 0, 1].into()], macs: vec![MAC] },
+        sender: ProbeSender::new(MAC, [0xff; 6]),
         xid: 1,
         boot_id: "boot".to_owned(),
     }
@@ -53,7 +53,7 @@ impl Bench {
             match action {
                 Action::Report(state) => self.reports.push((since, state)),
                 Action::Send(_) => self.sent.push(since),
-                Action::Keep(record) => self.kept = record,
+                Action::StoreRecord(record) => self.kept = record,
             }
         }
     }
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     fn state(&self) -> &State {
-        &self.reports.last().expect("the first state is told").1
+        &self.reports.last().expect("the first state is reported").1
     }
 
     /// The next process on the same box.
@@ -297,15 +297,15 @@ fn a_proxy_tells_beside_whom_it_works() {
     assert_eq!(*bench.state(), State::Proxy(Neighbor::Unknown));
     assert_eq!(bench.state().permit(), Permit::Everything);
     bench.pass(10.0);
-    assert_eq!(*bench.state(), State::Proxy(Neighbor::Nobody));
+    assert_eq!(*bench.state(), State::Proxy(Neighbor::None));
     bench.pass(55.0);
     bench.hear(&Packet::offer());
     let State::Proxy(Neighbor::Server(foreign)) = bench.state() else { panic!() };
     assert_eq!(foreign.server.to_string(), "192.168.1.1");
-    let told = bench.reports.len();
+    let reported = bench.reports.len();
     bench.hear(&Packet::offer());
     bench.pass(10.0);
-    assert_eq!(bench.reports.len(), told, "told once");
+    assert_eq!(bench.reports.len(), reported, "reported once");
     // The server is replaced: the next probe hears only the new one.
     bench.pass(50.0);
     let mut other = Packet::offer();
@@ -315,5 +315,5 @@ fn a_proxy_tells_beside_whom_it_works() {
     let State::Proxy(Neighbor::Server(foreign)) = bench.state() else { panic!() };
     assert_eq!(foreign.server.to_string(), "192.168.1.2");
     bench.pass(60.0);
-    assert_eq!(*bench.state(), State::Proxy(Neighbor::Nobody), "and it goes");
+    assert_eq!(*bench.state(), State::Proxy(Neighbor::None), "and it goes");
 }

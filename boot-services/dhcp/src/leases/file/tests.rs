@@ -15,7 +15,7 @@ const OTHER: MacAddr = MacAddr([2, 0, 0, 0, 0, 10]);
 
 fn lease(last: u8, state: LeaseState) -> Lease {
     let (address, expires) = (Ipv4Addr::new(10, 0, 0, last), 1 << 40);
-    Lease { address, mac: MAC, state, expires, heard: 77, reserved: false }
+    Lease { address, mac: MAC, state, expires, last_seen: 77, reserved: false }
 }
 
 fn refused(path: &Path) -> String {

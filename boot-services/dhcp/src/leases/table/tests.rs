@@ -8,7 +8,7 @@ use stdx::MacAddr;
 use super::{Choice, GRACE_SECS, OFFER_SECS, QUARANTINE_SECS, RECHECK_SECS, Table};
 use crate::config::subnet::{Range, Subnet};
 use crate::config::{Config, Mode};
-use crate::leases::{Bound, Change, LeaseState};
+use crate::leases::{Change, LeaseCounts, LeaseState};
 use crate::reservation::{Directory, Reservation};
 use crate::vectors::SERVER;
 
@@ -72,7 +72,7 @@ fn the_former_address_then_the_hoped_for_then_an_unused_then_the_longest_ended()
     assert_eq!(offer(&mut table, 1, Some(at(12)), 60).unwrap().address, at(10));
     assert_eq!(offered(&mut table, 5, 60), None);
     let offers_over = 60 + OFFER_SECS;
-    assert_eq!(offered(&mut table, 5, offers_over), Some(11), "an offer that nobody took");
+    assert_eq!(offered(&mut table, 5, offers_over), Some(11), "an offer that was not accepted");
     let ended = u64::from(LEASE) + GRACE_SECS + 60;
     table.bind(at(11), mac(5), LEASE, offers_over);
     table.bind(at(12), mac(4), LEASE, offers_over);
@@ -210,13 +210,13 @@ fn other_pools_leave_leases_as_they_are() {
 fn what_is_given_away_is_counted_while_it_is() {
     let mut table = table(10, 12);
     assert_eq!(offered(&mut table, 1, 0), Some(10));
-    assert_eq!(table.bound(0).leases, 0, "an offer is no lease");
+    assert_eq!(table.counts(0).leases, 0, "an offer is no lease");
     table.bind(at(10), mac(1), LEASE, 0);
     table.bind(at(11), mac(2), LEASE, 0);
-    assert_eq!(table.bound(0).leases, 2);
+    assert_eq!(table.counts(0).leases, 2);
     assert!(table.release(at(11), mac(2), 1));
-    assert_eq!(table.bound(1).leases, 1);
-    assert_eq!(table.bound(u64::from(LEASE) + GRACE_SECS).leases, 0);
+    assert_eq!(table.counts(1).leases, 1);
+    assert_eq!(table.counts(u64::from(LEASE) + GRACE_SECS).leases, 0);
 }
 
 #[test]
@@ -224,9 +224,9 @@ fn leases_outside_the_pools_take_no_free_address() {
     let mut table = table(10, 20);
     assert_eq!(offered(&mut table, 1, 0), Some(10));
     table.bind(at(10), mac(1), LEASE, 0);
-    assert_eq!(table.bound(0), Bound { leases: 1, pooled: 1 });
+    assert_eq!(table.counts(0), LeaseCounts { leases: 1, pooled: 1 });
     table.reconfigure(&config(30, 40));
     assert_eq!(offered(&mut table, 2, 0), Some(30));
     table.bind(at(30), mac(2), LEASE, 0);
-    assert_eq!(table.bound(0), Bound { leases: 2, pooled: 1 });
+    assert_eq!(table.counts(0), LeaseCounts { leases: 2, pooled: 1 });
 }

@@ -4,7 +4,7 @@ use std::task::{Context, Waker};
 
 use super::*;
 use crate::engine::Destination;
-use crate::events::Seen;
+use crate::events::DhcpEvent;
 use crate::leases::{Lease, LeaseState};
 use crate::vectors::{ADDRESS, MAC};
 
@@ -36,112 +36,112 @@ impl Store {
     }
 }
 
-fn change(heard: u64) -> Change {
+fn change(last_seen: u64) -> Change {
     let (address, mac, state) = (ADDRESS, MAC, LeaseState::Bound);
-    Change::Put(Lease { address, mac, state, expires: 9_000, heard, reserved: false })
+    Change::Put(Lease { address, mac, state, expires: 9_000, last_seen, reserved: false })
 }
 
-fn answer(number: u8, promises: bool) -> Outgoing {
-    let seen = Seen::Acked { mac: MAC, address: ADDRESS, file: None };
-    Outgoing { message: vec![number], to: Destination::Broadcast, promises, seen }
+fn answer(number: u8, needs_commit: bool) -> Outgoing {
+    let event = DhcpEvent::Acked { mac: MAC, address: ADDRESS, file: None };
+    Outgoing { message: vec![number], to: Destination::Broadcast, needs_commit, event }
 }
 
 fn numbers(answers: &[Outgoing]) -> Vec<u8> {
     answers.iter().map(|answer| answer.message[0]).collect()
 }
 
-fn promises() -> (Arc<Store>, Promises) {
+fn pending() -> (Arc<Store>, PendingAnswers) {
     let store = Arc::new(Store::default());
-    (store.clone(), Promises::new(Some(store)))
+    (store.clone(), PendingAnswers::new(Some(store)))
 }
 
 /// True if nothing is pending.
-async fn rests(promises: &mut Promises) -> bool {
-    tokio::time::timeout(Duration::from_secs(60), promises.kept()).await.is_err()
+async fn rests(pending: &mut PendingAnswers) -> bool {
+    tokio::time::timeout(Duration::from_secs(60), pending.committed()).await.is_err()
 }
 
 #[tokio::test(start_paused = true)]
 async fn only_promises_wait() {
-    let (store, mut promises) = promises();
+    let (store, mut pending) = pending();
     assert_eq!(
-        numbers(&promises.take(vec![], vec![answer(1, true)])),
+        numbers(&pending.take(vec![], vec![answer(1, true)])),
         [1],
-        "nothing is to be kept"
+        "there is no change to commit"
     );
-    let now = promises.take(vec![change(1)], vec![answer(2, true), answer(3, false)]);
+    let now = pending.take(vec![change(1)], vec![answer(2, true), answer(3, false)]);
     assert_eq!(numbers(&now), [3]);
-    assert_eq!(numbers(&promises.kept().await.unwrap()), [2]);
+    assert_eq!(numbers(&pending.committed().await.unwrap()), [2]);
     assert_eq!(store.sizes(), [1]);
-    assert!(rests(&mut promises).await);
+    assert!(rests(&mut pending).await);
 }
 
 #[tokio::test(start_paused = true)]
 async fn everybody_who_asks_meanwhile_shares_a_commit() {
-    let (store, mut promises) = promises();
-    promises.take(vec![change(1)], vec![answer(1, true)]);
+    let (store, mut pending) = pending();
+    pending.take(vec![change(1)], vec![answer(1, true)]);
     let begun = Instant::now();
-    assert_eq!(numbers(&promises.kept().await.unwrap()), [1]);
+    assert_eq!(numbers(&pending.committed().await.unwrap()), [1]);
     for number in 2..50 {
-        assert!(promises.take(vec![change(2)], vec![answer(number, true)]).is_empty());
+        assert!(pending.take(vec![change(2)], vec![answer(number, true)]).is_empty());
     }
-    assert_eq!(promises.kept().await.unwrap().len(), 48);
+    assert_eq!(pending.committed().await.unwrap().len(), 48);
     assert!(begun.elapsed() >= COMMIT_EVERY);
     assert_eq!(store.sizes(), [1, 48]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn who_asks_again_waits_for_the_commit_under_way() {
-    let (store, mut promises) = promises();
-    promises.take(vec![change(1)], vec![answer(1, true)]);
-    let commit = promises.begin().await;
-    promises.under_way = Some(commit);
-    assert!(promises.take(vec![], vec![answer(2, true)]).is_empty());
-    assert_eq!(numbers(&promises.kept().await.unwrap()), [1, 2]);
+    let (store, mut pending) = pending();
+    pending.take(vec![change(1)], vec![answer(1, true)]);
+    let commit = pending.begin().await;
+    pending.running = Some(commit);
+    assert!(pending.take(vec![], vec![answer(2, true)]).is_empty());
+    assert_eq!(numbers(&pending.committed().await.unwrap()), [1, 2]);
     assert_eq!(store.sizes(), [1]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_broken_store_promises_nothing_and_is_given_everything_again() {
-    let (store, mut promises) = promises();
+    let (store, mut pending) = pending();
     store.broken.store(true, Ordering::Relaxed);
-    promises.take(vec![change(1)], vec![answer(1, true)]);
-    assert!(promises.kept().await.unwrap().is_empty());
-    assert!(rests(&mut promises).await, "until somebody asks");
+    pending.take(vec![change(1)], vec![answer(1, true)]);
+    assert!(pending.committed().await.unwrap().is_empty());
+    assert!(rests(&mut pending).await, "until the next request");
     store.broken.store(false, Ordering::Relaxed);
-    assert!(promises.take(vec![change(2)], vec![answer(2, true)]).is_empty());
-    assert_eq!(numbers(&promises.kept().await.unwrap()), [2]);
+    assert!(pending.take(vec![change(2)], vec![answer(2, true)]).is_empty());
+    assert_eq!(numbers(&pending.committed().await.unwrap()), [2]);
     assert_eq!(*store.commits.lock().unwrap(), [[change(1), change(2)]]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_stays_broken_ends_the_service() {
-    let (store, mut promises) = promises();
+    let (store, mut pending) = pending();
     store.broken.store(true, Ordering::Relaxed);
     for attempt in 1..=MAX_FAILED {
-        promises.take(vec![change(1)], vec![answer(1, true)]);
-        assert_eq!(promises.kept().await.is_err(), attempt == MAX_FAILED);
+        pending.take(vec![change(1)], vec![answer(1, true)]);
+        assert_eq!(pending.committed().await.is_err(), attempt == MAX_FAILED);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn held_answers_are_bounded_and_nothing_is_lost_when_the_wait_is_dropped() {
-    let (store, mut promises) = promises();
-    for _ in 0..MAX_HELD {
-        assert!(promises.have_room());
-        promises.take(vec![change(1)], vec![answer(1, true)]);
+    let (store, mut pending) = pending();
+    for _ in 0..MAX_PENDING {
+        assert!(pending.have_room());
+        pending.take(vec![change(1)], vec![answer(1, true)]);
     }
-    assert!(!promises.have_room());
+    assert!(!pending.have_room());
     tokio::time::advance(COMMIT_EVERY).await;
     {
         let _no_commit_ends = store.commits.lock().unwrap();
-        let kept = std::pin::pin!(promises.kept());
-        assert!(kept.poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let answers = std::pin::pin!(pending.committed());
+        assert!(answers.poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
-    assert!(promises.under_way.is_some(), "the wait was for a commit");
-    assert!(!promises.have_room());
-    assert_eq!(promises.kept().await.unwrap().len(), MAX_HELD);
-    assert!(promises.have_room());
-    assert_eq!(store.sizes(), [MAX_HELD]);
+    assert!(pending.running.is_some(), "the wait was for a commit");
+    assert!(!pending.have_room());
+    assert_eq!(pending.committed().await.unwrap().len(), MAX_PENDING);
+    assert!(pending.have_room());
+    assert_eq!(store.sizes(), [MAX_PENDING]);
 }
 
 /// All threads for blocking work of the process are busy.
@@ -149,11 +149,11 @@ async fn held_answers_are_bounded_and_nothing_is_lost_when_the_wait_is_dropped()
 fn a_lease_waits_for_no_thread_that_others_hold() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
     let runtime = runtime.max_blocking_threads(1).enable_time().build().unwrap();
-    let (let_go, held) = std::sync::mpsc::sync_channel::<()>(1);
-    runtime.spawn_blocking(move || held.recv().ok());
-    let (store, mut promises) = promises();
-    promises.take(vec![change(1)], vec![answer(1, true)]);
-    let kept = runtime.block_on(promises.kept()).unwrap();
-    assert_eq!((numbers(&kept), store.sizes()), (vec![1], vec![1]));
+    let (let_go, blocked) = std::sync::mpsc::sync_channel::<()>(1);
+    runtime.spawn_blocking(move || blocked.recv().ok());
+    let (store, mut pending) = pending();
+    pending.take(vec![change(1)], vec![answer(1, true)]);
+    let answers = runtime.block_on(pending.committed()).unwrap();
+    assert_eq!((numbers(&answers), store.sizes()), (vec![1], vec![1]));
     drop(let_go);
 }

@@ -2,7 +2,7 @@ use super::Engine;
 use crate::messages::client::Stage;
 use crate::reservation::Netboot;
 use crate::v6::message::{Options, put};
-use crate::v6::{Config, Directory, Identity, Malformed, Observer, Reservation, Seen};
+use crate::v6::{Config, Directory, Event, Identity, Malformed, Observer, Reservation};
 use dhcproto::{Decodable as _, Decoder, v6};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
@@ -26,33 +26,33 @@ fn address() -> Ipv6Addr {
     "fd77::11".parse().unwrap()
 }
 
-/// One machine, known by `identity`; and what was seen of it.
-struct Known {
+/// One machine, known by `identity`; and its events.
+struct KnownMachine {
     identity: Identity,
     machine: Reservation,
-    seen: Mutex<Vec<Seen>>,
+    events: Mutex<Vec<Event>>,
 }
 
-impl Directory for Known {
+impl Directory for KnownMachine {
     fn find(&self, identity: Identity) -> Option<Reservation> {
         (identity == self.identity).then(|| self.machine.clone())
     }
 }
 
-impl Observer for Known {
-    fn seen(&self, seen: Seen) {
-        self.seen.lock().unwrap().push(seen);
+impl Observer for KnownMachine {
+    fn observe(&self, event: Event) {
+        self.events.lock().unwrap().push(event);
     }
 }
 
-fn known(identity: Identity) -> Known {
+fn known(identity: Identity) -> KnownMachine {
     let machine = Reservation {
         netboot: Netboot::Allowed,
         name_servers: vec!["fd77::1".parse().unwrap()],
         lease_secs: 3600,
         ..Reservation::new(MAC, address())
     };
-    Known { identity, machine, seen: Mutex::default() }
+    KnownMachine { identity, machine, events: Mutex::default() }
 }
 
 fn engine() -> Engine {
@@ -74,7 +74,7 @@ fn message(kind: u8, more: &[(u16, &[u8])]) -> Vec<u8> {
     message
 }
 
-fn ask(directory: &Known, from: Ipv6Addr, message: &[u8]) -> Option<Vec<u8>> {
+fn ask(directory: &KnownMachine, from: Ipv6Addr, message: &[u8]) -> Option<Vec<u8>> {
     let answer = engine().handle(message, from, directory, directory, Instant::now()).unwrap();
     answer.iter().for_each(|answer| agrees(answer));
     answer
@@ -126,7 +126,7 @@ fn firmware_is_offered_its_address_and_a_tftp_url() {
     assert_eq!(url(&answer).unwrap(), "tftp://[fd77::1]/snponly.efi");
     assert!(answer.ends_with(b"snponly.efi"), "the URL is last");
     assert_eq!(option(&answer, 16), None, "with a class EDK2 would ask port 4011");
-    assert_eq!(*known.seen.lock().unwrap(), [Seen::Offered { mac: MAC, stage: Stage::Pxe }]);
+    assert_eq!(*known.events.lock().unwrap(), [Event::Offered { mac: MAC, stage: Stage::Pxe }]);
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_machine_is_known_by_any_of_its_names() {
     }
     let known = known(Identity::Mac(MacAddr([2, 0, 0, 0, 0, 9])));
     assert!(ask(&known, link_local(), &uuid).is_none());
-    assert_eq!(*known.seen.lock().unwrap(), [Seen::Unknown { mac: MAC }]);
+    assert_eq!(*known.events.lock().unwrap(), [Event::Unknown { mac: MAC }]);
 }
 
 #[test]

@@ -82,7 +82,7 @@ struct World {
     /// Lease of each client, with its end.
     leases: HashMap<u8, (Ipv4Addr, Instant)>,
     squatter: bool,
-    story: Story,
+    events: EventLog,
     start: Instant,
     now: Instant,
 }
@@ -105,7 +105,7 @@ impl World {
             offers: HashMap::new(),
             leases: HashMap::new(),
             squatter: false,
-            story: Story::default(),
+            events: EventLog::default(),
             start: now,
             now,
         }
@@ -122,18 +122,19 @@ impl World {
         // Without a pause the rate limiter would refuse packets, which is not the subject of this
         // test.
         self.now += Duration::from_secs(1);
-        let mut outputs = self.engine.handle(&bytes, &self.records, &self.story, self.now).unwrap();
+        let mut outputs =
+            self.engine.handle(&bytes, &self.records, &self.events, self.now).unwrap();
         while let Some(output) = outputs.pop() {
             match output {
                 Output::Check { address } => {
                     let squatter = MacAddr([6; 6]);
                     let holder = std::mem::take(&mut self.squatter).then_some(squatter);
                     let more =
-                        self.engine.checked(address, holder, &self.records, &self.story, self.now);
+                        self.engine.checked(address, holder, &self.records, &self.events, self.now);
                     outputs.extend(more);
                 }
                 Output::Send(outgoing) => {
-                    if outgoing.promises {
+                    if outgoing.needs_commit {
                         self.commit();
                     }
                     if arrives {

@@ -9,10 +9,10 @@ fn a_reservation_is_offered_though_it_is_in_use_and_that_is_told() {
     let outputs = bench.send(udhcpc(DISCOVER));
     assert!(matches!(&outputs[..], [Output::Send(_), Output::Check { address: ADDRESS }]));
     let after =
-        bench.engine.checked(ADDRESS, Some(OTHER), &bench.directory, &bench.story, bench.now);
+        bench.engine.checked(ADDRESS, Some(OTHER), &bench.directory, &bench.events, bench.now);
     assert_eq!(after, []);
-    let conflict = Seen::Conflict { mac: MAC, address: ADDRESS, holder: OTHER };
-    assert_eq!(bench.story.take().last(), Some(&conflict));
+    let conflict = DhcpEvent::Conflict { mac: MAC, address: ADDRESS, holder: OTHER };
+    assert_eq!(bench.events.take().last(), Some(&conflict));
     assert_eq!(bench.kind(udhcpc(DISCOVER)), Some((2, ADDRESS)), "and it is not asked again");
 }
 
@@ -23,7 +23,7 @@ fn a_reservation_of_a_leased_address_waits_for_the_lease_to_end() {
     let address = bench.lease(GUEST);
     bench.directory = One(Reservation::new(MAC, address, Ipv4Addr::new(255, 255, 255, 0)));
     assert_eq!(bench.kind(udhcpc(DISCOVER)), None);
-    assert_eq!(bench.silence(), Some(Silence::LeasedTo(GUEST)));
+    assert_eq!(bench.drop_reason(), Some(DropReason::LeasedTo(GUEST)));
     assert_eq!(bench.kind(renews(GUEST, address)), Some((6, Ipv4Addr::UNSPECIFIED)));
     bench.now += Duration::from_secs(3600 + 60);
     let outputs = bench.send(udhcpc(DISCOVER));
@@ -52,8 +52,8 @@ fn a_replaced_board_gets_the_address_of_its_record_at_once() {
         let found = |bench: &mut Bench, holder| {
             assert_eq!(bench.send(udhcpc(DISCOVER)), [Output::Check { address: at(9) }]);
             assert_eq!(bench.kind(udhcpc(DISCOVER)), None, "one check at a time");
-            let Bench { engine, directory, story, now } = bench;
-            engine.checked(at(9), holder, directory, story, *now)
+            let Bench { engine, directory, events, now } = bench;
+            engine.checked(at(9), holder, directory, events, *now)
         };
         assert_eq!(found(&mut bench, Some(OTHER)), [], "the old board is still there");
         assert!(matches!(&found(&mut bench, None)[..], [Output::Send(_), ..]));
@@ -67,8 +67,10 @@ fn a_reservation_outside_of_the_clients_network_is_followed_and_told() {
     let mut bench = Bench::new();
     let outputs = bench.send(udhcpc(DISCOVER).giaddr(RELAY));
     assert!(matches!(&outputs[..], [Output::Send(_)]));
-    let outside = Seen::OutsideSubnet { mac: MAC, address: ADDRESS, link: RELAY };
-    assert!(bench.story.take().contains(&outside));
+    let outside = DhcpEvent::OutsideSubnet { mac: MAC, address: ADDRESS, link: RELAY };
+    assert!(bench.events.take().contains(&outside));
     bench.send(udhcpc(DISCOVER));
-    assert!(!bench.story.take().iter().any(|seen| matches!(seen, Seen::OutsideSubnet { .. })));
+    assert!(
+        !bench.events.take().iter().any(|event| matches!(event, DhcpEvent::OutsideSubnet { .. }))
+    );
 }
