@@ -20,6 +20,8 @@ use tokio::io::AsyncReadExt;
 
 use crate::loader::is_plain;
 
+pub(crate) mod range;
+
 /// Maximum size in bytes of a file that is served from memory (TFTP). A unified kernel image fits.
 pub const MAX_LOADED: u64 = 64 << 20;
 

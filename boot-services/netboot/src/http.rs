@@ -16,21 +16,20 @@
 //! `/images` are Tinbox's own. The router has no fallback, so that other routers can be merged with
 //! it. It needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. With a
 //! [`Face`] that has [`Downloads`], requests for files do not pass through the router: `head`
-//! parses such a request, `downloads` finds the file, `content` decides the response, `carrier`
+//! parses such a request, `downloads` finds the file, `content` decides the response, `send_file`
 //! sends it.
 
 mod activity;
 mod cached;
-mod carrier;
 mod connection;
 mod content;
 mod downloads;
-mod edge;
 pub mod head;
 mod holes;
-pub(crate) mod range;
+mod listener;
 mod registry;
-mod stalling;
+mod send_file;
+mod write_timeout;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -48,12 +47,13 @@ use downloads::Found;
 
 use crate::files::Shelf;
 use crate::loader::{Wanted, owner};
-use crate::{Boot, Fetched, Plan, Services, iso, pxelinux, script};
+use crate::script::{self, pxelinux};
+use crate::{Boot, Fetched, Plan, Services, iso};
 
 pub use cached::cached_router;
 pub use content::Conditions;
 pub use downloads::Downloads;
-pub use edge::{Face, serve, serve_tls, serve_tls_or_plain};
+pub use listener::{Face, serve, serve_tls, serve_tls_or_plain};
 pub use registry::registry_router;
 
 /// Addresses and version that the HTTP server puts into its responses.

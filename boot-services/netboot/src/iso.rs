@@ -15,16 +15,16 @@
 //! response has the arguments in its place ([`overlay`]). So a response has the file's length, any
 //! range of it is consistent, and its entity tag depends on the arguments.
 
-mod answer;
 mod arguments;
+mod handlers;
 mod magic;
 mod mounts;
 mod original;
 mod patch;
 
-pub(crate) use answer::{Asked, Site, routes};
-pub use answer::{is_unified, load_unified};
-pub use arguments::{Ipam, arguments};
+pub use arguments::arguments;
+pub(crate) use handlers::{Asked, Site, routes};
+pub use handlers::{is_unified, load_unified};
 pub use magic::{MAGIC, MAX_PLACES, places};
 pub use patch::{Patch, Replacement, overlay};
 

@@ -11,24 +11,20 @@
 
 pub mod assemble;
 mod error;
-pub mod fallback;
+mod events;
 pub mod files;
 pub mod http;
 pub mod iso;
 pub mod loader;
 mod plan;
-pub mod pxelinux;
-mod reader;
 pub mod script;
-mod seen;
 pub mod tftp;
-mod udp;
 
 pub use error::Error;
+pub use events::{Fetched, Observer, Outcome};
 pub use files::Files;
-pub use plan::{AgentBoot, Boot, Medium, Owner, Plan, Plans};
-pub use reader::Reader;
-pub use seen::{Fetched, Observer, Outcome};
+pub use loader::fallback;
+pub use plan::{AgentBoot, Boot, Ipam, Medium, Owner, Plan, Plans, Reader};
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 
 use stdx::MacAddr;
 
+pub mod fallback;
+
 /// File or generated content that a name in the loaders' name space stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wanted {

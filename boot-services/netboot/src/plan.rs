@@ -5,8 +5,11 @@ use std::path::PathBuf;
 
 use stdx::MacAddr;
 
-use crate::iso::Ipam;
-use crate::reader::Reader;
+mod ipam;
+mod reader;
+
+pub use ipam::Ipam;
+pub use reader::Reader;
 
 /// Boot plan of one known machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,7 +188,7 @@ impl Plans for () {
 #[cfg(test)]
 mod tests {
     use super::{AgentBoot, Boot, Medium, Plan};
-    use crate::reader::Reader;
+    use crate::plan::Reader;
 
     #[test]
     fn an_agents_plan_is_for_its_machine_alone_and_its_medium_for_the_bmc_too() {

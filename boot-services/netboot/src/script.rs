@@ -13,6 +13,8 @@ use stdx::MacAddr;
 
 use crate::{AgentBoot, Boot, Plan};
 
+pub mod pxelinux;
+
 /// Number of retries of a download or boot that failed.
 const RETRIES: u32 = 4;
 /// Delay between retries, in seconds.

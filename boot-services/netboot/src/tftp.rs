@@ -10,6 +10,7 @@ pub mod packet;
 mod send;
 mod server;
 pub mod session;
+mod socket;
 pub mod transfers;
 
 pub use server::{TftpConfig, bind, serve};

@@ -12,10 +12,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::carrier::{Carrier, unstalled};
 use super::content::{Record, Verdict};
 use super::downloads::{Downloads, Target};
 use super::head::{Head, MAX_HEAD, Parsed, parse};
+use super::send_file::{Carrier, unstalled};
 use crate::files::Opened;
 
 /// Time in which a client must send its request's head, also on a kept connection.

@@ -18,9 +18,9 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, Take};
 use tokio_util::io::ReaderStream;
 
 use super::holes;
-use super::range::{Part, part};
+use crate::events::shortened;
 use crate::files::Opened;
-use crate::seen::shortened;
+use crate::files::range::{Part, part};
 use crate::{Fetched, Observer};
 
 /// Bytes that are read from disk at a time. Each connection holds one such buffer.

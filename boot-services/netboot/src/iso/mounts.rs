@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use crate::seen::shortened;
+use crate::events::shortened;
 use crate::{Fetched, Observer};
 
 /// Maximum media that are tracked at once. Beyond it the least recently recorded entry is removed.

@@ -15,7 +15,7 @@ use stdx::MacAddr;
 use tempfile::TempDir;
 use tower::ServiceExt as _;
 
-use super::{MAGIC, Replacement, answer, arguments, is_unified, load_unified};
+use super::{MAGIC, Replacement, arguments, handlers, is_unified, load_unified};
 use crate::plan::{Medium, Owner};
 use crate::{AgentBoot, Fetched, Files, Observer, Plan, Plans, Services};
 
@@ -85,7 +85,7 @@ fn original() -> Vec<u8> {
 }
 
 fn router(services: Services) -> Router {
-    answer::routes(Arc::new(answer::Site::new(services)))
+    handlers::routes(Arc::new(handlers::Site::new(services)))
 }
 
 fn machine() -> Box {

@@ -13,10 +13,12 @@ use tokio_util::sync::CancellationToken;
 use super::cache::Cache;
 use super::content::Content;
 use super::send::{Blocks, Sender};
+use super::socket;
 use super::transfers::{Output, Transfers};
 use crate::files::Shelf;
 use crate::loader::{Wanted, owner};
-use crate::{Error, Services, iso, pxelinux, script, udp};
+use crate::script::{self, pxelinux};
+use crate::{Error, Services, iso};
 
 /// Socket buffer in bytes for each direction. A window for each machine of a rack fits.
 const SOCKET_BUFFER: usize = 1 << 20;
@@ -39,7 +41,8 @@ pub struct TftpConfig {
 /// Opens the server's socket. `interface` binds it to one network device, so that requests from
 /// other networks are never answered.
 pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
-    udp::bind(address, interface, SOCKET_BUFFER).map_err(|source| Error::Bind { address, source })
+    socket::bind(address, interface, SOCKET_BUFFER)
+        .map_err(|source| Error::Bind { address, source })
 }
 
 /// Serves until `shutdown`. Running transfers are dropped then; their clients retry.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::content::Content;
 use super::packet::{Code, Options, Packet, error};
 use super::session::{Session, Step};
-use crate::seen::shortened;
+use crate::events::shortened;
 use crate::{Fetched, Outcome};
 
 /// Maximum concurrent transfers of the server.

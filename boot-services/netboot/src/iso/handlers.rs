@@ -21,7 +21,7 @@ use super::mounts::Mounts;
 use super::original::{Known, Original};
 use super::patch::{Patch, Replacement};
 use crate::files::Shelf;
-use crate::http::range::{Part, part};
+use crate::files::range::{Part, part};
 use crate::plan::{Medium, Owner};
 use crate::{Error, Services};
 

@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::activity::Activity;
-use super::carrier::{Carrier, STALL};
 use super::connection::{HEAD_TIMEOUT, Next, Rewound, files};
 use super::downloads::Downloads;
-use super::stalling::Stalling;
+use super::send_file::{Carrier, STALL};
+use super::write_timeout::Stalling;
 
 /// Default limits of concurrent connections, in total and for each client: firmware, loaders,
 /// agents that fetch images, and browsers.
