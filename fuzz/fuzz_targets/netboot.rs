@@ -11,7 +11,7 @@ use fuzz::{Input, KNOWN, ask, block_on, request};
 use libfuzzer_sys::fuzz_target;
 use netboot::http::head::{MAX_HEAD, Parsed, parse};
 use netboot::http::{HttpConfig, router};
-use netboot::{Boot, Fetched, Files, Observer, Plan, Plans, Services};
+use netboot::{Boot, FetchEvent, Files, Observer, Plan, Plans, Services};
 use stdx::MacAddr;
 use tempfile::TempDir;
 
@@ -32,8 +32,8 @@ impl Plans for One {
 }
 
 impl Observer for One {
-    fn fetched(&self, fetched: Fetched) {
-        assert!(format!("{fetched:?}").len() < 4 << 10);
+    fn fetched(&self, event: FetchEvent) {
+        assert!(format!("{event:?}").len() < 4 << 10);
     }
 }
 

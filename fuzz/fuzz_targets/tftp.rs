@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fuzz::Input;
 use libfuzzer_sys::fuzz_target;
-use netboot::loader::{Wanted, is_plain};
+use netboot::loader::{BootFile, is_plain};
 use netboot::tftp::packet::{Options, Packet};
 use netboot::tftp::session::{MAX_BLKSIZE, MAX_WINDOW, Session, Step};
 
@@ -55,7 +55,7 @@ fuzz_target!(|bytes: &[u8]| {
     let packet = input.chunk();
     let asked = match Packet::parse(packet) {
         Ok(Packet::Read(request)) => {
-            if let Some(Wanted::File(name)) = Wanted::read(request.file) {
+            if let Some(BootFile::File(name)) = BootFile::read(request.file) {
                 assert!(is_plain(&name), "{name:?} could leave its folder");
             }
             request.options

@@ -15,7 +15,7 @@ use image::{Cpio, compress};
 use netboot::assemble::{CD, STUB, UNIFIED, refresh};
 use netboot::http::{HttpConfig, router, serve};
 use netboot::iso::load_unified;
-use netboot::{AgentBoot, Fetched, Files, Medium, Observer, Owner, Plan, Plans, Services};
+use netboot::{AgentBoot, FetchEvent, Files, Medium, Observer, Owner, Plan, Plans, Services};
 use stdx::MacAddr;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -56,7 +56,7 @@ impl Plans for One {
 }
 
 impl Observer for One {
-    fn fetched(&self, _: Fetched) {}
+    fn fetched(&self, _: FetchEvent) {}
 }
 
 /// Returns the box's kernel, or Debian's with `KERNEL=stock`; built once, then from the cache.

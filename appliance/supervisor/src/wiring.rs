@@ -26,7 +26,7 @@ use lifecycle::opened::OpenedStore;
 use lifecycle::reset;
 use lifecycle::settings::Settings;
 use lifecycle::update::Updates;
-use netboot::http::Face;
+use netboot::http::HttpService;
 use objects::Objects;
 use platform::liveness::LivenessMonitor;
 use provisioning::boot_token::{self, BootTokens};
@@ -312,17 +312,19 @@ impl Wiring {
         let routes = agent_rpc::server::routes(Arc::clone(&self.agents) as _);
         // Same HTTP stack as for boot files: it probes idle connections, so that connections of
         // machines that were switched off do not accumulate.
-        let face = Face::from(routes).for_strangers().for_lasting_connections();
-        let face = face.for_known_clients();
+        let service = HttpService::from(routes).for_unknown_clients().for_lasting_connections();
+        let service = service.for_known_clients();
         for network in self.config.networks.clone() {
             let address = SocketAddr::from((network.address, AGENT_PORT));
-            let (tls, face, shutdown) = (Arc::clone(&tls), face.clone(), self.shutdown.clone());
+            let (tls, service, shutdown) =
+                (Arc::clone(&tls), service.clone(), self.shutdown.clone());
             let open = move || {
-                let (tls, face, shutdown) = (Arc::clone(&tls), face.clone(), shutdown.clone());
+                let (tls, service, shutdown) =
+                    (Arc::clone(&tls), service.clone(), shutdown.clone());
                 async move {
                     let listener = boot::listen_at("agents", address).await?;
                     let served =
-                        netboot::http::serve_tls_or_plain(listener, tls, plain, face, shutdown);
+                        netboot::http::serve_tls_or_plain(listener, tls, plain, service, shutdown);
                     Ok(Box::pin(served.map(Ok)) as boot::ServiceFuture)
                 }
             };

@@ -131,6 +131,6 @@ mod tests {
             assert_eq!(LeaseClock::new(wall_clock, &leases, now).at(later), 1_060);
             assert_eq!(LeaseClock::new(wall_clock, &[], now).at(later), wall_clock + 60);
         }
-        assert_eq!(LeaseClock::new(7, &[], later).at(now), 7, "an earlier moment is no panic");
+        assert_eq!(LeaseClock::new(7, &[], later).at(now), 7, "an earlier time does not panic");
     }
 }

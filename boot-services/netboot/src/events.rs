@@ -6,12 +6,12 @@ use stdx::MacAddr;
 
 /// Record of one finished fetch, by TFTP or HTTP, or of one script request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fetched {
+pub enum FetchEvent {
     /// A TFTP transfer ended.
     Tftp {
         /// IP address of the client; an IPv4-mapped IPv6 address appears as IPv4.
         peer: IpAddr,
-        /// Requested file name, shortened to [`Fetched::NAME_LIMIT`] characters.
+        /// Requested file name, shortened to [`FetchEvent::NAME_LIMIT`] characters.
         file: String,
         /// Bytes that the client acknowledged.
         bytes: u64,
@@ -25,7 +25,7 @@ pub enum Fetched {
     Http {
         /// IP address of the client; an IPv4-mapped IPv6 address appears as IPv4.
         peer: IpAddr,
-        /// Requested path, shortened to [`Fetched::NAME_LIMIT`] characters.
+        /// Requested path, shortened to [`FetchEvent::NAME_LIMIT`] characters.
         path: String,
         /// Body bytes written to the connection.
         bytes: u64,
@@ -42,16 +42,16 @@ pub enum Fetched {
         mac: Option<MacAddr>,
         /// `namespace/name` of the machine's hardware object; `None` for an unknown machine.
         hardware: Option<String>,
-        /// [`Boot::word`](crate::Boot::word) of the plan. Unknown machines have `stranger` (they
-        /// got the common script) or `unknown`. `withheld`: the client is not verified as the
-        /// machine.
+        /// [`Boot::label`](crate::Boot::label) of the plan. Unknown machines have
+        /// `unknown-machine` (they got the common script) or `unknown`. `withheld`: the client is
+        /// not verified as the machine.
         boot: &'static str,
         /// HTTP status code of the response.
         status: u16,
     },
 }
 
-impl Fetched {
+impl FetchEvent {
     /// Maximum characters of a client's file name or path in a record.
     pub const NAME_LIMIT: usize = 200;
 }
@@ -68,7 +68,7 @@ pub enum Outcome {
     Aborted {
         /// Error code from the packet (RFC 1350).
         code: u16,
-        /// Error text from the packet, at most [`Fetched::NAME_LIMIT`] characters.
+        /// Error text from the packet, at most [`FetchEvent::NAME_LIMIT`] characters.
         message: String,
     },
     /// The client acknowledged nothing new for 20 s
@@ -82,16 +82,16 @@ pub enum Outcome {
 
 /// Receives a record of every fetch. The servers call it in their own tasks, so it must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// Records `fetched`, which has just ended.
-    fn fetched(&self, fetched: Fetched);
+    /// Records a fetch that has just ended.
+    fn fetched(&self, event: FetchEvent);
 }
 
 /// Implementation that discards every record.
 impl Observer for () {
-    fn fetched(&self, _: Fetched) {}
+    fn fetched(&self, _: FetchEvent) {}
 }
 
-/// Returns a client's name without control characters, at most [`Fetched::NAME_LIMIT`] long.
+/// Returns a client's name without control characters, at most [`FetchEvent::NAME_LIMIT`] long.
 pub(crate) fn shortened(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(Fetched::NAME_LIMIT).collect()
+    name.chars().filter(|c| !c.is_control()).take(FetchEvent::NAME_LIMIT).collect()
 }

@@ -25,7 +25,7 @@ pub(crate) mod range;
 /// Maximum size in bytes of a file that is served from memory (TFTP). A unified kernel image fits.
 pub const MAX_LOADED: u64 = 64 << 20;
 
-/// Maximum depth of folders below a shelf.
+/// Maximum depth of folders below a folder of the directory.
 const MAX_DEPTH: usize = 8;
 
 /// The artifact directory. Cheap to clone.
@@ -36,7 +36,7 @@ pub struct Files {
 
 /// Folder of the artifact directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Shelf {
+pub enum ArtifactFolder {
     /// `ipxe/`: boot loaders.
     Loaders,
     /// `agent/`: kernel and initramfs of the agent.
@@ -48,7 +48,7 @@ pub enum Shelf {
 }
 
 /// An open regular file.
-pub(crate) struct Opened<F> {
+pub(crate) struct OpenFile<F> {
     pub(crate) file: F,
     pub(crate) size: u64,
     pub(crate) tag: Tag,
@@ -70,10 +70,10 @@ impl Files {
         Self { root: root.into().into() }
     }
 
-    /// Returns the path of `name`. `None`: a name that could lead out of the shelf. Symbolic links
+    /// Returns the path of `name`. `None`: a name that could lead out of the folder. Symbolic links
     /// are followed, because only the box's owner can create one here.
-    pub fn path(&self, shelf: Shelf, name: &str) -> Option<PathBuf> {
-        let mut path = self.shelf(shelf);
+    pub fn path(&self, folder: ArtifactFolder, name: &str) -> Option<PathBuf> {
+        let mut path = self.folder(folder);
         let mut depth = 0;
         for part in name.split('/') {
             depth += 1;
@@ -85,32 +85,40 @@ impl Files {
         Some(path)
     }
 
-    /// Returns the folder of a shelf.
-    pub fn shelf(&self, shelf: Shelf) -> PathBuf {
-        self.root.join(match shelf {
-            Shelf::Loaders => "ipxe",
-            Shelf::Agent => "agent",
-            Shelf::Images => "images",
-            Shelf::Iso => "iso",
+    /// Returns the path of a folder.
+    pub fn folder(&self, folder: ArtifactFolder) -> PathBuf {
+        self.root.join(match folder {
+            ArtifactFolder::Loaders => "ipxe",
+            ArtifactFolder::Agent => "agent",
+            ArtifactFolder::Images => "images",
+            ArtifactFolder::Iso => "iso",
         })
     }
 
     /// Opens a file for streaming.
-    pub(crate) async fn open(&self, shelf: Shelf, name: &str) -> io::Result<Opened<File>> {
-        let path = self.path(shelf, name).ok_or(io::ErrorKind::NotFound)?;
-        let opened = tokio::task::spawn_blocking(move || Opened::at(&path)).await;
-        let Opened { file, size, tag } = opened.map_err(io::Error::other)??;
-        Ok(Opened { file: File::from_std(file), size, tag })
+    pub(crate) async fn open(
+        &self,
+        folder: ArtifactFolder,
+        name: &str,
+    ) -> io::Result<OpenFile<File>> {
+        let path = self.path(folder, name).ok_or(io::ErrorKind::NotFound)?;
+        let opened = tokio::task::spawn_blocking(move || OpenFile::at(&path)).await;
+        let OpenFile { file, size, tag } = opened.map_err(io::Error::other)??;
+        Ok(OpenFile { file: File::from_std(file), size, tag })
     }
 
     /// Opens a file on the calling thread, for servers of thousands of requests a second. A folder
     /// that is not in the kernel's cache costs one read of the disk.
-    pub(crate) fn open_here(&self, shelf: Shelf, name: &str) -> io::Result<Opened<std::fs::File>> {
-        Opened::at(&self.path(shelf, name).ok_or(io::ErrorKind::NotFound)?)
+    pub(crate) fn open_here(
+        &self,
+        folder: ArtifactFolder,
+        name: &str,
+    ) -> io::Result<OpenFile<std::fs::File>> {
+        OpenFile::at(&self.path(folder, name).ok_or(io::ErrorKind::NotFound)?)
     }
 }
 
-impl Opened<std::fs::File> {
+impl OpenFile<std::fs::File> {
     /// Opens a complete file of the cache.
     pub(crate) fn blob(blob: &Blob) -> io::Result<Self> {
         let opened = Self::at(&blob.path)?;
@@ -131,7 +139,7 @@ impl Opened<std::fs::File> {
     }
 }
 
-impl Opened<File> {
+impl OpenFile<File> {
     /// Reads the whole file, at most [`MAX_LOADED`] bytes.
     pub(crate) async fn load(self) -> io::Result<Vec<u8>> {
         if self.size > MAX_LOADED {
@@ -179,7 +187,7 @@ fn missing(error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Files, Shelf};
+    use super::{ArtifactFolder, Files};
 
     #[tokio::test]
     async fn a_name_that_no_file_can_have_is_not_found() {
@@ -187,14 +195,14 @@ mod tests {
         std::fs::create_dir(folder.path().join("images")).unwrap();
         std::fs::write(folder.path().join("images/raw"), b"").unwrap();
         let files = Files::new(folder.path());
-        files.open(Shelf::Images, "raw").await.unwrap();
+        files.open(ArtifactFolder::Images, "raw").await.unwrap();
         let pipe = folder.path().join("images/pipe");
         let made = std::process::Command::new("mkfifo").arg(pipe).status().unwrap();
         assert!(made.success());
         for name in ["none", "raw/below", "pipe", &"a".repeat(256)] {
-            let error = files.open(Shelf::Images, name).await.err().unwrap();
+            let error = files.open(ArtifactFolder::Images, name).await.err().unwrap();
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}: {error}");
-            let error = files.open_here(Shelf::Images, name).err().unwrap();
+            let error = files.open_here(ArtifactFolder::Images, name).err().unwrap();
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{name}: {error}");
         }
     }
@@ -202,11 +210,11 @@ mod tests {
     #[test]
     fn no_name_leads_out_of_its_shelf() {
         let files = Files::new("/srv");
-        let inside = files.path(Shelf::Images, "debian/12.raw.zst");
+        let inside = files.path(ArtifactFolder::Images, "debian/12.raw.zst");
         assert_eq!(inside.unwrap().to_str(), Some("/srv/images/debian/12.raw.zst"));
         for name in ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.b", "a\0"] {
-            assert_eq!(files.path(Shelf::Images, name), None, "{name:?}");
+            assert_eq!(files.path(ArtifactFolder::Images, name), None, "{name:?}");
         }
-        assert_eq!(files.path(Shelf::Images, &"a/".repeat(9)), None);
+        assert_eq!(files.path(ArtifactFolder::Images, &"a/".repeat(9)), None);
     }
 }

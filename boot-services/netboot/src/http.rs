@@ -14,10 +14,10 @@
 //!
 //! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's); `/agent` and
 //! `/images` are Tinbox's own. The router has no fallback, so that other routers can be merged with
-//! it. It needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. With a
-//! [`Face`] that has [`Downloads`], requests for files do not pass through the router: `head`
-//! parses such a request, `downloads` finds the file, `content` decides the response, `send_file`
-//! sends it.
+//! it. It needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. With an
+//! [`HttpService`] that has [`Downloads`], requests for files do not pass through the router:
+//! `head` parses such a request, `downloads` finds the file, `content` decides the response,
+//! `send_file` sends it.
 
 mod activity;
 mod cached;
@@ -43,17 +43,17 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use stdx::MacAddr;
 
-use downloads::Found;
+use downloads::ArtifactFile;
 
-use crate::files::Shelf;
-use crate::loader::{Wanted, owner};
+use crate::files::ArtifactFolder;
+use crate::loader::{BootFile, owner};
 use crate::script::{self, pxelinux};
-use crate::{Boot, Fetched, Plan, Services, iso};
+use crate::{Boot, FetchEvent, Plan, Services, iso};
 
 pub use cached::cached_router;
 pub use content::Conditions;
 pub use downloads::Downloads;
-pub use listener::{Face, serve, serve_tls, serve_tls_or_plain};
+pub use listener::{HttpService, serve, serve_tls, serve_tls_or_plain};
 pub use registry::registry_router;
 
 /// Addresses and version that the HTTP server puts into its responses.
@@ -65,21 +65,21 @@ pub struct HttpConfig {
     pub version: String,
 }
 
-struct Site {
+struct RouterState {
     config: HttpConfig,
     services: Services,
-    media: Arc<iso::Site>,
+    media: Arc<iso::MediaRoutes>,
     started: Instant,
 }
 
-type Shared = State<Arc<Site>>;
+type Shared = State<Arc<RouterState>>;
 type Client = ConnectInfo<SocketAddr>;
 
 /// Returns the routes of this crate.
 pub fn router(config: HttpConfig, services: Services) -> Router {
-    let media = Arc::new(iso::Site::new(services.clone()));
+    let media = Arc::new(iso::MediaRoutes::new(services.clone()));
     let routes = iso::routes(Arc::clone(&media));
-    let site = Site { config, services, media, started: Instant::now() };
+    let state = RouterState { config, services, media, started: Instant::now() };
     Router::new()
         .route("/ipxe/binary/{*path}", get(loader))
         .route("/tftp/{*path}", get(loader))
@@ -92,7 +92,7 @@ pub fn router(config: HttpConfig, services: Services) -> Router {
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .route("/healthcheck", get(healthcheck))
-        .with_state(Arc::new(site))
+        .with_state(Arc::new(state))
         .merge(routes)
 }
 
@@ -100,77 +100,77 @@ pub fn router(config: HttpConfig, services: Services) -> Router {
 /// them there when they are configured for a HookOS file server (`osie.baseURL` with port 7173).
 pub fn files_router(services: Services) -> Router {
     let config = HttpConfig { script_base: String::new(), version: String::new() };
-    let media = Arc::new(iso::Site::new(services.clone()));
-    let site = Site { config, services, media, started: Instant::now() };
-    Router::new().route("/{file}", get(agent)).with_state(Arc::new(site))
+    let media = Arc::new(iso::MediaRoutes::new(services.clone()));
+    let state = RouterState { config, services, media, started: Instant::now() };
+    Router::new().route("/{file}", get(agent)).with_state(Arc::new(state))
 }
 
 async fn loader(
-    State(site): Shared,
+    State(state): Shared,
     client: Client,
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
     if iso::is_unified(&path) {
-        let asked = iso::Asked { peer: peer(client), uri: &uri, headers: &headers };
-        return site.media.unified(&path, asked).await;
+        let request = iso::MediumRequest { peer: peer(client), uri: &uri, headers: &headers };
+        return state.media.unified(&path, request).await;
     }
-    if let Some(found) = Found::loader(&path) {
-        return site.file(&found, client, &uri, &headers).await;
+    if let Some(file) = ArtifactFile::loader(&path) {
+        return state.file(&file, client, &uri, &headers).await;
     }
-    let (peer, base) = (peer(client), &site.config.script_base);
-    if !site.services.may_netboot(owner(&path), peer) {
+    let (peer, base) = (peer(client), &state.config.script_base);
+    if !state.services.may_netboot(owner(&path), peer) {
         return StatusCode::NOT_FOUND.into_response();
     }
-    match Wanted::read(&path) {
-        Some(Wanted::Autoexec) => {
-            let reader = site.services.reader(peer);
-            let plan = site.services.plans.by_address(peer).filter(|plan| plan.is_for(reader));
+    match BootFile::read(&path) {
+        Some(BootFile::Autoexec) => {
+            let reader = state.services.reader(peer);
+            let plan = state.services.plans.by_address(peer).filter(|plan| plan.is_for(reader));
             text(script::autoexec(base, plan.map(|plan| plan.mac)))
         }
-        Some(Wanted::Pxelinux(mac)) => {
-            let plan = site.services.plans.by_mac(mac);
-            site.script(peer, Some(mac), plan, |plan| pxelinux::config(plan, base), None)
+        Some(BootFile::Pxelinux(mac)) => {
+            let plan = state.services.plans.by_mac(mac);
+            state.script(peer, Some(mac), plan, |plan| pxelinux::config(plan, base), None)
         }
         _ => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
 async fn agent(
-    State(site): Shared,
+    State(state): Shared,
     client: Client,
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    site.file(&Found::plain(Shelf::Agent, &path), client, &uri, &headers).await
+    state.file(&ArtifactFile::plain(ArtifactFolder::Agent, &path), client, &uri, &headers).await
 }
 
 async fn image(
-    State(site): Shared,
+    State(state): Shared,
     client: Client,
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    site.file(&Found::plain(Shelf::Images, &path), client, &uri, &headers).await
+    state.file(&ArtifactFile::plain(ArtifactFolder::Images, &path), client, &uri, &headers).await
 }
 
-async fn script_by_mac(State(site): Shared, client: Client, Path(mac): Path<String>) -> Response {
+async fn script_by_mac(State(state): Shared, client: Client, Path(mac): Path<String>) -> Response {
     match mac.parse::<MacAddr>() {
         Ok(mac) => {
-            let plan = site.services.plans.by_mac(mac);
-            site.script(peer(client), Some(mac), plan, ipxe, site.stranger())
+            let plan = state.services.plans.by_mac(mac);
+            state.script(peer(client), Some(mac), plan, ipxe, state.unknown_machine())
         }
         Err(error) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
     }
 }
 
-async fn script_by_address(State(site): Shared, client: Client) -> Response {
+async fn script_by_address(State(state): Shared, client: Client) -> Response {
     let peer = peer(client);
-    let plan = site.services.plans.by_address(peer);
-    site.script(peer, plan.as_ref().map(|plan| plan.mac), plan, ipxe, site.stranger())
+    let plan = state.services.plans.by_address(peer);
+    state.script(peer, plan.as_ref().map(|plan| plan.mac), plan, ipxe, state.unknown_machine())
 }
 
 /// Returns the iPXE script of a machine that may netboot.
@@ -179,8 +179,8 @@ fn ipxe(plan: &Plan) -> Option<String> {
 }
 
 /// Ready when the artifact directory has at least one boot loader.
-async fn ready(State(site): Shared) -> Response {
-    let folder = site.services.files.shelf(Shelf::Loaders);
+async fn ready(State(state): Shared) -> Response {
+    let folder = state.services.files.folder(ArtifactFolder::Loaders);
     let filled = match tokio::fs::read_dir(&folder).await {
         Ok(mut entries) => matches!(entries.next_entry().await, Ok(Some(_))),
         Err(_) => false,
@@ -193,10 +193,10 @@ async fn ready(State(site): Shared) -> Response {
     }
 }
 
-async fn healthcheck(State(site): Shared) -> Response {
+async fn healthcheck(State(state): Shared) -> Response {
     let version: String =
-        site.config.version.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
-    let uptime = site.started.elapsed().as_secs_f64();
+        state.config.version.chars().filter(|c| !c.is_control() && !"\"\\".contains(*c)).collect();
+    let uptime = state.started.elapsed().as_secs_f64();
     let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
     // Field names are Smee's; a task corresponds to a goroutine.
     let body =
@@ -204,14 +204,14 @@ async fn healthcheck(State(site): Shared) -> Response {
     ([(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-impl Site {
+impl RouterState {
     /// Returns the common script for unknown machines, if they get one.
-    fn stranger(&self) -> Option<String> {
-        self.services.plans.stranger().map(|boot| script::stranger(&boot))
+    fn unknown_machine(&self) -> Option<String> {
+        self.services.plans.unknown_machine().map(|boot| script::unknown_machine(&boot))
     }
 
     /// Returns the response to a script request: the plan, rendered by `written`, for a known
-    /// machine, and `stranger` for an unknown one. Without a script the status is 404, as in Smee,
+    /// machine, and `common` for an unknown one. Without a script the status is 404, as in Smee,
     /// so that iPXE gives up and the firmware continues.
     fn script(
         &self,
@@ -219,19 +219,19 @@ impl Site {
         mac: Option<MacAddr>,
         plan: Option<Plan>,
         written: impl FnOnce(&Plan) -> Option<String>,
-        stranger: Option<String>,
+        common: Option<String>,
     ) -> Response {
         let (boot, script) = match &plan {
             Some(plan) if plan.is_for(self.services.reader(peer)) => {
-                (plan.boot.word(), written(plan))
+                (plan.boot.label(), written(plan))
             }
             // A client that requests the script of another machine does not get the common one.
             Some(_) => ("withheld", None),
-            None if stranger.is_some() => ("stranger", stranger),
+            None if common.is_some() => ("unknown-machine", common),
             None => ("unknown", None),
         };
         let response = script.map_or_else(|| StatusCode::NOT_FOUND.into_response(), text);
-        self.services.observer.fetched(Fetched::Script {
+        self.services.observer.fetched(FetchEvent::Script {
             peer,
             mac,
             hardware: plan.map(|plan| plan.hardware),
@@ -243,19 +243,19 @@ impl Site {
 
     async fn file(
         &self,
-        found: &Found,
+        file: &ArtifactFile,
         client: Client,
         uri: &Uri,
         headers: &HeaderMap,
     ) -> Response {
         let (observer, peer) = (self.services.observer.clone(), peer(client));
         let record = content::Record::new(observer, peer, uri.path());
-        if found.guard.is_some_and(|owner| !self.services.may_netboot(owner, peer)) {
+        if file.loader_owner.is_some_and(|owner| !self.services.may_netboot(owner, peer)) {
             return record.empty(StatusCode::NOT_FOUND);
         }
-        match self.services.files.open(found.shelf, &found.name).await {
+        match self.services.files.open(file.folder, &file.name).await {
             Ok(opened) => content::answer(opened, headers, record).await,
-            Err(error) => record.empty(downloads::status(found, &error)),
+            Err(error) => record.empty(downloads::status(file, &error)),
         }
     }
 }

@@ -23,7 +23,7 @@ mod original;
 mod patch;
 
 pub use arguments::arguments;
-pub(crate) use handlers::{Asked, Site, routes};
+pub(crate) use handlers::{MediaRoutes, MediumRequest, routes};
 pub use handlers::{is_unified, load_unified};
 pub use magic::{MAGIC, MAX_PLACES, places};
 pub use patch::{Patch, Replacement, overlay};

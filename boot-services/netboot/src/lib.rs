@@ -21,7 +21,7 @@ pub mod script;
 pub mod tftp;
 
 pub use error::Error;
-pub use events::{Fetched, Observer, Outcome};
+pub use events::{FetchEvent, Observer, Outcome};
 pub use files::Files;
 pub use loader::fallback;
 pub use plan::{AgentBoot, Boot, Ipam, Medium, Owner, Plan, Plans, Reader};
@@ -45,7 +45,7 @@ pub struct Services {
 impl Services {
     /// Returns the network identity of the client at this address.
     fn reader(&self, peer: IpAddr) -> Reader {
-        Reader { address: peer, neighbour: self.plans.neighbour(peer) }
+        Reader { address: peer, neighbor: self.plans.neighbor(peer) }
     }
 
     /// Returns true if a client may have a loader. Only a known machine without permission to

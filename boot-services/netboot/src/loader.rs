@@ -6,7 +6,7 @@ pub mod fallback;
 
 /// File or generated content that a name in the loaders' name space stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
+pub enum BootFile {
     /// File in the loaders' folder.
     File(String),
     /// File in the agent's folder (`agent/<name>`), for loaders that support only TFTP.
@@ -24,7 +24,7 @@ pub enum Wanted {
 /// File name that DHCP sends to machines that may not netboot.
 pub const NOT_ALLOWED: &str = "netboot-not-allowed";
 
-impl Wanted {
+impl BootFile {
     /// Parses a requested name. Leading folders are dropped (Smee's names have the interface's
     /// address there: `52:54:00:77:00:01/ipxe.efi`). A trailing trace context is dropped too
     /// (`ipxe.efi-00-<32 hex>-<16 hex>-<2 hex>`). `None`: not a valid file name here.
@@ -51,7 +51,7 @@ impl Wanted {
 /// Returns the machine that a name is for: the interface's address in front, in any spelling
 /// (`52:54:00:77:00:01/ipxe.efi`), or behind `pxelinux.cfg/01-`.
 pub fn owner(name: &str) -> Option<MacAddr> {
-    if let Some(Wanted::Pxelinux(mac)) = Wanted::read(name) {
+    if let Some(BootFile::Pxelinux(mac)) = BootFile::read(name) {
         return Some(mac);
     }
     let (front, _) = name.trim_start_matches('/').split_once('/')?;
@@ -84,21 +84,21 @@ fn without_trace(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Wanted, owner};
+    use super::{BootFile, owner};
 
     #[test]
     fn reads_what_roms_and_smee_ask_for() {
-        let file = |name: &str| Some(Wanted::File(name.to_owned()));
-        assert_eq!(Wanted::read("undionly.kpxe"), file("undionly.kpxe"));
-        assert_eq!(Wanted::read("52:54:00:77:00:01/ipxe.efi"), file("ipxe.efi"));
-        assert_eq!(Wanted::read("/a/b/../snponly.efi"), file("snponly.efi"));
-        assert_eq!(Wanted::read("..\\..\\snponly.efi"), file("snponly.efi"));
+        let file = |name: &str| Some(BootFile::File(name.to_owned()));
+        assert_eq!(BootFile::read("undionly.kpxe"), file("undionly.kpxe"));
+        assert_eq!(BootFile::read("52:54:00:77:00:01/ipxe.efi"), file("ipxe.efi"));
+        assert_eq!(BootFile::read("/a/b/../snponly.efi"), file("snponly.efi"));
+        assert_eq!(BootFile::read("..\\..\\snponly.efi"), file("snponly.efi"));
         let traced = "ipxe.efi-00-23b1e307bb35484f535a1f772c06910e-d887dc3912240434-01";
-        assert_eq!(Wanted::read(traced), file("ipxe.efi"));
-        assert_eq!(Wanted::read("snp-x86_64.efi"), file("snp-x86_64.efi"));
-        assert_eq!(Wanted::read("a-00-23b1-d887-01"), file("a-00-23b1-d887-01"));
-        assert_eq!(Wanted::read("x/autoexec.ipxe"), Some(Wanted::Autoexec));
-        assert_eq!(Wanted::read("/netboot-not-allowed"), Some(Wanted::NotAllowed));
+        assert_eq!(BootFile::read(traced), file("ipxe.efi"));
+        assert_eq!(BootFile::read("snp-x86_64.efi"), file("snp-x86_64.efi"));
+        assert_eq!(BootFile::read("a-00-23b1-d887-01"), file("a-00-23b1-d887-01"));
+        assert_eq!(BootFile::read("x/autoexec.ipxe"), Some(BootFile::Autoexec));
+        assert_eq!(BootFile::read("/netboot-not-allowed"), Some(BootFile::NotAllowed));
     }
 
     #[test]
@@ -109,15 +109,15 @@ mod tests {
             "/pxelinux.cfg/01-52-54-00-77-00-01",
             "x/pxelinux.cfg/01-52:54:00:77:00:01",
         ] {
-            assert_eq!(Wanted::read(name), Some(Wanted::Pxelinux(mac)), "{name}");
+            assert_eq!(BootFile::read(name), Some(BootFile::Pxelinux(mac)), "{name}");
             assert_eq!(owner(name), Some(mac), "{name}");
         }
         for name in ["pxelinux.cfg/default", "pxelinux.cfg/0A4D000B", "pxelinux.cfg/01-x"] {
-            assert_eq!(Wanted::read(name), None, "{name}");
+            assert_eq!(BootFile::read(name), None, "{name}");
         }
-        let kernel = Some(Wanted::Agent("vmlinuz-x86_64".to_owned()));
-        assert_eq!(Wanted::read("/agent/vmlinuz-x86_64"), kernel);
-        assert_eq!(Wanted::read("agent/.."), None);
+        let kernel = Some(BootFile::Agent("vmlinuz-x86_64".to_owned()));
+        assert_eq!(BootFile::read("/agent/vmlinuz-x86_64"), kernel);
+        assert_eq!(BootFile::read("agent/.."), None);
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
     #[test]
     fn refuses_names_that_could_leave_the_folder() {
         for name in ["", "/", "..", "a/..", ".hidden", "a\0b", "a\nb", "x/", "\u{202e}"] {
-            assert_eq!(Wanted::read(name), None, "{name:?}");
+            assert_eq!(BootFile::read(name), None, "{name:?}");
         }
-        assert_eq!(Wanted::read(&"a".repeat(256)), None);
+        assert_eq!(BootFile::read(&"a".repeat(256)), None);
     }
 }

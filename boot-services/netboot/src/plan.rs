@@ -59,7 +59,7 @@ pub enum Boot {
 
 impl Boot {
     /// Returns one word for logs and the boot history.
-    pub fn word(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self {
             Self::Agent(_) => "agent",
             Self::Chain { .. } => "chain",
@@ -158,7 +158,7 @@ pub trait Plans: Send + Sync + 'static {
     fn by_address(&self, address: IpAddr) -> Option<Plan>;
     /// Returns the MAC address of an IP address on a directly connected link, from the kernel's
     /// neighbor table. `None`: the table has no entry.
-    fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
+    fn neighbor(&self, address: IpAddr) -> Option<MacAddr> {
         let _ = address;
         None
     }
@@ -168,8 +168,8 @@ pub trait Plans: Send + Sync + 'static {
         None
     }
     /// Returns the boot parameters for unknown machines; `None`: they boot from their disk. The
-    /// script sets `worker_id` and the consoles ([`crate::script::stranger`]).
-    fn stranger(&self) -> Option<AgentBoot> {
+    /// script sets `worker_id` and the consoles ([`crate::script::unknown_machine`]).
+    fn unknown_machine(&self) -> Option<AgentBoot> {
         None
     }
 }
@@ -194,7 +194,7 @@ mod tests {
     fn an_agents_plan_is_for_its_machine_alone_and_its_medium_for_the_bmc_too() {
         let mac = "52:54:00:77:00:01".parse().unwrap();
         let (own, other) = ("10.77.0.11".parse().unwrap(), "10.77.0.12".parse().unwrap());
-        let is_at = |address| Reader { address, neighbour: None };
+        let is_at = |address| Reader { address, neighbor: None };
         let (boot, hardware) = (Boot::Agent(AgentBoot::default()), "default/nuc1".to_owned());
         let mut plan = Plan { mac, hardware, addresses: vec![own], boot };
         assert!(plan.is_for(is_at(own)));
@@ -202,7 +202,7 @@ mod tests {
         plan.boot = Boot::LocalDisk;
         assert!(plan.is_for(is_at(other)), "there is nothing secret about booting the disk");
         let mut medium = Medium::new(mac, "default/nuc1");
-        assert!(!medium.is_for(is_at(own)), "nobody is known to be the machine");
+        assert!(!medium.is_for(is_at(own)), "no address of the machine is known");
         medium.addresses = vec![own];
         assert!(medium.is_for(is_at(own)) && !medium.is_for(is_at(other)));
         medium.controller = Some(other);

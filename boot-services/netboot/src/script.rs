@@ -27,7 +27,7 @@ pub const HOOK_ARGS: [&str; 3] =
     ["modules=loop,squashfs,sd-mod,usb-storage", "intel_iommu=on", "iommu=pt"];
 
 /// Consoles of an unknown machine, from Smee's static script.
-const STRANGER_CONSOLES: [&str; 6] =
+const UNKNOWN_CONSOLES: [&str; 6] =
     ["tty1", "tty2", "ttyAMA0,115200", "ttyAMA1,115200", "ttyS0,115200", "ttyS1,115200"];
 
 /// Loaders on a disk, for firmware that does not continue with the disk by itself. The first is the
@@ -60,7 +60,7 @@ pub fn render(plan: &Plan) -> String {
 /// Returns the common script for unknown machines. iPXE fills in the hardware address and, where
 /// file names of `boot` contain `${arch}`, the architecture. As in Smee's static script, the
 /// command line has no facility, no VLAN and no unverified TLS.
-pub fn stranger(boot: &AgentBoot) -> String {
+pub fn unknown_machine(boot: &AgentBoot) -> String {
     let mut line = Vec::new();
     if let Some(host) = &boot.syslog_host {
         line.push(format!("syslog_host={}", word(host)));
@@ -69,7 +69,7 @@ pub fn stranger(boot: &AgentBoot) -> String {
     line.push(format!("tinkerbell_tls={}", boot.tls));
     line.push("worker_id=${mac}".to_owned());
     line.push("hw_addr=${mac}".to_owned());
-    line.extend(STRANGER_CONSOLES.map(|console| format!("console={console}")));
+    line.extend(UNKNOWN_CONSOLES.map(|console| format!("console={console}")));
     line.extend(arguments(&boot.args));
     line.push(format!("initrd={}", word(&boot.initrd)));
     // iPXE may be a 32-bit build on a 64-bit machine; only 64-bit kernels are served.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use netboot::http::{Downloads, Face, HttpConfig, router, serve, serve_tls};
+use netboot::http::{Downloads, HttpConfig, HttpService, router, serve, serve_tls};
 use netboot::tftp::{self, TftpConfig};
 use netboot::{Files, Services};
 use rustls_pki_types::pem::PemObject as _;
@@ -42,11 +42,11 @@ async fn serve_all(folder: &Path) -> Result<()> {
     // On the runtime's worker threads, as in the supervisor.
     let tftp = tokio::spawn(tftp::serve(socket, config, services.clone(), shutdown.clone()));
     let routes = router(HttpConfig { script_base, version: String::new() }, services.clone());
-    let face = Face::with_downloads(routes, Downloads::boot(services));
+    let service = HttpService::with_downloads(routes, Downloads::boot(services));
     let plain = TcpListener::bind((HOST, HTTP_PORT)).await?;
-    tokio::spawn(serve(plain, face.clone(), shutdown.clone()));
+    tokio::spawn(serve(plain, service.clone(), shutdown.clone()));
     let secure = TcpListener::bind((HOST, TLS_PORT)).await?;
-    tokio::spawn(serve_tls(secure, Arc::new(tls(folder)?), face, shutdown));
+    tokio::spawn(serve_tls(secure, Arc::new(tls(folder)?), service, shutdown));
     Ok(tftp.await??)
 }
 

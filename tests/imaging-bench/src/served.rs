@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use netboot::http::{Downloads, Face, HttpConfig, router, serve};
+use netboot::http::{Downloads, HttpConfig, HttpService, router, serve};
 use netboot::{Files, Services};
 use peers::Process;
 use tokio::net::TcpListener;
@@ -52,9 +52,9 @@ pub fn run(folder: &Path) -> Result<()> {
         let config =
             HttpConfig { script_base: format!("http://{ADDRESS}"), version: String::new() };
         let routes = router(config, services.clone());
-        let face = Face::with_downloads(routes, Downloads::boot(services));
+        let service = HttpService::with_downloads(routes, Downloads::boot(services));
         let listener = TcpListener::bind(ADDRESS).await?;
-        serve(listener, face, CancellationToken::new()).await;
+        serve(listener, service, CancellationToken::new()).await;
         Ok(())
     })
 }

@@ -192,7 +192,7 @@ impl Rack {
         let Some(hardware) = self.views.index.by_mac(mac) else { return };
         let loaders = &self.views.loaders;
         match event {
-            Event::Asked => drop(loaders.asked(&hardware, mac, "snponly.efi", now)),
+            Event::Requested => drop(loaders.asked(&hardware, mac, "snponly.efi", now)),
             Event::Fetched(file) => loaders.fetched(&hardware, mac, file, now),
             Event::Ipxe => loaders.spoke(&hardware, mac, now),
         }
@@ -223,7 +223,9 @@ impl Rack {
     pub fn script(&self, mac: MacAddr) -> String {
         match Plans::by_mac(&self.views, mac) {
             Some(plan) => script::render(&plan),
-            None => script::stranger(&self.views.stranger().expect("this network enrolls")),
+            None => script::unknown_machine(
+                &self.views.unknown_machine().expect("this network enrolls"),
+            ),
         }
     }
 

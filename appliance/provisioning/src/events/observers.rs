@@ -9,7 +9,7 @@ use api::core::ObjectEvent;
 use api::tinkerbell::{HARDWARE, Hardware};
 use dhcp::{DhcpEvent, DropReason};
 use metadata::PhoneHome;
-use netboot::{Fetched, Outcome};
+use netboot::{FetchEvent, Outcome};
 use status::boot_event::{BootEvent, Stage, Via, unknown_machine};
 use status::dhcp_client::DhcpClient;
 use stdx::{Clock, MacAddr};
@@ -238,16 +238,16 @@ impl Observers {
 }
 
 impl netboot::Observer for Observers {
-    fn fetched(&self, fetched: Fetched) {
-        let (peer, mac) = match &fetched {
-            Fetched::Tftp { peer, .. } | Fetched::Http { peer, .. } => (*peer, None),
-            Fetched::Script { peer, mac, .. } => (*peer, *mac),
+    fn fetched(&self, event: FetchEvent) {
+        let (peer, mac) = match &event {
+            FetchEvent::Tftp { peer, .. } | FetchEvent::Http { peer, .. } => (*peer, None),
+            FetchEvent::Script { peer, mac, .. } => (*peer, *mac),
         };
         let by_mac = mac.and_then(|mac| self.index.by_mac(mac));
         let Some(hardware) = by_mac.or_else(|| self.index.by_address(peer)) else {
-            return tracing::debug!(?fetched, "an unknown machine fetched");
+            return tracing::debug!(?event, "an unknown machine fetched");
         };
-        if let Some(event) = fetch_moment(fetched) {
+        if let Some(event) = fetch_moment(event) {
             if let BootEvent::FetchedLoader { file, .. } = &event {
                 let file = file.rsplit('/').next().unwrap_or_default();
                 for mac in hardware.spec.macs() {
@@ -259,9 +259,9 @@ impl netboot::Observer for Observers {
     }
 }
 
-fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
-    Some(match fetched {
-        Fetched::Tftp { file, bytes, millis, outcome, .. } => match outcome {
+fn fetch_moment(event: FetchEvent) -> Option<BootEvent> {
+    Some(match event {
+        FetchEvent::Tftp { file, bytes, millis, outcome, .. } => match outcome {
             Outcome::Completed => BootEvent::FetchedLoader { file, via: Via::Tftp, bytes, millis },
             Outcome::SizeOnly => return None,
             Outcome::Aborted { message, .. } => failed(file, Via::Tftp, &message),
@@ -273,7 +273,7 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
             }
             Outcome::Refused(why) => failed(file, Via::Tftp, why),
         },
-        Fetched::Http { path, bytes, millis, status, .. } => {
+        FetchEvent::Http { path, bytes, millis, status, .. } => {
             let (file, via) = (path.rsplit('/').next().unwrap_or_default().to_owned(), Via::Http);
             match (path.split('/').nth(1), status) {
                 // Name that DHCP sends to a machine that may not boot from the network. The file
@@ -294,7 +294,7 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
                 _ => return None,
             }
         }
-        Fetched::Script { boot, status: 200, .. } => match boot {
+        FetchEvent::Script { boot, status: 200, .. } => match boot {
             "agent" => BootEvent::FetchedScript,
             "local-disk" => BootEvent::SentToDisk,
             other => {
@@ -302,11 +302,11 @@ fn fetch_moment(fetched: Fetched) -> Option<BootEvent> {
                 BootEvent::FetchedFile { file, via: Via::Http, bytes: 0, millis: 0 }
             }
         },
-        Fetched::Script { boot: "withheld", .. } => {
+        FetchEvent::Script { boot: "withheld", .. } => {
             let why = "the sender is not known to be this machine";
             failed("auto.ipxe".to_owned(), Via::Http, why)
         }
-        Fetched::Script { status, .. } => {
+        FetchEvent::Script { status, .. } => {
             failed("auto.ipxe".to_owned(), Via::Http, &format!("HTTP status {status}"))
         }
     })

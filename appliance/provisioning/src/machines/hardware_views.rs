@@ -62,7 +62,7 @@ impl netboot::Plans for HardwareViews {
         Some(self.plan(&hardware, mac))
     }
 
-    fn neighbour(&self, address: IpAddr) -> Option<MacAddr> {
+    fn neighbor(&self, address: IpAddr) -> Option<MacAddr> {
         self.index.neighbour(address)
     }
 
@@ -83,7 +83,7 @@ impl netboot::Plans for HardwareViews {
         self.medium_of(&hardware, mac)
     }
 
-    fn stranger(&self) -> Option<AgentBoot> {
+    fn unknown_machine(&self) -> Option<AgentBoot> {
         self.index.enrolls().then(|| self.unknown_machine_boot())
     }
 }

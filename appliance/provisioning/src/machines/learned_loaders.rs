@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use api::tinkerbell::{HARDWARE, Hardware};
-use netboot::fallback::{BIOS, Decision, EFI, Event, Fallback, Learned};
+use netboot::fallback::{BIOS, Decision, EFI, Event, Fallback, LoaderState};
 use objects::Objects;
 use stdx::MacAddr;
 use tokio::sync::mpsc;
@@ -22,7 +22,7 @@ const LESSONS_MAX: usize = 64;
 /// Learned loader of one machine.
 pub struct LearnedLoader {
     hardware: api::meta::ObjectKey,
-    learned: Learned,
+    learned: LoaderState,
 }
 
 impl LearnedLoader {
@@ -73,7 +73,7 @@ impl Loaders {
             machines.insert(mac, known(hardware, first)?);
         }
         drop(machines);
-        self.next(hardware, mac, Event::Asked, now)
+        self.next(hardware, mac, Event::Requested, now)
     }
 
     /// Records that a machine downloaded a complete file.
@@ -116,7 +116,7 @@ impl Loaders {
 fn known(hardware: &Hardware, first: &str) -> Option<Fallback> {
     let kept = hardware.metadata.annotations.get(ANNOTATION);
     let row = [EFI, BIOS].into_iter().find(|row| row.contains(&first))?;
-    let kept: Option<Learned> = kept.and_then(|text| text.parse().ok());
+    let kept: Option<LoaderState> = kept.and_then(|text| text.parse().ok());
     // After a change from BIOS to UEFI, the stored loader is of the wrong type.
     let fits = |kept: &Fallback| row.contains(&kept.loader());
     let kept = kept.map(Fallback::from).filter(fits);

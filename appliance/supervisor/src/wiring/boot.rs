@@ -13,7 +13,7 @@ use axum::Router;
 use config::HTTP_PORT;
 use futures_util::FutureExt as _;
 use futures_util::future::try_join_all;
-use netboot::http::{Downloads, Face, HttpConfig};
+use netboot::http::{Downloads, HttpConfig, HttpService};
 use netboot::{Files, Services, tftp};
 use provisioning::images::Images;
 use provisioning::index::Index;
@@ -184,20 +184,20 @@ impl BootFiles {
             .merge(self.images.routes(&self.index, &self.services.observer));
         let downloads =
             Downloads::boot(self.services.clone()).with_cache(self.images.access(&self.index));
-        let boot = Face::with_downloads(router, downloads).for_strangers();
-        let flat = Face::with_downloads(
+        let boot = HttpService::with_downloads(router, downloads).for_unknown_clients();
+        let flat = HttpService::with_downloads(
             netboot::http::files_router(self.services.clone()),
             Downloads::flat(self.services.clone()),
         );
-        let metadata = Face::from(self.metadata.clone()).for_strangers();
+        let metadata = HttpService::from(self.metadata.clone()).for_unknown_clients();
         let mut serving: Vec<ServiceFuture> = Vec::new();
-        for (name, port, face) in [
+        for (name, port, service) in [
             ("boot http", HTTP_PORT, boot.clone()),
             ("agent files", FILES_PORT, flat),
             ("metadata", METADATA_PORT, metadata),
         ] {
             let listener = listen_at(name, SocketAddr::new(address, port)).await?;
-            let served = netboot::http::serve(listener, face, self.shutdown.clone());
+            let served = netboot::http::serve(listener, service, self.shutdown.clone());
             serving.push(Box::pin(served.map(Ok)));
         }
         let listener = listen_at("boot https", SocketAddr::new(address, HTTPS_PORT)).await?;

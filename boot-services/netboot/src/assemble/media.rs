@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{AgentOs, cd, unified};
 use crate::Error;
-use crate::files::{Files, Shelf};
+use crate::files::{ArtifactFolder, Files};
 
 /// File name of the stub in the agent's folder, as in systemd.
 pub const STUB: &str = "linuxx64.efi.stub";
@@ -32,10 +32,10 @@ pub fn refresh(files: &Files, kernel: &str, initramfs: &str) -> Result<bool, Err
     let agent = |name: &str| {
         let missing =
             || Error::Artifact { path: name.into(), source: io::ErrorKind::NotFound.into() };
-        files.path(Shelf::Agent, name).ok_or_else(missing)
+        files.path(ArtifactFolder::Agent, name).ok_or_else(missing)
     };
     let inputs = [agent(STUB)?, agent(kernel)?, agent(initramfs)?];
-    let folder = files.shelf(Shelf::Iso);
+    let folder = files.folder(ArtifactFolder::Iso);
     let outputs = [agent(UNIFIED)?, folder.join(CD)];
     let read = |path: &PathBuf| fs::read(path).map_err(at(path));
     let [stub, kernel, initramfs] = [read(&inputs[0])?, read(&inputs[1])?, read(&inputs[2])?];

@@ -15,15 +15,15 @@ use futures_util::StreamExt as _;
 use http_body_util::BodyExt as _;
 use percent_encoding::percent_decode_str;
 
-use super::content::{self, Conditions, Record, Verdict};
+use super::content::{self, Conditions, Record, ResponseHead};
 use crate::Observer;
-use crate::files::Opened;
+use crate::files::OpenFile;
 
 /// Seconds after which a client may retry, if a retry may help.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
-struct Site {
+struct RouterState {
     access: CacheAccess,
     observer: Arc<dyn Observer>,
 }
@@ -33,22 +33,24 @@ struct Site {
 /// response is a sentence, with 502 if a retry may help and 424 otherwise. After a response has
 /// begun, its body is cut off.
 pub fn cached_router(access: CacheAccess, observer: Arc<dyn Observer>) -> Router {
-    Router::new().route("/cache/{key}/{*name}", get(cached)).with_state(Site { access, observer })
+    Router::new()
+        .route("/cache/{key}/{*name}", get(cached))
+        .with_state(RouterState { access, observer })
 }
 
 async fn cached(
-    State(site): State<Site>,
+    State(state): State<RouterState>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
     let peer = peer.ip().to_canonical();
-    let record = Record::new(site.observer, peer, uri.path());
+    let record = Record::new(state.observer, peer, uri.path());
     let path = percent_decode_str(uri.path()).decode_utf8();
-    let Some(wanted) = path.ok().and_then(|path| site.access.offered(&path, peer)) else {
+    let Some(wanted) = path.ok().and_then(|path| state.access.offered(&path, peer)) else {
         return record.empty(StatusCode::NOT_FOUND);
     };
-    match site.access.cache().fetch(&wanted).await.begun().await {
+    match state.access.cache().fetch(&wanted).await.begun().await {
         Begun::Whole(blob) => whole(blob, &headers, record).await,
         Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
         Begun::Failed(error) => failed(&error, record),
@@ -56,9 +58,9 @@ async fn cached(
 }
 
 pub(super) async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
-    match Opened::blob(&blob) {
-        Ok(Opened { file, size, tag }) => {
-            let opened = Opened { file: tokio::fs::File::from_std(file), size, tag };
+    match OpenFile::blob(&blob) {
+        Ok(OpenFile { file, size, tag }) => {
+            let opened = OpenFile { file: tokio::fs::File::from_std(file), size, tag };
             let response = content::answer(opened, headers, record).await;
             // The blob cannot be evicted while the body is read.
             response.map(|body| {
@@ -81,13 +83,13 @@ pub(super) fn arriving(
     headers: &HeaderMap,
     mut record: Record,
 ) -> Response {
-    let verdict = verdict(arrival.total, wanted.checksum, Conditions::read(headers));
-    record.status = verdict.status;
-    let end = arrival.total.map(|_| verdict.first + verdict.length);
-    let body = if end == Some(verdict.first) {
+    let head = response_head(arrival.total, wanted.checksum, Conditions::read(headers));
+    record.status = head.status;
+    let end = arrival.total.map(|_| head.first + head.length);
+    let body = if end == Some(head.first) {
         Body::empty()
     } else {
-        let bytes = arrival.bytes(verdict.first, end).map(move |chunk| {
+        let bytes = arrival.bytes(head.first, end).map(move |chunk| {
             // The closure captures the whole record, so that it lives as long as the body.
             let record = &mut record;
             record.bytes += chunk.as_ref().map_or(0, |bytes| bytes.len() as u64);
@@ -95,25 +97,29 @@ pub(super) fn arriving(
         });
         Body::from_stream(bytes)
     };
-    verdict.respond(body)
+    head.respond(body)
 }
 
 /// Returns the response head for a file of which not all is here. The entity tag is the one of the
 /// complete file, or missing if unknown. A tag that changed with the file's completion would
 /// prevent a client from resuming.
-fn verdict(total: Option<u64>, checksum: Option<Checksum>, asked: Conditions<'_>) -> Verdict {
+fn response_head(
+    total: Option<u64>,
+    checksum: Option<Checksum>,
+    conditions: Conditions<'_>,
+) -> ResponseHead {
     let Some(total) = total else {
         let kind = (header::CONTENT_TYPE, "application/octet-stream".to_owned());
-        return Verdict { status: StatusCode::OK, first: 0, length: 0, headers: vec![kind] };
+        return ResponseHead { status: StatusCode::OK, first: 0, length: 0, headers: vec![kind] };
     };
     if let Some(Checksum::Sha256(digest)) = checksum {
-        return Verdict::of(asked, total, &format!("\"{digest}\""));
+        return ResponseHead::of(conditions, total, &format!("\"{digest}\""));
     }
-    let range = asked.range.filter(|_| asked.if_range.is_none());
-    let asked = Conditions { range, ..Conditions::default() };
-    let mut verdict = Verdict::of(asked, total, "");
-    verdict.headers.retain(|(name, _)| *name != header::ETAG);
-    verdict
+    let range = conditions.range.filter(|_| conditions.if_range.is_none());
+    let conditions = Conditions { range, ..Conditions::default() };
+    let mut head = ResponseHead::of(conditions, total, "");
+    head.headers.retain(|(name, _)| *name != header::ETAG);
+    head
 }
 
 fn failed(error: &Error, record: Record) -> Response {
@@ -137,10 +143,10 @@ mod tests {
         let digest = Digest::of(b"x");
         let tag = format!("\"{digest}\"");
         let of = |total, checksum, range, if_range| {
-            let asked = Conditions { range, if_range, if_none_match: None };
-            let verdict = verdict(total, checksum, asked);
-            let tagged = verdict.headers.iter().any(|(name, _)| *name == header::ETAG);
-            (verdict.status.as_u16(), verdict.first, verdict.length, tagged)
+            let conditions = Conditions { range, if_range, if_none_match: None };
+            let head = response_head(total, checksum, conditions);
+            let tagged = head.headers.iter().any(|(name, _)| *name == header::ETAG);
+            (head.status.as_u16(), head.first, head.length, tagged)
         };
         let known = Some(Checksum::Sha256(digest));
         assert_eq!(of(Some(10), known, None, None), (200, 0, 10, true));

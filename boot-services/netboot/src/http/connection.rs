@@ -12,11 +12,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::content::{Record, Verdict};
+use super::content::{Record, ResponseHead};
 use super::downloads::{Downloads, Target};
 use super::head::{Head, MAX_HEAD, Parsed, parse};
-use super::send_file::{Carrier, unstalled};
-use crate::files::Opened;
+use super::send_file::{SendFile, unstalled};
+use crate::files::OpenFile;
 
 /// Time in which a client must send its request's head, also on a kept connection.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,7 +31,7 @@ pub(super) enum Next<C> {
     Closed,
     /// A request arrived that is not for a file. hyper gets the connection with all bytes that were
     /// read.
-    Router(Rewound<C>),
+    Router(RewoundStream<C>),
 }
 
 /// Answers requests for files until the connection ends or another request arrives.
@@ -39,8 +39,8 @@ pub(super) enum Next<C> {
 /// # Errors
 /// The client disconnected, or took no bytes for a minute; or a file became shorter while it was
 /// sent.
-pub(super) async fn files<C: Carrier>(
-    mut carrier: C,
+pub(super) async fn files<C: SendFile>(
+    mut stream: C,
     peer: SocketAddr,
     downloads: &Downloads,
     shutdown: &CancellationToken,
@@ -53,20 +53,20 @@ pub(super) async fn files<C: Carrier>(
             Parsed::Partial => None,
             Parsed::Request(head) => match downloads.find(&head.path, peer) {
                 Some(target) => Some((head, target)),
-                None => return Ok(Next::Router(Rewound { front, inner: carrier })),
+                None => return Ok(Next::Router(RewoundStream { front, inner: stream })),
             },
-            Parsed::Other => return Ok(Next::Router(Rewound { front, inner: carrier })),
+            Parsed::Other => return Ok(Next::Router(RewoundStream { front, inner: stream })),
         };
         let Some((head, target)) = target else {
-            if !more(&mut carrier, &mut front, until, shutdown).await? {
+            if !more(&mut stream, &mut front, until, shutdown).await? {
                 return Ok(Next::Closed);
             }
             continue;
         };
-        let keeps = head.keeps && !shutdown.is_cancelled();
-        answer(&mut carrier, downloads, peer, &head, &target, keeps).await?;
-        if !keeps {
-            unstalled(carrier.shutdown()).await?;
+        let keep_alive = head.keep_alive && !shutdown.is_cancelled();
+        answer(&mut stream, downloads, peer, &head, &target, keep_alive).await?;
+        if !keep_alive {
+            unstalled(stream.shutdown()).await?;
             return Ok(Next::Closed);
         }
         let length = head.length;
@@ -76,8 +76,8 @@ pub(super) async fn files<C: Carrier>(
 }
 
 /// Reads until the buffer may contain a complete head. `false`: the client sends none.
-async fn more<C: Carrier>(
-    carrier: &mut C,
+async fn more<C: SendFile>(
+    stream: &mut C,
     front: &mut BytesMut,
     until: Instant,
     shutdown: &CancellationToken,
@@ -86,7 +86,7 @@ async fn more<C: Carrier>(
         loop {
             front.reserve(USUAL_HEAD);
             let old = front.len();
-            let count = carrier.read_buf(front).await?;
+            let count = stream.read_buf(front).await?;
             // The head is parsed line by line, not byte by byte as a slow client sends it.
             if count == 0 || front[old..].contains(&b'\n') || front.len() >= MAX_HEAD {
                 return Ok(count > 0);
@@ -99,67 +99,67 @@ async fn more<C: Carrier>(
     }
 }
 
-async fn answer<C: Carrier>(
-    carrier: &mut C,
+async fn answer<C: SendFile>(
+    stream: &mut C,
     downloads: &Downloads,
     peer: IpAddr,
-    asked: &Head<'_>,
+    request: &Head<'_>,
     target: &Target,
-    keeps: bool,
+    keep_alive: bool,
 ) -> io::Result<()> {
-    let mut record = Record::new(downloads.services.observer.clone(), peer, &asked.path);
-    let (verdict, file) = match downloads.open(target, peer) {
-        Ok(Opened { file, size, tag }) => {
-            let verdict = Verdict::of(asked.conditions, size, &tag.to_string());
-            let verdict = if asked.wants_holes { verdict.with_holes(&file, size) } else { verdict };
-            (verdict, Some(file))
+    let mut record = Record::new(downloads.services.observer.clone(), peer, &request.path);
+    let (head, file) = match downloads.open(target, peer) {
+        Ok(OpenFile { file, size, tag }) => {
+            let head = ResponseHead::of(request.conditions, size, &tag.to_string());
+            let head = if request.wants_holes { head.with_holes(&file, size) } else { head };
+            (head, Some(file))
         }
-        Err(status) => (Verdict::none(status), None),
+        Err(status) => (ResponseHead::none(status), None),
     };
-    record.status = verdict.status;
-    let head = head(&verdict, keeps)?;
+    record.status = head.status;
+    let bytes = encode(&head, keep_alive)?;
     match file {
-        Some(file) if asked.wants_body && verdict.length > 0 => {
-            let part = verdict.first..verdict.first + verdict.length;
-            carrier.send(head, file, part, &mut record.bytes).await
+        Some(file) if request.wants_body && head.length > 0 => {
+            let part = head.first..head.first + head.length;
+            stream.send(bytes, file, part, &mut record.bytes).await
         }
         _ => {
-            unstalled(carrier.write_all(&head)).await?;
-            unstalled(carrier.flush()).await
+            unstalled(stream.write_all(&bytes)).await?;
+            unstalled(stream.flush()).await
         }
     }
 }
 
 /// Returns the bytes of the response's head.
-fn head(verdict: &Verdict, keeps: bool) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(USUAL_ANSWER);
+fn encode(head: &ResponseHead, keep_alive: bool) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(USUAL_ANSWER);
     // `Display` of a status is "200 OK".
-    write!(head, "HTTP/1.1 {}\r\n", verdict.status)?;
-    write!(head, "date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()))?;
-    for (name, value) in &verdict.headers {
-        write!(head, "{name}: {value}\r\n")?;
+    write!(bytes, "HTTP/1.1 {}\r\n", head.status)?;
+    write!(bytes, "date: {}\r\n", httpdate::fmt_http_date(SystemTime::now()))?;
+    for (name, value) in &head.headers {
+        write!(bytes, "{name}: {value}\r\n")?;
     }
-    if !keeps {
-        head.extend_from_slice(b"connection: close\r\n");
+    if !keep_alive {
+        bytes.extend_from_slice(b"connection: close\r\n");
     }
-    head.extend_from_slice(b"\r\n");
-    Ok(head)
+    bytes.extend_from_slice(b"\r\n");
+    Ok(bytes)
 }
 
 /// Connection with the bytes that were already read put back in front.
-pub(super) struct Rewound<C> {
+pub(super) struct RewoundStream<C> {
     front: BytesMut,
     inner: C,
 }
 
-impl<C> Rewound<C> {
+impl<C> RewoundStream<C> {
     /// Wraps a connection from which nothing was read.
     pub(super) fn fresh(inner: C) -> Self {
         Self { front: BytesMut::new(), inner }
     }
 }
 
-impl<C: AsyncRead + Unpin> AsyncRead for Rewound<C> {
+impl<C: AsyncRead + Unpin> AsyncRead for RewoundStream<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -174,7 +174,7 @@ impl<C: AsyncRead + Unpin> AsyncRead for Rewound<C> {
     }
 }
 
-impl<C: AsyncWrite + Unpin> AsyncWrite for Rewound<C> {
+impl<C: AsyncWrite + Unpin> AsyncWrite for RewoundStream<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
     use crate::{Files, Services};
 
-    impl Carrier for DuplexStream {
+    impl SendFile for DuplexStream {
         async fn send(
             &mut self,
             head: Vec<u8>,

@@ -19,9 +19,9 @@ use tokio_util::io::ReaderStream;
 
 use super::holes;
 use crate::events::shortened;
-use crate::files::Opened;
-use crate::files::range::{Part, part};
-use crate::{Fetched, Observer};
+use crate::files::OpenFile;
+use crate::files::range::{self, Part};
+use crate::{FetchEvent, Observer};
 
 /// Bytes that are read from disk at a time. Each connection holds one such buffer.
 const CHUNK: usize = 128 << 10;
@@ -62,8 +62,8 @@ impl Record {
 
 impl<'a> Conditions<'a> {
     /// Returns the conditions of a request that the router handles.
-    pub(super) fn read(asked: &'a HeaderMap) -> Self {
-        let text = |name: HeaderName| asked.get(name).and_then(|value| value.to_str().ok());
+    pub(super) fn read(request: &'a HeaderMap) -> Self {
+        let text = |name: HeaderName| request.get(name).and_then(|value| value.to_str().ok());
         Self {
             range: text(header::RANGE),
             if_range: text(header::IF_RANGE),
@@ -75,7 +75,7 @@ impl<'a> Conditions<'a> {
 impl Drop for Record {
     fn drop(&mut self) {
         let millis = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.observer.fetched(Fetched::Http {
+        self.observer.fetched(FetchEvent::Http {
             peer: self.peer,
             path: std::mem::take(&mut self.path),
             bytes: self.bytes,
@@ -97,7 +97,7 @@ pub struct Conditions<'a> {
 }
 
 /// Response to a request for a file, without the body.
-pub(super) struct Verdict {
+pub(super) struct ResponseHead {
     pub(super) status: StatusCode,
     /// Offset in the file at which the body starts.
     pub(super) first: u64,
@@ -106,7 +106,7 @@ pub(super) struct Verdict {
     pub(super) headers: Vec<(HeaderName, String)>,
 }
 
-impl Verdict {
+impl ResponseHead {
     /// Returns the response for a request without a file.
     pub(super) fn none(status: StatusCode) -> Self {
         let headers = vec![(header::CONTENT_LENGTH, "0".to_owned())];
@@ -114,15 +114,15 @@ impl Verdict {
     }
 
     /// Applies RFC 9110 sections 13 and 14 to a file of `size` bytes with this entity tag.
-    pub(super) fn of(asked: Conditions<'_>, size: u64, tag: &str) -> Self {
-        if asked.if_none_match.is_some_and(|known| matches(known, tag)) {
+    pub(super) fn of(request: Conditions<'_>, size: u64, tag: &str) -> Self {
+        if request.if_none_match.is_some_and(|known| matches(known, tag)) {
             let headers = vec![(header::ETAG, tag.to_owned())];
             return Self { status: StatusCode::NOT_MODIFIED, first: 0, length: 0, headers };
         }
         // A range of another version of the file is ignored: the whole file is sent.
-        let current = asked.if_range.is_none_or(|known| known.trim() == tag);
-        let wanted = if current { part(asked.range, size) } else { Part::Whole };
-        let (first, length, status) = match wanted {
+        let current = request.if_range.is_none_or(|known| known.trim() == tag);
+        let part = if current { range::part(request.range, size) } else { Part::Whole };
+        let (first, length, status) = match part {
             Part::Whole => (0, size, StatusCode::OK),
             Part::Bytes(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
             Part::Unsatisfiable => {
@@ -145,11 +145,11 @@ impl Verdict {
     }
 }
 
-impl Verdict {
+impl ResponseHead {
     /// Adds the list of holes to the response if the whole file is sent.
     pub(super) fn with_holes(mut self, file: &std::fs::File, size: u64) -> Self {
         if self.status == StatusCode::OK {
-            self.headers.extend(holes::of(file, size).map(|told| (holes::FIELD, told)));
+            self.headers.extend(holes::of(file, size).map(|ranges| (holes::FIELD, ranges)));
         }
         self
     }
@@ -171,27 +171,27 @@ impl Verdict {
 /// Returns the response to a GET of an open file. A HEAD gets the same response; its body is
 /// dropped unread.
 pub(super) async fn answer(
-    opened: Opened<File>,
-    asked: &HeaderMap,
+    opened: OpenFile<File>,
+    request: &HeaderMap,
     mut record: Record,
 ) -> Response {
-    let Opened { mut file, size, tag } = opened;
-    let verdict = Verdict::of(Conditions::read(asked), size, &tag.to_string());
-    if verdict.first > 0
-        && let Err(error) = file.seek(SeekFrom::Start(verdict.first)).await
+    let OpenFile { mut file, size, tag } = opened;
+    let head = ResponseHead::of(Conditions::read(request), size, &tag.to_string());
+    if head.first > 0
+        && let Err(error) = file.seek(SeekFrom::Start(head.first)).await
     {
         tracing::warn!(path = record.path, %error, "a file could not be read from an offset");
         return record.empty(StatusCode::INTERNAL_SERVER_ERROR);
     }
     file.set_max_buf_size(CHUNK);
-    record.status = verdict.status;
-    let body = if verdict.length == 0 {
+    record.status = head.status;
+    let body = if head.length == 0 {
         Body::empty()
     } else {
-        let reader = ReaderStream::with_capacity(file.take(verdict.length), CHUNK);
-        Body::from_stream(Recorded { reader, record })
+        let reader = ReaderStream::with_capacity(file.take(head.length), CHUNK);
+        Body::from_stream(RecordedBody { reader, record })
     };
-    verdict.respond(body)
+    head.respond(body)
 }
 
 /// Compares entity tags weakly (RFC 9110 section 13.1.2).
@@ -200,12 +200,12 @@ fn matches(known: &str, tag: &str) -> bool {
 }
 
 /// Body that counts the bytes it passes on.
-struct Recorded {
+struct RecordedBody {
     reader: ReaderStream<Take<File>>,
     record: Record,
 }
 
-impl Stream for Recorded {
+impl Stream for RecordedBody {
     type Item = std::io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

@@ -6,8 +6,8 @@ use artifact_cache::{Blob, CacheAccess};
 use axum::http::StatusCode;
 use stdx::MacAddr;
 
-use crate::files::{Opened, Shelf};
-use crate::loader::{Wanted, owner};
+use crate::files::{ArtifactFolder, OpenFile};
+use crate::loader::{BootFile, owner};
 use crate::{Services, iso};
 
 /// Files that a listener serves.
@@ -21,7 +21,7 @@ pub struct Downloads {
 /// File that a path leads to.
 pub(super) enum Target {
     /// File of the artifact directory.
-    File(Found),
+    File(ArtifactFile),
     /// Complete file of the cache, which is not evicted while this value lives.
     Blob(Blob),
 }
@@ -34,12 +34,12 @@ enum Layout {
 
 /// File of the artifact directory that a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) shelf: Shelf,
+pub(super) struct ArtifactFile {
+    pub(super) folder: ArtifactFolder,
     pub(super) name: String,
     /// `Some` for a loader, with the machine if the path names one. A machine that may not netboot
     /// gets 404.
-    pub(super) guard: Option<Option<MacAddr>>,
+    pub(super) loader_owner: Option<Option<MacAddr>>,
 }
 
 impl Downloads {
@@ -71,85 +71,87 @@ impl Downloads {
         &self,
         target: &Target,
         peer: IpAddr,
-    ) -> Result<Opened<std::fs::File>, StatusCode> {
-        let found = match target {
-            Target::File(found) => found,
-            Target::Blob(blob) => return Opened::blob(blob).map_err(|_| StatusCode::NOT_FOUND),
+    ) -> Result<OpenFile<std::fs::File>, StatusCode> {
+        let file = match target {
+            Target::File(file) => file,
+            Target::Blob(blob) => return OpenFile::blob(blob).map_err(|_| StatusCode::NOT_FOUND),
         };
-        if found.guard.is_some_and(|owner| !self.services.may_netboot(owner, peer)) {
+        if file.loader_owner.is_some_and(|owner| !self.services.may_netboot(owner, peer)) {
             return Err(StatusCode::NOT_FOUND);
         }
-        let opened = self.services.files.open_here(found.shelf, &found.name);
-        opened.map_err(|error| status(found, &error))
+        let opened = self.services.files.open_here(file.folder, &file.name);
+        opened.map_err(|error| status(file, &error))
     }
 }
 
 /// Returns the status for a file that could not be opened.
-pub(super) fn status(found: &Found, error: &std::io::Error) -> StatusCode {
+pub(super) fn status(file: &ArtifactFile, error: &std::io::Error) -> StatusCode {
     if error.kind() == std::io::ErrorKind::NotFound {
         return StatusCode::NOT_FOUND;
     }
-    tracing::warn!(?found, %error, "a file could not be opened");
+    tracing::warn!(?file, %error, "a file could not be opened");
     StatusCode::INTERNAL_SERVER_ERROR
 }
 
 impl Layout {
-    fn find(self, path: &str) -> Option<Found> {
+    fn find(self, path: &str) -> Option<ArtifactFile> {
         let path = path.strip_prefix('/')?;
         if self == Self::Flat {
             let plain = !path.is_empty() && !path.contains('/');
-            return plain.then(|| Found::plain(Shelf::Agent, path));
+            return plain.then(|| ArtifactFile::plain(ArtifactFolder::Agent, path));
         }
         let (front, rest) = path.split_once('/')?;
         match front {
-            "agent" => Some(Found::plain(Shelf::Agent, rest)),
-            "images" => Some(Found::plain(Shelf::Images, rest)),
-            "tftp" => Found::loader(rest),
-            "ipxe" => Found::loader(rest.strip_prefix("binary/")?),
+            "agent" => Some(ArtifactFile::plain(ArtifactFolder::Agent, rest)),
+            "images" => Some(ArtifactFile::plain(ArtifactFolder::Images, rest)),
+            "tftp" => ArtifactFile::loader(rest),
+            "ipxe" => ArtifactFile::loader(rest.strip_prefix("binary/")?),
             _ => None,
         }
     }
 }
 
-impl Found {
-    pub(super) fn plain(shelf: Shelf, name: &str) -> Self {
-        Self { shelf, name: name.to_owned(), guard: None }
+impl ArtifactFile {
+    pub(super) fn plain(folder: ArtifactFolder, name: &str) -> Self {
+        Self { folder, name: name.to_owned(), loader_owner: None }
     }
 
     /// Parses a loader's name as in TFTP. `None`: the name is not a file's, or its content differs
     /// by machine.
-    pub(super) fn loader(name: &str) -> Option<Self> {
-        if iso::is_unified(name) {
+    pub(super) fn loader(path: &str) -> Option<Self> {
+        if iso::is_unified(path) {
             return None;
         }
-        let (shelf, file) = match Wanted::read(name)? {
-            Wanted::File(file) => (Shelf::Loaders, file),
-            Wanted::Agent(file) => (Shelf::Agent, file),
-            Wanted::Pxelinux(_) | Wanted::Autoexec | Wanted::NotAllowed => return None,
+        let (folder, name) = match BootFile::read(path)? {
+            BootFile::File(name) => (ArtifactFolder::Loaders, name),
+            BootFile::Agent(name) => (ArtifactFolder::Agent, name),
+            BootFile::Pxelinux(_) | BootFile::Autoexec | BootFile::NotAllowed => return None,
         };
-        Some(Self { shelf, name: file, guard: Some(owner(name)) })
+        Some(Self { folder, name, loader_owner: Some(owner(path)) })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Found, Layout};
-    use crate::files::Shelf;
+    use super::{ArtifactFile, Layout};
+    use crate::files::ArtifactFolder;
 
     #[test]
     fn paths_are_smees_and_ours() {
         let mac = "52:54:00:77:00:01".parse().unwrap();
-        let loader =
-            |owner| Found { guard: Some(owner), ..Found::plain(Shelf::Loaders, "ipxe.efi") };
+        let loader = |owner| ArtifactFile {
+            loader_owner: Some(owner),
+            ..ArtifactFile::plain(ArtifactFolder::Loaders, "ipxe.efi")
+        };
         let trace = "-00-23b1e307bb35484f535a1f772c06910e-d887dc3912240434-01";
-        for (path, found) in [
+        for (path, file) in [
             ("/ipxe/binary/ipxe.efi", Some(loader(None))),
             (&format!("/ipxe/binary/ipxe.efi{trace}"), Some(loader(None))),
             ("/ipxe/binary/52:54:00:77:00:01/ipxe.efi", Some(loader(Some(mac)))),
             ("/ipxe/binary/52-54-00-77-00-01/ipxe.efi", Some(loader(Some(mac)))),
             ("/tftp/525400770001/ipxe.efi", Some(loader(Some(mac)))),
-            ("/agent/vmlinuz", Some(Found::plain(Shelf::Agent, "vmlinuz"))),
-            ("/images/a/../b", Some(Found::plain(Shelf::Images, "a/../b"))),
+            ("/agent/vmlinuz", Some(ArtifactFile::plain(ArtifactFolder::Agent, "vmlinuz"))),
+            ("/images/a/../b", Some(ArtifactFile::plain(ArtifactFolder::Images, "a/../b"))),
             ("/ipxe/binary/52:54:00:77:00:01/agent-x86_64.efi", None),
             ("/ipxe/script/auto.ipxe", None),
             ("/ipxe/binary/autoexec.ipxe", None),
@@ -158,9 +160,9 @@ mod tests {
             ("agent/vmlinuz", None),
             ("/", None),
         ] {
-            assert_eq!(Layout::Boot.find(path), found, "{path}");
+            assert_eq!(Layout::Boot.find(path), file, "{path}");
         }
-        let flat = Some(Found::plain(Shelf::Agent, "vmlinuz-x86_64"));
+        let flat = Some(ArtifactFile::plain(ArtifactFolder::Agent, "vmlinuz-x86_64"));
         assert_eq!(Layout::Flat.find("/vmlinuz-x86_64"), flat);
         assert_eq!(Layout::Flat.find("/"), None);
         assert_eq!(Layout::Flat.find("/a/b"), None);

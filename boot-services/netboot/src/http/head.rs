@@ -36,7 +36,7 @@ pub struct Head<'a> {
     /// True for GET, false for HEAD.
     pub wants_body: bool,
     /// True unless the client sent `Connection: close`.
-    pub keeps: bool,
+    pub keep_alive: bool,
     /// True if the client asks for the file's holes (`tinbox-holes: ?1`).
     pub wants_holes: bool,
     /// Conditional and range fields of the request.
@@ -71,7 +71,7 @@ fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'
     let mut head = Head {
         path,
         wants_body,
-        keeps: true,
+        keep_alive: true,
         wants_holes: false,
         conditions: Conditions::default(),
         length,
@@ -93,7 +93,7 @@ fn read<'a>(request: &httparse::Request<'_, 'a>, length: usize) -> Option<Head<'
             &mut head.conditions.if_none_match
         } else {
             if is("connection") {
-                head.keeps &= !says_close(field.value);
+                head.keep_alive &= !says_close(field.value);
             } else if is(holes::FIELD.as_str()) {
                 head.wants_holes = field.value == holes::ASK;
             }

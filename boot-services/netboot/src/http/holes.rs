@@ -31,36 +31,36 @@ pub(super) fn of(file: &File, size: u64) -> Option<String> {
         found => found.map_err(io::Error::from),
     };
     let hole = |from| seek(file, SeekFrom::Hole(from)).map_err(io::Error::from);
-    let told = told(size, data, hole).unwrap_or_default();
-    (!told.is_empty()).then(|| told.join(", "))
+    let ranges = find(size, data, hole).unwrap_or_default();
+    (!ranges.is_empty()).then(|| ranges.join(", "))
 }
 
 /// Iterates over the holes. `data` and `hole` find the next of each at or behind an offset.
-fn told(
+fn find(
     size: u64,
     data: impl Fn(u64) -> io::Result<u64>,
     hole: impl Fn(u64) -> io::Result<u64>,
 ) -> io::Result<Vec<String>> {
-    let (mut told, mut at) = (Vec::new(), 0);
+    let (mut ranges, mut at) = (Vec::new(), 0);
     for _ in 0..LOOKS_MAX {
-        if at >= size || told.len() == HOLES_MAX {
+        if at >= size || ranges.len() == HOLES_MAX {
             break;
         }
         // Every file ends with a virtual hole (lseek(2)).
         let start = hole(at)?.min(size);
         at = if start < size { data(start)?.min(size) } else { size };
         if at - start >= HOLE_MIN {
-            told.push(format!("{start}-{}", at - 1));
+            ranges.push(format!("{start}-{}", at - 1));
         }
     }
-    Ok(told)
+    Ok(ranges)
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt as _;
 
-    use super::{HOLE_MIN, HOLES_MAX, LOOKS_MAX, of, told};
+    use super::{HOLE_MIN, HOLES_MAX, LOOKS_MAX, find, of};
 
     #[test]
     fn long_holes_are_told() {
@@ -89,7 +89,7 @@ mod tests {
                 looks.set(looks.get() + 1);
                 Ok(from + length)
             };
-            told(u64::MAX >> 8, next, next).unwrap()
+            find(u64::MAX >> 8, next, next).unwrap()
         };
         assert_eq!(pieces(HOLE_MIN).len(), HOLES_MAX);
         assert!(looks.get() <= 2 * HOLES_MAX + 1);

@@ -24,10 +24,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::activity::Activity;
-use super::connection::{HEAD_TIMEOUT, Next, Rewound, files};
+use super::connection::{HEAD_TIMEOUT, Next, RewoundStream, files};
 use super::downloads::Downloads;
-use super::send_file::{Carrier, STALL};
-use super::write_timeout::Stalling;
+use super::send_file::{STALL, SendFile};
+use super::write_timeout::WriteTimeout;
 
 /// Default limits of concurrent connections, in total and for each client: firmware, loaders,
 /// agents that fetch images, and browsers.
@@ -61,7 +61,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Routes and limits of one listener: a router, and files that bypass the router.
 #[derive(Clone)]
-pub struct Face {
+pub struct HttpService {
     pub(super) router: Router,
     pub(super) downloads: Option<Downloads>,
     pub(super) connections: Limits,
@@ -69,13 +69,13 @@ pub struct Face {
     pub(super) proof: Option<Duration>,
 }
 
-impl From<Router> for Face {
+impl From<Router> for HttpService {
     fn from(router: Router) -> Self {
         Self { router, downloads: None, connections: CONNECTIONS, bodies: None, proof: None }
     }
 }
 
-impl Face {
+impl HttpService {
     /// Creates a listener configuration in which files bypass the router. The router must serve
     /// their paths too: over HTTP/2, and on a connection that made another request before.
     pub fn with_downloads(router: Router, downloads: Downloads) -> Self {
@@ -85,7 +85,7 @@ impl Face {
     /// Limits request bodies for unauthenticated clients: 8 MiB in total, 2 MiB for each network,
     /// and 10 s for each body.
     #[must_use]
-    pub fn for_strangers(self) -> Self {
+    pub fn for_unknown_clients(self) -> Self {
         Self { bodies: Some(Bodies::new(BODIES)), ..self }
     }
 
@@ -104,81 +104,85 @@ impl Face {
     }
 
     /// Returns the state of a connection that begins now.
-    fn accepted(&self) -> Accepted {
+    fn for_connection(&self) -> ConnectionService {
         let Self { router, downloads, bodies, .. } = self.clone();
-        Accepted { router, downloads, bodies, proof: self.proof.map(Proof::within) }
+        ConnectionService { router, downloads, bodies, proof: self.proof.map(Proof::within) }
     }
 }
 
-/// State of a [`Face`] for one connection.
-struct Accepted {
+/// State of an [`HttpService`] for one connection.
+struct ConnectionService {
     router: Router,
     downloads: Option<Downloads>,
     bodies: Option<Bodies>,
     proof: Option<Proof>,
 }
 
-/// Serves `face` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`. Running
-/// responses get five seconds to end.
-pub async fn serve(listener: TcpListener, face: impl Into<Face>, shutdown: CancellationToken) {
-    let face = face.into();
-    let limits = face.connections;
+/// Serves `service` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
+/// Running responses get five seconds to end.
+pub async fn serve(
+    listener: TcpListener,
+    service: impl Into<HttpService>,
+    shutdown: CancellationToken,
+) {
+    let service = service.into();
+    let limits = service.connections;
     let connection =
-        move |stream, peer, shutdown| serve_one(stream, peer, face.accepted(), shutdown);
+        move |stream, peer, shutdown| serve_one(stream, peer, service.for_connection(), shutdown);
     accept(listener, limits, connection, shutdown).await;
 }
 
-/// Serves `face` as [`serve`] does, over TLS. A client must finish its handshake within 30 s.
+/// Serves `service` as [`serve`] does, over TLS. A client must finish its handshake within 30 s.
 pub async fn serve_tls(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
-    face: impl Into<Face>,
+    service: impl Into<HttpService>,
     shutdown: CancellationToken,
 ) {
-    let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
-    let limits = face.connections;
+    let (service, acceptor) = (service.into(), TlsAcceptor::from(tls));
+    let limits = service.connections;
     let connection = move |stream, peer, shutdown| {
-        let (face, handshake) = (face.accepted(), acceptor.accept(stream));
+        let (service, handshake) = (service.for_connection(), acceptor.accept(stream));
         async move {
             let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
-            serve_one(stream, peer, face, shutdown).await
+            serve_one(stream, peer, service, shutdown).await
         }
     };
     accept(listener, limits, connection, shutdown).await;
 }
 
-/// Serves `face` as [`serve_tls`] does. A connection without a TLS handshake is served in plain
+/// Serves `service` as [`serve_tls`] does. A connection without a TLS handshake is served in plain
 /// HTTP if `plain` is true, and closed otherwise.
 pub async fn serve_tls_or_plain(
     listener: TcpListener,
     tls: Arc<rustls::ServerConfig>,
     plain: bool,
-    face: impl Into<Face>,
+    service: impl Into<HttpService>,
     shutdown: CancellationToken,
 ) {
-    let (face, acceptor) = (face.into(), TlsAcceptor::from(tls));
-    let limits = face.connections;
+    let (service, acceptor) = (service.into(), TlsAcceptor::from(tls));
+    let limits = service.connections;
     let connection = move |stream: TcpStream, peer, shutdown| {
-        let (face, acceptor) = (face.accepted(), acceptor.clone());
+        let (service, acceptor) = (service.for_connection(), acceptor.clone());
         async move {
             let mut first = [0];
             tokio::time::timeout(HEAD_TIMEOUT, stream.peek(&mut first)).await??;
             if first[0] == TLS_HANDSHAKE {
                 let handshake = acceptor.accept(stream);
                 let stream = tokio::time::timeout(HEAD_TIMEOUT, handshake).await??;
-                return serve_one(stream, peer, face, shutdown).await;
+                return serve_one(stream, peer, service, shutdown).await;
             }
             if !plain {
                 return Err("the client does not use TLS".into());
             }
-            serve_one(stream, peer, face, shutdown).await
+            serve_one(stream, peer, service, shutdown).await
         }
     };
     accept(listener, limits, connection, shutdown).await;
 }
 
 /// Accepts connections within the limits, and serves each in its own task.
-async fn accept<F: Future<Output = Ended> + Send + 'static>(
+async fn accept<F: Future<Output = ConnectionResult> + Send + 'static>(
     listener: TcpListener,
     limits: Limits,
     connection: impl Fn(TcpStream, SocketAddr, CancellationToken) -> F,
@@ -222,32 +226,32 @@ async fn accept<F: Future<Output = Ended> + Send + 'static>(
     }
 }
 
-type Ended = Result<(), Box<dyn Error + Send + Sync>>;
+type ConnectionResult = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Serves one connection from its first byte to its last.
-async fn serve_one<C: Carrier>(
-    carrier: C,
+async fn serve_one<C: SendFile>(
+    stream: C,
     peer: SocketAddr,
-    face: Accepted,
+    service: ConnectionService,
     shutdown: CancellationToken,
-) -> Ended {
-    let rest = match &face.downloads {
-        Some(downloads) => match files(carrier, peer, downloads, &shutdown).await? {
+) -> ConnectionResult {
+    let rest = match &service.downloads {
+        Some(downloads) => match files(stream, peer, downloads, &shutdown).await? {
             Next::Closed => return Ok(()),
             Next::Router(rest) => rest,
         },
-        None => Rewound::fresh(carrier),
+        None => RewoundStream::fresh(stream),
     };
-    route(rest, peer, face, shutdown).await
+    route(rest, peer, service, shutdown).await
 }
 
 /// Serves the part of a connection that the router handles, over HTTP/1.1 or HTTP/2.
 async fn route<S>(
     stream: S,
     peer: SocketAddr,
-    Accepted { router, bodies, proof, .. }: Accepted,
+    ConnectionService { router, bodies, proof, .. }: ConnectionService,
     shutdown: CancellationToken,
-) -> Ended
+) -> ConnectionResult
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -287,7 +291,7 @@ where
             answer.await.map(|answer: Response<Body>| answer.map(|body| running.until_end(body)))
         }
     });
-    let stream = TokioIo::new(Stalling::new(stream, STALL));
+    let stream = TokioIo::new(WriteTimeout::new(stream, STALL));
     let mut connection = pin!(builder.serve_connection(stream, service));
     tokio::select! {
         ended = connection.as_mut() => return ended,

@@ -33,7 +33,7 @@ const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
-struct Site {
+struct RouterState {
     /// `None`: the box stores no images.
     mirror: Option<Mirror>,
     observer: Arc<dyn Observer>,
@@ -41,13 +41,23 @@ struct Site {
 
 /// Object that a path under `/v2/` requests.
 #[derive(Debug, PartialEq, Eq)]
-enum Asked {
+enum RegistryRequest {
     Manifest(Reference),
     Blob(Reference, Digest),
 }
 
 /// Error response: HTTP status, error code of the specification, and a sentence.
-struct Refused(StatusCode, &'static str, String);
+struct RegistryError {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+}
+
+impl RegistryError {
+    fn new(status: StatusCode, code: &'static str, message: String) -> Self {
+        Self { status, code, message }
+    }
+}
 
 /// Returns the routes of a registry. Without a `mirror` it refuses every request.
 pub fn registry_router(mirror: Option<Mirror>, observer: Arc<dyn Observer>) -> Router {
@@ -56,7 +66,7 @@ pub fn registry_router(mirror: Option<Mirror>, observer: Arc<dyn Observer>) -> R
         .route("/v2", root.clone())
         .route("/v2/", root)
         .route("/v2/{*path}", below)
-        .with_state(Site { mirror, observer })
+        .with_state(RouterState { mirror, observer })
 }
 
 async fn version() -> Response {
@@ -67,42 +77,41 @@ async fn version() -> Response {
 }
 
 async fn read_only(
-    State(site): State<Site>,
+    State(state): State<RouterState>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     uri: Uri,
 ) -> Response {
-    let record = Record::new(site.observer, peer.ip().to_canonical(), uri.path());
+    let record = Record::new(state.observer, peer.ip().to_canonical(), uri.path());
     let why = "this registry is read-only".to_owned();
-    refuse(record, Refused(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", why))
+    refuse(record, RegistryError::new(StatusCode::METHOD_NOT_ALLOWED, "UNSUPPORTED", why))
 }
 
 async fn answer(
-    State(site): State<Site>,
+    State(state): State<RouterState>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let record = Record::new(site.observer, peer.ip().to_canonical(), uri.path());
-    let Some(mirror) = site.mirror else {
+    let record = Record::new(state.observer, peer.ip().to_canonical(), uri.path());
+    let Some(mirror) = state.mirror else {
         let why = "the box has no registry: its configuration has no [images]".to_owned();
-        return refuse(record, Refused(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
+        return refuse(record, RegistryError::new(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
     };
-    let asked = match read(uri.path(), uri.query()) {
-        Ok(asked) => asked,
-        Err(refused) => return refuse(record, refused),
+    let request = match read(uri.path(), uri.query()) {
+        Ok(request) => request,
+        Err(error) => return refuse(record, error),
     };
-    let (Asked::Manifest(reference) | Asked::Blob(reference, _)) = &asked;
+    let (RegistryRequest::Manifest(reference) | RegistryRequest::Blob(reference, _)) = &request;
     if !mirror.offers(reference) {
-        let why =
-            format!("no workflow needs {reference}, and images.mirror does not list its registry");
-        return refuse(record, Refused(StatusCode::FORBIDDEN, "DENIED", why));
+        let why = format!("no workflow needs {reference}, and images.mirror does not list its registry");
+        return refuse(record, RegistryError::new(StatusCode::FORBIDDEN, "DENIED", why));
     }
-    let response = match asked {
-        Asked::Manifest(reference) => match mirror.manifest(&reference).await {
+    let response = match request {
+        RegistryRequest::Manifest(reference) => match mirror.manifest(&reference).await {
             Ok(document) => manifest(document, &headers, record),
             Err(refusal) => refuse(record, missing(&reference, refusal)),
         },
-        Asked::Blob(reference, digest) => {
+        RegistryRequest::Blob(reference, digest) => {
             let (wanted, download) = mirror.blob(&reference, digest).await;
             let response = match download.begun().await {
                 Begun::Whole(blob) => whole(blob, &headers, record).await,
@@ -116,8 +125,8 @@ async fn answer(
 }
 
 /// Parses a path and query.
-fn read(path: &str, query: Option<&str>) -> Result<Asked, Refused> {
-    let bad = |code, why: String| Refused(StatusCode::BAD_REQUEST, code, why);
+fn read(path: &str, query: Option<&str>) -> Result<RegistryRequest, RegistryError> {
+    let bad = |code, why: String| RegistryError::new(StatusCode::BAD_REQUEST, code, why);
     let decoded = |text: &str| percent_decode_str(text).decode_utf8().map(|it| it.into_owned());
     let path =
         decoded(path).map_err(|_| bad("NAME_INVALID", "the path is not UTF-8".to_owned()))?;
@@ -128,17 +137,16 @@ fn read(path: &str, query: Option<&str>) -> Result<Asked, Refused> {
     let (what, kind, name) = (parts.next(), parts.next(), parts.next());
     let (Some(what), Some(kind @ ("manifests" | "blobs")), Some(name)) = (what, kind, name) else {
         let why = "this registry serves manifests and blobs, but no lists".to_owned();
-        return Err(Refused(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
+        return Err(RegistryError::new(StatusCode::NOT_FOUND, "UNSUPPORTED", why));
     };
     let reference = Reference::asked(name, ns.as_deref(), what);
     let reference = reference.map_err(|why| bad("NAME_INVALID", why))?;
     match (kind, &reference.manifest) {
-        ("manifests", _) => Ok(Asked::Manifest(reference)),
-        (_, Manifest::Digest(digest)) => Ok(Asked::Blob(reference.clone(), *digest)),
-        _ => Err(bad(
-            "DIGEST_INVALID",
-            format!("{what:?} is not a digest such as sha256:<64 digits>"),
-        )),
+        ("manifests", _) => Ok(RegistryRequest::Manifest(reference)),
+        (_, Manifest::Digest(digest)) => Ok(RegistryRequest::Blob(reference.clone(), *digest)),
+        _ => {
+            Err(bad("DIGEST_INVALID", format!("{what:?} is not a digest like sha256:<64 digits>")))
+        }
     }
 }
 
@@ -160,28 +168,29 @@ fn manifest(document: Document, headers: &HeaderMap, mut record: Record) -> Resp
     with_digest(response, digest)
 }
 
-fn missing(reference: &Reference, refusal: Refusal) -> Refused {
+fn missing(reference: &Reference, refusal: Refusal) -> RegistryError {
     match refusal {
         Refusal::Later(why) => {
             let why = format!("{reference} is not available now: {why}");
-            Refused(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why)
+            RegistryError::new(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why)
         }
         Refusal::Never(why) => {
             let why = format!("{reference} is not available: {why}");
-            Refused(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", why)
+            RegistryError::new(StatusCode::NOT_FOUND, "MANIFEST_UNKNOWN", why)
         }
     }
 }
 
-fn not_fetched(error: &Error) -> Refused {
+fn not_fetched(error: &Error) -> RegistryError {
     let why = stdx::chain(error);
     if error.is_passing() {
-        return Refused(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why);
+        return RegistryError::new(StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE", why);
     }
-    Refused(StatusCode::NOT_FOUND, "BLOB_UNKNOWN", why)
+    RegistryError::new(StatusCode::NOT_FOUND, "BLOB_UNKNOWN", why)
 }
 
-fn refuse(record: Record, Refused(status, code, message): Refused) -> Response {
+fn refuse(record: Record, error: RegistryError) -> Response {
+    let RegistryError { status, code, message } = error;
     let body = serde_json::json!({ "errors": [{ "code": code, "message": message }] });
     let mut response = record.empty(status);
     *response.body_mut() = Body::from(body.to_string());
@@ -199,8 +208,8 @@ fn with_version(mut response: Response) -> Response {
 }
 
 fn with_digest(mut response: Response, digest: Digest) -> Response {
-    let told = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
-    if told && let Ok(value) = HeaderValue::from_str(&digest.to_string()) {
+    let is_found = response.status().is_success() || response.status() == StatusCode::NOT_MODIFIED;
+    if is_found && let Ok(value) = HeaderValue::from_str(&digest.to_string()) {
         response.headers_mut().insert(DIGEST, value);
     }
     response

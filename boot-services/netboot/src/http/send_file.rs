@@ -30,7 +30,7 @@ const CHUNK: usize = 64 << 10;
 const SMALL: u64 = 16 << 10;
 
 /// Connection on which files can be sent.
-pub(super) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send + 'static {
+pub(super) trait SendFile: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     /// Sends a head, followed by a nonempty part of a file. `sent` counts the part's bytes as they
     /// go, so that the count is also right after an error.
     fn send(
@@ -42,7 +42,7 @@ pub(super) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send + 'static {
     ) -> impl Future<Output = io::Result<()>> + Send;
 }
 
-impl Carrier for TcpStream {
+impl SendFile for TcpStream {
     async fn send(
         &mut self,
         mut head: Vec<u8>,
@@ -77,7 +77,7 @@ impl Carrier for TcpStream {
     }
 }
 
-impl Carrier for TlsStream<TcpStream> {
+impl SendFile for TlsStream<TcpStream> {
     async fn send(
         &mut self,
         head: Vec<u8>,

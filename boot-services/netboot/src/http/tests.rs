@@ -10,8 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{Downloads, Face, HttpConfig, router, serve};
-use crate::{AgentBoot, Boot, Fetched, Files, Observer, Plan, Plans, Services};
+use super::{Downloads, HttpConfig, HttpService, router, serve};
+use crate::{AgentBoot, Boot, FetchEvent, Files, Observer, Plan, Plans, Services};
 
 mod limits;
 mod requests;
@@ -44,19 +44,19 @@ impl Plans for Four {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Fetched>>);
+struct EventLog(Mutex<Vec<FetchEvent>>);
 
-impl Observer for Heard {
-    fn fetched(&self, fetched: Fetched) {
-        self.0.lock().unwrap().push(fetched);
+impl Observer for EventLog {
+    fn fetched(&self, event: FetchEvent) {
+        self.0.lock().unwrap().push(event);
     }
 }
 
 struct Server {
     address: SocketAddr,
-    heard: Arc<Heard>,
+    events: Arc<EventLog>,
     shutdown: CancellationToken,
-    face: Face,
+    service: HttpService,
     folder: tempfile::TempDir,
 }
 
@@ -71,11 +71,11 @@ async fn server() -> Server {
     write("agent/vmlinuz-x86_64", b"kernel");
     write("images/debian/12.raw", &numbers());
     write("secret", b"secret");
-    let heard = Arc::new(Heard::default());
+    let events = Arc::new(EventLog::default());
     let services = Services {
         files: Files::new(folder.path()),
         plans: Arc::new(Four),
-        observer: heard.clone(),
+        observer: events.clone(),
     };
     let config = HttpConfig {
         script_base: "http://10.77.0.1:7080".to_owned(),
@@ -85,9 +85,9 @@ async fn server() -> Server {
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
     let routes = router(config, services.clone());
-    let face = Face::with_downloads(routes, Downloads::boot(services));
-    tokio::spawn(serve(listener, face.clone(), shutdown.clone()));
-    Server { address, heard, shutdown, face, folder }
+    let service = HttpService::with_downloads(routes, Downloads::boot(services));
+    tokio::spawn(serve(listener, service.clone(), shutdown.clone()));
+    Server { address, events, shutdown, service, folder }
 }
 
 /// One megabyte in which every offset has different content.
@@ -129,10 +129,10 @@ impl Server {
     }
 
     /// Waits until the observer has received a record that `found` accepts.
-    async fn heard<T>(&self, found: impl Fn(&Fetched) -> Option<T>) -> T {
+    async fn event<T>(&self, found: impl Fn(&FetchEvent) -> Option<T>) -> T {
         let wait = Wait::new("a report");
         loop {
-            if let Some(value) = self.heard.0.lock().unwrap().iter().find_map(&found) {
+            if let Some(value) = self.events.0.lock().unwrap().iter().find_map(&found) {
                 return value;
             }
             tokio::time::sleep(wait.pause()).await;
@@ -157,8 +157,8 @@ async fn an_agents_script_is_for_its_machine_alone() {
         let answer = server.get(&format!("/ipxe/script/{mac}/auto.ipxe")).await;
         assert_eq!(answer.status, status, "{mac}");
         server
-            .heard(|fetched| match fetched {
-                Fetched::Script { boot, status: told, .. } if *boot == word => Some(*told),
+            .event(|event| match event {
+                FetchEvent::Script { boot, status, .. } if *boot == word => Some(*status),
                 _ => None,
             })
             .await;
@@ -180,8 +180,8 @@ async fn files_lie_where_boot_scripts_look() {
     let answer = server.get("/images/debian/12.raw").await;
     assert!(answer.body == numbers());
     let bytes = server
-        .heard(|fetched| match fetched {
-            Fetched::Http { path, bytes, status: 200, .. } if path.starts_with("/images") => {
+        .event(|event| match event {
+            FetchEvent::Http { path, bytes, status: 200, .. } if path.starts_with("/images") => {
                 Some(*bytes)
             }
             _ => None,
@@ -226,8 +226,8 @@ async fn a_part_of_a_file_is_that_part() {
         let answer = server.ask("GET", path, &format!("range: {range}\r\n")).await;
         assert_eq!(answer.status, 206, "{range}");
         assert_eq!(answer.body, whole[first..=last], "{range}");
-        let told = format!("bytes {first}-{last}/1048576");
-        assert_eq!(answer.header("content-range"), Some(told.as_str()));
+        let range = format!("bytes {first}-{last}/1048576");
+        assert_eq!(answer.header("content-range"), Some(range.as_str()));
     }
     let answer = server.ask("GET", path, "range: bytes=1048576-\r\n").await;
     assert_eq!(answer.status, 416);
@@ -273,13 +273,13 @@ async fn each_machine_gets_its_script() {
     }
     assert_eq!(server.get("/ipxe/script/52:54:00:77:00:99/auto.ipxe").await.status, 404);
     assert_eq!(server.get("/ipxe/script/nonsense/auto.ipxe").await.status, 400);
-    let unknown = |fetched: &Fetched| {
-        let Fetched::Script { mac, hardware: None, boot: "unknown", .. } = fetched else {
+    let unknown = |event: &FetchEvent| {
+        let FetchEvent::Script { mac, hardware: None, boot: "unknown", .. } = event else {
             return None;
         };
         *mac
     };
-    assert_eq!(server.heard(unknown).await.to_string(), "52:54:00:77:00:99");
+    assert_eq!(server.event(unknown).await.to_string(), "52:54:00:77:00:99");
     let autoexec = String::from_utf8(server.get("/ipxe/binary/autoexec.ipxe").await.body).unwrap();
     assert_eq!(autoexec, golden("autoexec-known.ipxe"));
 }
@@ -336,8 +336,8 @@ async fn a_client_that_leaves_is_recorded_with_what_it_took() {
     stream.read_exact(&mut taken).await.unwrap();
     drop(stream);
     let bytes = server
-        .heard(|fetched| match fetched {
-            Fetched::Http { path, bytes, .. } if path == "/images/big" => Some(*bytes),
+        .event(|event| match event {
+            FetchEvent::Http { path, bytes, .. } if path == "/images/big" => Some(*bytes),
             _ => None,
         })
         .await;

@@ -10,14 +10,14 @@ use tokio::time::{Instant, Sleep};
 
 /// Stream whose writes fail when the peer takes no bytes for `limit`. A machine that was switched
 /// off in the middle of an image then does not hold its connection and file open.
-pub(super) struct Stalling<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,
     timer: Pin<Box<Sleep>>,
     waiting: bool,
 }
 
-impl<S> Stalling<S> {
+impl<S> WriteTimeout<S> {
     pub(super) fn new(stream: S, limit: Duration) -> Self {
         Self { stream, limit, timer: Box::pin(tokio::time::sleep(limit)), waiting: false }
     }
@@ -40,7 +40,7 @@ impl<S> Stalling<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -50,7 +50,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -86,7 +86,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::Stalling;
+    use super::WriteTimeout;
     use std::time::Duration;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::time::Instant;
@@ -95,7 +95,7 @@ mod tests {
     async fn a_write_that_nobody_takes_fails() {
         const LIMIT: Duration = Duration::from_millis(200);
         let (ours, mut theirs) = tokio::io::duplex(1000);
-        let mut stream = Stalling::new(ours, LIMIT);
+        let mut stream = WriteTimeout::new(ours, LIMIT);
         // The stream continues as long as the peer takes some bytes now and then.
         let slow = tokio::spawn(async move {
             let mut taken = [0; 500];

@@ -18,10 +18,10 @@ use futures_util::stream;
 use super::arguments::arguments;
 use super::magic;
 use super::mounts::Mounts;
-use super::original::{Known, Original};
+use super::original::{Original, Placeholders};
 use super::patch::{Patch, Replacement};
-use crate::files::Shelf;
-use crate::files::range::{Part, part};
+use crate::files::ArtifactFolder;
+use crate::files::range::{self, Part};
 use crate::plan::{Medium, Owner};
 use crate::{Error, Services};
 
@@ -29,14 +29,14 @@ use crate::{Error, Services};
 const CHUNK: u64 = 128 << 10;
 
 /// State of the media routes.
-pub(crate) struct Site {
+pub(crate) struct MediaRoutes {
     services: Services,
-    known: Known,
+    placeholders: Placeholders,
     mounts: Mounts,
 }
 
 /// Reason why a machine gets no medium.
-enum Trouble {
+enum MediumError {
     /// Unknown machine, or unknown file.
     Unknown,
     Unreadable(io::Error),
@@ -46,7 +46,7 @@ enum Trouble {
     },
 }
 
-impl From<io::Error> for Trouble {
+impl From<io::Error> for MediumError {
     /// Maps a name that leads through a file, or that no file can have, to `Unknown`: the client
     /// caused the error.
     fn from(error: io::Error) -> Self {
@@ -60,7 +60,7 @@ impl From<io::Error> for Trouble {
 
 /// Client, path and headers of one request.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct MediumRequest<'a> {
     pub(crate) peer: IpAddr,
     pub(crate) uri: &'a Uri,
     pub(crate) headers: &'a HeaderMap,
@@ -120,39 +120,39 @@ fn patch(medium: &Medium, name: &str, places: Arc<[u64]>) -> Result<Patch, Error
 }
 
 /// Returns the routes of this module.
-pub(crate) fn routes(site: Arc<Site>) -> Router {
-    Router::new().route("/iso/{*path}", get(iso)).route("/uki/{*path}", get(uki)).with_state(site)
+pub(crate) fn routes(media: Arc<MediaRoutes>) -> Router {
+    Router::new().route("/iso/{*path}", get(iso)).route("/uki/{*path}", get(uki)).with_state(media)
 }
 
-type Shared = State<Arc<Site>>;
+type Shared = State<Arc<MediaRoutes>>;
 type Client = ConnectInfo<SocketAddr>;
 
 async fn iso(
-    State(site): Shared,
+    State(media): Shared,
     ConnectInfo(client): Client,
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let asked = Asked { peer: client.ip().to_canonical(), uri: &uri, headers: &headers };
+    let request = MediumRequest { peer: client.ip().to_canonical(), uri: &uri, headers: &headers };
     let Some((folders, file)) = path.rsplit_once('/').filter(|(_, file)| file.ends_with(".iso"))
     else {
-        return site.refused(asked, StatusCode::NOT_FOUND, String::new());
+        return media.refused(request, StatusCode::NOT_FOUND, String::new());
     };
     let (folders, machine) = folders.rsplit_once('/').unwrap_or(("", folders));
     let name = [folders, file].join("/");
-    site.answer(Shelf::Iso, machine, name.trim_start_matches('/'), asked).await
+    media.answer(ArtifactFolder::Iso, machine, name.trim_start_matches('/'), request).await
 }
 
 async fn uki(
-    State(site): Shared,
+    State(media): Shared,
     ConnectInfo(client): Client,
     Path(path): Path<String>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let asked = Asked { peer: client.ip().to_canonical(), uri: &uri, headers: &headers };
-    site.unified(&path, asked).await
+    let request = MediumRequest { peer: client.ip().to_canonical(), uri: &uri, headers: &headers };
+    media.unified(&path, request).await
 }
 
 /// Returns true if a loader's path, as DHCP sends it, names the agent OS itself:
@@ -162,33 +162,42 @@ pub fn is_unified(path: &str) -> bool {
     name.starts_with("agent-") && name.ends_with(".efi")
 }
 
-impl Site {
+impl MediaRoutes {
     pub(crate) fn new(services: Services) -> Self {
         let mounts = Mounts::new(Arc::clone(&services.observer));
-        Self { services, known: Known::default(), mounts }
+        Self { services, placeholders: Placeholders::default(), mounts }
     }
 
     /// Serves a unified kernel image for the machine that `path` names, or else for the client.
-    pub(crate) async fn unified(&self, path: &str, asked: Asked<'_>) -> Response {
+    pub(crate) async fn unified(&self, path: &str, request: MediumRequest<'_>) -> Response {
         let (machine, name) = path.rsplit_once('/').unwrap_or(("", path));
         if !name.ends_with(".efi") {
-            return self.refused(asked, StatusCode::NOT_FOUND, String::new());
+            return self.refused(request, StatusCode::NOT_FOUND, String::new());
         }
-        self.answer(Shelf::Agent, machine, name, asked).await
+        self.answer(ArtifactFolder::Agent, machine, name, request).await
     }
 
-    async fn answer(&self, shelf: Shelf, machine: &str, name: &str, asked: Asked<'_>) -> Response {
-        match self.find(shelf, machine, name, asked.peer).await {
-            Ok((original, patch)) => self.patched(original, patch, asked),
-            Err(Trouble::Unknown) => self.refused(asked, StatusCode::NOT_FOUND, String::new()),
-            Err(Trouble::Unreadable(error)) => {
-                tracing::warn!(path = asked.uri.path(), %error, "a medium could not be read");
-                self.refused(asked, StatusCode::INTERNAL_SERVER_ERROR, String::new())
+    async fn answer(
+        &self,
+        folder: ArtifactFolder,
+        machine: &str,
+        name: &str,
+        request: MediumRequest<'_>,
+    ) -> Response {
+        match self.find(folder, machine, name, request.peer).await {
+            Ok((original, patch)) => self.patched(original, patch, request),
+            Err(MediumError::Unknown) => {
+                self.refused(request, StatusCode::NOT_FOUND, String::new())
             }
-            Err(Trouble::Unpatched { hardware, error }) => {
-                tracing::error!(%hardware, path = asked.uri.path(), %error, "no medium is served");
+            Err(MediumError::Unreadable(error)) => {
+                tracing::warn!(path = request.uri.path(), %error, "a medium could not be read");
+                self.refused(request, StatusCode::INTERNAL_SERVER_ERROR, String::new())
+            }
+            Err(MediumError::Unpatched { hardware, error }) => {
+                let path = request.uri.path();
+                tracing::error!(%hardware, path, %error, "no medium is served");
                 let text = format!("{hardware}: {error}\n");
-                self.refused(asked, StatusCode::INTERNAL_SERVER_ERROR, text)
+                self.refused(request, StatusCode::INTERNAL_SERVER_ERROR, text)
             }
         }
     }
@@ -196,51 +205,52 @@ impl Site {
     /// Returns the file with this name and the patch for one machine.
     async fn find(
         &self,
-        shelf: Shelf,
+        folder: ArtifactFolder,
         machine: &str,
         name: &str,
         peer: IpAddr,
-    ) -> Result<(Original, Patch), Trouble> {
-        let medium = medium_for(&self.services, machine, peer).ok_or(Trouble::Unknown)?;
-        let chosen = medium.iso.clone().filter(|_| shelf == Shelf::Iso);
-        let path = chosen.or_else(|| self.services.files.path(shelf, name));
-        let path = path.ok_or(Trouble::Unknown)?;
+    ) -> Result<(Original, Patch), MediumError> {
+        let medium = medium_for(&self.services, machine, peer).ok_or(MediumError::Unknown)?;
+        let chosen = medium.iso.clone().filter(|_| folder == ArtifactFolder::Iso);
+        let path = chosen.or_else(|| self.services.files.path(folder, name));
+        let path = path.ok_or(MediumError::Unknown)?;
         let opened = tokio::task::spawn_blocking(move || Original::open(path)).await;
-        let original = opened.map_err(|error| Trouble::Unreadable(io::Error::other(error)))??;
-        let places = self.known.places(&original).await?;
-        let unpatched = |error| Trouble::Unpatched { hardware: medium.hardware.clone(), error };
+        let original =
+            opened.map_err(|error| MediumError::Unreadable(io::Error::other(error)))??;
+        let places = self.placeholders.places(&original).await?;
+        let unpatched = |error| MediumError::Unpatched { hardware: medium.hardware.clone(), error };
         Ok((original, patch(&medium, name, places).map_err(unpatched)?))
     }
 
-    fn refused(&self, asked: Asked<'_>, status: StatusCode, text: String) -> Response {
-        self.mounts.ended(asked.peer, asked.uri.path(), status.as_u16(), 0, Instant::now());
+    fn refused(&self, request: MediumRequest<'_>, status: StatusCode, text: String) -> Response {
+        self.mounts.ended(request.peer, request.uri.path(), status.as_u16(), 0, Instant::now());
         (status, text).into_response()
     }
 
     /// Returns the response to a GET. A HEAD gets the same response; its body is dropped unread.
-    fn patched(&self, original: Original, patch: Patch, asked: Asked<'_>) -> Response {
+    fn patched(&self, original: Original, patch: Patch, request: MediumRequest<'_>) -> Response {
         let size = original.size();
         let tag = format!("\"{}-{}\"", original.version, patch.digest());
-        let text = |name: HeaderName| asked.headers.get(name).and_then(|it| it.to_str().ok());
+        let text = |name: HeaderName| request.headers.get(name).and_then(|it| it.to_str().ok());
         if text(header::IF_NONE_MATCH).is_some_and(|known| matches(known, &tag)) {
-            return with(self.empty(asked, StatusCode::NOT_MODIFIED), header::ETAG, &tag);
+            return with(self.empty(request, StatusCode::NOT_MODIFIED), header::ETAG, &tag);
         }
         // A range of another version, or of another machine's medium, is ignored.
         let current = text(header::IF_RANGE).is_none_or(|known| known.trim() == tag);
-        let wanted = if current { part(text(header::RANGE), size) } else { Part::Whole };
-        let (first, length, status) = match wanted {
+        let part = if current { range::part(text(header::RANGE), size) } else { Part::Whole };
+        let (first, length, status) = match part {
             Part::Whole => (0, size, StatusCode::OK),
             Part::Bytes(first, last) => (first, last - first + 1, StatusCode::PARTIAL_CONTENT),
             Part::Unsatisfiable => {
-                let response = self.empty(asked, StatusCode::RANGE_NOT_SATISFIABLE);
+                let response = self.empty(request, StatusCode::RANGE_NOT_SATISFIABLE);
                 return with(response, header::CONTENT_RANGE, &format!("bytes */{size}"));
             }
         };
         let mut response = Response::new(body(original, patch, first, length));
         *response.status_mut() = status;
         // Recorded at the start: a medium is read in small parts, and the record has their sum.
-        let path = asked.uri.path();
-        self.mounts.ended(asked.peer, path, status.as_u16(), length, Instant::now());
+        let path = request.uri.path();
+        self.mounts.ended(request.peer, path, status.as_u16(), length, Instant::now());
         let response = with(response, header::CONTENT_TYPE, "application/octet-stream");
         let response = with(response, header::ACCEPT_RANGES, "bytes");
         let response = with(response, header::ETAG, &tag);
@@ -255,8 +265,8 @@ impl Site {
         }
     }
 
-    fn empty(&self, asked: Asked<'_>, status: StatusCode) -> Response {
-        self.refused(asked, status, String::new())
+    fn empty(&self, request: MediumRequest<'_>, status: StatusCode) -> Response {
+        self.refused(request, status, String::new())
     }
 }
 

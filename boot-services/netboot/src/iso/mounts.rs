@@ -7,28 +7,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::events::shortened;
-use crate::{Fetched, Observer};
+use crate::{FetchEvent, Observer};
 
 /// Maximum media that are tracked at once. Beyond it the least recently recorded entry is removed.
 const MAX_MOUNTS: usize = 256;
 /// Bytes after which another record for the same medium is written.
-const TOLD_EVERY: u64 = 8 << 20;
+const REPORT_EVERY: u64 = 8 << 20;
 
 /// Records the first request for a medium, every failed request, and then one total for every eight
 /// megabytes.
 pub(super) struct Mounts {
     observer: Arc<dyn Observer>,
-    untold: Mutex<HashMap<(IpAddr, String), Untold>>,
+    unreported: Mutex<HashMap<(IpAddr, String), UnreportedReads>>,
 }
 
-struct Untold {
+struct UnreportedReads {
     since: Instant,
     bytes: u64,
 }
 
 impl Mounts {
     pub(super) fn new(observer: Arc<dyn Observer>) -> Self {
-        Self { observer, untold: Mutex::default() }
+        Self { observer, unreported: Mutex::default() }
     }
 
     /// Counts a response of `bytes` bytes to a request that was received at `started`.
@@ -43,7 +43,7 @@ impl Mounts {
         let path = shortened(path);
         let Some((since, bytes)) = self.due(peer, &path, status, bytes, started) else { return };
         let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.observer.fetched(Fetched::Http { peer, path, bytes, millis, status });
+        self.observer.fetched(FetchEvent::Http { peer, path, bytes, millis, status });
     }
 
     /// Returns the start and the bytes of the record that is due now, if any.
@@ -58,24 +58,24 @@ impl Mounts {
         if status >= 400 {
             return Some((started, bytes));
         }
-        let mut untold = self.untold.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unreported = self.unreported.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (peer, path.to_owned());
-        if let Some(mount) = untold.get_mut(&key) {
+        if let Some(mount) = unreported.get_mut(&key) {
             mount.bytes = mount.bytes.saturating_add(bytes);
-            if mount.bytes < TOLD_EVERY {
+            if mount.bytes < REPORT_EVERY {
                 return None;
             }
             let due = (mount.since, mount.bytes);
-            *mount = Untold { since: Instant::now(), bytes: 0 };
+            *mount = UnreportedReads { since: Instant::now(), bytes: 0 };
             return Some(due);
         }
-        if untold.len() >= MAX_MOUNTS {
-            let quiet = untold.iter().min_by_key(|(_, mount)| mount.since);
+        if unreported.len() >= MAX_MOUNTS {
+            let quiet = unreported.iter().min_by_key(|(_, mount)| mount.since);
             if let Some(quiet) = quiet.map(|(key, _)| key.clone()) {
-                untold.remove(&quiet);
+                unreported.remove(&quiet);
             }
         }
-        untold.insert(key, Untold { since: Instant::now(), bytes: 0 });
+        unreported.insert(key, UnreportedReads { since: Instant::now(), bytes: 0 });
         Some((started, bytes))
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 use super::magic;
 
 /// Maximum files whose placeholders are remembered; more than a box serves.
-const MAX_KNOWN: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// Version of a file: distinguishes two contents of one path, as far as the file system can.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,13 +76,13 @@ impl fmt::Display for Version {
 }
 
 type Places = Arc<[u64]>;
-type Searched = HashMap<(Arc<Path>, Version), Arc<OnceCell<Places>>>;
+type PlacesByFile = HashMap<(Arc<Path>, Version), Arc<OnceCell<Places>>>;
 
 /// Placeholders of each file, searched once for each version.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<Searched>);
+pub(super) struct Placeholders(Mutex<PlacesByFile>);
 
-impl Known {
+impl Placeholders {
     /// Returns the offsets of the placeholders in `original`. The first caller reads the whole
     /// file; concurrent callers wait for the same search.
     pub(super) async fn places(&self, original: &Original) -> io::Result<Places> {
@@ -98,15 +98,15 @@ impl Known {
     }
 
     fn cell(&self, original: &Original) -> Arc<OnceCell<Places>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (Arc::clone(&original.path), original.version);
-        if !known.contains_key(&key) {
-            known.retain(|(path, _), _| *path != key.0);
-            if known.len() >= MAX_KNOWN {
-                known.clear();
+        if !files.contains_key(&key) {
+            files.retain(|(path, _), _| *path != key.0);
+            if files.len() >= MAX_FILES {
+                files.clear();
             }
         }
-        Arc::clone(known.entry(key).or_default())
+        Arc::clone(files.entry(key).or_default())
     }
 }
 

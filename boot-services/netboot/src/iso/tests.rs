@@ -17,7 +17,7 @@ use tower::ServiceExt as _;
 
 use super::{MAGIC, Replacement, arguments, handlers, is_unified, load_unified};
 use crate::plan::{Medium, Owner};
-use crate::{AgentBoot, Fetched, Files, Observer, Plan, Plans, Services};
+use crate::{AgentBoot, FetchEvent, Files, Observer, Plan, Plans, Services};
 
 const BMC: [u8; 4] = [10, 77, 0, 201];
 
@@ -60,17 +60,17 @@ impl Plans for Two {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Fetched>>);
+struct EventLog(Mutex<Vec<FetchEvent>>);
 
-impl Observer for Heard {
-    fn fetched(&self, fetched: Fetched) {
-        self.0.lock().unwrap().push(fetched);
+impl Observer for EventLog {
+    fn fetched(&self, event: FetchEvent) {
+        self.0.lock().unwrap().push(event);
     }
 }
 
 struct Box {
     router: Router,
-    heard: Arc<Heard>,
+    events: Arc<EventLog>,
     original: Vec<u8>,
     _folder: TempDir,
 }
@@ -85,7 +85,7 @@ fn original() -> Vec<u8> {
 }
 
 fn router(services: Services) -> Router {
-    handlers::routes(Arc::new(handlers::Site::new(services)))
+    handlers::routes(Arc::new(handlers::MediaRoutes::new(services)))
 }
 
 fn machine() -> Box {
@@ -94,7 +94,7 @@ fn machine() -> Box {
     for (path, bytes) in [
         ("iso/hook.iso", &original[..]),
         ("iso/a/b/hook.iso", &original),
-        ("iso/plain.iso", b"an ISO of somebody else"),
+        ("iso/plain.iso", b"an ISO of another project"),
         ("agent/agent-x86_64.efi", &original),
         ("agent/vmlinuz-x86_64", &original),
     ] {
@@ -102,13 +102,13 @@ fn machine() -> Box {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
-    let heard = Arc::new(Heard::default());
+    let events = Arc::new(EventLog::default());
     let services = Services {
         files: Files::new(folder.path()),
         plans: Arc::new(Two::default()),
-        observer: heard.clone(),
+        observer: events.clone(),
     };
-    Box { router: router(services), heard, original, _folder: folder }
+    Box { router: router(services), events, original, _folder: folder }
 }
 
 impl Box {
@@ -187,7 +187,7 @@ async fn a_machines_own_iso_has_any_name() {
     let services = Services {
         files: Files::new(site._folder.path()),
         plans: Arc::new(Two { iso: Some(iso) }),
-        observer: site.heard.clone(),
+        observer: site.events.clone(),
     };
     site.router = router(services);
     let (status, body) = site.get("/iso/52:54:00:77:00:01/whatever.iso").await;
@@ -203,7 +203,7 @@ async fn tftp_gets_the_same_bytes() {
     let services = Services {
         files: Files::new(site._folder.path()),
         plans: Arc::new(Two::default()),
-        observer: site.heard.clone(),
+        observer: site.events.clone(),
     };
     let load = async |path: &str, peer: [u8; 4]| {
         let read = async |name: &str| {
@@ -248,8 +248,8 @@ async fn nobody_else_gets_it() {
     ] {
         assert_eq!(site.get(path).await.0, 404, "{path}");
     }
-    let (stranger, path) = ([10, 77, 0, 99], "/iso/52:54:00:77:00:01/hook.iso");
-    assert_eq!(site.ask_from(stranger, "GET", path, &[]).await.status(), 404);
+    let (unknown, path) = ([10, 77, 0, 99], "/iso/52:54:00:77:00:01/hook.iso");
+    assert_eq!(site.ask_from(unknown, "GET", path, &[]).await.status(), 404);
 }
 
 #[tokio::test]
@@ -308,9 +308,9 @@ async fn a_mount_of_many_pieces_is_told_of_rarely() {
         let path = "/iso/52:54:00:77:00:01/hook.iso";
         assert_eq!(site.ask(path, &[(header::RANGE, &range)]).await.status(), 206);
     }
-    assert_eq!(site.heard.0.lock().unwrap().len(), 1);
+    assert_eq!(site.events.0.lock().unwrap().len(), 1);
     assert_eq!(site.get("/iso/unknown/hook.iso").await.0, 404);
-    assert_eq!(site.heard.0.lock().unwrap().len(), 2);
+    assert_eq!(site.events.0.lock().unwrap().len(), 2);
 }
 
 proptest! {

@@ -6,8 +6,8 @@
 //! the list. A loader that worked is remembered.
 //!
 //! The module is pure: an event and its time go in, a decision comes out. The state that must
-//! survive a restart is one short text ([`Learned`]'s `Display` and `FromStr`); the caller stores
-//! it.
+//! survive a restart is one short text ([`LoaderState`]'s `Display` and `FromStr`); the caller
+//! stores it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub const BIOS: &[&str] = &["undionly.kpxe", "ipxe.pxe"];
 
 /// Time within which iPXE sends its first request after a complete fetch. It covers iPXE's start (2
 /// s of prompt, 4 s of NIC search with some builds) and four DISCOVERs with growing delays.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Consecutive failures after which a proven loader is replaced. A single failure may be a person
 /// who switched the machine off.
 const PROVEN_FAILURES: u8 = 3;
@@ -29,7 +29,7 @@ const PROVEN_FAILURES: u8 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The firmware requested a boot file by DHCP.
-    Asked,
+    Requested,
     /// The firmware fetched this file completely.
     Fetched(&'a str),
     /// iPXE runs: its DHCP user class or a script request was received.
@@ -55,14 +55,14 @@ pub enum Decision {
 /// State of one machine's loaders, for one kind of firmware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fallback {
-    learned: Learned,
+    learned: LoaderState,
     /// Time of the first complete fetch of the current loader without a later sign of iPXE.
     fetched: Option<Instant>,
 }
 
 /// Persistent state: `snponly.efi works`, `ipxe.efi trying`, `ipxe.efi failed 2`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Learned {
+pub struct LoaderState {
     row: &'static [&'static str],
     index: usize,
     proven: bool,
@@ -74,7 +74,7 @@ impl Fallback {
     /// else the first of `row`.
     pub fn new(row: &'static [&'static str], first: &str) -> Self {
         let index = row.iter().position(|loader| *loader == first).unwrap_or(0);
-        Learned { row, index, proven: false, failures: 0 }.into()
+        LoaderState { row, index, proven: false, failures: 0 }.into()
     }
 
     /// Returns the loader to send in DHCP answers.
@@ -83,7 +83,7 @@ impl Fallback {
     }
 
     /// Returns the state to store.
-    pub fn learned(&self) -> Learned {
+    pub fn learned(&self) -> LoaderState {
         self.learned
     }
 
@@ -104,8 +104,8 @@ impl Fallback {
                 (self.learned.proven, self.learned.failures) = (true, 0);
                 if known { Decision::Nothing } else { Decision::Works }
             }
-            Event::Asked => match self.fetched {
-                Some(at) if now.saturating_duration_since(at) >= PATIENCE => {
+            Event::Requested => match self.fetched {
+                Some(at) if now.saturating_duration_since(at) >= START_TIMEOUT => {
                     self.fetched = None;
                     self.failed()
                 }
@@ -128,19 +128,19 @@ impl Fallback {
     }
 }
 
-impl From<Learned> for Fallback {
-    fn from(learned: Learned) -> Self {
+impl From<LoaderState> for Fallback {
+    fn from(learned: LoaderState) -> Self {
         Self { learned, fetched: None }
     }
 }
 
-impl Learned {
+impl LoaderState {
     fn loader(&self) -> &'static str {
         self.row.get(self.index).copied().unwrap_or_default()
     }
 }
 
-impl fmt::Display for Learned {
+impl fmt::Display for LoaderState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let loader = self.loader();
         match (self.proven, self.failures) {
@@ -151,29 +151,30 @@ impl fmt::Display for Learned {
     }
 }
 
-/// Text that is not the `Display` form of a [`Learned`]; the caller treats the machine as unknown.
+/// Text that is not the `Display` form of a [`LoaderState`]; the caller treats the machine as
+/// unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a loader and its state such as \"snponly.efi works\"")]
-pub struct NotLearned;
+pub struct InvalidLoaderState;
 
-impl FromStr for Learned {
-    type Err = NotLearned;
+impl FromStr for LoaderState {
+    type Err = InvalidLoaderState;
 
-    fn from_str(text: &str) -> Result<Self, NotLearned> {
+    fn from_str(text: &str) -> Result<Self, InvalidLoaderState> {
         let mut words = text.split_ascii_whitespace();
-        let loader = words.next().ok_or(NotLearned)?;
+        let loader = words.next().ok_or(InvalidLoaderState)?;
         let place = |row: &'static [&'static str]| {
             row.iter().position(|known| *known == loader).map(|index| (row, index))
         };
-        let (row, index) = place(EFI).or_else(|| place(BIOS)).ok_or(NotLearned)?;
+        let (row, index) = place(EFI).or_else(|| place(BIOS)).ok_or(InvalidLoaderState)?;
         let (proven, failures) = match (words.next(), words.next()) {
             (Some("trying"), None) => (false, 0),
             (Some("works"), None) => (true, 0),
-            (Some("failed"), Some(count)) => (true, count.parse().map_err(|_| NotLearned)?),
-            _ => return Err(NotLearned),
+            (Some("failed"), Some(count)) => (true, count.parse().map_err(|_| InvalidLoaderState)?),
+            _ => return Err(InvalidLoaderState),
         };
         if words.next().is_some() || failures >= PROVEN_FAILURES {
-            return Err(NotLearned);
+            return Err(InvalidLoaderState);
         }
         Ok(Self { row, index, proven, failures })
     }

@@ -22,15 +22,15 @@ pub struct Reader {
     pub address: IpAddr,
     /// Hardware address of the client; `None` behind a router, or without an entry in the neighbor
     /// table.
-    pub neighbour: Option<MacAddr>,
+    pub neighbor: Option<MacAddr>,
 }
 
 impl Reader {
     /// Returns true if the client is the machine with this interface and these IP addresses, which
     /// come from a record or a lease.
     pub fn is(self, mac: MacAddr, addresses: &[IpAddr]) -> bool {
-        match self.neighbour {
-            Some(neighbour) => neighbour == mac,
+        match self.neighbor {
+            Some(neighbor) => neighbor == mac,
             None => addresses.contains(&self.address),
         }
     }
@@ -44,7 +44,7 @@ mod tests {
     fn on_the_link_the_hardware_address_decides_and_elsewhere_what_the_box_knows() {
         let (mac, other) = ("52:54:00:77:00:01", "52:54:00:77:00:02");
         let (own, foreign) = ("10.77.0.11", "10.77.0.99");
-        for (neighbour, address, known, is) in [
+        for (neighbor, address, known, is) in [
             (Some(mac), own, Some(own), true),
             // In proxy mode another server assigns the addresses, whatever the record says.
             (Some(mac), foreign, Some(own), true),
@@ -57,8 +57,8 @@ mod tests {
             (None, foreign, Some(own), false),
             (None, foreign, None, false),
         ] {
-            let neighbour = neighbour.map(|mac| mac.parse().unwrap());
-            let reader = Reader { address: address.parse().unwrap(), neighbour };
+            let neighbor = neighbor.map(|mac| mac.parse().unwrap());
+            let reader = Reader { address: address.parse().unwrap(), neighbor };
             let known: Vec<_> = known.iter().map(|known| known.parse().unwrap()).collect();
             assert_eq!(reader.is(mac.parse().unwrap(), &known), is, "{reader:?} {known:?}");
         }

@@ -2,7 +2,7 @@
 
 use golden::check;
 
-use super::{HOOK_ARGS, autoexec, command_line, render, stranger};
+use super::{HOOK_ARGS, autoexec, command_line, render, unknown_machine};
 use crate::{AgentBoot, Boot, Plan};
 
 fn plan(boot: Boot) -> Plan {
@@ -75,11 +75,11 @@ fn a_stranger_says_itself_who_it_is() {
         args: HOOK_ARGS[1..].iter().map(|arg| (*arg).to_owned()).collect(),
         ..agent()
     };
-    let script = stranger(&boot);
+    let script = unknown_machine(&boot);
     for absent in ["facility=", "vlan_id=", "tinkerbell_insecure_tls=", "52:54"] {
         assert!(!script.contains(absent), "{absent} in {script}");
     }
-    check("stranger.ipxe", &script);
+    check("unknown-machine.ipxe", &script);
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Weak};
 
-use crate::files::{Files, Shelf, Tag};
+use crate::files::{ArtifactFolder, Files, Tag};
 
 /// Maximum bytes that all running transfers hold together.
 const MAX_RESIDENT: u64 = 128 << 20;
 /// Maximum file names in the table.
 const MAX_NAMES: usize = 64;
 
-type Name = (Shelf, String);
+type Name = (ArtifactFolder, String);
 
 /// Contents by name. A content is freed when no transfer uses it any more.
 #[derive(Default)]
@@ -26,11 +26,11 @@ impl Cache {
     pub(super) async fn get(
         &mut self,
         files: &Files,
-        shelf: Shelf,
+        folder: ArtifactFolder,
         name: &str,
     ) -> io::Result<Arc<[u8]>> {
-        let opened = files.open(shelf, name).await?;
-        let (tag, key) = (opened.tag, (shelf, name.to_owned()));
+        let opened = files.open(folder, name).await?;
+        let (tag, key) = (opened.tag, (folder, name.to_owned()));
         if let Some((known, content)) = self.held.get(&key)
             && *known == tag
             && let Some(content) = content.upgrade()

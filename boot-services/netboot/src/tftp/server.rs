@@ -15,8 +15,8 @@ use super::content::Content;
 use super::send::{Blocks, Sender};
 use super::socket;
 use super::transfers::{Output, Transfers};
-use crate::files::Shelf;
-use crate::loader::{Wanted, owner};
+use crate::files::ArtifactFolder;
+use crate::loader::{BootFile, owner};
 use crate::script::{self, pxelinux};
 use crate::{Error, Services, iso};
 
@@ -158,36 +158,36 @@ struct Site {
 impl Site {
     async fn load(&self, peer: SocketAddr, name: &str) -> io::Result<Content> {
         let missing = || io::Error::from(io::ErrorKind::NotFound);
-        let wanted = Wanted::read(name).ok_or_else(missing)?;
+        let file = BootFile::read(name).ok_or_else(missing)?;
         let (peer, owner) = (peer.ip().to_canonical(), owner(name));
         if !self.services.may_netboot(owner, peer) {
             return Err(missing());
         }
         if iso::is_unified(name) {
-            let read = async |name: &str| self.cached(Shelf::Agent, name).await;
+            let read = async |name: &str| self.cached(ArtifactFolder::Agent, name).await;
             let loaded = iso::load_unified(&self.services, name, peer, read).await;
             return loaded.map(|(file, patch)| Content::patched(file, patch));
         }
-        let content: io::Result<Arc<[u8]>> = match wanted {
-            Wanted::File(file) => self.cached(Shelf::Loaders, &file).await,
-            Wanted::Agent(file) => self.cached(Shelf::Agent, &file).await,
-            Wanted::Autoexec => {
+        let content: io::Result<Arc<[u8]>> = match file {
+            BootFile::File(file) => self.cached(ArtifactFolder::Loaders, &file).await,
+            BootFile::Agent(file) => self.cached(ArtifactFolder::Agent, &file).await,
+            BootFile::Autoexec => {
                 let plan = self.services.plans.by_address(peer);
                 let mac = plan.map(|plan| plan.mac);
                 Ok(script::autoexec(&self.config.script_base, mac).into_bytes().into())
             }
-            Wanted::Pxelinux(mac) => {
+            BootFile::Pxelinux(mac) => {
                 let reader = self.services.reader(peer);
                 let plan = self.services.plans.by_mac(mac).filter(|plan| plan.is_for(reader));
                 let text = plan.and_then(|plan| pxelinux::config(&plan, &self.config.script_base));
                 text.map(|text| text.into_bytes().into()).ok_or_else(missing)
             }
-            Wanted::NotAllowed => Err(missing()),
+            BootFile::NotAllowed => Err(missing()),
         };
         content.map(Content::from)
     }
 
-    async fn cached(&self, shelf: Shelf, name: &str) -> io::Result<Arc<[u8]>> {
-        self.cache.lock().await.get(&self.services.files, shelf, name).await
+    async fn cached(&self, folder: ArtifactFolder, name: &str) -> io::Result<Arc<[u8]>> {
+        self.cache.lock().await.get(&self.services.files, folder, name).await
     }
 }

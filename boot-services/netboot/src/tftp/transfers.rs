@@ -11,7 +11,7 @@ use super::content::Content;
 use super::packet::{Code, Options, Packet, error};
 use super::session::{Session, Step};
 use crate::events::shortened;
-use crate::{Fetched, Outcome};
+use crate::{FetchEvent, Outcome};
 
 /// Maximum concurrent transfers of the server.
 pub const MAX_TRANSFERS: usize = 512;
@@ -52,7 +52,7 @@ pub enum Output {
         file: String,
     },
     /// Passes the record of a finished transfer to the observer.
-    Ended(Fetched),
+    Ended(FetchEvent),
 }
 
 struct Transfer {
@@ -248,7 +248,7 @@ impl Transfers {
 
     fn refuse(&mut self, peer: SocketAddr, file: &str, code: Code, text: &'static str) {
         self.outputs.push_back(Output::Packet { to: peer, bytes: error(code, text) });
-        self.outputs.push_back(Output::Ended(Fetched::Tftp {
+        self.outputs.push_back(Output::Ended(FetchEvent::Tftp {
             peer: peer.ip().to_canonical(),
             file: shortened(file),
             bytes: 0,
@@ -262,7 +262,7 @@ impl Transfers {
             (session.acked() * u64::from(session.blksize())).min(content.size() as u64)
         });
         let millis = now.duration_since(transfer.started).as_millis();
-        self.outputs.push_back(Output::Ended(Fetched::Tftp {
+        self.outputs.push_back(Output::Ended(FetchEvent::Tftp {
             peer: peer.ip().to_canonical(),
             file: shortened(&transfer.file),
             bytes,

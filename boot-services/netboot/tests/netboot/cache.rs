@@ -15,7 +15,7 @@ use axum::routing::get;
 use bytes::Bytes;
 use futures_util::stream;
 use hyper_util::client::legacy::connect::HttpConnector;
-use netboot::http::{Downloads, Face, cached_router, serve};
+use netboot::http::{Downloads, HttpService, cached_router, serve};
 use netboot::{Files, Services};
 use stdx::testing::PATIENCE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -43,10 +43,10 @@ fn right() -> Option<Checksum> {
 /// File server that sends up to a limit, and breaks off at a given offset.
 struct Origin {
     address: SocketAddr,
-    seen: Arc<Seen>,
+    state: Arc<OriginState>,
 }
 
-struct Seen {
+struct OriginState {
     /// First byte of each request.
     firsts: Mutex<Vec<usize>>,
     /// Offset up to which the origin sends.
@@ -58,16 +58,16 @@ struct Seen {
 impl Origin {
     async fn start(let_through: usize, breaks_at: Option<usize>) -> Self {
         let (let_through, _) = watch::channel(let_through);
-        let seen = Arc::new(Seen { firsts: Mutex::default(), let_through, breaks_at });
+        let state = Arc::new(OriginState { firsts: Mutex::default(), let_through, breaks_at });
         let router = Router::new()
             .route("/debian.raw", get(send))
             .route("/away", get(async || StatusCode::FORBIDDEN))
             .route("/to/{name}", get(redirect))
-            .with_state(Arc::clone(&seen));
+            .with_state(Arc::clone(&state));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(serve(listener, router, CancellationToken::new()));
-        Self { address, seen }
+        Self { address, state }
     }
 
     fn wanted(&self, name: &str, checksum: Option<Checksum>) -> Wanted {
@@ -75,22 +75,22 @@ impl Origin {
     }
 
     fn firsts(&self) -> Vec<usize> {
-        self.seen.firsts.lock().unwrap().clone()
+        self.state.firsts.lock().unwrap().clone()
     }
 }
 
-async fn send(State(seen): State<Arc<Seen>>, headers: HeaderMap) -> Response {
+async fn send(State(state): State<Arc<OriginState>>, headers: HeaderMap) -> Response {
     let range = headers.get(header::RANGE).and_then(|range| range.to_str().ok());
     let first = range.map_or(0, |range| {
         range.strip_prefix("bytes=").unwrap().strip_suffix('-').unwrap().parse().unwrap()
     });
     let is_first = {
-        let mut firsts = seen.firsts.lock().unwrap();
+        let mut firsts = state.firsts.lock().unwrap();
         firsts.push(first);
         firsts.len() == 1
     };
-    let breaks_at = seen.breaks_at.filter(|_| is_first);
-    let go = seen.let_through.subscribe();
+    let breaks_at = state.breaks_at.filter(|_| is_first);
+    let go = state.let_through.subscribe();
     let body = stream::try_unfold((first, go), move |(at, mut go)| async move {
         if breaks_at.is_some_and(|end| at >= end) {
             return Err(std::io::Error::other("broken off"));
@@ -142,8 +142,8 @@ async fn start_box_for(folder: &Path, wanted: &Wanted, reader: IpAddr) -> (Socke
     let downloads = Downloads::boot(services).with_cache(Some(access));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let face = Face::with_downloads(router, downloads);
-    tokio::spawn(serve(listener, face, CancellationToken::new()));
+    let service = HttpService::with_downloads(router, downloads);
+    tokio::spawn(serve(listener, service, CancellationToken::new()));
     (address, cache)
 }
 
@@ -218,7 +218,7 @@ async fn two_machines_share_a_download_and_read_it_as_it_arrives() {
     assert_eq!((progress.received, progress.total), (reached as u64, Some(SIZE as u64)));
     assert!(cache.list().is_empty(), "nothing is whole yet");
 
-    origin.seen.let_through.send_replace(SIZE);
+    origin.state.let_through.send_replace(SIZE);
     let late = late.await.unwrap();
     assert_eq!(late.status(), "206", "{}", late.head);
     let tag = format!("etag: \"{}\"", Digest::of(file()));
@@ -248,7 +248,7 @@ async fn a_wrong_file_is_nobodys_whole_file() {
     let mut early = Client::get(address, &wanted).await;
     early.has(CHUNK).await;
     assert!(early.head.contains(&format!("content-length: {SIZE}")), "{}", early.head);
-    origin.seen.let_through.send_replace(SIZE);
+    origin.state.let_through.send_replace(SIZE);
     assert!(early.rest().await.len() < SIZE, "it is broken off");
 
     let late = Client::get(address, &wanted).await;
@@ -312,7 +312,7 @@ async fn a_restart_goes_on_where_it_was() {
     running.await.unwrap();
     first.shutdown_background();
 
-    origin.seen.let_through.send_replace(SIZE);
+    origin.state.let_through.send_replace(SIZE);
     let (address, _) = start_box(folder.path(), &wanted).await;
     assert_eq!(Client::get(address, &wanted).await.rest().await, file());
     let firsts = origin.firsts();

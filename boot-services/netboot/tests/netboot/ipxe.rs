@@ -9,8 +9,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use netboot::http::{Downloads, Face, HttpConfig, router, serve};
-use netboot::{AgentBoot, Boot, Fetched, Files, Observer, Plan, Plans, Services};
+use netboot::http::{Downloads, HttpConfig, HttpService, router, serve};
+use netboot::{AgentBoot, Boot, FetchEvent, Files, Observer, Plan, Plans, Services};
 use stdx::MacAddr;
 use stdx::testing::Wait;
 use tempfile::TempDir;
@@ -43,18 +43,18 @@ impl Plans for One {
 type Then = Box<dyn Fn(&[(String, u16)]) + Send + Sync>;
 
 #[derive(Default)]
-struct Heard {
+struct EventLog {
     fetched: Mutex<Vec<(String, u16)>>,
     then: Mutex<Option<Then>>,
 }
 
-impl Observer for Heard {
-    fn fetched(&self, fetched: Fetched) {
+impl Observer for EventLog {
+    fn fetched(&self, event: FetchEvent) {
         let mut all = self.fetched.lock().unwrap();
-        all.push(match fetched {
-            Fetched::Http { path, status, .. } => (path, status),
-            Fetched::Script { boot, status, .. } => (boot.to_owned(), status),
-            other @ Fetched::Tftp { .. } => (format!("{other:?}"), 0),
+        all.push(match event {
+            FetchEvent::Http { path, status, .. } => (path, status),
+            FetchEvent::Script { boot, status, .. } => (boot.to_owned(), status),
+            other @ FetchEvent::Tftp { .. } => (format!("{other:?}"), 0),
         });
         if let Some(then) = &*self.then.lock().unwrap() {
             then(&all);
@@ -65,7 +65,7 @@ impl Observer for Heard {
 /// Server and machine with a disk, and the records of both.
 struct Rack {
     folder: TempDir,
-    heard: Arc<Heard>,
+    events: Arc<EventLog>,
     shutdown: CancellationToken,
     agent_url: String,
     _machine: Child,
@@ -76,7 +76,7 @@ impl Drop for Rack {
         self.shutdown.cancel();
         if std::thread::panicking() {
             let serial = std::fs::read(self.folder.path().join("serial")).unwrap_or_default();
-            eprintln!("{:?}, serial {:?}", self.heard(), String::from_utf8_lossy(&serial));
+            eprintln!("{:?}, serial {:?}", self.events(), String::from_utf8_lossy(&serial));
         }
     }
 }
@@ -139,21 +139,21 @@ async fn rack(firmware: Firmware, boot: impl FnOnce(SocketAddr) -> Boot) -> Rack
     let port = listener.local_addr().unwrap().port();
     // Address of the host in QEMU's user network.
     let base = SocketAddr::from(([10, 0, 2, 2], port));
-    let heard = Arc::new(Heard::default());
+    let events = Arc::new(EventLog::default());
     let services = Services {
         files: Files::new(folder.path()),
         plans: Arc::new(One(boot(base))),
-        observer: heard.clone(),
+        observer: events.clone(),
     };
     let config = HttpConfig { script_base: format!("http://{base}"), version: String::new() };
     let shutdown = CancellationToken::new();
     let routes = router(config, services.clone());
-    let face = Face::with_downloads(routes, Downloads::boot(services));
-    tokio::spawn(serve(listener, face, shutdown.clone()));
+    let service = HttpService::with_downloads(routes, Downloads::boot(services));
+    tokio::spawn(serve(listener, service, shutdown.clone()));
     let script = format!("http://{base}/ipxe/script/{MAC}/auto.ipxe");
     let machine = machine(folder.path(), &script, firmware);
     let agent_url = format!("http://{base}/agent");
-    Rack { folder, heard, shutdown, agent_url, _machine: machine }
+    Rack { folder, events, shutdown, agent_url, _machine: machine }
 }
 
 /// Firmware of the machine, and the way iPXE starts.
@@ -209,16 +209,16 @@ impl Rack {
         loop {
             let serial = std::fs::read(self.folder.path().join("serial")).unwrap_or_default();
             let serial = String::from_utf8_lossy(&serial).into_owned();
-            let heard = self.heard();
-            if done(&heard, &serial) {
+            let events = self.events();
+            if done(&events, &serial) {
                 return;
             }
             tokio::time::sleep(wait.pause()).await;
         }
     }
 
-    fn heard(&self) -> Vec<(String, u16)> {
-        self.heard.fetched.lock().unwrap().clone()
+    fn events(&self) -> Vec<(String, u16)> {
+        self.events.fetched.lock().unwrap().clone()
     }
 }
 
@@ -232,8 +232,8 @@ fn agent(base: SocketAddr) -> Boot {
     })
 }
 
-fn count(heard: &[(String, u16)], path: &str, status: u16) -> usize {
-    heard.iter().filter(|(p, s)| p == path && *s == status).count()
+fn count(events: &[(String, u16)], path: &str, status: u16) -> usize {
+    events.iter().filter(|(p, s)| p == path && *s == status).count()
 }
 
 #[tokio::test]
@@ -241,7 +241,7 @@ async fn a_machine_without_a_workflow_boots_its_disk() {
     let rack = rack(Firmware::Bios, |_| Boot::LocalDisk).await;
     rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
     // No repeated request: the script is here, and it ends with the disk.
-    assert_eq!(rack.heard(), [("local-disk".to_owned(), 200)]);
+    assert_eq!(rack.events(), [("local-disk".to_owned(), 200)]);
 }
 
 #[tokio::test]
@@ -252,27 +252,27 @@ async fn the_agent_starts_after_failed_downloads() {
     let folder = rack.folder.path().join("agent");
     // The server's callback writes the files, so that no retry comes between the second one and the
     // files.
-    *rack.heard.then.lock().unwrap() = Some(Box::new(move |fetched| {
+    *rack.events.then.lock().unwrap() = Some(Box::new(move |fetched| {
         if count(fetched, KERNEL, 404) == 2 && count(fetched, KERNEL, 200) == 0 {
             std::fs::write(folder.join("booted"), "").unwrap();
             std::fs::write(folder.join("initramfs-x86_64"), vec![7; 1 << 20]).unwrap();
             std::fs::write(folder.join("vmlinuz-x86_64"), &stand_in).unwrap();
         }
     }));
-    rack.until("the kernel runs", |heard, _| count(heard, "/agent/booted", 200) > 0).await;
-    let heard = rack.heard();
-    let failed = count(&heard, KERNEL, 404);
-    let fetched = (count(&heard, KERNEL, 200), count(&heard, INITRD, 200));
-    assert_eq!((failed, fetched), (2, (1, 1)), "{heard:?}");
+    rack.until("the kernel runs", |events, _| count(events, "/agent/booted", 200) > 0).await;
+    let events = rack.events();
+    let failed = count(&events, KERNEL, 404);
+    let fetched = (count(&events, KERNEL, 200), count(&events, INITRD, 200));
+    assert_eq!((failed, fetched), (2, (1, 1)), "{events:?}");
 }
 
 #[tokio::test]
 async fn a_machine_that_cannot_be_served_boots_its_disk() {
     let rack = rack(Firmware::Bios, agent).await;
     rack.until("the disk's boot sector runs", |_, serial| serial.contains("ONDISK")).await;
-    let heard = rack.heard();
+    let events = rack.events();
     // The number of attempts is the script's: only the script repeats requests, not iPXE.
-    assert_eq!(count(&heard, KERNEL, 404), 5, "{heard:?}");
+    assert_eq!(count(&events, KERNEL, 404), 5, "{events:?}");
 }
 
 /// UEFI offers no way to the disk except an error: the firmware then tries its next device.
@@ -280,5 +280,5 @@ async fn a_machine_that_cannot_be_served_boots_its_disk() {
 async fn uefi_goes_on_to_its_next_device() {
     let rack = rack(Firmware::Uefi, |_| Boot::LocalDisk).await;
     rack.until("the second disk's loader runs", |_, serial| serial.contains("ONDISK")).await;
-    assert_eq!(rack.heard()[0], ("local-disk".to_owned(), 200));
+    assert_eq!(rack.events()[0], ("local-disk".to_owned(), 200));
 }

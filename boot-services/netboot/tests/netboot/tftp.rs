@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use netboot::tftp::{self, TftpConfig};
-use netboot::{Boot, Fetched, Files, Observer, Outcome, Plan, Plans, Services};
+use netboot::{Boot, FetchEvent, Files, Observer, Outcome, Plan, Plans, Services};
 use stdx::MacAddr;
 use stdx::testing::{PATIENCE, Wait};
 use tempfile::TempDir;
@@ -32,17 +32,17 @@ impl Plans for Two {
 }
 
 #[derive(Default)]
-struct Heard(Mutex<Vec<Fetched>>);
+struct EventLog(Mutex<Vec<FetchEvent>>);
 
-impl Observer for Heard {
-    fn fetched(&self, fetched: Fetched) {
-        self.0.lock().unwrap().push(fetched);
+impl Observer for EventLog {
+    fn fetched(&self, event: FetchEvent) {
+        self.0.lock().unwrap().push(event);
     }
 }
 
 struct Server {
     address: SocketAddr,
-    heard: Arc<Heard>,
+    events: Arc<EventLog>,
     shutdown: CancellationToken,
     folder: TempDir,
 }
@@ -64,18 +64,18 @@ async fn server() -> Server {
     std::fs::write(folder.path().join("ipxe/snponly.efi"), loader()).unwrap();
     std::fs::create_dir(folder.path().join("agent")).unwrap();
     std::fs::write(folder.path().join("agent/vmlinuz-aarch64"), b"kernel").unwrap();
-    let heard = Arc::new(Heard::default());
+    let events = Arc::new(EventLog::default());
     let services = Services {
         files: Files::new(folder.path()),
         plans: Arc::new(Two),
-        observer: heard.clone(),
+        observer: events.clone(),
     };
     let config = TftpConfig { script_base: "http://10.77.0.1:7080".to_owned() };
     let socket = tftp::bind("0.0.0.0:0".parse().unwrap(), None).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], socket.local_addr().unwrap().port()));
     let shutdown = CancellationToken::new();
     tokio::spawn(tftp::serve(socket, config, services, shutdown.clone()));
-    Server { address, heard, shutdown, folder }
+    Server { address, events, shutdown, folder }
 }
 
 /// Runs a program of Debian's. If it is missing, the panic names its package.
@@ -102,8 +102,8 @@ impl Server {
     async fn outcome(&self, wanted: &str) -> (u64, Outcome) {
         let wait = Wait::new(wanted);
         loop {
-            for fetched in self.heard.0.lock().unwrap().iter() {
-                if let Fetched::Tftp { file, bytes, outcome, .. } = fetched
+            for event in self.events.0.lock().unwrap().iter() {
+                if let FetchEvent::Tftp { file, bytes, outcome, .. } = event
                     && file == wanted
                 {
                     return (*bytes, outcome.clone());

@@ -13,8 +13,8 @@ use artifact_cache::registry::{Mirror, Reference};
 use artifact_cache::{Cache, HttpOrigin};
 use hyper_util::client::legacy::connect::HttpConnector;
 use imaging::Meter;
-use netboot::http::{Face, registry_router, serve};
-use netboot::{Fetched, Observer};
+use netboot::http::{HttpService, registry_router, serve};
+use netboot::{FetchEvent, Observer};
 use stdx::testing::{PATIENCE, Wait};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -32,7 +32,7 @@ const NAMESPACE: &str = "mkdir -p /run/tinbox-agent && \
 struct Nobody;
 
 impl Observer for Nobody {
-    fn fetched(&self, _: Fetched) {}
+    fn fetched(&self, _: FetchEvent) {}
 }
 
 /// The box's registry, which offers one image of a stock one.
@@ -61,7 +61,7 @@ impl Rack {
         let at = listener.local_addr().unwrap().to_string();
         let shutdown = CancellationToken::new();
         let router = registry_router(Some(mirror), Arc::new(Nobody));
-        tokio::spawn(serve(listener, Face::from(router), shutdown.clone()));
+        tokio::spawn(serve(listener, HttpService::from(router), shutdown.clone()));
         let out = tempfile::tempdir().unwrap();
         fs::set_permissions(out.path(), std::os::unix::fs::PermissionsExt::from_mode(0o777))
             .unwrap();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use netboot::tftp::transfers::Output;
-use netboot::{Fetched, Outcome, loader};
+use netboot::{FetchEvent, Outcome, loader};
 
 use super::{Appliance, Errand};
 use crate::clock::{MILLI, Moment};
@@ -46,8 +46,8 @@ impl Appliance {
     ) {
         let instant = self.clock.instant(now);
         if let Some(running) = &mut self.running {
-            let content = match loader::Wanted::read(file) {
-                Some(loader::Wanted::File(_)) => Ok(Arc::clone(&self.loader).into()),
+            let content = match loader::BootFile::read(file) {
+                Some(loader::BootFile::File(_)) => Ok(Arc::clone(&self.loader).into()),
                 _ => Err(std::io::ErrorKind::NotFound.into()),
             };
             running.transfers.loaded(peer, ticket, content, instant);
@@ -70,7 +70,7 @@ impl Appliance {
                 Output::Load { peer, ticket, file } => {
                     errands.push(Errand::Load { peer, ticket, file });
                 }
-                Output::Ended(Fetched::Tftp {
+                Output::Ended(FetchEvent::Tftp {
                     outcome: Outcome::Completed, peer, file, ..
                 }) => errands.push(Errand::Loaded { peer, file }),
                 Output::Ended(_) => {}

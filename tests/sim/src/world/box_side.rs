@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use dhcp::{Destination, Outgoing, ServeMode, Stage};
 use netboot::fallback::Event as Heard;
-use netboot::loader::Wanted;
+use netboot::loader::BootFile;
 use stdx::MacAddr;
 
 use super::World;
@@ -93,7 +93,7 @@ impl World {
     pub(super) fn learn_from_story(&mut self) {
         for told in self.appliance.take_story() {
             match told {
-                Told::Looks(mac, Stage::Pxe | Stage::HttpBoot) => self.learn(mac, Heard::Asked),
+                Told::Looks(mac, Stage::Pxe | Stage::HttpBoot) => self.learn(mac, Heard::Requested),
                 Told::Looks(mac, Stage::Ipxe) => self.learn(mac, Heard::Ipxe),
                 Told::Looks(..) => {}
                 Told::Has(mac, address) => {
@@ -107,7 +107,7 @@ impl World {
         let IpAddr::V4(address) = peer else { return };
         // The machine itself has left the address already.
         let mac = self.appliance.rack.given.get(&address).copied();
-        if let (Some(mac), Some(Wanted::File(file))) = (mac, Wanted::read(file)) {
+        if let (Some(mac), Some(BootFile::File(file))) = (mac, BootFile::read(file)) {
             self.learn(mac, Heard::Fetched(&file));
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dhcp::{DhcpEvent, DropReason};
 use metadata::{Observer as _, PhoneHome};
-use netboot::{Fetched, Observer as _, Outcome};
+use netboot::{FetchEvent, Observer as _, Outcome};
 use objects::read;
 use resources::{Engine, ListOptions, builtin};
 use serde_json::{Value, json};
@@ -67,7 +67,7 @@ impl ObservedMachine {
     }
 
     fn not_found(&self, peer: IpAddr, number: usize) {
-        self.observers.fetched(Fetched::Tftp {
+        self.observers.fetched(FetchEvent::Tftp {
             peer,
             file: format!("no-{number}.efi"),
             bytes: 0,
@@ -75,7 +75,7 @@ impl ObservedMachine {
             outcome: Outcome::NotFound,
         });
         let path = format!("/no-{number}");
-        self.observers.fetched(Fetched::Http { peer, path, bytes: 0, millis: 1, status: 404 });
+        self.observers.fetched(FetchEvent::Http { peer, path, bytes: 0, millis: 1, status: 404 });
     }
 
     fn phones_home(&self, number: usize) {
@@ -139,7 +139,7 @@ async fn many_unknown_macs_are_few_writes() {
 
 #[test]
 fn a_loader_that_no_artifact_is_says_that_the_architecture_has_none() {
-    let tftp = Fetched::Tftp {
+    let tftp = FetchEvent::Tftp {
         peer: ADDRESS.into(),
         file: "ipxe/snp-arm64.efi".to_owned(),
         bytes: 0,
@@ -147,7 +147,7 @@ fn a_loader_that_no_artifact_is_says_that_the_architecture_has_none() {
         outcome: Outcome::NotFound,
     };
     let path = "/ipxe/snp-arm64.efi".to_owned();
-    let http = Fetched::Http { peer: ADDRESS.into(), path, bytes: 0, millis: 1, status: 404 };
+    let http = FetchEvent::Http { peer: ADDRESS.into(), path, bytes: 0, millis: 1, status: 404 };
     for fetched in [tftp, http] {
         let Some(super::BootEvent::FetchFailed { why, .. }) = super::fetch_moment(fetched) else {
             panic!("it did not fail");

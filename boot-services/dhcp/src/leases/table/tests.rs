@@ -67,7 +67,7 @@ fn the_former_address_then_the_hoped_for_then_an_unused_then_the_longest_ended()
     assert_eq!(hope.address, at(13));
     table.bind(at(13), mac(2), LEASE, 50);
     assert_eq!(offer(&mut table, 3, Some(at(10)), 60).unwrap().address, at(11), "10 is taken");
-    assert_eq!(offer(&mut table, 4, Some(at(99)), 60).unwrap().address, at(12), "99 is no pool's");
+    assert_eq!(offer(&mut table, 4, Some(at(99)), 60).unwrap().address, at(12), "no pool has 99");
     assert_eq!(offered(&mut table, 1, 60), Some(10), "what it has");
     assert_eq!(offer(&mut table, 1, Some(at(12)), 60).unwrap().address, at(10));
     assert_eq!(offered(&mut table, 5, 60), None);
@@ -210,7 +210,7 @@ fn other_pools_leave_leases_as_they_are() {
 fn what_is_given_away_is_counted_while_it_is() {
     let mut table = table(10, 12);
     assert_eq!(offered(&mut table, 1, 0), Some(10));
-    assert_eq!(table.counts(0).leases, 0, "an offer is no lease");
+    assert_eq!(table.counts(0).leases, 0, "an offer is not a lease");
     table.bind(at(10), mac(1), LEASE, 0);
     table.bind(at(11), mac(2), LEASE, 0);
     assert_eq!(table.counts(0).leases, 2);

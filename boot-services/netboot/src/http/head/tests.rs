@@ -19,11 +19,11 @@ fn head(bytes: &[u8]) -> Head<'_> {
 fn reads_what_boot_roms_and_curl_send() {
     let bytes = request("GET /images/a%20b?x=1 HTTP/1.1", "Range: bytes=0-1\r\nAccept: */*\r\n");
     let read = head(&bytes);
-    assert_eq!((read.path.as_ref(), read.wants_body, read.keeps), ("/images/a b", true, true));
+    assert_eq!((read.path.as_ref(), read.wants_body, read.keep_alive), ("/images/a b", true, true));
     assert_eq!((read.conditions.range, read.length), (Some("bytes=0-1"), bytes.len()));
     let bytes = request("HEAD /a HTTP/1.1", "connection: x, Close\r\nIf-None-Match: \"t\"\r\n");
     let read = head(&bytes);
-    assert_eq!((read.wants_body, read.keeps), (false, false));
+    assert_eq!((read.wants_body, read.keep_alive), (false, false));
     assert_eq!(read.conditions.if_none_match, Some("\"t\""));
     for target in ["http://box/a/b", "https://box:7443/a/b#c", "/a/b"] {
         let bytes = request(&format!("GET {target} HTTP/1.1"), "");

@@ -18,16 +18,16 @@ use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use tower::ServiceExt as _;
 
-use super::{Asked, read, registry_router};
-use crate::{Fetched, Observer};
+use super::{RegistryRequest, read, registry_router};
+use crate::{FetchEvent, Observer};
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const LAYER: &[u8] = b"a layer of an image, which is some bytes long";
 
-struct Nobody;
+struct NoObserver;
 
-impl Observer for Nobody {
-    fn fetched(&self, _: Fetched) {}
+impl Observer for NoObserver {
+    fn fetched(&self, _: FetchEvent) {}
 }
 
 /// Registry with the objects that the test has stored.
@@ -47,7 +47,7 @@ impl Upstream {
 
     fn refusal(&self) -> Option<Refusal> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        self.away.load(Ordering::SeqCst).then(|| Refusal::Later("nobody is there".to_owned()))
+        self.away.load(Ordering::SeqCst).then(|| Refusal::Later("no route to host".to_owned()))
     }
 }
 
@@ -104,7 +104,7 @@ impl Rack {
     }
 
     async fn ask(&self, method: &str, path: &str, fields: &[(&str, &str)]) -> Answer {
-        ask(registry_router(Some(self.mirror.clone()), Arc::new(Nobody)), method, path, fields)
+        ask(registry_router(Some(self.mirror.clone()), Arc::new(NoObserver)), method, path, fields)
             .await
     }
 
@@ -148,9 +148,9 @@ async fn ask(router: Router, method: &str, path: &str, fields: &[(&str, &str)]) 
 #[test]
 fn paths_name_images_as_mirrors_are_asked_for_them() {
     let digest = Digest::of(b"x");
-    let manifest = |text: &str| Some(Asked::Manifest(Reference::parse(text).unwrap()));
+    let manifest = |text: &str| Some(RegistryRequest::Manifest(Reference::parse(text).unwrap()));
     let blob = |text: &str| {
-        Some(Asked::Blob(Reference::parse(&format!("{text}@{digest}")).unwrap(), digest))
+        Some(RegistryRequest::Blob(Reference::parse(&format!("{text}@{digest}")).unwrap(), digest))
     };
     let of = format!("/v2/ghcr.io/a/b/blobs/{digest}");
     let escaped = of.replace(':', "%3A");
@@ -231,7 +231,7 @@ async fn a_blob_is_fetched_once_checked_and_served_in_ranges() {
     let rotten = Rack::new();
     rotten.upstream.rotten.store(true, Ordering::SeqCst);
     let broken = rotten.get(&path).await;
-    assert_ne!(&*broken.body, LAYER, "nobody takes a wrong one for whole");
+    assert_ne!(&*broken.body, LAYER, "a wrong layer is not taken for a whole one");
     assert!(broken.body.len() < LAYER.len() || !broken.status.is_success());
 }
 
@@ -262,7 +262,7 @@ async fn every_refusal_has_its_code_and_its_sentence() {
         assert_eq!((answer.status.as_u16(), got.as_str()), (status, code), "{path}: {message}");
         assert!(message.contains(words), "{path}: {message}");
     }
-    let none = registry_router(None, Arc::new(Nobody));
+    let none = registry_router(None, Arc::new(NoObserver));
     let refused = ask(none, "GET", "/v2/ghcr.io/a/b/manifests/v1", &[]).await;
     assert!(refused.refusal().1.contains("no [images]"));
 }

@@ -12,12 +12,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::{Server, ask, server};
-use crate::http::{Face, serve};
+use crate::http::{HttpService, serve};
 
-async fn listening(server: &Server, face: Face) -> SocketAddr {
+async fn listening(server: &Server, service: HttpService) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, face, server.shutdown.clone()));
+    tokio::spawn(serve(listener, service, server.shutdown.clone()));
     address
 }
 
@@ -37,7 +37,7 @@ async fn ended(stream: &mut TcpStream) {
 async fn machines_with_many_connections_keep_no_other_out() {
     let server = server().await;
     let connections = Limits { total: 6, each: 3 };
-    let to = listening(&server, Face { connections, ..server.face.clone() }).await;
+    let to = listening(&server, HttpService { connections, ..server.service.clone() }).await;
     let mut held = Vec::new();
     for machine in [2, 2, 2, 3, 3, 3] {
         held.push(silent(machine, to).await);
@@ -57,7 +57,7 @@ async fn a_stranger_cannot_have_much_held_or_for_long() {
     let echo = Router::new()
         .route("/x", post(async |body: Bytes| body.len().to_string()))
         .layer(DefaultBodyLimit::disable());
-    let to = listening(&server, Face::from(echo).for_strangers()).await;
+    let to = listening(&server, HttpService::from(echo).for_unknown_clients()).await;
     let status = async |length: usize, sent: usize| {
         let mut stream = TcpStream::connect(to).await.unwrap();
         let head = format!("POST /x HTTP/1.1\r\nhost: box\r\ncontent-length: {length}\r\n\r\n");
@@ -82,7 +82,7 @@ async fn a_client_that_does_not_show_that_it_is_known_is_let_go() {
         .route("/good", get(async |Extension(proof): Extension<Proof>| proof.show()))
         .route("/bad", get(async || ()));
     let proof = Some(Duration::from_millis(500));
-    let to = listening(&server, Face { proof, ..Face::from(token) }).await;
+    let to = listening(&server, HttpService { proof, ..HttpService::from(token) }).await;
     let asks = async |stream: &mut TcpStream, path: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nhost: box\r\n\r\n");
         stream.write_all(head.as_bytes()).await.unwrap();

@@ -9,14 +9,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
 use super::{Answer, Server, ask, numbers, server};
-use crate::http::{Downloads, Face, files_router, serve, serve_tls};
+use crate::http::{Downloads, HttpService, files_router, serve, serve_tls};
 use crate::{Files, Services};
 
 /// Starts a further listener with other settings; it stops with the server.
-async fn beside(server: &Server, face: impl Into<Face> + Send + 'static) -> std::net::SocketAddr {
+async fn beside(
+    server: &Server,
+    service: impl Into<HttpService> + Send + 'static,
+) -> std::net::SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, face, server.shutdown.clone()));
+    tokio::spawn(serve(listener, service, server.shutdown.clone()));
     address
 }
 
@@ -37,7 +40,7 @@ async fn answer(stream: &mut (impl AsyncRead + Unpin), body: bool) -> Answer {
 #[tokio::test]
 async fn the_router_answers_for_files_as_the_short_way_does() {
     let server = server().await;
-    let routed = beside(&server, server.face.router.clone()).await;
+    let routed = beside(&server, server.service.router.clone()).await;
     let path = "/images/debian/12.raw";
     let tag = server.ask("HEAD", path, "").await.header("etag").unwrap().to_owned();
     for (method, path, headers) in [
@@ -74,12 +77,12 @@ async fn holes_are_told_to_who_asks() {
     let server = server().await;
     let sparse = server.folder.path().join("images/sparse.raw");
     std::fs::File::create(&sparse).unwrap().set_len(8 << 20).unwrap();
-    let told = |answer: Answer| answer.header("tinbox-holes").map(str::to_owned);
+    let holes = |answer: Answer| answer.header("tinbox-holes").map(str::to_owned);
     let ask = |fields| server.ask("GET", "/images/sparse.raw", fields);
-    assert_eq!(told(ask("tinbox-holes: ?1\r\n").await).as_deref(), Some("0-8388607"));
-    assert_eq!(told(ask("").await), None);
+    assert_eq!(holes(ask("tinbox-holes: ?1\r\n").await).as_deref(), Some("0-8388607"));
+    assert_eq!(holes(ask("").await), None);
     // Holes are not reported for a range.
-    assert_eq!(told(ask("tinbox-holes: ?1\r\nrange: bytes=0-9\r\n").await), None);
+    assert_eq!(holes(ask("tinbox-holes: ?1\r\nrange: bytes=0-9\r\n").await), None);
 }
 
 #[tokio::test]
@@ -210,11 +213,11 @@ async fn the_agents_files_lie_at_the_root_of_a_file_server() {
     let services = Services {
         files: Files::new(server.folder.path()),
         plans: Arc::new(super::Four),
-        observer: server.heard.clone(),
+        observer: server.events.clone(),
     };
     let routes = files_router(services.clone());
-    let face = Face::with_downloads(routes.clone(), Downloads::flat(services));
-    for address in [beside(&server, face).await, beside(&server, routes).await] {
+    let service = HttpService::with_downloads(routes.clone(), Downloads::flat(services));
+    for address in [beside(&server, service).await, beside(&server, routes).await] {
         assert_eq!(ask(address, "GET", "/vmlinuz-x86_64", "").await.body, b"kernel");
         for path in ["/", "/none", "/..", "/agent/vmlinuz-x86_64", "/%2e%2e%2fsecret"] {
             assert_eq!(ask(address, "GET", path, "").await.status, 404, "{path}");
@@ -237,7 +240,12 @@ async fn the_same_is_served_over_tls() {
         .unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve_tls(listener, Arc::new(tls), server.face.clone(), server.shutdown.clone()));
+    tokio::spawn(serve_tls(
+        listener,
+        Arc::new(tls),
+        server.service.clone(),
+        server.shutdown.clone(),
+    ));
     let mut roots = rustls::RootCertStore::empty();
     roots.add(certificate).unwrap();
     let client = rustls::ClientConfig::builder_with_provider(provider)

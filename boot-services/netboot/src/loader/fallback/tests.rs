@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::{any, prop, proptest};
 
-use super::{BIOS, Decision, EFI, Event, Fallback, Learned, PATIENCE};
+use super::{BIOS, Decision, EFI, Event, Fallback, LoaderState, START_TIMEOUT};
 
 /// Seconds after the start, the event, and the expected decision.
 type Step<'a> = (u64, Event<'a>, &'a str);
@@ -23,7 +23,7 @@ fn run(machine: &mut Fallback, steps: &[Step<'_>]) {
     }
 }
 
-const ASKED: Event<'_> = Event::Asked;
+const ASKED: Event<'_> = Event::Requested;
 const IPXE: Event<'_> = Event::Ipxe;
 const FULL: Event<'_> = Event::Fetched("ipxe.efi");
 const ONLY: Event<'_> = Event::Fetched("snponly.efi");
@@ -84,7 +84,7 @@ fn impatience_and_half_a_file_are_no_failure() {
 
 #[test]
 fn a_proven_loader_is_not_left_for_one_bad_boot() {
-    let mut machine = Fallback::from("ipxe.efi works".parse::<Learned>().unwrap());
+    let mut machine = Fallback::from("ipxe.efi works".parse::<LoaderState>().unwrap());
     run(&mut machine, &[(0, FULL, ""), (99, ASKED, "")]);
     assert_eq!(machine.learned().to_string(), "ipxe.efi failed 1");
     run(&mut machine, &[(100, FULL, ""), (109, IPXE, "works")]);
@@ -106,7 +106,9 @@ fn a_proven_loader_is_not_left_for_one_bad_boot() {
 #[test]
 fn patience_ends_when_it_says() {
     let start = Instant::now();
-    for (waited, wanted) in [(PATIENCE - Duration::from_millis(1), false), (PATIENCE, true)] {
+    for (waited, wanted) in
+        [(START_TIMEOUT - Duration::from_millis(1), false), (START_TIMEOUT, true)]
+    {
         let mut machine = Fallback::new(EFI, "no such loader");
         assert_eq!(machine.loader(), "ipxe.efi");
         machine.next(FULL, start);
@@ -128,7 +130,7 @@ fn what_nobody_wrote_is_not_read() {
         "other.efi works",
         "ipxe.efi trying 1",
     ] {
-        assert!(text.parse::<Learned>().is_err(), "{text:?}");
+        assert!(text.parse::<LoaderState>().is_err(), "{text:?}");
     }
 }
 
@@ -145,7 +147,7 @@ proptest! {
             now += Duration::from_secs(seconds);
             let loader = machine.loader();
             let event = match event % 3 {
-                0 => Event::Asked,
+                0 => Event::Requested,
                 1 => Event::Ipxe,
                 _ => Event::Fetched(loader),
             };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{MAX_PER_PEER, Output, Transfers};
 use crate::tftp::content::Content;
 use crate::tftp::packet::{Code, Options, Packet, error};
-use crate::{Fetched, Outcome};
+use crate::{FetchEvent, Outcome};
 
 const ASK_SIZE: &[u8] = b"\0\x01snponly.efi\0octet\0tsize\x000\0blksize\x001468\0windowsize\x004\0";
 const ASK: &[u8] = b"\0\x01snponly.efi\0octet\0blksize\x001468\0windowsize\x004\0";
@@ -49,7 +49,7 @@ fn blocks(transfers: &mut Transfers) -> (u64, u64) {
 #[track_caller]
 fn ended(transfers: &mut Transfers) -> (u64, Outcome) {
     match transfers.output() {
-        Some(Output::Ended(Fetched::Tftp { bytes, outcome, .. })) => (bytes, outcome),
+        Some(Output::Ended(FetchEvent::Tftp { bytes, outcome, .. })) => (bytes, outcome),
         _ => panic!("nothing ended"),
     }
 }
@@ -167,7 +167,7 @@ fn a_silent_client_is_forgotten() {
         transfers.timer(now);
         match transfers.output() {
             Some(Output::Packet { .. }) => repeats += 1,
-            Some(Output::Ended(Fetched::Tftp { outcome, .. })) => break outcome,
+            Some(Output::Ended(FetchEvent::Tftp { outcome, .. })) => break outcome,
             None => {}
             _ => panic!("something else was done"),
         }
