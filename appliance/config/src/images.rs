@@ -12,7 +12,7 @@ use super::Disk;
 
 /// Permitted budgets of the cache, in percent of its partition. The maximum is the use at which the
 /// owner is notified.
-const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=artifact_cache::room::NOTICE_PERCENT;
+const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=artifact_cache::eviction::NOTICE_PERCENT;
 
 /// Maximum number of entries in `networks`.
 const MAX_NETWORKS: usize = 64;
@@ -55,7 +55,7 @@ pub struct Images {
 }
 
 fn budget() -> u64 {
-    artifact_cache::room::BUDGET_PERCENT
+    artifact_cache::eviction::BUDGET_PERCENT
 }
 
 impl Images {

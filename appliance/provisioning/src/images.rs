@@ -19,8 +19,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{Workflow, WorkflowSpec};
+use artifact_cache::eviction::Held;
 use artifact_cache::registry::Mirror;
-use artifact_cache::room::Held;
 use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
 use axum::Router;
 use netboot::Observer;

@@ -12,13 +12,19 @@ use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::arrival::{Progress, State};
+use super::layout::{at, read_note, write_note};
 use super::origin::{Part, Refusal};
-use super::pace::{self, Pace};
-use super::shelf::{at, read_note, write_note};
-use super::zeros::Zeros;
 use super::{Blob, Cache, Checksum, Digest, Wanted, blocking};
 use crate::Error;
+
+pub(crate) mod in_progress;
+mod min_rate;
+pub(crate) mod slots;
+mod zeros;
+
+use in_progress::{Progress, State};
+use min_rate::Pace;
+use zeros::Zeros;
 
 /// Consecutive attempts without progress after which a download fails.
 const MAX_ATTEMPTS: u32 = 6;
@@ -46,7 +52,7 @@ pub(super) async fn run(
             None => break,
             Some(refusal) => refusal,
         };
-        if pace::is_progress(arriving.received.saturating_sub(furthest), begun.elapsed()) {
+        if min_rate::is_progress(arriving.received.saturating_sub(furthest), begun.elapsed()) {
             attempts = 0;
             backoff.reset();
         } else {

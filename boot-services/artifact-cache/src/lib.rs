@@ -10,8 +10,8 @@
 //! An interrupted download resumes at its last byte, also after a restart. A further request for
 //! the same file joins the running download, and may read the bytes that have arrived. When space
 //! is needed, parts without a running download are evicted first. Then files follow that are not in
-//! use, not needed and not pinned, least recently used first ([`room`]). All of ROOT may be lost at
-//! any time: the files are then downloaded again.
+//! use, not needed and not pinned, least recently used first ([`eviction`]). All of ROOT may be
+//! lost at any time: the files are then downloaded again.
 //!
 //! The cache must never: answer a client (netboot's HTTP server does), or decide which files are
 //! fetched or who may read them ([`Readers`] does).
@@ -19,19 +19,15 @@
 //! Enter at [`Cache::open`] and [`Cache::fetch`]; [`registry::Mirror`] for images of containers.
 
 mod access;
-mod arrival;
 mod checksum;
 mod download;
 mod error;
-mod keep;
+pub mod eviction;
+mod layout;
 mod origin;
-mod pace;
 pub mod registry;
-pub mod room;
-mod shelf;
-mod turns;
-mod wanted;
-mod zeros;
+mod remote_file;
+mod retention;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -42,18 +38,18 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use access::{CacheAccess, Readers};
-pub use arrival::{Arrival, Begun, Download, Progress};
 pub use checksum::{Checksum, InvalidChecksum};
+pub use download::in_progress::{Arrival, Begun, Download, Progress};
 pub use error::Error;
-pub use keep::Kept;
 pub use oci_reference::Digest;
 pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
-pub(crate) use wanted::read_path;
-pub use wanted::{Wanted, shown};
+pub(crate) use remote_file::read_path;
+pub use remote_file::{Wanted, shown};
+pub use retention::Kept;
 
-use arrival::State;
-use shelf::Shelf;
-use turns::Turns;
+use download::in_progress::{self, State};
+use download::slots::Turns;
+use layout::Shelf;
 
 /// Maximum downloads that run or wait; further ones are refused.
 const MAX_WAITING: usize = 256;
@@ -110,12 +106,12 @@ struct Failure {
 
 impl Cache {
     /// Opens the cache in the folder `root`, which is created if missing. Files are evicted for new
-    /// ones when more than [`room::BUDGET_PERCENT`] of the partition would be used.
+    /// ones when more than [`eviction::BUDGET_PERCENT`] of the partition would be used.
     ///
     /// # Errors
     /// [`Error::Artifact`].
     pub fn open(root: impl Into<PathBuf>, origin: Arc<dyn Origin>) -> Result<Self, Error> {
-        Self::with_budget(root, origin, room::BUDGET_PERCENT)
+        Self::with_budget(root, origin, eviction::BUDGET_PERCENT)
     }
 
     /// Opens the cache with another budget, in percent of the partition.
@@ -214,7 +210,7 @@ async fn blocking<T: Send + 'static>(
     match tokio::task::spawn_blocking(work).await.map_err(tokio::task::JoinError::try_into_panic) {
         Ok(done) => Ok(done),
         Err(Ok(panic)) => std::panic::resume_unwind(panic),
-        Err(Err(_)) => Err(arrival::shutdown()),
+        Err(Err(_)) => Err(in_progress::shutdown()),
     }
 }
 

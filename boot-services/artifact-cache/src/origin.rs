@@ -19,6 +19,8 @@ use url::Url;
 use super::Digest;
 use super::registry::{self, Credentials};
 
+mod registry_client;
+
 /// Maximum redirects that one request follows.
 const MAX_REDIRECTS: usize = 10;
 /// Status codes that redirect (RFC 9110 section 15.4); 304 and 305 do not.

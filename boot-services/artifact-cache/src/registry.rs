@@ -4,17 +4,19 @@
 //!
 //! The layer is checked against its digest after the download.
 
-mod ask;
-mod challenge;
+pub(crate) mod challenge;
+mod credentials;
+pub(crate) mod document;
+mod manifest_store;
 mod mirror;
-mod shelf;
 
 use oci_reference::Digest;
 pub use oci_reference::{Manifest, Reference};
 use serde::Deserialize;
 
-pub use ask::{Credentials, Document, Manifests};
 pub use challenge::Challenge;
+pub use credentials::Credentials;
+pub use document::{Document, Manifests};
 pub use mirror::Mirror;
 
 /// Scheme of the URL of a file in a registry; a [`Reference`] follows.

@@ -4,7 +4,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::meta::ObjectKey;
-use artifact_cache::room::{self, Held, Space};
+use artifact_cache::eviction::{self, Held, Space};
 use artifact_cache::{Cache, Checksum, Digest, Progress, Wanted, shown};
 use jiff::Timestamp;
 use status::image::{Image, ImageState, Images};
@@ -137,15 +137,15 @@ fn whole(file: &Held, place: &mut u32) -> Image {
 
 /// Returns a warning for the owner if the partition is nearly full, or an empty string.
 fn warning(space: Space, held: &[Held]) -> String {
-    let (percent, line) = (space.percent(), room::REFUSE_PERCENT);
+    let (percent, line) = (space.percent(), eviction::REFUSE_PERCENT);
     if percent >= line {
-        let largest = room::largest(held);
+        let largest = eviction::largest(held);
         return format!(
             "the cache's partition is {percent} % full: no new file is fetched above {line} %; \
              the largest files: {largest}"
         );
     }
-    if percent >= room::NOTICE_PERCENT {
+    if percent >= eviction::NOTICE_PERCENT {
         return format!(
             "the cache's partition is {percent} % full: above {line} % no new file is fetched"
         );

@@ -6,9 +6,9 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 /// distribution project).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Challenge {
-    pub(super) realm: String,
-    pub(super) service: Option<String>,
-    pub(super) scope: Option<String>,
+    pub(crate) realm: String,
+    pub(crate) service: Option<String>,
+    pub(crate) scope: Option<String>,
 }
 
 impl Challenge {
@@ -35,7 +35,7 @@ impl Challenge {
     }
 
     /// Returns the URL of the token service, with scope and service.
-    pub(super) fn url(&self, repository: &str) -> String {
+    pub(crate) fn url(&self, repository: &str) -> String {
         let scope = self.scope.clone().unwrap_or_else(|| format!("repository:{repository}:pull"));
         let mark = if self.realm.contains('?') { '&' } else { '?' };
         let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
@@ -68,7 +68,7 @@ fn parameter(text: &str) -> Option<(String, &str)> {
 
 /// Returns the token of a token service's response, from `token`, `access_token` or both (Docker
 /// Hub). Other fields, such as `expires_in`, may have any shape.
-pub(super) fn token(answer: &[u8]) -> Option<String> {
+pub(crate) fn token(answer: &[u8]) -> Option<String> {
     let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(answer).ok()?;
     let text = |name| fields.get(name).and_then(serde_json::Value::as_str).map(str::trim);
     let mut found = ["token", "access_token"].into_iter().filter_map(text);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::shelf::{Shelf, media_type};
+use super::manifest_store::{Shelf, media_type};
 use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
 use crate::Error;
 use crate::{Cache, Checksum, Digest, Download, Refusal, Wanted, blocking};

@@ -11,11 +11,11 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::ask::{Document, MANIFEST_BYTES};
-use super::{Manifest, Reference};
+use super::document::MANIFEST_BYTES;
+use super::{Document, Manifest, Reference};
 use crate::Digest;
 use crate::Error;
-use crate::shelf::at;
+use crate::layout::at;
 
 /// Maximum bytes of all manifests; the least recently used ones are removed.
 const ALL_BYTES: u64 = 64 << 20;

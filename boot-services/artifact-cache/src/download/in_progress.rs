@@ -10,8 +10,7 @@ use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 use tokio::sync::watch;
 
-use super::Blob;
-use crate::Error;
+use crate::{Blob, Error};
 
 /// Bytes that are read from disk at a time. Each reader holds one such buffer.
 const CHUNK: u64 = 64 << 10;
@@ -29,16 +28,16 @@ pub struct Progress {
 
 /// State of a download for its waiting callers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct State {
-    pub(super) progress: Progress,
+pub(crate) struct State {
+    pub(crate) progress: Progress,
     /// Number of restarts from the first byte. Bytes of an earlier round may belong to another
     /// file.
-    pub(super) round: u32,
+    pub(crate) round: u32,
     ended: Option<Result<Blob, Arc<Error>>>,
 }
 
 impl State {
-    pub(super) fn end(&mut self, result: Result<Blob, Arc<Error>>) {
+    pub(crate) fn end(&mut self, result: Result<Blob, Arc<Error>>) {
         self.ended = Some(result);
     }
 }
@@ -46,7 +45,7 @@ impl State {
 /// Download that any number of callers may wait for.
 #[derive(Debug, Clone)]
 pub struct Download {
-    pub(super) state: watch::Receiver<State>,
+    pub(crate) state: watch::Receiver<State>,
     partial: PathBuf,
 }
 
@@ -72,12 +71,12 @@ pub struct Arrival {
 }
 
 impl Download {
-    pub(super) fn new(state: watch::Receiver<State>, partial: PathBuf) -> Self {
+    pub(crate) fn new(state: watch::Receiver<State>, partial: PathBuf) -> Self {
         Self { state, partial }
     }
 
     /// Creates a download that has ended.
-    pub(super) fn over(result: Result<Blob, Arc<Error>>) -> Self {
+    pub(crate) fn over(result: Result<Blob, Arc<Error>>) -> Self {
         let ended = State { ended: Some(result), ..State::default() };
         Self { state: watch::channel(ended).1, partial: PathBuf::new() }
     }
@@ -130,7 +129,7 @@ impl Download {
 }
 
 /// The download's task ended without a result: the runtime shuts down.
-pub(super) fn shutdown() -> Error {
+pub(crate) fn shutdown() -> Error {
     let reason = "the box is shutting down".to_owned();
     Error::Fetch { url: "a file".to_owned(), reason, passing: true }
 }

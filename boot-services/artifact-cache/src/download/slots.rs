@@ -12,25 +12,25 @@ const MAX_DOWNLOADS: usize = 4;
 const MAX_OF_HOST: usize = 2;
 
 /// Semaphores for the turns of all downloads.
-pub(super) struct Turns {
+pub(crate) struct Turns {
     all: Arc<Semaphore>,
     /// Hosts with downloads that run or wait: never more hosts than downloads.
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
 /// Turn of one download, which ends when this value is dropped.
-pub(super) struct Turn {
+pub(crate) struct Turn {
     _all: OwnedSemaphorePermit,
     _host: OwnedSemaphorePermit,
 }
 
 impl Turns {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { all: Arc::new(Semaphore::new(MAX_DOWNLOADS)), hosts: Mutex::default() }
     }
 
     /// Waits for a turn to download `url`. `None` never occurs: the semaphores are not closed.
-    pub(super) async fn take(&self, url: &str) -> Option<Turn> {
+    pub(crate) async fn take(&self, url: &str) -> Option<Turn> {
         // The host is first: a download that waits for its host takes no turn of another host.
         let host = self.of_host(host(url)).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.all).acquire_owned().await.ok()?;

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::room::{AbandonedPart, Held, Space};
+use super::eviction::{AbandonedPart, Held, Space};
 use super::{Checksum, Digest, Wanted};
 use crate::Error;
 

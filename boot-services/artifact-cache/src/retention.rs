@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::room::{self, AbandonedPart, Held, Space};
-use super::shelf::Shelf;
+use super::eviction::{self, AbandonedPart, Held, Space};
+use super::layout::Shelf;
 use super::{Cache, Digest, Wanted};
 use crate::Error;
 
@@ -128,7 +128,7 @@ impl Cache {
         let _one = self.0.admission.lock().unwrap_or_else(PoisonError::into_inner);
         let (held, parts) = (self.list(), self.abandoned());
         let mut space = self.space()?;
-        let gone = room::admit(&held, &parts, incoming, space, self.0.budget)?;
+        let gone = eviction::admit(&held, &parts, incoming, space, self.0.budget)?;
         for part in parts.iter().filter(|part| gone.parts.contains(&part.key)) {
             if self.remove_part(&part.key) {
                 space.used = space.used.saturating_sub(part.size);
@@ -179,10 +179,10 @@ impl Cache {
 
     /// Notifies the owner once when the partition fills up.
     fn notice(&self, space: Space) {
-        let full = space.percent() >= room::NOTICE_PERCENT;
+        let full = space.percent() >= eviction::NOTICE_PERCENT;
         let known = self.table(|table| std::mem::replace(&mut table.noticed, full));
         if full && !known {
-            let (percent, refused) = (space.percent(), room::REFUSE_PERCENT);
+            let (percent, refused) = (space.percent(), eviction::REFUSE_PERCENT);
             tracing::warn!(
                 percent,
                 "the cache's partition is filling up: above {refused} %, no new file is fetched"

@@ -1,23 +1,17 @@
 //! Requests to a registry: for a manifest or a blob, and before it for a token if the registry
 //! requires one.
 
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::Connect;
-use stdx::Secret;
 
-use super::challenge::{Challenge, token};
-use super::{Manifest, Reference, file_of};
-use crate::origin::{ANSWER_TIMEOUT, part, put, refusal};
-use crate::{Digest, HttpOrigin, Part, Refusal};
+use super::{ANSWER_TIMEOUT, HttpOrigin, Part, Refusal, part, put, refusal};
+use crate::Digest;
+use crate::registry::challenge::{Challenge, token};
+use crate::registry::document::{Answer, MANIFEST_BYTES};
+use crate::registry::{Credentials, Document, Manifest, Manifests, Reference, file_of};
 
 /// `Accept` media types of an artifact with a disk image.
 const ARTIFACTS: HeaderValue = HeaderValue::from_static(
@@ -31,8 +25,6 @@ const MANIFESTS: HeaderValue = HeaderValue::from_static(
     application/vnd.docker.distribution.manifest.list.v2+json, \
     application/vnd.docker.distribution.manifest.v2+json",
 );
-/// Maximum size in bytes of a manifest, from the specification.
-pub(super) const MANIFEST_BYTES: usize = 4 << 20;
 const TOKEN_BYTES: usize = 64 << 10;
 
 /// Message for a registry that requires a user without configured credentials.
@@ -40,55 +32,6 @@ const NOBODY: &str = "it requires a login, but the box has none for it: see imag
 /// Message for a response of a token service without a token.
 const NO_TOKEN: &str = "its token service sent no token: expected JSON with the string `token` or \
     `access_token`";
-
-/// Credentials of the box for a registry.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Credentials {
-    /// User name at the registry.
-    pub username: String,
-    /// Password of the user, or an access token.
-    pub password: Secret,
-}
-
-impl Credentials {
-    /// Returns the `Authorization` field of RFC 7617.
-    fn basic(&self) -> String {
-        let pair = format!("{}:{}", self.username, self.password.expose());
-        format!("Basic {}", STANDARD.encode(pair))
-    }
-}
-
-/// Manifest or index, as stored in its registry.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Document {
-    /// Exact bytes, which determine the digest.
-    pub bytes: Bytes,
-    /// Media type from the registry's response.
-    pub media_type: String,
-}
-
-impl Document {
-    /// Returns the SHA-256 of the bytes.
-    pub fn digest(&self) -> Digest {
-        Digest::of(&self.bytes)
-    }
-}
-
-impl fmt::Debug for Document {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Document({}, {})", self.media_type, self.digest())
-    }
-}
-
-type Answer<'a> = Pin<Box<dyn Future<Output = Result<Document, Refusal>> + Send + 'a>>;
-
-/// Source of manifests, such as a registry client.
-pub trait Manifests: Send + Sync + 'static {
-    /// Requests the manifest or index at a reference. For a reference by digest, the content is
-    /// checked.
-    fn manifest<'a>(&'a self, reference: &'a Reference) -> Answer<'a>;
-}
 
 impl<C: Connect + Clone + Send + Sync + 'static> Manifests for HttpOrigin<C> {
     fn manifest<'a>(&'a self, reference: &'a Reference) -> Answer<'a> {
@@ -101,7 +44,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Manifests for HttpOrigin<C> {
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     /// Returns the file at a reference from offset `first` on, if its entity tag is still `tag`.
-    pub(crate) async fn registry_part(
+    pub(super) async fn registry_part(
         &self,
         reference: &str,
         first: u64,
@@ -116,7 +59,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
     }
 
     /// Returns a blob in the same way; the reference has its digest.
-    pub(crate) async fn blob_part(
+    pub(super) async fn blob_part(
         &self,
         reference: &str,
         first: u64,
