@@ -19,9 +19,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use api::meta::ObjectKey;
 use api::tinkerbell::{Workflow, WorkflowSpec};
-use artifact_cache::eviction::Held;
+use artifact_cache::eviction::CachedFile;
 use artifact_cache::registry::Mirror;
-use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, Wanted, shown};
+use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, RemoteFile, shown};
 use axum::Router;
 use netboot::Observer;
 
@@ -56,7 +56,7 @@ struct Inner {
 /// Files that one workflow mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mention {
-    files: Vec<Wanted>,
+    files: Vec<RemoteFile>,
     /// Hardware of the workflow, and the agents of its tasks, which may run on other machines.
     machine: ObjectKey,
     agents: BTreeSet<String>,
@@ -82,7 +82,7 @@ impl Mention {
     }
 
     /// Returns the files that the cache offers for the workflow.
-    fn needed(&self) -> &[Wanted] {
+    fn needed(&self) -> &[RemoteFile] {
         if self.ended { &[] } else { &self.files }
     }
 }
@@ -199,8 +199,9 @@ impl Inner {
         if known.map_or(mention.files.is_empty(), |known| *known == mention) {
             return;
         }
-        let is_new = |wanted: &&Wanted| !known.is_some_and(|known| known.files.contains(wanted));
-        let new: Vec<Wanted> = mention.files.iter().filter(is_new).cloned().collect();
+        let is_new =
+            |wanted: &&RemoteFile| !known.is_some_and(|known| known.files.contains(wanted));
+        let new: Vec<RemoteFile> = mention.files.iter().filter(is_new).cloned().collect();
         let ended = mention.ended;
         self.cache.offer(mention.needed());
         self.cache.withdraw(known.map(Mention::needed).unwrap_or_default());
@@ -260,8 +261,8 @@ impl Inner {
     }
 
     /// Returns the only file in the cache that `text` selects.
-    fn find(&self, text: &str) -> Result<Option<Held>, ImageError> {
-        let is_meant = |held: &Held| {
+    fn find(&self, text: &str) -> Result<Option<CachedFile>, ImageError> {
+        let is_meant = |held: &CachedFile| {
             is_named(held.digest, text) || held.origin == text || shown(&held.origin) == text
         };
         let mut found = self.cache.list().into_iter().filter(is_meant);

@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::{Blob, Cache, Wanted};
+use super::{Blob, Cache, RemoteFile};
 
 /// Decides which machines may read a file. An image may hold secrets of one tenant of the rack.
 pub trait Readers: Send + Sync + 'static {
     /// Returns true if the machine at `peer` needs the file.
-    fn may_read(&self, peer: IpAddr, wanted: &Wanted) -> bool;
+    fn may_read(&self, peer: IpAddr, remote: &RemoteFile) -> bool;
 }
 
 /// A cache and the machines that may read its files. Cheap to clone.
@@ -29,16 +29,16 @@ impl CacheAccess {
         &self.cache
     }
 
-    /// Returns the offered file at a decoded path of [`Wanted::path`]'s form, if `peer` may read
-    /// it.
-    pub fn offered(&self, path: &str, peer: IpAddr) -> Option<Wanted> {
-        let wanted = self.cache.offered(path)?;
-        self.readers.may_read(peer, &wanted).then_some(wanted)
+    /// Returns the offered file at a decoded path of [`RemoteFile::path`]'s form, if `peer` may
+    /// read the file.
+    pub fn offered(&self, path: &str, peer: IpAddr) -> Option<RemoteFile> {
+        let remote = self.cache.offered(path)?;
+        self.readers.may_read(peer, &remote).then_some(remote)
     }
 
     /// Returns the offered file if `peer` may read it and the cache has all of it. Blocks, because
     /// it reads files.
-    pub fn held(&self, path: &str, peer: IpAddr) -> Option<Blob> {
-        self.cache.held(&self.offered(path, peer)?)
+    pub fn get(&self, path: &str, peer: IpAddr) -> Option<Blob> {
+        self.cache.get(&self.offered(path, peer)?)
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::layout::{at, read_note, write_note};
 use super::origin::{Part, Refusal};
-use super::{Blob, Cache, Checksum, Digest, Wanted, blocking};
+use super::{Blob, Cache, Checksum, Digest, RemoteFile, blocking};
 use crate::Error;
 
 pub(crate) mod in_progress;
@@ -23,7 +23,7 @@ pub(crate) mod slots;
 mod zeros;
 
 use in_progress::{Progress, State};
-use min_rate::Pace;
+use min_rate::MinRate;
 use zeros::Zeros;
 
 /// Consecutive attempts without progress after which a download fails.
@@ -34,45 +34,45 @@ const STRIDE: u64 = 64 << 20;
 /// Downloads the file, checks it and moves it to its final path.
 pub(super) async fn run(
     cache: &Cache,
-    wanted: &Wanted,
-    tell: &watch::Sender<State>,
+    remote: &RemoteFile,
+    progress_sender: &watch::Sender<State>,
 ) -> Result<Blob, Error> {
-    let _turn = cache.0.turns.take(&wanted.url).await;
+    let _slot = cache.0.slots.acquire(&remote.url).await;
     // An earlier download may have ended just before this request.
-    let (own, file) = (cache.clone(), wanted.clone());
-    if let Some(blob) = blocking(move || own.held(&file)).await? {
+    let (own, file) = (cache.clone(), remote.clone());
+    if let Some(blob) = blocking(move || own.get(&file)).await? {
         return Ok(blob);
     }
-    let mut arriving = Arriving::resume(cache, wanted, tell).await?;
+    let mut partial = PartialFile::resume(cache, remote, progress_sender).await?;
     let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
-    let (mut attempts, mut furthest) = (0, arriving.received);
+    let (mut attempts, mut furthest) = (0, partial.received);
     loop {
         let begun = Instant::now();
-        let refusal = match arriving.attempt(cache, wanted, tell).await? {
+        let refusal = match partial.attempt(cache, remote, progress_sender).await? {
             None => break,
             Some(refusal) => refusal,
         };
-        if min_rate::is_progress(arriving.received.saturating_sub(furthest), begun.elapsed()) {
+        if min_rate::is_progress(partial.received.saturating_sub(furthest), begun.elapsed()) {
             attempts = 0;
             backoff.reset();
         } else {
             attempts += 1;
         }
-        furthest = furthest.max(arriving.received);
+        furthest = furthest.max(partial.received);
         match refusal {
             Refusal::Later(reason) if attempts < MAX_ATTEMPTS => {
-                tracing::debug!(url = wanted.shown(), reason, "a download was interrupted");
+                tracing::debug!(url = remote.shown(), reason, "a download was interrupted");
                 tokio::time::sleep(backoff.next_wait()).await;
             }
-            Refusal::Later(reason) => return Err(wanted.failed(reason, true)),
-            Refusal::Never(reason) => return Err(wanted.failed(reason, false)),
+            Refusal::Later(reason) => return Err(remote.failed(reason, true)),
+            Refusal::Never(reason) => return Err(remote.failed(reason, false)),
         }
     }
-    arriving.finish(cache, wanted).await
+    partial.finish(cache, remote).await
 }
 
 /// Bytes that have arrived, and their digests.
-struct Arriving {
+struct PartialFile {
     file: File,
     path: PathBuf,
     tag_path: PathBuf,
@@ -82,58 +82,58 @@ struct Arriving {
     received: u64,
     /// Offset up to which space is reserved.
     admitted: u64,
-    room: Room,
+    reserved: ReservedSpace,
     sha256: Sha256,
     sha512: Option<Sha512>,
     zeros: Zeros,
 }
 
 /// Space that is reserved for bytes that have not arrived yet, so that no other download uses it.
-struct Room {
+struct ReservedSpace {
     cache: Cache,
     bytes: u64,
 }
 
-impl Room {
-    async fn more(&mut self, bytes: u64) -> Result<(), Error> {
+impl ReservedSpace {
+    async fn reserve(&mut self, bytes: u64) -> Result<(), Error> {
         let cache = self.cache.clone();
         blocking(move || cache.admit(bytes)).await??;
         self.bytes += bytes;
         Ok(())
     }
 
-    fn filled(&mut self, bytes: u64) {
+    fn release(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
         self.cache.table(|table| table.reserved -= bytes);
         self.bytes -= bytes;
     }
 }
 
-impl Drop for Room {
+impl Drop for ReservedSpace {
     fn drop(&mut self) {
-        self.filled(self.bytes);
+        self.release(self.bytes);
     }
 }
 
-impl Arriving {
+impl PartialFile {
     /// Resumes an earlier download if the rest can be verified to belong to the same file. The
     /// entity tag verifies it, or at the end the checksum.
     async fn resume(
         cache: &Cache,
-        wanted: &Wanted,
-        tell: &watch::Sender<State>,
+        remote: &RemoteFile,
+        progress_sender: &watch::Sender<State>,
     ) -> Result<Self, Error> {
-        let (path, tag_path) = cache.0.shelf.partial(&wanted.key());
+        let (path, tag_path) = cache.0.layout.partial(&remote.key());
         let note = tag_path.clone();
         let tag = blocking(move || read_note(&note)).await?;
         let tag = tag.filter(|tag| !tag.is_empty());
         let mut options = File::options();
         let file = options.read(true).write(true).create(true).truncate(false);
         let file = file.open(&path).await.map_err(at(&path))?;
-        let sha512 = matches!(wanted.checksum, Some(Checksum::Sha512(_))).then(Sha512::new);
+        let sha512 = matches!(remote.checksum, Some(Checksum::Sha512(_))).then(Sha512::new);
         let (received, admitted, sha256) = (0, 0, Sha256::new());
-        let room = Room { cache: cache.clone(), bytes: 0 };
-        let mut it = Self {
+        let reserved = ReservedSpace { cache: cache.clone(), bytes: 0 };
+        let mut partial = Self {
             file,
             path,
             tag_path,
@@ -141,29 +141,29 @@ impl Arriving {
             promised: None,
             received,
             admitted,
-            room,
+            reserved,
             sha256,
             sha512,
             zeros: Zeros::default(),
         };
-        if it.can_go_on(wanted) {
+        if partial.can_resume(remote) {
             let mut chunk = vec![0; 128 << 10];
             loop {
-                match it.file.read(&mut chunk).await.map_err(at(&it.path))? {
+                match partial.file.read(&mut chunk).await.map_err(at(&partial.path))? {
                     0 => break,
-                    read => it.hash(&chunk[..read]),
+                    read => partial.hash(&chunk[..read]),
                 }
             }
-            it.admitted = it.received;
+            partial.admitted = partial.received;
         } else {
-            it.restart(tell).await?;
+            partial.restart(progress_sender).await?;
         }
-        Ok(it)
+        Ok(partial)
     }
 
     /// Returns true if the rest of the file can be verified to belong to the same file.
-    fn can_go_on(&self, wanted: &Wanted) -> bool {
-        self.tag.is_some() || wanted.checksum.is_some()
+    fn can_resume(&self, remote: &RemoteFile) -> bool {
+        self.tag.is_some() || remote.checksum.is_some()
     }
 
     fn hash(&mut self, bytes: &[u8]) {
@@ -175,9 +175,9 @@ impl Arriving {
         self.received += bytes.len() as u64;
     }
 
-    async fn restart(&mut self, tell: &watch::Sender<State>) -> Result<(), Error> {
+    async fn restart(&mut self, progress_sender: &watch::Sender<State>) -> Result<(), Error> {
         // Before the file changes, so that no reader takes the new bytes for bytes of the old file.
-        tell.send_modify(|state| {
+        progress_sender.send_modify(|state| {
             state.round += 1;
             state.progress = Progress::default();
         });
@@ -186,7 +186,7 @@ impl Arriving {
         // New bytes overwrite the old ones from here on.
         (self.received, self.admitted, self.sha256) = (0, 0, Sha256::new());
         self.zeros = Zeros::default();
-        self.room.filled(u64::MAX);
+        self.reserved.release(u64::MAX);
         self.sha512 = self.sha512.as_ref().map(|_| Sha512::new());
         Ok(())
     }
@@ -195,20 +195,20 @@ impl Arriving {
     async fn attempt(
         &mut self,
         cache: &Cache,
-        wanted: &Wanted,
-        tell: &watch::Sender<State>,
+        remote: &RemoteFile,
+        progress_sender: &watch::Sender<State>,
     ) -> Result<Option<Refusal>, Error> {
-        if self.received > 0 && !self.can_go_on(wanted) {
-            self.restart(tell).await?;
+        if self.received > 0 && !self.can_resume(remote) {
+            self.restart(progress_sender).await?;
         }
-        let part = cache.0.origin.part(&wanted.url, self.received, self.tag.as_deref()).await;
+        let part = cache.0.origin.part(&remote.url, self.received, self.tag.as_deref()).await;
         let Part { first, total, tag, digest, mut body } = match part {
             Ok(part) => part,
             Err(refusal) => return Ok(Some(refusal)),
         };
         self.promised = digest;
         if first != self.received {
-            self.restart(tell).await?;
+            self.restart(progress_sender).await?;
         }
         let changed = self.received > 0 && self.tag.is_some() && tag != self.tag;
         if tag != self.tag {
@@ -218,17 +218,17 @@ impl Arriving {
         }
         if changed {
             // The origin sent the rest of another version of the file.
-            self.restart(tell).await?;
+            self.restart(progress_sender).await?;
             return Ok(Some(Refusal::Later("the file changed".to_owned())));
         }
-        let (begun, before, mut pace) = (Instant::now(), self.received, Pace::default());
+        let (begun, before, mut min_rate) = (Instant::now(), self.received, MinRate::default());
         loop {
             let rate = rate(self.received - before, begun.elapsed());
             let progress = Progress { received: self.received, total, rate };
-            tell.send_modify(|state| state.progress = progress);
-            let asked = Instant::now();
-            let chunk = match tokio::time::timeout(pace.patience(), body.next()).await {
-                Err(_) => return Ok(Some(Refusal::Later(pace.too_slow()))),
+            progress_sender.send_modify(|state| state.progress = progress);
+            let requested = Instant::now();
+            let chunk = match tokio::time::timeout(min_rate.time_left(), body.next()).await {
+                Err(_) => return Ok(Some(Refusal::Later(min_rate.too_slow()))),
                 Ok(Some(Err(reason))) => return Ok(Some(Refusal::Later(reason))),
                 Ok(None) if total.is_some_and(|total| self.received < total) => {
                     return Ok(Some(Refusal::Later("it ended early".to_owned())));
@@ -236,25 +236,25 @@ impl Arriving {
                 Ok(None) => return Ok(None),
                 Ok(Some(Ok(chunk))) => chunk,
             };
-            pace.add(asked.elapsed(), chunk.len() as u64);
+            min_rate.add(requested.elapsed(), chunk.len() as u64);
             let then = self.received + chunk.len() as u64;
             if then > self.admitted {
                 let end = match total {
                     Some(total) if then <= total => total,
                     _ => then.next_multiple_of(STRIDE),
                 };
-                self.room.more(end - self.admitted).await?;
+                self.reserved.reserve(end - self.admitted).await?;
                 self.admitted = end;
             }
             self.file.write_all(&chunk).await.map_err(at(&self.path))?;
             // Flushed first, because a caller that sees the progress may read the bytes.
             self.file.flush().await.map_err(at(&self.path))?;
             self.hash(&chunk);
-            self.room.filled(chunk.len() as u64);
+            self.reserved.release(chunk.len() as u64);
         }
     }
 
-    async fn finish(self, cache: &Cache, wanted: &Wanted) -> Result<Blob, Error> {
+    async fn finish(self, cache: &Cache, remote: &RemoteFile) -> Result<Blob, Error> {
         let (file, zeros) = (self.file.into_std().await, self.zeros);
         let written = tokio::task::spawn_blocking(move || {
             zeros.dig(&file);
@@ -263,24 +263,24 @@ impl Arriving {
         written.await.map_err(io::Error::other).flatten().map_err(at(&self.path))?;
         let digest = Digest(self.sha256.finalize().into());
         let sha512 = self.sha512.map(|sha512| <[u8; 64]>::from(sha512.finalize()));
-        let (is_right, got) = match wanted.checksum {
+        let (is_right, got) = match remote.checksum {
             None => (self.promised.is_none_or(|it| it == digest), digest.to_string()),
-            Some(Checksum::Sha256(wanted)) => (wanted == digest, digest.to_string()),
-            Some(Checksum::Sha512(wanted)) => {
+            Some(Checksum::Sha256(expected)) => (expected == digest, digest.to_string()),
+            Some(Checksum::Sha512(expected)) => {
                 let got = sha512.map(|bytes| stdx::hex(&bytes)).unwrap_or_default();
-                (sha512 == Some(wanted), format!("sha512:{got}"))
+                (sha512 == Some(expected), format!("sha512:{got}"))
             }
         };
         // The tag is not needed in either case; a remaining tag file is harmless.
         let _ = tokio::fs::remove_file(&self.tag_path).await;
         if !is_right {
             tokio::fs::remove_file(&self.path).await.map_err(at(&self.path))?;
-            return Err(Error::Checksum { url: wanted.shown(), got });
+            return Err(Error::Checksum { url: remote.shown(), got });
         }
         // The lease comes before publication, so that the file cannot be evicted in between.
         let blob = cache.lease(digest, self.received);
-        let (own, wanted, path) = (cache.clone(), wanted.clone(), self.path);
-        blocking(move || own.0.shelf.publish(&wanted, &path, digest)).await??;
+        let (own, remote, path) = (cache.clone(), remote.clone(), self.path);
+        blocking(move || own.0.layout.publish(&remote, &path, digest)).await??;
         Ok(blob)
     }
 }

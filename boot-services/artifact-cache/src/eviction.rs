@@ -17,7 +17,7 @@ const NAMED: usize = 5;
 
 /// Complete file of the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct CachedFile {
     /// SHA-256 of the content.
     pub digest: Digest,
     /// Size of the file in bytes.
@@ -34,7 +34,7 @@ pub struct Held {
     pub pinned: bool,
 }
 
-impl Held {
+impl CachedFile {
     pub(super) fn of(digest: Digest, size: u64, last_used: SystemTime, origin: String) -> Self {
         let (in_use, needed, pinned) = (false, false, false);
         Self { digest, size, last_used, origin, in_use, needed, pinned }
@@ -49,7 +49,7 @@ impl Held {
 /// Part of a file without a running download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedPart {
-    /// Key of the file ([`Wanted::key`](crate::Wanted::key)).
+    /// Key of the file ([`RemoteFile::key`](crate::RemoteFile::key)).
     pub key: String,
     /// Size of the part in bytes.
     pub size: u64,
@@ -97,7 +97,7 @@ impl Space {
 /// # Errors
 /// [`Error::CacheFull`]; then no file is evicted.
 pub fn admit(
-    held: &[Held],
+    files: &[CachedFile],
     parts: &[AbandonedPart],
     incoming: u64,
     space: Space,
@@ -105,34 +105,34 @@ pub fn admit(
 ) -> Result<Eviction, Error> {
     let mut parts: Vec<&AbandonedPart> = parts.iter().collect();
     parts.sort_by_key(|part| (part.needed, part.last_written));
-    let mut free: Vec<&Held> = held.iter().filter(|file| file.may_go()).collect();
+    let mut free: Vec<&CachedFile> = files.iter().filter(|file| file.may_go()).collect();
     free.sort_by_key(|file| file.last_used);
-    let (mut gone, mut then) = (Eviction::default(), space.used.saturating_add(incoming));
+    let (mut eviction, mut used) = (Eviction::default(), space.used.saturating_add(incoming));
     for part in parts {
-        if then <= space.part(budget) {
+        if used <= space.part(budget) {
             break;
         }
-        then = then.saturating_sub(part.size);
-        gone.parts.push(part.key.clone());
+        used = used.saturating_sub(part.size);
+        eviction.parts.push(part.key.clone());
     }
     for file in free {
-        if then <= space.part(budget) {
+        if used <= space.part(budget) {
             break;
         }
-        then = then.saturating_sub(file.size);
-        gone.files.push(file.digest);
+        used = used.saturating_sub(file.size);
+        eviction.files.push(file.digest);
     }
-    if then <= space.part(REFUSE_PERCENT) {
-        return Ok(gone);
+    if used <= space.part(REFUSE_PERCENT) {
+        return Ok(eviction);
     }
-    Err(Error::CacheFull { incoming, largest: largest(held) })
+    Err(Error::CacheFull { incoming, largest: largest(files) })
 }
 
 /// Returns the five largest files and their sizes, as text.
-pub fn largest(held: &[Held]) -> String {
-    let mut largest: Vec<&Held> = held.iter().collect();
+pub fn largest(files: &[CachedFile]) -> String {
+    let mut largest: Vec<&CachedFile> = files.iter().collect();
     largest.sort_by_key(|file| std::cmp::Reverse(file.size));
-    let name = |file: &&Held| {
+    let name = |file: &&CachedFile| {
         let name =
             if file.origin.is_empty() { file.digest.to_string() } else { shown(&file.origin) };
         format!("{name} ({})", stdx::bytes(file.size))

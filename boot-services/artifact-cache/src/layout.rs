@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::eviction::{AbandonedPart, Held, Space};
-use super::{Checksum, Digest, Wanted};
+use super::eviction::{AbandonedPart, CachedFile, Space};
+use super::{Checksum, Digest, RemoteFile};
 use crate::Error;
 
 /// Maximum bytes of a URL or entity tag that is read back.
@@ -17,11 +17,11 @@ const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// File extension of a part that is being removed.
 const REMOVED: &str = "removed";
 
-pub(super) struct Shelf {
+pub(super) struct Layout {
     root: PathBuf,
 }
 
-impl Shelf {
+impl Layout {
     pub(super) fn open(root: PathBuf) -> Result<Self, Error> {
         for folder in ["blobs/sha256", "origins", "partial"] {
             let path = root.join(folder);
@@ -62,23 +62,23 @@ impl Shelf {
 
     /// Returns the digest of the file: its checksum, or the digest that its URL gave last. The
     /// cache need not have the file.
-    pub(super) fn digest(&self, wanted: &Wanted) -> Option<Digest> {
-        match wanted.checksum {
+    pub(super) fn digest(&self, remote: &RemoteFile) -> Option<Digest> {
+        match remote.checksum {
             Some(Checksum::Sha256(digest)) => Some(digest),
-            _ => self.origin(wanted),
+            _ => self.origin(remote),
         }
     }
 
-    fn origin(&self, wanted: &Wanted) -> Option<Digest> {
-        let (digest, url) = origin(&read_note(&self.origin_path(wanted))?)?;
-        (url == wanted.url).then_some(digest)
+    fn origin(&self, remote: &RemoteFile) -> Option<Digest> {
+        let (digest, url) = origin(&read_note(&self.origin_path(remote))?)?;
+        (url == remote.url).then_some(digest)
     }
 
     /// Moves a complete file to its final path, durably. The folder of files never has an
     /// incomplete one.
     pub(super) fn publish(
         &self,
-        wanted: &Wanted,
+        remote: &RemoteFile,
         partial: &Path,
         digest: Digest,
     ) -> Result<(), Error> {
@@ -86,7 +86,7 @@ impl Shelf {
         fs::rename(partial, &blob).map_err(at(&blob))?;
         let folder = self.root.join("blobs/sha256");
         File::open(&folder).and_then(|folder| folder.sync_all()).map_err(at(&folder))?;
-        write_note(&self.origin_path(wanted), &format!("{digest} {}\n", wanted.url))
+        write_note(&self.origin_path(remote), &format!("{digest} {}\n", remote.url))
     }
 
     /// Removes complete files, and the notes about their origins.
@@ -124,7 +124,7 @@ impl Shelf {
     }
 
     /// Renames a part so that later downloads of its file do not use it. Fast for any size.
-    /// [`Shelf::remove_part`] frees the space.
+    /// [`Layout::remove_part`] frees the space.
     pub(super) fn set_part_aside(&self, key: &str) -> io::Result<PathBuf> {
         let (path, tag) = self.partial(key);
         let aside = path.with_extension(REMOVED);
@@ -143,19 +143,19 @@ impl Shelf {
     }
 
     /// Returns all complete files.
-    pub(super) fn list(&self) -> Vec<Held> {
+    pub(super) fn list(&self) -> Vec<CachedFile> {
         let notes = entries(&self.root.join("origins"));
         let notes = notes.filter_map(|entry| read_note(&entry.path()));
         let mut origins: HashMap<Digest, String> = notes.filter_map(|note| origin(&note)).collect();
-        let held = entries(&self.root.join("blobs/sha256")).filter_map(|entry| {
+        let files = entries(&self.root.join("blobs/sha256")).filter_map(|entry| {
             let bytes = stdx::unhex(entry.file_name().to_str()?)?;
             let digest = Digest(bytes.try_into().ok()?);
             let metadata = entry.metadata().ok()?;
             let last_used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             let origin = origins.remove(&digest).unwrap_or_default();
-            Some(Held::of(digest, metadata.len(), last_used, origin))
+            Some(CachedFile::of(digest, metadata.len(), last_used, origin))
         });
-        held.collect()
+        files.collect()
     }
 
     /// Returns the size and the use of the partition.
@@ -167,8 +167,8 @@ impl Shelf {
         Ok(Space { capacity, used: capacity.saturating_sub(free) })
     }
 
-    fn origin_path(&self, wanted: &Wanted) -> PathBuf {
-        self.root.join("origins").join(wanted.key())
+    fn origin_path(&self, remote: &RemoteFile) -> PathBuf {
+        self.root.join("origins").join(remote.key())
     }
 }
 

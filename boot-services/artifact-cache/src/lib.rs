@@ -39,17 +39,17 @@ use tokio::time::Instant;
 
 pub use access::{CacheAccess, Readers};
 pub use checksum::{Checksum, InvalidChecksum};
-pub use download::in_progress::{Arrival, Begun, Download, Progress};
+pub use download::in_progress::{Download, DownloadStart, Progress, RunningDownload};
 pub use error::Error;
 pub use oci_reference::Digest;
 pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
 pub(crate) use remote_file::read_path;
-pub use remote_file::{Wanted, shown};
-pub use retention::Kept;
+pub use remote_file::{RemoteFile, shown};
+pub use retention::RemoveError;
 
 use download::in_progress::{self, State};
-use download::slots::Turns;
-use layout::Shelf;
+use download::slots::DownloadSlots;
+use layout::Layout;
 
 /// Maximum downloads that run or wait; further ones are refused.
 const MAX_WAITING: usize = 256;
@@ -75,11 +75,11 @@ pub struct Blob {
 pub struct Cache(Arc<Inner>);
 
 struct Inner {
-    shelf: Shelf,
+    layout: Layout,
     origin: Arc<dyn Origin>,
     /// Budget of the cache, in percent of the partition.
     budget: u64,
-    turns: Turns,
+    slots: DownloadSlots,
     /// Held while files are evicted and space is reserved.
     admission: Mutex<()>,
     table: Mutex<Table>,
@@ -87,11 +87,11 @@ struct Inner {
 
 #[derive(Default)]
 struct Table {
-    running: HashMap<String, (Wanted, Download)>,
+    running: HashMap<String, (RemoteFile, Download)>,
     failed: HashMap<String, Failure>,
     leases: HashMap<Digest, Arc<()>>,
     /// Offered files by key, each with the number of its offers.
-    offered: HashMap<String, (Wanted, usize)>,
+    offered: HashMap<String, (RemoteFile, usize)>,
     pinned: BTreeSet<Digest>,
     /// Bytes that are reserved for running downloads.
     reserved: u64,
@@ -123,26 +123,26 @@ impl Cache {
         origin: Arc<dyn Origin>,
         budget: u64,
     ) -> Result<Self, Error> {
-        let (turns, shelf) = (Turns::new(), Shelf::open(root.into())?);
+        let (slots, layout) = (DownloadSlots::new(), Layout::open(root.into())?);
         let (admission, table) = (Mutex::default(), Mutex::default());
-        Ok(Self(Arc::new(Inner { shelf, origin, budget, turns, admission, table })))
+        Ok(Self(Arc::new(Inner { layout, origin, budget, slots, admission, table })))
     }
 
     /// Starts a download, or joins a running one. The download continues even if all callers drop
     /// it. A download that has just failed is not tried again for 10 s; its error is returned.
-    pub async fn fetch(&self, wanted: &Wanted) -> Download {
-        let (cache, file) = (self.clone(), wanted.clone());
+    pub async fn fetch(&self, remote: &RemoteFile) -> Download {
+        let (cache, file) = (self.clone(), remote.clone());
         let started = blocking(move || cache.blocking_fetch(&file)).await;
-        started.unwrap_or_else(|error| Download::over(Err(Arc::new(error))))
+        started.unwrap_or_else(|error| Download::finished(Err(Arc::new(error))))
     }
 
     /// Starts or joins a download like [`Cache::fetch`], on a thread that may block. Needs a Tokio
     /// runtime.
-    pub fn blocking_fetch(&self, wanted: &Wanted) -> Download {
-        if let Some(blob) = self.held(wanted) {
-            return Download::over(Ok(blob));
+    pub fn blocking_fetch(&self, remote: &RemoteFile) -> Download {
+        if let Some(blob) = self.get(remote) {
+            return Download::finished(Ok(blob));
         }
-        let key = wanted.key();
+        let key = remote.key();
         let mut table = self.0.table.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, running)) = table.running.get(&key) {
             return running.clone();
@@ -150,51 +150,51 @@ impl Cache {
         if let Some(failure) = table.failed.get(&key)
             && failure.at.elapsed() < REST
         {
-            return Download::over(Err(Arc::clone(&failure.error)));
+            return Download::finished(Err(Arc::clone(&failure.error)));
         }
         if table.running.len() >= MAX_WAITING {
             let reason = format!("{MAX_WAITING} other files are being fetched");
-            return Download::over(Err(Arc::new(wanted.failed(reason, true))));
+            return Download::finished(Err(Arc::new(remote.failed(reason, true))));
         }
-        let (tell, state) = watch::channel(State::default());
-        let download = Download::new(state, self.0.shelf.partial(&key).0);
+        let (sender, state) = watch::channel(State::default());
+        let download = Download::new(state, self.0.layout.partial(&key).0);
         table.failed.remove(&key);
-        table.running.insert(key.clone(), (wanted.clone(), download.clone()));
+        table.running.insert(key.clone(), (remote.clone(), download.clone()));
         drop(table);
-        let (cache, wanted) = (self.clone(), wanted.clone());
+        let (cache, remote) = (self.clone(), remote.clone());
         tokio::spawn(async move {
-            let result = download::run(&cache, &wanted, &tell).await.map_err(Arc::new);
+            let result = download::run(&cache, &remote, &sender).await.map_err(Arc::new);
             if let Err(error) = &result {
-                tracing::warn!(url = wanted.shown(), error = %stdx::chain(error), "not fetched");
+                tracing::warn!(url = remote.shown(), error = %stdx::chain(error), "not fetched");
             }
             cache.table(|table| table.end(key, &result));
-            tell.send_modify(|state| state.end(result));
+            sender.send_modify(|state| state.end(result));
         });
         download
     }
 
     /// Returns the file if the cache has it. Blocks, because it reads files.
-    pub fn held(&self, wanted: &Wanted) -> Option<Blob> {
-        let digest = self.0.shelf.digest(wanted)?;
-        let size = self.0.shelf.touch(digest)?;
+    pub fn get(&self, remote: &RemoteFile) -> Option<Blob> {
+        let digest = self.0.layout.digest(remote)?;
+        let size = self.0.layout.touch(digest)?;
         Some(self.lease(digest, size))
     }
 
     /// Returns the error of the last download. `None` while a download runs, or after it succeeded.
-    pub fn failure(&self, wanted: &Wanted) -> Option<Arc<Error>> {
-        self.table(|table| table.failed.get(&wanted.key()).map(|it| Arc::clone(&it.error)))
+    pub fn failure(&self, remote: &RemoteFile) -> Option<Arc<Error>> {
+        self.table(|table| table.failed.get(&remote.key()).map(|it| Arc::clone(&it.error)))
     }
 
     /// Returns the downloads that run or wait for their turn.
-    pub fn downloads(&self) -> Vec<(Wanted, Progress)> {
+    pub fn downloads(&self) -> Vec<(RemoteFile, Progress)> {
         let running =
-            |(wanted, download): &(Wanted, Download)| (wanted.clone(), download.progress());
+            |(remote, download): &(RemoteFile, Download)| (remote.clone(), download.progress());
         self.table(|table| table.running.values().map(running).collect())
     }
 
     fn lease(&self, digest: Digest, size: u64) -> Blob {
         let lease = self.table(|table| Arc::clone(table.leases.entry(digest).or_default()));
-        Blob { path: self.0.shelf.blob(digest), digest, size, _lease: lease }
+        Blob { path: self.0.layout.blob(digest), digest, size, _lease: lease }
     }
 
     fn table<T>(&self, with: impl FnOnce(&mut Table) -> T) -> T {
@@ -231,7 +231,7 @@ impl Table {
     }
 }
 
-impl Wanted {
+impl RemoteFile {
     fn failed(&self, reason: String, passing: bool) -> Error {
         Error::Fetch { url: self.shown(), reason, passing }
     }

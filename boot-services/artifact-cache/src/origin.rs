@@ -107,7 +107,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
 
     /// Sends a GET with `fields` and follows redirects. `Authorization` is sent to the first server
     /// only.
-    pub(super) async fn ask(
+    pub(super) async fn get(
         &self,
         url: &str,
         mut fields: HeaderMap,
@@ -197,10 +197,10 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
                 put(&mut fields, header::IF_RANGE, tag)?;
             }
         }
-        let answer = self.ask(url, fields).await?;
+        let answer = self.get(url, fields).await?;
         if first > 0 && answer.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             // The stored part is longer than the file is now.
-            return part(self.ask(url, HeaderMap::new()).await?, 0);
+            return part(self.get(url, HeaderMap::new()).await?, 0);
         }
         part(answer, first)
     }

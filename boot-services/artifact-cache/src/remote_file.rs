@@ -11,7 +11,7 @@ const UNNAMED: &str = "file";
 
 /// File on another server, with its expected checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RemoteFile {
     /// URL with the scheme `http://`, `https://` or `oci://`.
     pub url: String,
     /// Expected checksum. `None`: any content is accepted, and stored for as long as the URL is
@@ -19,7 +19,7 @@ pub struct Wanted {
     pub checksum: Option<Checksum>,
 }
 
-impl Wanted {
+impl RemoteFile {
     /// Returns the key, 64 hexadecimal digits. Two values with the same URL and checksum have the
     /// same key.
     pub fn key(&self) -> String {
@@ -84,17 +84,17 @@ fn plain(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Returns the key and the decoded path of a path in [`Wanted::path`]'s form.
+/// Returns the key and the decoded path of a path in [`RemoteFile::path`]'s form.
 pub(crate) fn read_path(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix(FOLDER)?.split_once('/')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Wanted, read_path};
+    use super::{RemoteFile, read_path};
 
-    fn wanted(url: &str) -> Wanted {
-        Wanted { url: url.to_owned(), checksum: None }
+    fn remote(url: &str) -> RemoteFile {
+        RemoteFile { url: url.to_owned(), checksum: None }
     }
 
     #[test]
@@ -110,21 +110,21 @@ mod tests {
             ("http://a?b=/c", "file", "http://a"),
             ("http://a/my%20disk.raw", "my%20disk.raw", "http://a/my%20disk.raw"),
         ] {
-            let wanted = wanted(url);
-            assert_eq!(wanted.path(), format!("/cache/{}/{name}", wanted.key()), "{url}");
-            assert_eq!(wanted.shown(), shown);
+            let remote = remote(url);
+            assert_eq!(remote.path(), format!("/cache/{}/{name}", remote.key()), "{url}");
+            assert_eq!(remote.shown(), shown);
         }
     }
 
     #[test]
     fn a_path_is_read_back() {
-        let wanted = wanted("http://a/b/my%20disk.raw");
-        let path = wanted.path().replace("%20", " ");
+        let remote = remote("http://a/b/my%20disk.raw");
+        let path = remote.path().replace("%20", " ");
         let (key, name) = read_path(&path).unwrap();
-        assert_eq!(key, wanted.key());
-        assert!(name == "b/my disk.raw" && wanted.is_named(name));
-        assert!(wanted.is_named("my disk.raw"), "agents that began before an update of the box");
-        assert!(!wanted.is_named("../my disk.raw") && !wanted.is_named(""));
+        assert_eq!(key, remote.key());
+        assert!(name == "b/my disk.raw" && remote.is_named(name));
+        assert!(remote.is_named("my disk.raw"), "agents that began before an update of the box");
+        assert!(!remote.is_named("../my disk.raw") && !remote.is_named(""));
         assert_eq!(read_path("/cache/x"), None);
     }
 }

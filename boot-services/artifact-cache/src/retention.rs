@@ -4,14 +4,14 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
-use super::eviction::{self, AbandonedPart, Held, Space};
-use super::layout::Shelf;
-use super::{Cache, Digest, Wanted};
+use super::eviction::{self, AbandonedPart, CachedFile, Space};
+use super::layout::Layout;
+use super::{Cache, Digest, RemoteFile};
 use crate::Error;
 
 /// Reason why a file is not removed from the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Kept {
+pub enum RemoveError {
     /// The file is not in the cache.
     #[error("the file does not exist in the cache")]
     Missing,
@@ -27,22 +27,22 @@ pub enum Kept {
 }
 
 impl Cache {
-    /// Offers files: clients may request them by key ([`Wanted::path`]), because a workflow will
-    /// need them. Offered files are never evicted. Offers are counted; a file is offered until each
-    /// offer is withdrawn.
-    pub fn offer<'a>(&self, wanted: impl IntoIterator<Item = &'a Wanted>) {
+    /// Offers files: clients may request them by key ([`RemoteFile::path`]), because a workflow
+    /// will need them. Offered files are never evicted. Offers are counted; a file is offered until
+    /// each offer is withdrawn.
+    pub fn offer<'a>(&self, files: impl IntoIterator<Item = &'a RemoteFile>) {
         self.table(|table| {
-            for wanted in wanted {
-                let offered = table.offered.entry(wanted.key());
-                offered.or_insert_with(|| (wanted.clone(), 0)).1 += 1;
+            for file in files {
+                let offered = table.offered.entry(file.key());
+                offered.or_insert_with(|| (file.clone(), 0)).1 += 1;
             }
         });
     }
 
     /// Withdraws one offer of each file: a workflow does not need it any more.
-    pub fn withdraw<'a>(&self, wanted: impl IntoIterator<Item = &'a Wanted>) {
+    pub fn withdraw<'a>(&self, files: impl IntoIterator<Item = &'a RemoteFile>) {
         self.table(|table| {
-            for key in wanted.into_iter().map(Wanted::key) {
+            for key in files.into_iter().map(RemoteFile::key) {
                 let Some((_, number)) = table.offered.get_mut(&key) else { continue };
                 *number -= 1;
                 if *number == 0 {
@@ -52,9 +52,9 @@ impl Cache {
         });
     }
 
-    /// Returns the offered file at a decoded path of [`Wanted::path`]'s form. The path is only a
-    /// key into the table of offers and never reaches the file system.
-    pub(crate) fn offered(&self, path: &str) -> Option<Wanted> {
+    /// Returns the offered file at a decoded path of [`RemoteFile::path`]'s form. The path is only
+    /// a key into the table of offers and never reaches the file system.
+    pub(crate) fn offered(&self, path: &str) -> Option<RemoteFile> {
         let (key, name) = super::read_path(path)?;
         let (offered, _) = self.table(|table| table.offered.get(key).cloned())?;
         offered.is_named(name).then_some(offered)
@@ -66,46 +66,46 @@ impl Cache {
         self.table(|table| table.pinned = digests);
     }
 
-    /// Returns the digest of the file if the cache has it. Unlike [`Cache::held`] this does not
+    /// Returns the digest of the file if the cache has it. Unlike [`Cache::get`] this does not
     /// count as a use. Blocks, because it reads files.
-    pub fn digest(&self, wanted: &Wanted) -> Option<Digest> {
-        let digest = self.0.shelf.digest(wanted)?;
-        self.0.shelf.blob(digest).exists().then_some(digest)
+    pub fn digest(&self, remote: &RemoteFile) -> Option<Digest> {
+        let digest = self.0.layout.digest(remote)?;
+        self.0.layout.blob(digest).exists().then_some(digest)
     }
 
     /// Returns all complete files, the next one to be evicted first. Blocks, because it reads
     /// folders.
-    pub fn list(&self) -> Vec<Held> {
-        let mut held = self.0.shelf.list();
-        let offered: Vec<Wanted> =
-            self.table(|table| table.offered.values().map(|(wanted, _)| wanted.clone()).collect());
+    pub fn list(&self) -> Vec<CachedFile> {
+        let mut files = self.0.layout.list();
+        let offered: Vec<RemoteFile> =
+            self.table(|table| table.offered.values().map(|(remote, _)| remote.clone()).collect());
         let needed: BTreeSet<Digest> =
-            offered.iter().filter_map(|wanted| self.0.shelf.digest(wanted)).collect();
+            offered.iter().filter_map(|remote| self.0.layout.digest(remote)).collect();
         self.table(|table| {
             table.leases.retain(|_, lease| Arc::strong_count(lease) > 1);
-            for file in &mut held {
+            for file in &mut files {
                 file.in_use = table.leases.contains_key(&file.digest);
                 file.needed = needed.contains(&file.digest);
                 file.pinned = table.pinned.contains(&file.digest);
             }
         });
-        held.sort_by_key(|file| (!file.may_go(), file.last_used));
-        held
+        files.sort_by_key(|file| (!file.may_go(), file.last_used));
+        files
     }
 
     /// Removes a file from the cache. Blocks, because it reads folders.
     ///
     /// # Errors
-    /// [`Kept`].
-    pub fn remove(&self, digest: Digest) -> Result<(), Kept> {
-        let held = self.list();
-        match held.iter().find(|file| file.digest == digest) {
-            None => Err(Kept::Missing),
-            Some(file) if file.pinned => Err(Kept::Pinned),
-            Some(file) if file.needed => Err(Kept::Needed),
-            Some(file) if file.in_use => Err(Kept::InUse),
+    /// [`RemoveError`].
+    pub fn remove(&self, digest: Digest) -> Result<(), RemoveError> {
+        let files = self.list();
+        match files.iter().find(|file| file.digest == digest) {
+            None => Err(RemoveError::Missing),
+            Some(file) if file.pinned => Err(RemoveError::Pinned),
+            Some(file) if file.needed => Err(RemoveError::Needed),
+            Some(file) if file.in_use => Err(RemoveError::InUse),
             Some(_) => {
-                self.0.shelf.remove(&[digest]);
+                self.0.layout.remove(&[digest]);
                 Ok(())
             }
         }
@@ -116,7 +116,7 @@ impl Cache {
     /// # Errors
     /// [`Error::Artifact`].
     pub fn space(&self) -> Result<Space, Error> {
-        let mut space = self.0.shelf.space()?;
+        let mut space = self.0.layout.space()?;
         space.used = space.used.saturating_add(self.table(|table| table.reserved));
         Ok(space)
     }
@@ -126,19 +126,19 @@ impl Cache {
     pub(super) fn admit(&self, incoming: u64) -> Result<(), Error> {
         // Two concurrent calls would both count the same free space.
         let _one = self.0.admission.lock().unwrap_or_else(PoisonError::into_inner);
-        let (held, parts) = (self.list(), self.abandoned());
+        let (files, parts) = (self.list(), self.abandoned());
         let mut space = self.space()?;
-        let gone = eviction::admit(&held, &parts, incoming, space, self.0.budget)?;
-        for part in parts.iter().filter(|part| gone.parts.contains(&part.key)) {
+        let eviction = eviction::admit(&files, &parts, incoming, space, self.0.budget)?;
+        for part in parts.iter().filter(|part| eviction.parts.contains(&part.key)) {
             if self.remove_part(&part.key) {
                 space.used = space.used.saturating_sub(part.size);
             }
         }
-        for file in held.iter().filter(|file| gone.files.contains(&file.digest)) {
+        for file in files.iter().filter(|file| eviction.files.contains(&file.digest)) {
             tracing::info!(digest = %file.digest, "evicted from the cache to free space");
             space.used = space.used.saturating_sub(file.size);
         }
-        self.0.shelf.remove(&gone.files);
+        self.0.layout.remove(&eviction.files);
         self.table(|table| table.reserved += incoming);
         space.used = space.used.saturating_add(incoming);
         self.notice(space);
@@ -147,7 +147,7 @@ impl Cache {
 
     /// Returns the parts without a running download.
     fn abandoned(&self) -> Vec<AbandonedPart> {
-        let mut parts = self.0.shelf.parts();
+        let mut parts = self.0.layout.parts();
         self.table(|table| {
             parts.retain(|part| !table.running.contains_key(&part.key));
             for part in &mut parts {
@@ -161,13 +161,13 @@ impl Cache {
     fn remove_part(&self, key: &str) -> bool {
         let aside = self.table(|table| {
             let runs = table.running.contains_key(key);
-            (!runs).then(|| self.0.shelf.set_part_aside(key))
+            (!runs).then(|| self.0.layout.set_part_aside(key))
         });
         match aside {
             None => false,
             Some(Ok(aside)) => {
                 tracing::info!(key, "evicted an incomplete file from the cache to free space");
-                Shelf::remove_part(&aside);
+                Layout::remove_part(&aside);
                 true
             }
             Some(Err(error)) => {

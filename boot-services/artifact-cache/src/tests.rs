@@ -15,12 +15,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::origin::Part;
-use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Kept, Origin, Refusal, Wanted};
+use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Origin, Refusal, RemoteFile, RemoveError};
 use crate::Error;
 
 /// Behavior of an origin for one request.
 #[derive(Clone, Copy)]
-enum Does {
+enum Behavior {
     /// Sends this many bytes, then closes the connection.
     Sends(usize),
     /// Sends one byte after each interval.
@@ -37,17 +37,17 @@ type Body =
     std::pin::Pin<Box<dyn futures_util::Stream<Item = Result<bytes::Bytes, String>> + Send>>;
 
 /// Origin with one file and a behavior for each request; the last behavior repeats.
-struct Scripted {
+struct ScriptedOrigin {
     file: Vec<u8>,
-    does: Vec<Does>,
-    asked: AtomicUsize,
+    does: Vec<Behavior>,
+    requests: AtomicUsize,
     firsts: Mutex<Vec<u64>>,
 }
 
-impl Scripted {
-    fn new(file: &[u8], does: &[Does]) -> Arc<Self> {
-        let (asked, firsts) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { file: file.to_vec(), does: does.to_vec(), asked, firsts })
+impl ScriptedOrigin {
+    fn new(file: &[u8], does: &[Behavior]) -> Arc<Self> {
+        let (requests, firsts) = (AtomicUsize::new(0), Mutex::default());
+        Arc::new(Self { file: file.to_vec(), does: does.to_vec(), requests, firsts })
     }
 
     fn firsts(&self) -> Vec<u64> {
@@ -55,14 +55,14 @@ impl Scripted {
     }
 
     fn answer(&self, first: u64) -> Result<Part, Refusal> {
-        let index = self.asked.fetch_add(1, SeqCst).min(self.does.len() - 1);
+        let index = self.requests.fetch_add(1, SeqCst).min(self.does.len() - 1);
         self.firsts.lock().unwrap().push(first);
         let (from, length) = match self.does[index] {
-            Does::Later => return Err(Refusal::Later("it is busy".to_owned())),
-            Does::Never => return Err(Refusal::Never("it answers 404 Not Found".to_owned())),
-            Does::Whole => (0, usize::MAX),
-            Does::All | Does::Trickles(_) => (first, usize::MAX),
-            Does::Sends(length) => (first, length),
+            Behavior::Later => return Err(Refusal::Later("it is busy".to_owned())),
+            Behavior::Never => return Err(Refusal::Never("it answers 404 Not Found".to_owned())),
+            Behavior::Whole => (0, usize::MAX),
+            Behavior::All | Behavior::Trickles(_) => (first, usize::MAX),
+            Behavior::Sends(length) => (first, length),
         };
         let rest = &self.file[from as usize..];
         let mut chunks: Vec<Result<bytes::Bytes, String>> = rest[..length.min(rest.len())]
@@ -75,7 +75,7 @@ impl Scripted {
         let total = Some(self.file.len() as u64);
         let tag = Some("\"one\"".to_owned());
         let mut body: Body = Box::pin(stream::iter(chunks));
-        if let Does::Trickles(period) = self.does[index] {
+        if let Behavior::Trickles(period) = self.does[index] {
             let begins = tokio::time::Instant::now() + period;
             let clock = tokio::time::interval_at(begins, period);
             let bytes = (clock, std::collections::VecDeque::from(rest.to_vec()));
@@ -88,7 +88,7 @@ impl Scripted {
     }
 }
 
-impl Origin for Scripted {
+impl Origin for ScriptedOrigin {
     fn part<'a>(
         &'a self,
         _: &'a str,
@@ -103,12 +103,12 @@ fn file() -> Vec<u8> {
     (0..10_000_u32).flat_map(u32::to_be_bytes).collect()
 }
 
-async fn get(cache: &Cache, wanted: &Wanted) -> Result<Blob, Arc<Error>> {
+async fn get(cache: &Cache, wanted: &RemoteFile) -> Result<Blob, Arc<Error>> {
     cache.fetch(wanted).await.ended().await
 }
 
-fn wanted(checksum: Option<Checksum>) -> Wanted {
-    Wanted { url: "http://origin.example/debian.raw.zst".to_owned(), checksum }
+fn wanted(checksum: Option<Checksum>) -> RemoteFile {
+    RemoteFile { url: "http://origin.example/debian.raw.zst".to_owned(), checksum }
 }
 
 fn right() -> Option<Checksum> {
@@ -118,8 +118,8 @@ fn right() -> Option<Checksum> {
 #[tokio::test(start_paused = true)]
 async fn goes_on_where_it_broke_off() {
     let folder = tempfile::tempdir().unwrap();
-    let does = [Does::Sends(5000), Does::Later, Does::Sends(12_000), Does::All];
-    let origin = Scripted::new(&file(), &does);
+    let does = [Behavior::Sends(5000), Behavior::Later, Behavior::Sends(12_000), Behavior::All];
+    let origin = ScriptedOrigin::new(&file(), &does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     let blob = get(&cache, &wanted(right())).await.unwrap();
     assert_eq!(origin.firsts(), [0, 5000, 5000, 17_000]);
@@ -136,24 +136,24 @@ async fn goes_on_where_it_broke_off() {
 #[tokio::test(start_paused = true)]
 async fn goes_on_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
-    let dying = Scripted::new(&file(), &[Does::Sends(7000), Does::Never]);
+    let dying = ScriptedOrigin::new(&file(), &[Behavior::Sends(7000), Behavior::Never]);
     let cache = Cache::open(folder.path(), dying).unwrap();
     get(&cache, &wanted(None)).await.unwrap_err();
-    let origin = Scripted::new(&file(), &[Does::All]);
+    let origin = ScriptedOrigin::new(&file(), &[Behavior::All]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     let blob = get(&cache, &wanted(None)).await.unwrap();
     assert_eq!(origin.firsts(), [7000]);
     assert_eq!(blob.digest, Digest::of(&file()));
     // After a restart the cache still knows the digest that the URL gave.
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    assert_eq!(cache.held(&wanted(None)).unwrap().digest, Digest::of(&file()));
+    assert_eq!(cache.get(&wanted(None)).unwrap().digest, Digest::of(&file()));
     assert_eq!(cache.list()[0].origin, wanted(None).url);
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_without_ranges_begins_anew() {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Scripted::new(&file(), &[Does::Sends(9000), Does::Whole]);
+    let origin = ScriptedOrigin::new(&file(), &[Behavior::Sends(9000), Behavior::Whole]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     let sha512: [u8; 64] = {
         use sha2::Digest as _;
@@ -166,7 +166,7 @@ async fn an_origin_without_ranges_begins_anew() {
 #[tokio::test(start_paused = true)]
 async fn many_wait_for_one_download() {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Scripted::new(&file(), &[Does::Sends(100), Does::All]);
+    let origin = ScriptedOrigin::new(&file(), &[Behavior::Sends(100), Behavior::All]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     let first = cache.fetch(&wanted(right())).await;
     let mut others = Vec::new();
@@ -184,7 +184,7 @@ async fn many_wait_for_one_download() {
 #[tokio::test(start_paused = true)]
 async fn the_wrong_file_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), Scripted::new(b"evil", &[Does::All])).unwrap();
+    let cache = Cache::open(folder.path(), ScriptedOrigin::new(b"evil", &[Behavior::All])).unwrap();
     let error = get(&cache, &wanted(right())).await.unwrap_err();
     assert!(matches!(&*error, Error::Checksum { .. }), "{error}");
     assert!(cache.list().is_empty());
@@ -195,7 +195,7 @@ async fn the_wrong_file_is_not_kept() {
 #[tokio::test(start_paused = true)]
 async fn gives_up_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Scripted::new(&file(), &[Does::Later]);
+    let origin = ScriptedOrigin::new(&file(), &[Behavior::Later]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     let error = get(&cache, &wanted(right())).await.unwrap_err();
     assert!(error.to_string().ends_with(": it is busy"), "{error}");
@@ -211,7 +211,7 @@ async fn gives_up_in_the_end() {
 #[tokio::test(start_paused = true)]
 async fn what_is_read_or_needed_is_the_last_to_go() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), Scripted::new(&file(), &[Does::All])).unwrap();
+    let cache = Cache::open(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
     let blob = get(&cache, &wanted(right())).await.unwrap();
     assert!(cache.list()[0].in_use);
     drop(blob);
@@ -221,17 +221,17 @@ async fn what_is_read_or_needed_is_the_last_to_go() {
     cache.offer([&wanted(right())]);
     cache.withdraw([&wanted(right())]);
     assert!(cache.list()[0].needed);
-    assert_eq!(cache.remove(Digest::of(&file())), Err(Kept::Needed));
+    assert_eq!(cache.remove(Digest::of(&file())), Err(RemoveError::Needed));
     cache.withdraw([&wanted(right())]);
     cache.pin(BTreeSet::from([Digest::of(&file())]));
     assert!(cache.list()[0].pinned);
-    assert_eq!(cache.remove(Digest::of(&file())), Err(Kept::Pinned));
+    assert_eq!(cache.remove(Digest::of(&file())), Err(RemoveError::Pinned));
     let error = cache.admit(u64::MAX).unwrap_err();
     assert!(error.to_string().contains(&wanted(None).url), "{error}");
     assert_eq!(cache.list().len(), 1, "nothing goes when that would not help");
     cache.pin(BTreeSet::new());
     cache.remove(Digest::of(&file())).unwrap();
-    assert!(cache.held(&wanted(right())).is_none());
+    assert!(cache.get(&wanted(right())).is_none());
     assert_eq!(std::fs::read_dir(folder.path().join("origins")).unwrap().count(), 0);
 }
 
@@ -270,7 +270,7 @@ async fn over_http_it_asks_for_the_rest() {
     let server = tokio::spawn(serve(listener));
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder.path(), origin).unwrap();
-    let wanted = Wanted { url, checksum: None };
+    let wanted = RemoteFile { url, checksum: None };
     let got = tokio::time::timeout(PATIENCE, get(&cache, &wanted)).await.unwrap();
     assert_eq!(std::fs::read(got.unwrap().path).unwrap(), file());
     let heads = server.await.unwrap();

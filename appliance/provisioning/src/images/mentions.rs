@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use api::state::serve;
 use api::tinkerbell::WorkflowStatus;
-use artifact_cache::Wanted;
+use artifact_cache::RemoteFile;
 use artifact_cache::registry::{self, Reference};
 use axum::http::Uri;
 
@@ -68,7 +68,7 @@ pub fn reads_registry(image: &str) -> bool {
 
 /// Returns the file that `entry` of an environment (`KEY=value` each) mentions. With `is_oci`, the
 /// value is a registry reference.
-fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Option<Wanted> {
+fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Option<RemoteFile> {
     let (key, url) = entry.split_once('=')?;
     let (_, checksum) = FILES.into_iter().find(|(name, _)| *name == key)?;
     let value = |name: &str| {
@@ -82,7 +82,7 @@ fn file(own: &OwnNames, is_oci: bool, environment: &[String], entry: &str) -> Op
     }
     // A checksum that is invalid or has an unknown algorithm is left to the action.
     let checksum = value(checksum).and_then(|text| text.parse().ok());
-    Some(Wanted { url, checksum })
+    Some(RemoteFile { url, checksum })
 }
 
 /// Returns the URL of a file in a registry that needs no user.
@@ -94,8 +94,8 @@ fn of_registry(reference: &str, user: Option<&str>) -> Option<String> {
 }
 
 /// Returns each file of another server that a rendered workflow mentions, without duplicates.
-pub fn of_workflow(own: &OwnNames, status: &WorkflowStatus) -> Vec<Wanted> {
-    let mut all: Vec<Wanted> = Vec::new();
+pub fn of_workflow(own: &OwnNames, status: &WorkflowStatus) -> Vec<RemoteFile> {
+    let mut all: Vec<RemoteFile> = Vec::new();
     for task in &status.tasks {
         for action in &task.actions {
             let environment = serve::environment(task, action);
@@ -117,7 +117,7 @@ pub fn rewritten(
     own: &OwnNames,
     image: &str,
     environment: &[String],
-    place: impl Fn(&Wanted) -> Option<String>,
+    place: impl Fn(&RemoteFile) -> Option<String>,
 ) -> Vec<String> {
     let is_oci = reads_registry(image);
     let rewrite = |entry: &String| {

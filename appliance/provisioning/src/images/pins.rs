@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use artifact_cache::{Checksum, Digest, Wanted};
+use artifact_cache::{Checksum, Digest, RemoteFile};
 use durable_file::replace_private;
 
 const FILE: &str = "image-pins";
@@ -25,9 +25,9 @@ pub struct Pin {
 
 impl Pin {
     /// Returns the file to download if it is not in the cache, or `None` without a URL.
-    pub fn wanted(&self) -> Option<Wanted> {
+    pub fn wanted(&self) -> Option<RemoteFile> {
         let checksum = self.digest.map(Checksum::Sha256);
-        self.url.clone().map(|url| Wanted { url, checksum })
+        self.url.clone().map(|url| RemoteFile { url, checksum })
     }
 
     fn line(&self) -> String {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use api::tinkerbell::Hardware;
-use artifact_cache::{Readers, Wanted};
+use artifact_cache::{Readers, RemoteFile};
 use stdx::MacAddr;
 
 use super::{Inner, Mention};
@@ -25,7 +25,7 @@ impl MentionReaders {
 }
 
 impl Readers for MentionReaders {
-    fn may_read(&self, peer: IpAddr, wanted: &Wanted) -> bool {
+    fn may_read(&self, peer: IpAddr, wanted: &RemoteFile) -> bool {
         let neighbor = self.index.neighbour(peer);
         // On a local link the hardware address decides, as for boot scripts.
         let machine = match neighbor {

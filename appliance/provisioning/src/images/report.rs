@@ -4,8 +4,8 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use api::meta::ObjectKey;
-use artifact_cache::eviction::{self, Held, Space};
-use artifact_cache::{Cache, Checksum, Digest, Progress, Wanted, shown};
+use artifact_cache::eviction::{self, CachedFile, Space};
+use artifact_cache::{Cache, Checksum, Digest, Progress, RemoteFile, shown};
 use jiff::Timestamp;
 use status::image::{Image, ImageState, Images};
 
@@ -37,7 +37,7 @@ pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pi
     let mut place = 0;
     for file in &held {
         let mut item = whole(file, &mut place);
-        let is_it = |wanted: &Wanted| digests.get(&wanted.key()) == Some(&file.digest);
+        let is_it = |wanted: &RemoteFile| digests.get(&wanted.key()) == Some(&file.digest);
         item.workflows = users.of_item(is_it);
         items.push(item);
     }
@@ -46,7 +46,7 @@ pub fn report(cache: &Cache, mentions: &BTreeMap<ObjectKey, Mention>, pins: &[Pi
 }
 
 /// Workflows with the files that they mention. The flag is true for an unfinished workflow.
-struct Users<'a>(Vec<(String, bool, &'a [Wanted])>);
+struct Users<'a>(Vec<(String, bool, &'a [RemoteFile])>);
 
 impl<'a> Users<'a> {
     fn of(mentions: &'a BTreeMap<ObjectKey, Mention>) -> Self {
@@ -56,7 +56,7 @@ impl<'a> Users<'a> {
         Self(mentions.iter().map(one).collect())
     }
 
-    fn of_item(&self, is_it: impl Fn(&Wanted) -> bool) -> Vec<String> {
+    fn of_item(&self, is_it: impl Fn(&RemoteFile) -> bool) -> Vec<String> {
         let users = self.0.iter().filter(|(_, _, files)| files.iter().any(&is_it));
         users.map(|(name, ..)| name.clone()).collect()
     }
@@ -74,16 +74,16 @@ impl<'a> Users<'a> {
         digests
     }
 
-    fn need(&self, is_it: impl Fn(&Wanted) -> bool) -> bool {
+    fn need(&self, is_it: impl Fn(&RemoteFile) -> bool) -> bool {
         self.0.iter().any(|(_, waits, files)| *waits && files.iter().any(&is_it))
     }
 }
 
-fn is_of(item: &Image, wanted: &Wanted) -> bool {
+fn is_of(item: &Image, wanted: &RemoteFile) -> bool {
     item.origin == wanted.shown()
 }
 
-fn named(wanted: &Wanted) -> Image {
+fn named(wanted: &RemoteFile) -> Image {
     let digest = match wanted.checksum {
         Some(Checksum::Sha256(digest)) => digest.to_string(),
         _ => String::new(),
@@ -91,7 +91,7 @@ fn named(wanted: &Wanted) -> Image {
     Image { digest, origin: wanted.shown(), ..Image::default() }
 }
 
-fn arriving(wanted: &Wanted, progress: &Progress) -> Image {
+fn arriving(wanted: &RemoteFile, progress: &Progress) -> Image {
     let state = if progress.received > 0 { ImageState::Fetching } else { ImageState::Waiting };
     Image {
         state,
@@ -102,7 +102,7 @@ fn arriving(wanted: &Wanted, progress: &Progress) -> Image {
     }
 }
 
-fn missing(wanted: &Wanted, cache: &Cache) -> Image {
+fn missing(wanted: &RemoteFile, cache: &Cache) -> Image {
     match cache.failure(wanted) {
         Some(error) => {
             let message = stdx::chain(&error);
@@ -113,7 +113,7 @@ fn missing(wanted: &Wanted, cache: &Cache) -> Image {
 }
 
 /// Reports a complete file. `place` counts the files that may be evicted.
-fn whole(file: &Held, place: &mut u32) -> Image {
+fn whole(file: &CachedFile, place: &mut u32) -> Image {
     let goes = if file.may_go() {
         *place += 1;
         *place
@@ -136,7 +136,7 @@ fn whole(file: &Held, place: &mut u32) -> Image {
 }
 
 /// Returns a warning for the owner if the partition is nearly full, or an empty string.
-fn warning(space: Space, held: &[Held]) -> String {
+fn warning(space: Space, held: &[CachedFile]) -> String {
     let (percent, line) = (space.percent(), eviction::REFUSE_PERCENT);
     if percent >= line {
         let largest = eviction::largest(held);

@@ -110,7 +110,7 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
     assert_eq!((good.needed, &*good.workflows), (true, &["default/one".to_owned()][..]));
     assert!(matches!(inner.remove(GOOD), Err(ImageError::Conflict(_))));
 
-    let wanted = Wanted { url: GOOD.to_owned(), checksum: None };
+    let wanted = RemoteFile { url: GOOD.to_owned(), checksum: None };
     let place = format!("IMG_URL=http://10.77.0.1:7080/cache/{}/good.raw", wanted.key());
     assert_eq!(with_cache_urls(&images, GOOD), place);
     assert!(with_cache_urls(&images, BAD).starts_with("IMG_URL=http://10.77.0.1:7080/cache/"));

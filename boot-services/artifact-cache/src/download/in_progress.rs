@@ -50,17 +50,17 @@ pub struct Download {
 }
 
 /// State of a download after its first bytes or its end.
-pub enum Begun {
+pub enum DownloadStart {
     /// The cache has the complete file.
-    Whole(Blob),
+    Complete(Blob),
     /// Some bytes have arrived; the download continues.
-    Arriving(Arrival),
+    Running(RunningDownload),
     /// The download has failed, with this error.
     Failed(Arc<Error>),
 }
 
 /// File whose download still runs.
-pub struct Arrival {
+pub struct RunningDownload {
     state: watch::Receiver<State>,
     round: u32,
     file: File,
@@ -76,7 +76,7 @@ impl Download {
     }
 
     /// Creates a download that has ended.
-    pub(crate) fn over(result: Result<Blob, Arc<Error>>) -> Self {
+    pub(crate) fn finished(result: Result<Blob, Arc<Error>>) -> Self {
         let ended = State { ended: Some(result), ..State::default() };
         Self { state: watch::channel(ended).1, partial: PathBuf::new() }
     }
@@ -104,25 +104,32 @@ impl Download {
     }
 
     /// Waits until the first bytes have arrived, or the download has ended.
-    pub async fn begun(mut self) -> Begun {
-        let is_news = |state: &State| state.ended.is_some() || state.progress.received > 0;
-        let (round, total) = match self.state.wait_for(is_news).await {
-            Err(_) => return Begun::Failed(Arc::new(shutdown())),
+    pub async fn started(mut self) -> DownloadStart {
+        let has_started = |state: &State| state.ended.is_some() || state.progress.received > 0;
+        let (round, total) = match self.state.wait_for(has_started).await {
+            Err(_) => return DownloadStart::Failed(Arc::new(shutdown())),
             Ok(state) => match &state.ended {
-                Some(Ok(blob)) => return Begun::Whole(blob.clone()),
-                Some(Err(error)) => return Begun::Failed(Arc::clone(error)),
+                Some(Ok(blob)) => return DownloadStart::Complete(blob.clone()),
+                Some(Err(error)) => return DownloadStart::Failed(Arc::clone(error)),
                 None => (state.round, state.progress.total),
             },
         };
         match File::open(&self.partial).await {
             Ok(file) => {
                 let state = self.state;
-                Begun::Arriving(Arrival { state, round, file, at: 0, end: None, total })
+                DownloadStart::Running(RunningDownload {
+                    state,
+                    round,
+                    file,
+                    at: 0,
+                    end: None,
+                    total,
+                })
             }
             // The file was moved to its final path in between.
             Err(_) => match self.ended().await {
-                Ok(blob) => Begun::Whole(blob),
-                Err(error) => Begun::Failed(error),
+                Ok(blob) => DownloadStart::Complete(blob),
+                Err(error) => DownloadStart::Failed(error),
             },
         }
     }
@@ -170,7 +177,7 @@ fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
     }
 }
 
-impl Arrival {
+impl RunningDownload {
     /// Returns the bytes from offset `first` up to `end`, as they arrive. The stream ends with an
     /// error when the download fails, or when the origin's file has changed.
     pub fn bytes(
@@ -182,8 +189,8 @@ impl Arrival {
         self.file.set_max_buf_size(CHUNK as usize);
         let begin = async move {
             self.file.seek(io::SeekFrom::Start(first)).await?;
-            Ok(stream::try_unfold(self, |mut arrival| async move {
-                Ok(arrival.next().await?.map(|bytes| (bytes, arrival)))
+            Ok(stream::try_unfold(self, |mut download| async move {
+                Ok(download.next().await?.map(|bytes| (bytes, download)))
             }))
         };
         futures_util::TryFutureExt::try_flatten_stream(begin)
@@ -205,9 +212,9 @@ impl Arrival {
     }
 
     async fn read(&mut self, until: u64) -> io::Result<Bytes> {
-        let wanted = (until - self.at).min(CHUNK);
-        let mut bytes = BytesMut::with_capacity(wanted as usize);
-        let read = (&mut self.file).take(wanted).read_buf(&mut bytes).await?;
+        let count = (until - self.at).min(CHUNK);
+        let mut bytes = BytesMut::with_capacity(count as usize);
+        let read = (&mut self.file).take(count).read_buf(&mut bytes).await?;
         // A restarted download overwrites the same file, so the bytes may belong to either version.
         if self.state.borrow().round != self.round {
             return Err(io::Error::other("the file changed on its server"));
@@ -238,7 +245,7 @@ mod tests {
 
     #[test]
     fn the_last_byte_waits_for_the_checksum() {
-        for (state, at, end, wanted) in [
+        for (state, at, end, expected) in [
             (running(5, Some(10)), 0, Some(10), Step::Read(5)),
             (running(5, Some(10)), 5, Some(10), Step::Wait),
             (running(10, Some(10)), 5, Some(10), Step::Read(9)),
@@ -253,7 +260,7 @@ mod tests {
             (ended(10), 10, Some(10), Step::End),
             (ended(10), 10, None, Step::End),
         ] {
-            assert_eq!(step(&state, 0, at, end), wanted, "{state:?} {at} {end:?}");
+            assert_eq!(step(&state, 0, at, end), expected, "{state:?} {at} {end:?}");
         }
     }
 

@@ -12,14 +12,14 @@ const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Time spent waiting for an origin in this window, and the bytes that arrived.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct MinRate {
     waited: Duration,
     received: u64,
 }
 
-impl Pace {
+impl MinRate {
     /// Returns the time left in this window to wait for the next bytes.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         WINDOW.saturating_sub(self.waited)
     }
 
@@ -52,12 +52,12 @@ mod tests {
     /// Returns the seconds after which an origin with this rate is given up; 600 means never.
     fn lasts(bytes: u64) -> u64 {
         let second = Duration::from_secs(1);
-        let mut pace = Pace::default();
+        let mut min_rate = MinRate::default();
         for elapsed in 0..600 {
-            if pace.patience() < second {
+            if min_rate.time_left() < second {
                 return elapsed;
             }
-            pace.add(second, bytes);
+            min_rate.add(second, bytes);
         }
         600
     }
@@ -72,11 +72,11 @@ mod tests {
 
     #[test]
     fn each_window_counts_for_itself() {
-        let mut pace = Pace::default();
-        pace.add(Duration::from_secs(5), 100 * MIN_BYTES);
-        assert_eq!(pace.patience(), WINDOW);
-        pace.add(WINDOW, 1);
-        assert_eq!(pace.patience(), Duration::ZERO);
+        let mut min_rate = MinRate::default();
+        min_rate.add(Duration::from_secs(5), 100 * MIN_BYTES);
+        assert_eq!(min_rate.time_left(), WINDOW);
+        min_rate.add(WINDOW, 1);
+        assert_eq!(min_rate.time_left(), Duration::ZERO);
     }
 
     #[test]

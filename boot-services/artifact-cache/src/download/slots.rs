@@ -1,4 +1,4 @@
-//! Turns of downloads: a few at once, and fewer of one host, so that a slow server leaves turns to
+//! Slots of downloads: a few at once, and fewer of one host, so that a slow server leaves slots to
 //! other servers.
 
 use std::collections::HashMap;
@@ -6,42 +6,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Maximum concurrent downloads; further ones wait for their turn.
+/// Maximum concurrent downloads; further ones wait for a slot.
 const MAX_DOWNLOADS: usize = 4;
 /// Maximum concurrent downloads from one host, over all its ports.
 const MAX_OF_HOST: usize = 2;
 
-/// Semaphores for the turns of all downloads.
-pub(crate) struct Turns {
+/// Semaphores for the slots of all downloads.
+pub(crate) struct DownloadSlots {
     all: Arc<Semaphore>,
     /// Hosts with downloads that run or wait: never more hosts than downloads.
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// Turn of one download, which ends when this value is dropped.
-pub(crate) struct Turn {
+/// Slot of one download, which ends when this value is dropped.
+pub(crate) struct Slot {
     _all: OwnedSemaphorePermit,
     _host: OwnedSemaphorePermit,
 }
 
-impl Turns {
+impl DownloadSlots {
     pub(crate) fn new() -> Self {
         Self { all: Arc::new(Semaphore::new(MAX_DOWNLOADS)), hosts: Mutex::default() }
     }
 
-    /// Waits for a turn to download `url`. `None` never occurs: the semaphores are not closed.
-    pub(crate) async fn take(&self, url: &str) -> Option<Turn> {
-        // The host is first: a download that waits for its host takes no turn of another host.
+    /// Waits for a slot to download `url`. `None` never occurs: the semaphores are not closed.
+    pub(crate) async fn acquire(&self, url: &str) -> Option<Slot> {
+        // The host is first: a download that waits for its host takes no slot of another host.
         let host = self.of_host(host(url)).acquire_owned().await.ok()?;
         let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-        Some(Turn { _all: all, _host: host })
+        Some(Slot { _all: all, _host: host })
     }
 
     fn of_host(&self, host: String) -> Arc<Semaphore> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        hosts.retain(|_, turns| Arc::strong_count(turns) > 1);
-        let turns = hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(MAX_OF_HOST)));
-        Arc::clone(turns)
+        hosts.retain(|_, slots| Arc::strong_count(slots) > 1);
+        let slots = hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(MAX_OF_HOST)));
+        Arc::clone(slots)
     }
 }
 

@@ -4,19 +4,20 @@ use super::*;
 use std::time::Duration;
 
 /// Files by name, size and age. A `*` behind the name means in use, a `!` means needed.
-fn held(files: &[(&str, u64, u64)]) -> Vec<Held> {
+fn cached(files: &[(&str, u64, u64)]) -> Vec<CachedFile> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let one = |(name, size, age): &(&str, u64, u64)| {
         let digest = Digest::of(name.as_bytes());
-        let mut file = Held::of(digest, *size, now - Duration::from_secs(*age), name.to_string());
+        let mut file =
+            CachedFile::of(digest, *size, now - Duration::from_secs(*age), name.to_string());
         (file.in_use, file.needed) = (name.ends_with('*'), name.ends_with('!'));
         file
     };
     files.iter().map(one).collect()
 }
 
-fn goes(files: &[(&str, u64, u64)], incoming: u64, used: u64, wanted: &str) {
-    goes_beside(&[], files, incoming, used, wanted);
+fn goes(files: &[(&str, u64, u64)], incoming: u64, used: u64, expected: &str) {
+    goes_beside(&[], files, incoming, used, expected);
 }
 
 #[track_caller]
@@ -25,20 +26,20 @@ fn goes_beside(
     files: &[(&str, u64, u64)],
     incoming: u64,
     used: u64,
-    wanted: &str,
+    expected: &str,
 ) {
-    let part = |held: Held| AbandonedPart {
-        key: held.origin,
-        size: held.size,
-        last_written: held.last_used,
-        needed: held.needed,
+    let part = |cached: CachedFile| AbandonedPart {
+        key: cached.origin,
+        size: cached.size,
+        last_written: cached.last_used,
+        needed: cached.needed,
     };
-    let parts: Vec<AbandonedPart> = held(parts).into_iter().map(part).collect();
-    let held = held(files);
+    let parts: Vec<AbandonedPart> = cached(parts).into_iter().map(part).collect();
+    let cached = cached(files);
     let name =
-        |digest: &Digest| held.iter().find(|file| file.digest == *digest).unwrap().origin.clone();
+        |digest: &Digest| cached.iter().find(|file| file.digest == *digest).unwrap().origin.clone();
     let space = Space { capacity: 1000, used };
-    let got = match admit(&held, &parts, incoming, space, BUDGET_PERCENT) {
+    let got = match admit(&cached, &parts, incoming, space, BUDGET_PERCENT) {
         Ok(Eviction { mut parts, files }) => {
             parts.extend(files.iter().map(name));
             parts.join(" ")
@@ -46,7 +47,7 @@ fn goes_beside(
         Err(Error::CacheFull { largest, .. }) => format!("full: {largest}"),
         Err(other) => panic!("{other}"),
     };
-    assert_eq!(got, wanted);
+    assert_eq!(got, expected);
 }
 
 #[test]

@@ -28,7 +28,7 @@ const MANIFESTS: HeaderValue = HeaderValue::from_static(
 const TOKEN_BYTES: usize = 64 << 10;
 
 /// Message for a registry that requires a user without configured credentials.
-const NOBODY: &str = "it requires a login, but the box has none for it: see images.credentials";
+const NO_CREDENTIALS: &str = "it requires a login, but the box has none for it: see images.credentials";
 /// Message for a response of a token service without a token.
 const NO_TOKEN: &str = "its token service sent no token: expected JSON with the string `token` or \
     `access_token`";
@@ -87,7 +87,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             put(&mut fields, header::RANGE, &format!("bytes={first}-"))?;
         }
         let place = format!("/blobs/{digest}");
-        let answer = self.ask_registry(reference, &place, &fields, proof).await?;
+        let answer = self.request(reference, &place, &fields, proof).await?;
         let part = part(answer, first)?;
         Ok(Part { tag: Some(own), digest: Some(digest), ..part })
     }
@@ -105,7 +105,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         };
         let fields = HeaderMap::from_iter([(header::ACCEPT, accept)]);
         let place = format!("/manifests/{name}");
-        let answer = self.ask_registry(reference, &place, &fields, proof).await?;
+        let answer = self.request(reference, &place, &fields, proof).await?;
         let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
         let media_type = kind.unwrap_or_default().to_owned();
         let bytes = body(answer, MANIFEST_BYTES, "its manifest").await?;
@@ -119,7 +119,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
 
     /// Sends a GET for `place` in the reference's repository. Credentials that the registry
     /// requires are added to `proof`, for the next request.
-    async fn ask_registry(
+    async fn request(
         &self,
         reference: &Reference,
         place: &str,
@@ -133,7 +133,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
             all.extend(proof.clone());
             all
         };
-        let answer = self.ask(&url, all(proof)).await?;
+        let answer = self.get(&url, all(proof)).await?;
         if answer.status() != StatusCode::UNAUTHORIZED || !proof.is_empty() {
             return Ok(answer);
         }
@@ -149,10 +149,10 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         } else if let Some(known) = known.filter(|_| texts.iter().any(is_basic)) {
             known.basic()
         } else {
-            return Err(Refusal::Never(NOBODY.to_owned()));
+            return Err(Refusal::Never(NO_CREDENTIALS.to_owned()));
         };
         put(proof, header::AUTHORIZATION, &shown)?;
-        self.ask(&url, all(proof)).await
+        self.get(&url, all(proof)).await
     }
 
     /// Requests a token, anonymously or with the box's credentials.
@@ -166,9 +166,9 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         if let Some(known) = known {
             put(&mut fields, header::AUTHORIZATION, &known.basic())?;
         }
-        let answer = self.ask(&challenge.url(repository), fields).await?;
+        let answer = self.get(&challenge.url(repository), fields).await?;
         if answer.status() == StatusCode::UNAUTHORIZED && known.is_none() {
-            return Err(Refusal::Never(NOBODY.to_owned()));
+            return Err(Refusal::Never(NO_CREDENTIALS.to_owned()));
         }
         let bytes = body(answer, TOKEN_BYTES, "its token").await?;
         token(&bytes).ok_or_else(|| Refusal::Never(NO_TOKEN.to_owned()))

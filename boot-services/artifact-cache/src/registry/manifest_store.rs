@@ -26,9 +26,9 @@ const MEDIA_TYPE: usize = 255;
 /// Media type of a manifest whose registry does not report a valid one.
 const UNKNOWN: &str = "application/vnd.oci.image.manifest.v1+json";
 
-pub(super) struct Shelf(PathBuf);
+pub(super) struct ManifestStore(PathBuf);
 
-impl Shelf {
+impl ManifestStore {
     pub(super) fn open(folder: PathBuf) -> Result<Self, Error> {
         fs::create_dir_all(&folder).map_err(at(&folder))?;
         Ok(Self(folder))
@@ -67,22 +67,22 @@ impl Shelf {
             fs::rename(&part, &path)
         };
         write().map_err(at(&path))?;
-        self.make_room();
+        self.evict();
         Ok(())
     }
 
-    fn make_room(&self) {
+    fn evict(&self) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let mut held: Vec<_> = entries
+        let mut files: Vec<_> = entries
             .filter_map(|entry| {
                 let metadata = entry.metadata().ok()?;
                 Some((metadata.modified().ok()?, metadata.len(), entry.path()))
             })
             .collect();
-        held.sort();
-        let mut bytes: u64 = held.iter().map(|(_, length, _)| length).sum();
-        let mut count = held.len();
-        for (_, length, path) in held {
+        files.sort();
+        let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
+        let mut count = files.len();
+        for (_, length, path) in files {
             if bytes <= ALL_BYTES && count <= ALL {
                 return;
             }
@@ -95,8 +95,8 @@ impl Shelf {
 }
 
 /// Returns a media type that fits into a header field and into the first line of a file.
-pub(super) fn media_type(said: &str) -> String {
-    let plain = said.split(';').next().unwrap_or_default().trim();
+pub(super) fn media_type(value: &str) -> String {
+    let plain = value.split(';').next().unwrap_or_default().trim();
     let good = !plain.is_empty()
         && plain.len() <= MEDIA_TYPE
         && plain.bytes().all(|byte| byte.is_ascii_graphic());

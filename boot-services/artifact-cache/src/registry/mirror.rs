@@ -12,17 +12,17 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::manifest_store::{Shelf, media_type};
+use super::manifest_store::{ManifestStore, media_type};
 use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
 use crate::Error;
-use crate::{Cache, Checksum, Digest, Download, Refusal, Wanted, blocking};
+use crate::{Cache, Checksum, Digest, Download, Refusal, RemoteFile, blocking};
 
 /// Time for which the result for a tag is reused, also the result that its registry is unreachable.
 const FRESH: Duration = Duration::from_secs(30);
 /// Maximum tags whose request time is remembered.
 const MAX_FRESH: usize = 4096;
 /// Maximum concurrent requests for manifests; further ones wait.
-const MAX_ASKING: usize = 8;
+const MAX_REQUESTS: usize = 8;
 
 /// Mirror of registries. Cheap to clone.
 #[derive(Clone)]
@@ -31,13 +31,13 @@ pub struct Mirror(Arc<Inner>);
 struct Inner {
     cache: Cache,
     manifests: Arc<dyn Manifests>,
-    shelf: Shelf,
+    store: ManifestStore,
     /// Registries whose repositories are all offered.
     open: BTreeSet<String>,
     /// Registries and repositories that workflows need.
     offered: Mutex<BTreeSet<(String, String)>>,
     fresh: Mutex<HashMap<String, Instant>>,
-    asking: Semaphore,
+    requests: Semaphore,
 }
 
 impl Mirror {
@@ -52,11 +52,11 @@ impl Mirror {
         manifests: Arc<dyn Manifests>,
         open: impl IntoIterator<Item = String>,
     ) -> Result<Self, Error> {
-        let shelf = Shelf::open(root.join("manifests"))?;
+        let store = ManifestStore::open(root.join("manifests"))?;
         let (offered, fresh, open) =
             (Mutex::default(), Mutex::default(), open.into_iter().collect());
-        let asking = Semaphore::new(MAX_ASKING);
-        Ok(Self(Arc::new(Inner { cache, manifests, shelf, open, offered, fresh, asking })))
+        let requests = Semaphore::new(MAX_REQUESTS);
+        Ok(Self(Arc::new(Inner { cache, manifests, store, open, offered, fresh, requests })))
     }
 
     /// Sets the repositories that are offered because a workflow needs them. Replaces the previous
@@ -74,11 +74,11 @@ impl Mirror {
     }
 
     /// Returns the blob with this digest, of the reference's repository.
-    pub async fn blob(&self, reference: &Reference, digest: Digest) -> (Wanted, Download) {
+    pub async fn blob(&self, reference: &Reference, digest: Digest) -> (RemoteFile, Download) {
         let url = format!("{BLOB_SCHEME}{}", reference.by_digest(digest));
-        let wanted = Wanted { url, checksum: Some(Checksum::Sha256(digest)) };
-        let download = self.0.cache.fetch(&wanted).await;
-        (wanted, download)
+        let remote = RemoteFile { url, checksum: Some(Checksum::Sha256(digest)) };
+        let download = self.0.cache.fetch(&remote).await;
+        (remote, download)
     }
 
     /// Returns the manifest at a reference.
@@ -86,27 +86,27 @@ impl Mirror {
     /// # Errors
     /// Reason why the manifest is not available.
     pub async fn manifest(&self, reference: &Reference) -> Result<Document, Refusal> {
-        if let Some(document) = self.known(reference).await? {
+        if let Some(document) = self.fresh_manifest(reference).await? {
             return Ok(document);
         }
         // The semaphore is never closed.
-        let _turn = self.0.asking.acquire().await.ok();
+        let _permit = self.0.requests.acquire().await.ok();
         // Another request may have fetched the manifest meanwhile.
-        if let Some(document) = self.known(reference).await? {
+        if let Some(document) = self.fresh_manifest(reference).await? {
             return Ok(document);
         }
         match self.0.manifests.manifest(reference).await {
             Ok(document) => {
                 let media_type = media_type(&document.media_type);
                 let document = Document { media_type, ..document };
-                self.keep(reference, &document).await?;
+                self.store(reference, &document).await?;
                 Ok(document)
             }
             Err(Refusal::Later(reason)) => {
                 let Some(last) = self.stored(reference).await? else {
                     return Err(Refusal::Later(reason));
                 };
-                tracing::warn!(image = %reference, reason, "serving the last known digest");
+                tracing::warn!(image = %reference, reason, "serving the last manifest of the tag");
                 self.remember(reference);
                 Ok(last)
             }
@@ -115,7 +115,7 @@ impl Mirror {
     }
 
     /// Returns the stored manifest if it need not be requested again.
-    async fn known(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
+    async fn fresh_manifest(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
         let is_fresh = match reference.manifest {
             Manifest::Digest(_) => true,
             Manifest::Tag(_) => {
@@ -128,18 +128,18 @@ impl Mirror {
 
     async fn stored(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
         let (own, reference) = (self.clone(), reference.clone());
-        blocking(move || own.0.shelf.get(&reference)).await.map_err(later)
+        blocking(move || own.0.store.get(&reference)).await.map_err(later)
     }
 
-    async fn keep(&self, reference: &Reference, document: &Document) -> Result<(), Refusal> {
+    async fn store(&self, reference: &Reference, document: &Document) -> Result<(), Refusal> {
         let by_digest = reference.by_digest(document.digest());
         let names = [reference.clone(), by_digest];
         let (own, document) = (self.clone(), document.clone());
         let put = move || {
             for name in &names {
-                if let Err(error) = own.0.shelf.put(name, &document) {
+                if let Err(error) = own.0.store.put(name, &document) {
                     // The manifest is requested again next time.
-                    tracing::warn!(image = %name, error = %stdx::chain(&error), "not kept");
+                    tracing::warn!(image = %name, error = %stdx::chain(&error), "not stored");
                 }
             }
         };

@@ -11,9 +11,9 @@ use super::*;
 
 const WAIT: Duration = Duration::from_secs(59);
 
-async fn refused(does: &[Does]) -> (String, usize) {
+async fn refused(does: &[Behavior]) -> (String, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Scripted::new(&file(), does);
+    let origin = ScriptedOrigin::new(&file(), does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     let error = get(&cache, &wanted(right())).await.unwrap_err();
     (error.to_string(), origin.firsts().len())
@@ -21,11 +21,11 @@ async fn refused(does: &[Does]) -> (String, usize) {
 
 #[tokio::test(start_paused = true)]
 async fn an_origin_that_sends_single_bytes_holds_no_turn_for_ever() {
-    let (error, attempts) = refused(&[Does::Trickles(WAIT)]).await;
+    let (error, attempts) = refused(&[Behavior::Trickles(WAIT)]).await;
     assert!(error.ends_with("it sent 1 B in 60 s, less than 1.0 MiB"), "{error}");
     assert_eq!(attempts, 6);
     // An origin that sends its few bytes at once, over a new connection each time, also fails.
-    let (error, attempts) = refused(&[Does::Sends(1)]).await;
+    let (error, attempts) = refused(&[Behavior::Sends(1)]).await;
     assert!(error.ends_with("the connection broke"), "{error}");
     assert_eq!(attempts, 6);
 }
@@ -33,11 +33,23 @@ async fn an_origin_that_sends_single_bytes_holds_no_turn_for_ever() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_origin_is_not_given_up_while_it_brings_enough() {
     let folder = tempfile::tempdir().unwrap();
-    let cut = [Does::Sends(20_000), Does::Later, Does::Later, Does::Later, Does::Later];
+    let cut = [
+        Behavior::Sends(20_000),
+        Behavior::Later,
+        Behavior::Later,
+        Behavior::Later,
+        Behavior::Later,
+    ];
     let mut does = cut.to_vec();
     // Each attempt brings enough bytes, so the attempts after it are counted from the start again.
-    does.extend([Does::Sends(19_000), Does::Later, Does::Later, Does::Later, Does::All]);
-    let origin = Scripted::new(&file(), &does);
+    does.extend([
+        Behavior::Sends(19_000),
+        Behavior::Later,
+        Behavior::Later,
+        Behavior::Later,
+        Behavior::All,
+    ]);
+    let origin = ScriptedOrigin::new(&file(), &does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
     get(&cache, &wanted(right())).await.unwrap();
     assert_eq!(origin.firsts().len(), 10);
@@ -51,14 +63,14 @@ fn parts(root: &Path) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn what_a_failed_download_left_makes_room_for_another() {
     let folder = tempfile::tempdir().unwrap();
-    let does = [Does::Sends(7000), Does::Never, Does::All];
-    let origin = Scripted::new(&file(), &does);
+    let does = [Behavior::Sends(7000), Behavior::Never, Behavior::All];
+    let origin = ScriptedOrigin::new(&file(), &does);
     // With a budget of 0 percent, every new file evicts all files that may go.
     let cache = Cache::with_budget(folder.path(), origin, 0).unwrap();
     let lost = wanted(None);
     get(&cache, &lost).await.unwrap_err();
     assert!(parts(folder.path()).contains(&lost.key()));
-    let other = Wanted { url: "http://origin.example/other".to_owned(), checksum: None };
+    let other = RemoteFile { url: "http://origin.example/other".to_owned(), checksum: None };
     let blob = get(&cache, &other).await.unwrap();
     assert_eq!(fs::read(blob.path).unwrap(), file());
     assert_eq!(parts(folder.path()), [""; 0]);
@@ -67,7 +79,8 @@ async fn what_a_failed_download_left_makes_room_for_another() {
 #[tokio::test(start_paused = true)]
 async fn a_part_that_a_download_goes_on_with_stays() {
     let folder = tempfile::tempdir().unwrap();
-    let origin = Scripted::new(&file(), &[Does::Sends(7000), Does::Later, Does::All]);
+    let origin =
+        ScriptedOrigin::new(&file(), &[Behavior::Sends(7000), Behavior::Later, Behavior::All]);
     let cache = Cache::with_budget(folder.path(), origin.clone(), 0).unwrap();
     let running = cache.fetch(&wanted(right())).await;
     let mut progress = running.clone();
@@ -82,7 +95,7 @@ async fn a_part_that_a_download_goes_on_with_stays() {
 #[tokio::test]
 async fn no_folder_is_read_where_others_wait() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), Scripted::new(&file(), &[Does::All])).unwrap();
+    let cache = Cache::open(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
     let pipe = folder.path().join("origins").join(Digest::of(b"").hex());
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let (ask, mut asked) = tokio::sync::mpsc::channel::<()>(1);

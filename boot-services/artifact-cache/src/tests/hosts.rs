@@ -31,12 +31,12 @@ impl Origin for Tarpits {
 async fn a_server_that_never_answers_leaves_downloads_to_others() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), Arc::new(Tarpits)).unwrap();
-    let of = |url: String| Wanted { url, checksum: None };
+    let of = |url: String| RemoteFile { url, checksum: None };
     for number in 1..=8 {
         let port = 80 + number;
         cache.fetch(&of(format!("http://tarpit.example:{port}/{number}"))).await;
     }
     let good = of("http://good.example/a".to_owned());
     let got = tokio::time::timeout(PATIENCE, get(&cache, &good)).await;
-    assert_eq!(got.expect("another server's turn comes").unwrap().size, 5);
+    assert_eq!(got.expect("another server gets a slot").unwrap().size, 5);
 }

@@ -4,7 +4,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use artifact_cache::{Arrival, Begun, Blob, CacheAccess, Checksum, Error, Wanted};
+use artifact_cache::{
+    Blob, CacheAccess, Checksum, DownloadStart, Error, RemoteFile, RunningDownload,
+};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
@@ -47,17 +49,17 @@ async fn cached(
     let peer = peer.ip().to_canonical();
     let record = Record::new(state.observer, peer, uri.path());
     let path = percent_decode_str(uri.path()).decode_utf8();
-    let Some(wanted) = path.ok().and_then(|path| state.access.offered(&path, peer)) else {
+    let Some(remote) = path.ok().and_then(|path| state.access.offered(&path, peer)) else {
         return record.empty(StatusCode::NOT_FOUND);
     };
-    match state.access.cache().fetch(&wanted).await.begun().await {
-        Begun::Whole(blob) => whole(blob, &headers, record).await,
-        Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
-        Begun::Failed(error) => failed(&error, record),
+    match state.access.cache().fetch(&remote).await.started().await {
+        DownloadStart::Complete(blob) => complete_file(blob, &headers, record).await,
+        DownloadStart::Running(download) => running_download(download, &remote, &headers, record),
+        DownloadStart::Failed(error) => failed(&error, record),
     }
 }
 
-pub(super) async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
+pub(super) async fn complete_file(blob: Blob, headers: &HeaderMap, record: Record) -> Response {
     match OpenFile::blob(&blob) {
         Ok(OpenFile { file, size, tag }) => {
             let opened = OpenFile { file: tokio::fs::File::from_std(file), size, tag };
@@ -77,19 +79,19 @@ pub(super) async fn whole(blob: Blob, headers: &HeaderMap, record: Record) -> Re
     }
 }
 
-pub(super) fn arriving(
-    arrival: Arrival,
-    wanted: &Wanted,
+pub(super) fn running_download(
+    download: RunningDownload,
+    remote: &RemoteFile,
     headers: &HeaderMap,
     mut record: Record,
 ) -> Response {
-    let head = response_head(arrival.total, wanted.checksum, Conditions::read(headers));
+    let head = response_head(download.total, remote.checksum, Conditions::read(headers));
     record.status = head.status;
-    let end = arrival.total.map(|_| head.first + head.length);
+    let end = download.total.map(|_| head.first + head.length);
     let body = if end == Some(head.first) {
         Body::empty()
     } else {
-        let bytes = arrival.bytes(head.first, end).map(move |chunk| {
+        let bytes = download.bytes(head.first, end).map(move |chunk| {
             // The closure captures the whole record, so that it lives as long as the body.
             let record = &mut record;
             record.bytes += chunk.as_ref().map_or(0, |bytes| bytes.len() as u64);

@@ -62,7 +62,7 @@ impl Downloads {
 
     /// Returns the file at a decoded path for a client. `None`: the router handles the path.
     pub(super) fn find(&self, path: &str, peer: IpAddr) -> Option<Target> {
-        let blob = || self.cache.as_ref()?.held(path, peer).map(Target::Blob);
+        let blob = || self.cache.as_ref()?.get(path, peer).map(Target::Blob);
         self.layout.find(path).map(Target::File).or_else(blob)
     }
 

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use artifact_cache::registry::{Document, Manifest, Mirror, Reference};
-use artifact_cache::{Begun, Digest, Error, Refusal};
+use artifact_cache::{Digest, DownloadStart, Error, Refusal};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
@@ -23,7 +23,7 @@ use axum::response::Response;
 use axum::routing::get;
 use percent_encoding::percent_decode_str;
 
-use super::cached::{arriving, whole};
+use super::cached::{complete_file, running_download};
 use super::content::{Conditions, Record};
 use crate::Observer;
 
@@ -112,11 +112,13 @@ async fn answer(
             Err(refusal) => refuse(record, missing(&reference, refusal)),
         },
         RegistryRequest::Blob(reference, digest) => {
-            let (wanted, download) = mirror.blob(&reference, digest).await;
-            let response = match download.begun().await {
-                Begun::Whole(blob) => whole(blob, &headers, record).await,
-                Begun::Arriving(arrival) => arriving(arrival, &wanted, &headers, record),
-                Begun::Failed(error) => refuse(record, not_fetched(&error)),
+            let (remote, download) = mirror.blob(&reference, digest).await;
+            let response = match download.started().await {
+                DownloadStart::Complete(blob) => complete_file(blob, &headers, record).await,
+                DownloadStart::Running(download) => {
+                    running_download(download, &remote, &headers, record)
+                }
+                DownloadStart::Failed(error) => refuse(record, not_fetched(&error)),
             };
             with_digest(response, digest)
         }

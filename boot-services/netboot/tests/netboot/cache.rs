@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use artifact_cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, Wanted};
+use artifact_cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, RemoteFile};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;
@@ -70,8 +70,8 @@ impl Origin {
         Self { address, state }
     }
 
-    fn wanted(&self, name: &str, checksum: Option<Checksum>) -> Wanted {
-        Wanted { url: format!("http://{}/{name}", self.address), checksum }
+    fn wanted(&self, name: &str, checksum: Option<Checksum>) -> RemoteFile {
+        RemoteFile { url: format!("http://{}/{name}", self.address), checksum }
     }
 
     fn firsts(&self) -> Vec<usize> {
@@ -115,7 +115,7 @@ async fn send(State(state): State<Arc<OriginState>>, headers: HeaderMap) -> Resp
 struct Only(IpAddr);
 
 impl Readers for Only {
-    fn may_read(&self, peer: IpAddr, _: &Wanted) -> bool {
+    fn may_read(&self, peer: IpAddr, _: &RemoteFile) -> bool {
         peer == self.0
     }
 }
@@ -126,12 +126,12 @@ async fn redirect(axum::extract::RawQuery(query): axum::extract::RawQuery) -> Re
 }
 
 /// Starts the boot port, with a cache in `folder` that offers one file.
-async fn start_box(folder: &Path, wanted: &Wanted) -> (SocketAddr, Cache) {
+async fn start_box(folder: &Path, wanted: &RemoteFile) -> (SocketAddr, Cache) {
     start_box_for(folder, wanted, [127, 0, 0, 1].into()).await
 }
 
 /// Starts the boot port for a machine with this address.
-async fn start_box_for(folder: &Path, wanted: &Wanted, reader: IpAddr) -> (SocketAddr, Cache) {
+async fn start_box_for(folder: &Path, wanted: &RemoteFile, reader: IpAddr) -> (SocketAddr, Cache) {
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder, origin).unwrap();
     cache.offer([wanted]);
@@ -171,7 +171,7 @@ impl Client {
         Self { stream, head, body: Vec::new() }
     }
 
-    async fn get(address: SocketAddr, wanted: &Wanted) -> Self {
+    async fn get(address: SocketAddr, wanted: &RemoteFile) -> Self {
         Self::ask(address, "GET", &wanted.path(), "").await
     }
 

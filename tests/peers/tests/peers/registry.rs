@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use artifact_cache::registry::Credentials;
-use artifact_cache::{Blob, Cache, Digest, HttpOrigin, Wanted};
+use artifact_cache::{Blob, Cache, Digest, HttpOrigin, RemoteFile};
 use hyper_util::client::legacy::connect::HttpConnector;
 use peers::{Process, built, loopback_address};
 use stdx::testing::PATIENCE;
@@ -88,8 +88,8 @@ impl Registry {
         Digest::of(bytes)
     }
 
-    fn wanted(&self, name: &str) -> Wanted {
-        Wanted { url: format!("oci://{}/{name}", self.host), checksum: None }
+    fn wanted(&self, name: &str) -> RemoteFile {
+        RemoteFile { url: format!("oci://{}/{name}", self.host), checksum: None }
     }
 
     pub fn cache_folder(&self) -> PathBuf {

@@ -56,7 +56,8 @@ fn files_are_found_with_their_checksums_and_told_anew() {
     assert_eq!(mentioned, [sums, ("http://a/b.zst", sha256), ("http://a/c.tgz", None)]);
 
     let before = ["ARCHIVE_URL=http://a/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
-    let place = |wanted: &artifact_cache::Wanted| Some(format!("http://box{}", &wanted.url[8..]));
+    let place =
+        |wanted: &artifact_cache::RemoteFile| Some(format!("http://box{}", &wanted.url[8..]));
     let after = rewritten(&own(), "image2disk", &before.map(str::to_owned), place);
     let want = ["ARCHIVE_URL=http://box/c.tgz", "DEST_DISK=/dev/sda", "IMG_URL=/a/b"];
     assert_eq!(after, want);

@@ -35,7 +35,7 @@ async fn a_cached_file_is_for_the_machines_of_the_unfinished_workflows_that_name
     }
     let readers = MentionReaders::new(inner, index);
     let readers_of = |url: &str| -> Vec<u8> {
-        let wanted = Wanted { url: url.to_owned(), checksum: None };
+        let wanted = RemoteFile { url: url.to_owned(), checksum: None };
         let may = |last: &u8| readers.may_read(IpAddr::from([203, 0, 113, *last]), &wanted);
         (1..=9).filter(may).collect()
     };
