@@ -1,6 +1,6 @@
 //! The EC2 tree as a value: a machine and a path in, text out.
 //!
-//! The first version is Tinkerbell's and stays as it is ([`crate::tootles`]). The later ones, which
+//! The first version is Tinkerbell's and stays as it is ([`tootles`]). The later ones, which
 //! cloud-init prefers, have all of that and more: an id and a host name always, public keys in
 //! EC2's own shape, the interfaces since the version that has them, and the keys that templates for
 //! `{{ ds.meta_data.… }}` expect.
@@ -9,7 +9,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use crate::{Instance, Interface, tootles};
+use crate::{Instance, Interface};
+
+mod tootles;
 
 /// A version of the interface: a date, or `latest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

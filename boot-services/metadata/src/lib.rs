@@ -29,15 +29,12 @@ mod config;
 mod ec2;
 mod handlers;
 mod instance;
-mod network;
 mod nocloud;
 mod phone_home;
 mod proxy;
 mod rootio;
 mod token;
-mod tootles;
 mod window;
-mod yaml;
 
 pub use config::{Addressing, Config, Imdsv2, UserData};
 pub use handlers::{Observer, router};

@@ -6,8 +6,11 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::Instance;
 use crate::config::Addressing;
-use crate::{Instance, network, yaml};
+
+mod network;
+mod yaml;
 
 /// Version of the network configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

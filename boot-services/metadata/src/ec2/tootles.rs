@@ -36,5 +36,5 @@ pub(crate) const LEAVES: &[Leaf] = &[
 pub(crate) fn lookup(instance: &Instance, path: &str) -> Option<String> {
     let leaf = LEAVES.iter().find(|(name, _)| *name == path);
     leaf.map(|(_, say)| say(instance).into_owned())
-        .or_else(|| crate::ec2::listing(LEAVES.iter().map(|(name, _)| *name), path))
+        .or_else(|| super::listing(LEAVES.iter().map(|(name, _)| *name), path))
 }
