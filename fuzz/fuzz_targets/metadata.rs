@@ -44,7 +44,7 @@ impl Instances for One {
 }
 
 impl Observer for One {
-    fn asked(&self, _: IpAddr, path: &str, _: u16) {
+    fn answered(&self, _: IpAddr, path: &str, _: u16) {
         assert!(path.chars().count() <= 200);
     }
 

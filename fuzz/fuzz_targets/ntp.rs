@@ -5,18 +5,18 @@
 use std::net::Ipv4Addr;
 
 use libfuzzer_sys::fuzz_target;
-use ntp::{BYTES, Packet, Standing, Timestamp, answer, judge};
+use ntp::{BYTES, ClockState, Packet, RequestTimes, Timestamp, answer, evaluate};
 
 fuzz_target!(|data: &[u8]| {
     if let Some(packet) = Packet::decode(data) {
         assert_eq!(packet.encode(), data[..BYTES]);
-        let times = (Timestamp(1), Timestamp(u64::MAX));
-        let _ = judge(data, packet.origin, times, Ipv4Addr::LOCALHOST.into());
+        let times = RequestTimes { sent: Timestamp(1), received: Timestamp(u64::MAX) };
+        let _ = evaluate(data, packet.origin, times, Ipv4Addr::LOCALHOST.into());
     }
-    for standing in [Standing::Unset, Standing::Holdover(None)] {
-        if let Some(said) = answer(data, &standing, Timestamp(7), || Timestamp(8)) {
+    for state in [ClockState::Unset, ClockState::Holdover(None)] {
+        if let Some(said) = answer(data, &state, Timestamp(7), || Timestamp(8)) {
             assert!(said.len() <= data.len(), "more is sent than came");
-            assert!(answer(&said, &standing, Timestamp(7), || Timestamp(8)).is_none());
+            assert!(answer(&said, &state, Timestamp(7), || Timestamp(8)).is_none());
         }
     }
 });

@@ -30,7 +30,7 @@ pub struct BodyLimits {
 #[derive(Debug, Clone)]
 pub struct Bodies {
     limits: BodyLimits,
-    held: Arc<Mutex<ByteCounts>>,
+    counts: Arc<Mutex<ByteCounts>>,
 }
 
 #[derive(Debug, Default)]
@@ -82,7 +82,7 @@ impl std::error::Error for BodyError {
 impl Bodies {
     /// Creates an empty set of bodies with these limits.
     pub fn new(limits: BodyLimits) -> Self {
-        Self { limits, held: Arc::default() }
+        Self { limits, counts: Arc::default() }
     }
 
     /// Wraps the body of a request from `address`. Its time starts now.
@@ -92,29 +92,29 @@ impl Bodies {
         Limited { body, network, bytes: 0, bodies: self.clone(), deadline }
     }
 
-    fn held(&self) -> MutexGuard<'_, ByteCounts> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn counts(&self) -> MutexGuard<'_, ByteCounts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts `bytes`. Returns false if they would exceed a limit.
     fn take(&self, network: Network, bytes: usize) -> bool {
-        let mut held = self.held();
-        let of_network = held.each.get(&network).copied().unwrap_or(0) + bytes;
-        if of_network > self.limits.each || held.total + bytes > self.limits.total {
+        let mut counts = self.counts();
+        let of_network = counts.each.get(&network).copied().unwrap_or(0) + bytes;
+        if of_network > self.limits.each || counts.total + bytes > self.limits.total {
             return false;
         }
-        held.total += bytes;
-        held.each.insert(network, of_network);
+        counts.total += bytes;
+        counts.each.insert(network, of_network);
         true
     }
 
     fn give_back(&self, network: Network, bytes: usize) {
-        let mut held = self.held();
-        held.total -= bytes;
-        if let Some(of_network) = held.each.get_mut(&network) {
+        let mut counts = self.counts();
+        counts.total -= bytes;
+        if let Some(of_network) = counts.each.get_mut(&network) {
             *of_network -= bytes;
             if *of_network == 0 {
-                held.each.remove(&network);
+                counts.each.remove(&network);
             }
         }
     }
@@ -205,8 +205,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_network_cannot_hold_what_others_need() {
         let bodies = Bodies::new(LIMITS);
-        let mut held = bodies.limit(ip(1), Endless(15));
-        assert!(held.frame().await.unwrap().is_ok());
+        let mut body = bodies.limit(ip(1), Endless(15));
+        assert!(body.frame().await.unwrap().is_ok());
         let mut more = bodies.limit(ip(1), Endless(6));
         assert!(matches!(more.frame().await, Some(Err(BodyError::TooMany))));
         let mut other = bodies.limit(ip(2), Endless(15));
@@ -215,11 +215,11 @@ mod tests {
             matches!(bodies.limit(ip(3), Endless(1)).frame().await, Some(Err(_))),
             "all is held"
         );
-        drop(held);
+        drop(body);
         let mut again = bodies.limit(ip(3), Endless(15));
         assert!(again.frame().await.unwrap().is_ok());
         drop((other, again));
-        assert!(bodies.held().each.is_empty() && bodies.held().total == 0);
+        assert!(bodies.counts().each.is_empty() && bodies.counts().total == 0);
     }
 
     #[tokio::test(start_paused = true)]

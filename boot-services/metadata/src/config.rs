@@ -98,7 +98,7 @@ impl Config {
             ));
         }
         for open in proxies.iter().filter(|network| network.prefix_len() == 0) {
-            problems.push(format!("metadata.trusted_proxies: {open} would trust every address"));
+            problems.push(format!("metadata.trusted_proxies: {open} would trust every client"));
         }
         let (from, to) = (WINDOW_SECS.start(), WINDOW_SECS.end());
         for (key, secs, from, to) in [
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(
             config.unwrap().problems(),
             [
-                "metadata.trusted_proxies: 0.0.0.0/0 would trust every address",
+                "metadata.trusted_proxies: 0.0.0.0/0 would trust every client",
                 "metadata.user_data_window_secs: 1 s is not between 60 s and 2592000 s",
                 "metadata.phone_home_grace_secs: 86401 s is not between 0 s and 86400 s",
             ]

@@ -50,9 +50,9 @@ const SECRET_FILES: [&str; 2] = [USER_DATA, "vendor-data"];
 /// Receiver of events, called from the server's own tasks: must not block.
 pub trait Observer: Send + Sync + 'static {
     /// A request was answered. `path` is shortened and holds no value.
-    fn asked(&self, peer: IpAddr, path: &str, status: u16);
+    fn answered(&self, peer: IpAddr, path: &str, status: u16);
     /// A machine's operating system is up. A repetition within a minute is dropped.
-    fn phoned_home(&self, news: PhoneHome);
+    fn phoned_home(&self, phone_home: PhoneHome);
     /// A client at a machine's address requested its user data outside its window, and got an empty
     /// answer.
     fn withheld(&self, peer: IpAddr, hardware: &str);
@@ -61,15 +61,15 @@ pub trait Observer: Send + Sync + 'static {
     fn refused(&self, peer: IpAddr, hardware: &str, mac: MacAddr);
 }
 
-struct Site {
+struct RouterState {
     config: Config,
     instances: Arc<dyn Instances>,
     observer: Arc<dyn Observer>,
     tokens: Mutex<Tokens>,
-    homes: Mutex<PhoneHomes>,
+    phone_homes: Mutex<PhoneHomes>,
 }
 
-type Shared = State<Arc<Site>>;
+type Shared = State<Arc<RouterState>>;
 /// Client address, behind trusted proxies.
 type Client = Extension<IpAddr>;
 
@@ -80,8 +80,8 @@ pub fn router(
     observer: Arc<dyn Observer>,
 ) -> Router {
     let by_id = config.instance_endpoint;
-    let (tokens, homes) = (Mutex::default(), Mutex::default());
-    let site = Arc::new(Site { config, instances, observer, tokens, homes });
+    let (tokens, phone_homes) = (Mutex::default(), Mutex::default());
+    let state = Arc::new(RouterState { config, instances, observer, tokens, phone_homes });
     let mut routes = Router::new()
         .route("/latest/api/token", put(tree::token))
         .route("/metadata", get(storage))
@@ -104,19 +104,19 @@ pub fn router(
     }
     routes
         .layer(DefaultBodyLimit::max(MAX_FORM))
-        .route_layer(middleware::from_fn_with_state(site.clone(), observe))
-        .with_state(site)
+        .route_layer(middleware::from_fn_with_state(state.clone(), observe))
+        .with_state(state)
 }
 
 /// Determines the client, and reports every response to the observer.
 async fn observe(
-    State(site): Shared,
+    State(state): Shared,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     mut request: Request,
     next: Next,
 ) -> Response {
     let path: String = request.uri().path().chars().take(MAX_PATH).collect();
-    let (client, response) = match proxy::client(peer.ip(), request.headers(), &site.config) {
+    let (client, response) = match proxy::client(peer.ip(), request.headers(), &state.config) {
         Ok(client) => {
             request.extensions_mut().insert(client);
             (client, next.run(request).await)
@@ -126,14 +126,14 @@ async fn observe(
             (peer.ip().to_canonical(), (StatusCode::BAD_REQUEST, why).into_response())
         }
     };
-    site.observer.asked(client, &path, response.status().as_u16());
+    state.observer.answered(client, &path, response.status().as_u16());
     response
 }
 
-impl Site {
+impl RouterState {
     /// The machine at an address, as it may see itself at `path`.
     fn machine(&self, client: IpAddr, path: &str) -> Option<Instance> {
-        Some(self.bounded(self.sender(client)?, client, path))
+        Some(self.without_secrets(self.sender(client)?, client, path))
     }
 
     /// The machine that sent a request, whole.
@@ -149,9 +149,9 @@ impl Site {
     }
 
     /// A machine without the user data that it may not have now.
-    fn bounded(&self, mut instance: Instance, client: IpAddr, path: &str) -> Instance {
-        let home = lock(&self.homes).since(&instance.hardware, Instant::now());
-        if window::is_open(&self.config, instance.provisioning, home) {
+    fn without_secrets(&self, mut instance: Instance, client: IpAddr, path: &str) -> Instance {
+        let since_phone_home = lock(&self.phone_homes).since(&instance.hardware, Instant::now());
+        if window::is_open(&self.config, instance.provisioning, since_phone_home) {
             return instance;
         }
         let secrets = [instance.user_data.take(), instance.vendor_data.take()];
@@ -168,47 +168,47 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 async fn seed(
-    State(site): Shared,
+    State(state): Shared,
     Extension(client): Client,
     Path(file): Path<String>,
 ) -> Response {
-    seed_file(&site, client, &file, NetworkConfig::V2)
+    seed_file(&state, client, &file, NetworkConfig::V2)
 }
 
 async fn seed_v1(
-    State(site): Shared,
+    State(state): Shared,
     Extension(client): Client,
     Path(file): Path<String>,
 ) -> Response {
-    seed_file(&site, client, &file, NetworkConfig::V1)
+    seed_file(&state, client, &file, NetworkConfig::V1)
 }
 
-fn seed_file(site: &Site, client: IpAddr, file: &str, version: NetworkConfig) -> Response {
-    let machine = site.machine(client, file);
-    let addressing = site.config.addressing;
+fn seed_file(state: &RouterState, client: IpAddr, file: &str, version: NetworkConfig) -> Response {
+    let machine = state.machine(client, file);
+    let addressing = state.config.addressing;
     answer(machine.and_then(|machine| nocloud::file(&machine, file, version, addressing)))
 }
 
 /// Ignition's content type: the vendor's own, as its specification has it.
-async fn ignition(State(site): Shared, Extension(client): Client) -> Response {
-    configuration(&site, client, "application/vnd.coreos.ignition+json")
+async fn ignition(State(state): Shared, Extension(client): Client) -> Response {
+    configuration(&state, client, "application/vnd.coreos.ignition+json")
 }
 
-async fn talos(State(site): Shared, Extension(client): Client) -> Response {
-    configuration(&site, client, "application/yaml")
+async fn talos(State(state): Shared, Extension(client): Client) -> Response {
+    configuration(&state, client, "application/yaml")
 }
 
 /// User data as a configuration of its own: none is 404, because nothing is not one.
-fn configuration(site: &Site, client: IpAddr, kind: &'static str) -> Response {
-    let machine = site.machine(client, USER_DATA);
+fn configuration(state: &RouterState, client: IpAddr, kind: &'static str) -> Response {
+    let machine = state.machine(client, USER_DATA);
     match machine.and_then(|machine| machine.user_data) {
         Some(data) => ([(header::CONTENT_TYPE, kind)], data.expose().to_owned()).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
 
-async fn storage(State(site): Shared, Extension(client): Client) -> Response {
-    let Some(instance) = site.sender(client) else {
+async fn storage(State(state): Shared, Extension(client): Client) -> Response {
+    let Some(instance) = state.sender(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match rootio::json(&instance) {
@@ -219,17 +219,17 @@ async fn storage(State(site): Shared, Extension(client): Client) -> Response {
     }
 }
 
-async fn phone_home(State(site): Shared, Extension(client): Client, request: Request) -> Response {
+async fn phone_home(State(state): Shared, Extension(client): Client, request: Request) -> Response {
     // Looked up first: nothing is read from clients that no machine is known for.
-    let Some(instance) = site.sender(client) else {
+    let Some(instance) = state.sender(client) else {
         return StatusCode::NOT_FOUND.into_response();
     };
     match Bytes::from_request(request, &()).await {
         Ok(form) => {
-            let news = PhoneHome::read(client, instance.hardware.clone(), &form);
-            let worth_telling = lock(&site.homes).note(&instance, &news, Instant::now());
-            if worth_telling {
-                site.observer.phoned_home(news);
+            let phone_home = PhoneHome::read(client, instance.hardware.clone(), &form);
+            let is_new = lock(&state.phone_homes).note(&instance, &phone_home, Instant::now());
+            if is_new {
+                state.observer.phoned_home(phone_home);
             }
             answer(Some(String::new()))
         }

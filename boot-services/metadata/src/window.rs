@@ -1,4 +1,4 @@
-//! Until when a machine may have its user data, and who has phoned home since.
+//! Time in which a machine may have its user data, and the machines that have phoned home.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -28,25 +28,25 @@ pub(crate) fn is_open(config: &Config, provisioning: Provisioning, home: Option<
 
 /// First phone-homes by hardware.
 #[derive(Debug, Default)]
-pub(crate) struct PhoneHomes(HashMap<String, Home>);
+pub(crate) struct PhoneHomes(HashMap<String, FirstPhoneHome>);
 
 #[derive(Debug)]
-struct Home {
+struct FirstPhoneHome {
     /// The first since the installation that the machine had then.
     first: Instant,
     last: Instant,
-    news: u64,
+    hash: u64,
 }
 
 impl PhoneHomes {
-    /// Takes news in. Whether they are worth telling: not a repetition.
-    pub(crate) fn note(&mut self, instance: &Instance, news: &PhoneHome, now: Instant) -> bool {
+    /// Records a phone-home. Returns false for a repetition.
+    pub(crate) fn note(&mut self, instance: &Instance, event: &PhoneHome, now: Instant) -> bool {
         let mut hasher = DefaultHasher::new();
-        news.hash(&mut hasher);
-        let news = hasher.finish();
+        event.hash(&mut hasher);
+        let hash = hasher.finish();
         let mut first = now;
         if let Some(before) = self.0.get_mut(&instance.hardware) {
-            if before.news == news && now.duration_since(before.last) < REPEATS {
+            if before.hash == hash && now.duration_since(before.last) < REPEATS {
                 before.last = now;
                 return false;
             }
@@ -59,7 +59,7 @@ impl PhoneHomes {
                 self.0.remove(&oldest);
             }
         }
-        self.0.insert(instance.hardware.clone(), Home { first, last: now, news });
+        self.0.insert(instance.hardware.clone(), FirstPhoneHome { first, last: now, hash });
         true
     }
 
@@ -97,7 +97,7 @@ mod tests {
         Instance { hardware: hardware.to_owned(), provisioning, ..Instance::default() }
     }
 
-    fn news(form: &[u8]) -> PhoneHome {
+    fn phone_home(form: &[u8]) -> PhoneHome {
         PhoneHome::read("10.77.0.11".parse().unwrap(), "a".to_owned(), form)
     }
 
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_repetition_is_told_once_and_the_first_call_counts() {
         let (mut homes, start) = (PhoneHomes::default(), Instant::now());
-        let (one, two) = (news(b"hostname=one"), news(b"hostname=two"));
+        let (one, two) = (phone_home(b"hostname=one"), phone_home(b"hostname=two"));
         assert!(homes.note(&machine("a", ended(10)), &one, start));
         assert!(!homes.note(&machine("a", ended(11)), &one, start + secs(1)));
         assert!(homes.note(&machine("a", ended(12)), &two, start + secs(2)));
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn there_are_never_more_than_the_limit() {
-        let (mut homes, start, one) = (PhoneHomes::default(), Instant::now(), news(b""));
+        let (mut homes, start, one) = (PhoneHomes::default(), Instant::now(), phone_home(b""));
         for number in 0..=MAX_MACHINES {
             let now = start + secs(number as u64);
             assert!(homes.note(&machine(&number.to_string(), ended(1)), &one, now));

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::{Leap, Mode, Offset, Packet, ServerReport, Timestamp};
 
 /// Longest wait for an answer.
-pub const ANSWER: Duration = Duration::from_secs(3);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// Strata of servers that may be trusted.
 const STRATA: std::ops::RangeInclusive<u8> = 1..=14;
 /// The most that a server may be wrong by its own account, in 2^-16 s (RFC 5905's MAXDIST and a
@@ -27,7 +27,7 @@ pub struct Sample {
     /// The way there and back.
     pub delay: Duration,
     /// Quality of the server's clock.
-    pub told: ServerReport,
+    pub report: ServerReport,
 }
 
 /// Reason why an answer is not used.
@@ -43,7 +43,7 @@ pub enum Refusal {
         source: io::Error,
     },
     /// The server did not answer.
-    #[error("no response from {0} within {secs} s", secs = ANSWER.as_secs())]
+    #[error("no response from {0} within {secs} s", secs = ANSWER_TIMEOUT.as_secs())]
     Silent(SocketAddr),
     /// The server refuses requests (kiss-o'-death, RFC 5905 section 7.4).
     #[error("the server refuses requests (kiss code {0:?})")]
@@ -53,15 +53,23 @@ pub enum Refusal {
     Unsynchronized(&'static str),
 }
 
-/// Evaluates an answer; `None` if it does not answer this request. `sent` and `received` are of our
-/// clock.
+/// Times of our clock at which a request was sent and its answer received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestTimes {
+    /// Time at which the request was sent.
+    pub sent: Timestamp,
+    /// Time at which the answer was received.
+    pub received: Timestamp,
+}
+
+/// Evaluates an answer; `None` if it does not answer this request.
 ///
 /// # Errors
 /// The answer cannot be trusted.
-pub fn judge(
+pub fn evaluate(
     bytes: &[u8],
     nonce: Timestamp,
-    (sent, received): (Timestamp, Timestamp),
+    RequestTimes { sent, received }: RequestTimes,
     server: IpAddr,
 ) -> Option<Result<Sample, Refusal>> {
     let packet = Packet::decode(bytes)?;
@@ -91,7 +99,7 @@ pub fn judge(
     Some(Ok(Sample {
         offset: Offset(there.midpoint(back)),
         delay,
-        told: ServerReport {
+        report: ServerReport {
             stratum: packet.stratum,
             leap: match packet.leap {
                 Leap::Known(leap) => leap,
@@ -112,8 +120,8 @@ pub fn judge(
 /// Measures the clock of one server.
 ///
 /// # Errors
-/// It cannot be reached, does not answer in [`ANSWER`], or cannot be trusted.
-pub async fn ask(server: SocketAddr) -> Result<Sample, Refusal> {
+/// It cannot be reached, does not answer in [`ANSWER_TIMEOUT`], or cannot be trusted.
+pub async fn query(server: SocketAddr) -> Result<Sample, Refusal> {
     let failed = |source| Refusal::Io { server, source };
     let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).await.map_err(failed)?;
@@ -122,28 +130,28 @@ pub async fn ask(server: SocketAddr) -> Result<Sample, Refusal> {
     let nonce = u64::from_str_radix(&stdx::random_hex(8), 16).unwrap_or_default();
     let nonce = Timestamp(nonce);
     let sent = Timestamp::now();
-    socket.send(&Packet::question(nonce).encode()).await.map_err(failed)?;
-    let answered = async {
+    socket.send(&Packet::request(nonce).encode()).await.map_err(failed)?;
+    let answer = async {
         let mut bytes = [0; ANSWER_MAX];
         loop {
             let count = socket.recv(&mut bytes).await.map_err(failed)?;
-            let times = (sent, Timestamp::now());
+            let times = RequestTimes { sent, received: Timestamp::now() };
             let bytes = bytes.get(..count).unwrap_or_default();
-            if let Some(judged) = judge(bytes, nonce, times, server.ip()) {
-                return judged;
+            if let Some(evaluated) = evaluate(bytes, nonce, times, server.ip()) {
+                return evaluated;
             }
         }
     };
-    timeout(ANSWER, answered).await.unwrap_or(Err(Refusal::Silent(server)))
+    timeout(ANSWER_TIMEOUT, answer).await.unwrap_or(Err(Refusal::Silent(server)))
 }
 
 /// Chooses the median, so that one wrong server has no effect while two others are right. Of one
 /// server, the sample with the shortest round trip counts.
 pub fn choose(servers: &[Vec<Sample>]) -> Option<Sample> {
     let best = |samples: &Vec<Sample>| samples.iter().min_by_key(|sample| sample.delay).copied();
-    let mut opinions: Vec<Sample> = servers.iter().filter_map(best).collect();
-    opinions.sort_by_key(|sample| sample.offset);
-    opinions.get(opinions.len().saturating_sub(1) / 2).copied()
+    let mut candidates: Vec<Sample> = servers.iter().filter_map(best).collect();
+    candidates.sort_by_key(|sample| sample.offset);
+    candidates.get(candidates.len().saturating_sub(1) / 2).copied()
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct Packet {
 impl Packet {
     /// Makes a request. It reveals no time of this machine: `nonce` comes back in the answer, and a
     /// server that has not seen the request cannot forge it.
-    pub fn question(nonce: Timestamp) -> Self {
+    pub fn request(nonce: Timestamp) -> Self {
         Self {
             leap: Leap::Known(0),
             version: VERSION,
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_question_says_nothing_but_its_nonce() {
-        let bytes = Packet::question(Timestamp(0x0102_0304_0506_0708)).encode();
+        let bytes = Packet::request(Timestamp(0x0102_0304_0506_0708)).encode();
         assert_eq!(bytes[0], 0x23);
         assert!(bytes[1..40].iter().all(|byte| *byte == 0));
         assert_eq!(bytes[40..], [1, 2, 3, 4, 5, 6, 7, 8]);
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn other_modes_versions_and_lengths_are_nothing() {
-        let good = Packet::question(Timestamp(1)).encode();
+        let good = Packet::request(Timestamp(1)).encode();
         assert!(Packet::decode(&good).is_some());
         for length in 0..BYTES {
             assert_eq!(Packet::decode(&good[..length]), None, "{length}");

@@ -5,39 +5,39 @@ use std::io;
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
 
-use crate::{BYTES, Leap, Mode, Packet, Standing, Timestamp};
+use crate::{BYTES, ClockState, Leap, Mode, Packet, Timestamp};
 
-/// The longest question read; extensions and keys follow the message, and are not used.
-const QUESTION_MAX: usize = 512;
+/// The longest request read; extensions and keys follow the message, and are not used.
+const REQUEST_MAX: usize = 512;
 /// Microseconds: what a clock that is read through a system call can tell.
 const PRECISION: i8 = -20;
 
 /// Answer to a request that arrived at `received`; `None` if it is not a request. It is as long as
 /// the shortest request, so that it cannot amplify a flood.
 pub fn answer(
-    question: &[u8],
-    standing: &Standing,
+    bytes: &[u8],
+    state: &ClockState,
     received: Timestamp,
     now: impl FnOnce() -> Timestamp,
 ) -> Option<[u8; BYTES]> {
-    let asked = Packet::decode(question).filter(|packet| packet.mode == Mode::Client)?;
+    let request = Packet::decode(bytes).filter(|packet| packet.mode == Mode::Client)?;
     let mut answer = Packet {
-        version: asked.version,
+        version: request.version,
         mode: Mode::Server,
-        poll: asked.poll,
+        poll: request.poll,
         precision: PRECISION,
-        origin: asked.transmit,
+        origin: request.transmit,
         receive: received,
-        ..Packet::question(Timestamp::default())
+        ..Packet::request(Timestamp::default())
     };
-    match standing.claims(received) {
-        Some(claims) => {
-            answer.stratum = claims.stratum;
-            answer.leap = Leap::Known(claims.leap);
-            answer.reference_id = claims.id;
-            answer.reference = claims.reference;
-            answer.root_delay = claims.root_delay;
-            answer.root_dispersion = claims.root_dispersion;
+    match state.announcement(received) {
+        Some(announcement) => {
+            answer.stratum = announcement.stratum;
+            answer.leap = Leap::Known(announcement.leap);
+            answer.reference_id = announcement.id;
+            answer.reference = announcement.reference;
+            answer.root_delay = announcement.root_delay;
+            answer.root_dispersion = announcement.root_dispersion;
         }
         None => {
             // RFC 5905 section 7.4: not yet synchronized.
@@ -53,20 +53,20 @@ pub fn answer(
 ///
 /// # Errors
 /// The socket fails.
-pub async fn serve(socket: UdpSocket, standing: watch::Receiver<Standing>) -> io::Result<()> {
-    let mut question = [0; QUESTION_MAX];
+pub async fn serve(socket: UdpSocket, state: watch::Receiver<ClockState>) -> io::Result<()> {
+    let mut buffer = [0; REQUEST_MAX];
     loop {
-        let (count, from) = match socket.recv_from(&mut question).await {
+        let (count, from) = match socket.recv_from(&mut buffer).await {
             Ok(received) => received,
-            // Somebody who asked is gone, and said so (ICMP).
+            // The host of a client reports a closed port (ICMP).
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
             Err(error) => return Err(error),
         };
         let now = Timestamp::now();
-        let standing = *standing.borrow();
-        let question = question.get(..count).unwrap_or_default();
-        if let Some(answer) = answer(question, &standing, now, Timestamp::now) {
-            // Whoever cannot be reached asks again.
+        let state = *state.borrow();
+        let request = buffer.get(..count).unwrap_or_default();
+        if let Some(answer) = answer(request, &state, now, Timestamp::now) {
+            // A client that gets no answer repeats its request.
             let _ = socket.send_to(&answer, from).await;
         }
     }
@@ -80,19 +80,19 @@ mod tests {
     #[test]
     fn only_questions_are_answered() {
         let now = || Timestamp(5);
-        let question = Packet::question(Timestamp(77)).encode();
-        let unset = answer(&question, &Standing::Unset, Timestamp(4), now).expect("an answer");
+        let request = Packet::request(Timestamp(77)).encode();
+        let unset = answer(&request, &ClockState::Unset, Timestamp(4), now).expect("an answer");
         let unset = Packet::decode(&unset).expect("a packet");
         assert_eq!((unset.leap, unset.stratum), (Leap::Unsynchronized, 0));
         assert_eq!(&unset.reference_id, b"INIT");
-        let again = answer(&unset.encode(), &Standing::Unset, Timestamp(4), now);
+        let again = answer(&unset.encode(), &ClockState::Unset, Timestamp(4), now);
         assert_eq!(again, None, "two servers would talk for ever");
-        assert_eq!(answer(b"", &Standing::Unset, Timestamp(4), now), None);
+        assert_eq!(answer(b"", &ClockState::Unset, Timestamp(4), now), None);
     }
 
     #[test]
     fn an_answer_says_when_and_by_whom() {
-        let told = ServerReport {
+        let report = ServerReport {
             stratum: 1,
             leap: 0,
             id: *b"GPS\0",
@@ -100,28 +100,28 @@ mod tests {
             root_delay: 0,
             root_dispersion: 2,
         };
-        let question = Packet { version: 3, poll: 6, ..Packet::question(Timestamp(77)) };
-        let standing = Standing::Synced(told);
-        let bytes = answer(&question.encode(), &standing, Timestamp(4), || Timestamp(5));
-        let said = Packet::decode(&bytes.expect("an answer")).expect("a packet");
-        assert_eq!((said.version, said.poll, said.stratum), (3, 6, 2));
-        assert_eq!(said.origin, Timestamp(77));
-        assert_eq!((said.receive, said.transmit), (Timestamp(4), Timestamp(5)));
+        let request = Packet { version: 3, poll: 6, ..Packet::request(Timestamp(77)) };
+        let state = ClockState::Synced(report);
+        let bytes = answer(&request.encode(), &state, Timestamp(4), || Timestamp(5));
+        let reply = Packet::decode(&bytes.expect("an answer")).expect("a packet");
+        assert_eq!((reply.version, reply.poll, reply.stratum), (3, 6, 2));
+        assert_eq!(reply.origin, Timestamp(77));
+        assert_eq!((reply.receive, reply.transmit), (Timestamp(4), Timestamp(5)));
     }
 
     #[test]
     fn a_leap_second_that_upstream_announces_is_announced_to_the_rack() {
-        let told =
+        let report =
             ServerReport { stratum: 1, leap: 1, at: Timestamp(3), ..ServerReport::default() };
-        let question = Packet::question(Timestamp(77)).encode();
-        for (standing, leap) in [
-            (Standing::Synced(told), 1),
-            (Standing::Synced(ServerReport { leap: 2, ..told }), 2),
-            (Standing::Synced(ServerReport { leap: 0, ..told }), 0),
-            (Standing::Holdover(Some(told)), 0),
+        let request = Packet::request(Timestamp(77)).encode();
+        for (state, leap) in [
+            (ClockState::Synced(report), 1),
+            (ClockState::Synced(ServerReport { leap: 2, ..report }), 2),
+            (ClockState::Synced(ServerReport { leap: 0, ..report }), 0),
+            (ClockState::Holdover(Some(report)), 0),
         ] {
-            let bytes = answer(&question, &standing, Timestamp(4), || Timestamp(5)).unwrap();
-            assert_eq!(Packet::decode(&bytes).unwrap().leap, Leap::Known(leap), "{standing:?}");
+            let bytes = answer(&request, &state, Timestamp(4), || Timestamp(5)).unwrap();
+            assert_eq!(Packet::decode(&bytes).unwrap().leap, Leap::Known(leap), "{state:?}");
         }
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ntp::{ServerReport, Standing, Timestamp, ask, serve};
+use ntp::{ClockState, ServerReport, Timestamp, query, serve};
 use stdx::testing::{PATIENCE, Wait};
 use tokio::net::UdpSocket;
 use tokio::sync::watch;
@@ -54,12 +54,12 @@ fn chrony_tells_the_time() {
         let wait = Wait::new("chrony's answer");
         let (sample, took) = loop {
             let begun = Instant::now();
-            match ask(chrony).await {
+            match query(chrony).await {
                 Ok(sample) => break (sample, begun.elapsed()),
                 Err(_) => tokio::time::sleep(wait.pause()).await,
             }
         };
-        assert_eq!(sample.told.stratum, 5);
+        assert_eq!(sample.report.stratum, 5);
         // Both sides read one clock, so the error is at most half of the way there and back
         // (RFC 5905 section 8), however long a busy machine makes that.
         assert!(sample.delay <= took + ROUNDING, "{:?} in {took:?}", sample.delay);
@@ -70,7 +70,7 @@ fn chrony_tells_the_time() {
 #[test]
 fn chrony_is_told_the_time() {
     inside("chrony_is_told_the_time", async || {
-        let told = ServerReport {
+        let report = ServerReport {
             stratum: 2,
             leap: 0,
             id: [10, 9, 0, 9],
@@ -78,13 +78,13 @@ fn chrony_is_told_the_time() {
             root_delay: 100,
             root_dispersion: 100,
         };
-        let (say, standing) = watch::channel(Standing::Synced(told));
+        let (sender, state) = watch::channel(ClockState::Synced(report));
         let socket = UdpSocket::bind(("10.9.0.1", ntp::PORT)).await.unwrap();
-        tokio::spawn(serve(socket, standing));
+        tokio::spawn(serve(socket, state));
         // A busy machine makes a single reading wrong, a wrong answer makes all of them wrong.
         let wait = Wait::new("chrony to find its clock right");
         loop {
-            let words = tokio::task::spawn_blocking(|| query(PATIENCE)).await.unwrap();
+            let words = tokio::task::spawn_blocking(|| chrony_query(PATIENCE)).await.unwrap();
             // `chronyd -Q` sets no clock and says by how much it would.
             let wrong = words.split_once("System clock wrong by ").expect(&words).1;
             let seconds: f64 = wrong.split_whitespace().next().unwrap().parse().unwrap();
@@ -95,18 +95,18 @@ fn chrony_is_told_the_time() {
             tokio::time::sleep(wait.pause()).await;
         }
 
-        // A box on its battery, and one that nobody has told the time for ten days.
+        // A box on its battery, and one whose clock was not set for ten days.
         let ten_days = Timestamp(Timestamp::now().0 - (864_000 << 32));
-        let old = ServerReport { at: ten_days, ..told };
-        for alone in [Standing::Holdover(None), Standing::Holdover(Some(old))] {
-            say.send(alone).unwrap();
-            let words = tokio::task::spawn_blocking(|| query(PATIENCE)).await.unwrap();
+        let old = ServerReport { at: ten_days, ..report };
+        for alone in [ClockState::Holdover(None), ClockState::Holdover(Some(old))] {
+            sender.send(alone).unwrap();
+            let words = tokio::task::spawn_blocking(|| chrony_query(PATIENCE)).await.unwrap();
             assert!(words.contains("System clock wrong"), "{alone:?} is not followed: {words}");
         }
 
-        say.send(Standing::Unset).unwrap();
-        let words = tokio::task::spawn_blocking(|| query(GUESS)).await.unwrap();
-        assert!(!words.contains("System clock wrong"), "a guess was believed: {words}");
+        sender.send(ClockState::Unset).unwrap();
+        let words = tokio::task::spawn_blocking(|| chrony_query(GUESS)).await.unwrap();
+        assert!(!words.contains("System clock wrong"), "chrony followed a guess: {words}");
     });
 }
 
@@ -114,7 +114,7 @@ fn chrony_is_told_the_time() {
 const GUESS: Duration = Duration::from_secs(8);
 
 /// Chrony's report of the box's time within `limit`.
-fn query(limit: Duration) -> String {
+fn chrony_query(limit: Duration) -> String {
     let mut chrony = Command::new("chronyd");
     chrony.args(["-Q", "-t", &limit.as_secs().to_string(), "-u", "root"]);
     // At its end it deletes its file.

@@ -75,7 +75,7 @@ impl Resolver {
     }
 
     async fn find(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
-        let next = self.names().ask(host, Instant::now());
+        let next = self.names().request(host, Instant::now());
         let answer = match next {
             Next::Known(answer) => return answer,
             Next::Full => return Err(io::Error::other("too many names are being looked up")),

@@ -47,7 +47,7 @@ struct Name {
     /// Failure of the last look-up, with its time.
     failed: Option<(Failure, Instant)>,
     /// Begin of the look-up under way.
-    asked: Option<Instant>,
+    started: Option<Instant>,
     /// Callers that wait for the look-up.
     waiters: Vec<oneshot::Sender<Answer>>,
     used: Instant,
@@ -55,7 +55,7 @@ struct Name {
 
 impl Name {
     fn new(now: Instant) -> Self {
-        Self { found: None, failed: None, asked: None, waiters: Vec::new(), used: now }
+        Self { found: None, failed: None, started: None, waiters: Vec::new(), used: now }
     }
 
     fn stale(&self, now: Instant) -> Option<Vec<SocketAddr>> {
@@ -75,7 +75,7 @@ impl Name {
         {
             return Some(self.stale(now).ok_or_else(|| failure.clone().into()));
         }
-        let is_late = self.asked.is_some_and(|asked| now.duration_since(asked) >= WAIT);
+        let is_late = self.started.is_some_and(|started| now.duration_since(started) >= WAIT);
         if is_late { self.stale(now).map(Ok) } else { None }
     }
 }
@@ -91,7 +91,7 @@ pub struct Names {
 
 impl Names {
     /// A caller wants to know a name.
-    pub fn ask(&mut self, host: &str, now: Instant) -> Next {
+    pub fn request(&mut self, host: &str, now: Instant) -> Next {
         if !self.all.contains_key(host) && !self.make_room() {
             return Next::Full;
         }
@@ -104,8 +104,8 @@ impl Names {
         name.waiters.retain(|waiter| !waiter.is_closed());
         name.waiters.push(sender);
         let mut is_new_thread = false;
-        if name.asked.is_none() {
-            name.asked = Some(now);
+        if name.started.is_none() {
+            name.started = Some(now);
             self.waiting.push_back(host.to_owned());
             is_new_thread = self.threads < THREADS_MAX;
             self.threads += usize::from(is_new_thread);
@@ -119,7 +119,7 @@ impl Names {
         if self.all.len() < NAMES_MAX {
             return true;
         }
-        let idle = self.all.iter().filter(|(_, name)| name.asked.is_none());
+        let idle = self.all.iter().filter(|(_, name)| name.started.is_none());
         let oldest = idle.min_by_key(|(_, name)| name.used).map(|(host, _)| host.clone());
         oldest.is_some_and(|host| self.all.remove(&host).is_some())
     }
@@ -141,7 +141,7 @@ impl Names {
     /// A look-up has ended.
     pub fn end(&mut self, host: &str, found: io::Result<Vec<SocketAddr>>) {
         let Some(name) = self.all.get_mut(host) else { return };
-        let asked = name.asked.take().unwrap_or(name.used);
+        let started = name.started.take().unwrap_or(name.used);
         let answer = match found {
             Ok(found) if found.is_empty() => {
                 Err(Failure { kind: io::ErrorKind::NotFound, message: "no address".to_owned() })
@@ -150,8 +150,8 @@ impl Names {
             Err(error) => Err(Failure { kind: error.kind(), message: error.to_string() }),
         };
         match &answer {
-            Ok(found) => (name.found, name.failed) = (Some((found.clone(), asked)), None),
-            Err(failure) => name.failed = Some((failure.clone(), asked)),
+            Ok(found) => (name.found, name.failed) = (Some((found.clone(), started)), None),
+            Err(failure) => name.failed = Some((failure.clone(), started)),
         }
         for waiter in name.waiters.drain(..) {
             // Some gave up.
@@ -166,7 +166,7 @@ impl Names {
         if self.threads == 0 {
             for host in self.waiting.drain(..) {
                 if let Some(name) = self.all.get_mut(&host) {
-                    (name.asked, name.waiters) = (None, Vec::new());
+                    (name.started, name.waiters) = (None, Vec::new());
                 }
             }
         }

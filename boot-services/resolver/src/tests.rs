@@ -16,15 +16,15 @@ struct Server {
     addresses: Mutex<HashMap<String, SocketAddr>>,
     is_silent: Mutex<bool>,
     speaks: Condvar,
-    asked: AtomicUsize,
+    lookups: AtomicUsize,
 }
 
 impl Server {
     fn new() -> (Arc<Self>, Resolver) {
         let server = Arc::new(Self::default());
         server.put("bmc1", 1);
-        let asked = server.clone();
-        (server, Resolver::new(move |host| asked.lookup(host)))
+        let clone = server.clone();
+        (server, Resolver::new(move |host| clone.lookup(host)))
     }
 
     fn put(&self, host: &str, last: u8) {
@@ -37,7 +37,7 @@ impl Server {
     }
 
     fn lookup(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.lookups.fetch_add(1, Ordering::SeqCst);
         let silent = self.is_silent.lock().unwrap();
         drop(self.speaks.wait_while(silent, |silent| *silent).unwrap());
         let found = self.addresses.lock().unwrap().get(host).copied();
@@ -54,7 +54,7 @@ async fn an_address_is_itself_and_a_name_is_looked_up_once() {
     let (server, resolver) = Server::new();
     assert_eq!(resolver.lookup("10.0.0.9", 623).await.unwrap(), [address(9, 623)]);
     assert_eq!(resolver.lookup("::1", 623).await.unwrap()[0].to_string(), "[::1]:623");
-    assert_eq!(server.asked.load(Ordering::SeqCst), 0);
+    assert_eq!(server.lookups.load(Ordering::SeqCst), 0);
     let asks = (0..9).map(|_| {
         let resolver = resolver.clone();
         tokio::spawn(async move { resolver.lookup("bmc1", 623).await })
@@ -62,7 +62,7 @@ async fn an_address_is_itself_and_a_name_is_looked_up_once() {
     for ask in asks.collect::<Vec<_>>() {
         assert_eq!(ask.await.unwrap().unwrap(), [address(1, 623)]);
     }
-    assert_eq!(server.asked.load(Ordering::SeqCst), 1);
+    assert_eq!(server.lookups.load(Ordering::SeqCst), 1);
     let failed = resolver.lookup("bmc2", 623).await.unwrap_err();
     assert_eq!(failed.to_string(), "no such name");
 }
@@ -88,7 +88,7 @@ async fn a_name_server_that_falls_silent_stops_nobody() {
     assert!(begun.elapsed().is_zero(), "it is known to be silent");
     advance(STALE).await;
     assert!(resolver.lookup("bmc1", 623).await.is_err(), "addresses change");
-    assert!(server.asked.load(Ordering::SeqCst) <= 1 + THREADS_MAX);
+    assert!(server.lookups.load(Ordering::SeqCst) <= 1 + THREADS_MAX);
     tokio::time::resume();
     server.put("bmc1", 2);
     server.set_silent(false);
@@ -99,7 +99,7 @@ async fn a_name_server_that_falls_silent_stops_nobody() {
 }
 
 fn waits(names: &mut Names, host: &str, now: Instant) -> bool {
-    matches!(names.ask(host, now), Next::Wait { .. })
+    matches!(names.request(host, now), Next::Wait { .. })
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn answers_and_failures_have_their_time() {
     assert!(waits(&mut names, "a", now));
     assert_eq!(names.take().as_deref(), Some("a"));
     names.end("a", Ok(vec![address(1, 0)]));
-    let known = |names: &mut Names, now| match names.ask("a", now) {
+    let known = |names: &mut Names, now| match names.request("a", now) {
         Next::Known(answer) => Some(answer.map_err(|error| error.to_string())),
         _ => None,
     };
@@ -121,7 +121,7 @@ fn answers_and_failures_have_their_time() {
     assert!(waits(&mut names, "a", later + FAILED));
     assert_eq!(names.take().as_deref(), Some("a"));
     names.end("a", Err(io::Error::other("refused")));
-    assert_eq!(known(&mut names, now + STALE), None, "it is asked again");
+    assert_eq!(known(&mut names, now + STALE), None, "a new look-up starts");
     assert_eq!(names.stale("a", now + STALE), None);
 }
 
@@ -131,7 +131,7 @@ fn the_names_are_bounded() {
     for number in 0..NAMES_MAX {
         assert!(waits(&mut names, &number.to_string(), now + Duration::from_nanos(number as u64)));
     }
-    assert!(matches!(names.ask("more", now), Next::Full));
+    assert!(matches!(names.request("more", now), Next::Full));
     for _ in 0..2 {
         let host = names.take().unwrap();
         names.end(&host, Ok(vec![address(1, 0)]));

@@ -48,11 +48,11 @@ impl Entry {
 pub struct Log {
     machine_bytes: usize,
     total_bytes: usize,
-    kept: Mutex<Kept>,
+    state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct State {
     machines: HashMap<String, Ring>,
     /// Names of known machines by the number of their last line, and addresses of unknown ones.
     order: BTreeMap<u64, String>,
@@ -80,75 +80,75 @@ impl Default for Log {
 impl Log {
     /// Creates a log with limits in bytes: for one machine, and for all machines together.
     pub fn new(machine_bytes: usize, total_bytes: usize) -> Self {
-        Self { machine_bytes, total_bytes, kept: Mutex::default() }
+        Self { machine_bytes, total_bytes, state: Mutex::default() }
     }
 
     /// Stores a line of `machine`. The machine's oldest lines are dropped beyond its limit. Beyond
     /// the total limit, lines of the machine with most bytes are dropped.
     pub fn push(&self, machine: &str, entry: Entry) {
-        self.keep(machine, entry, true);
+        self.store(machine, entry, true);
     }
 
     /// Stores a line of an address that belongs to no known machine.
     pub fn push_unknown(&self, address: &str, entry: Entry) {
-        self.keep(address, entry, false);
+        self.store(address, entry, false);
     }
 
-    fn keep(&self, machine: &str, entry: Entry, is_known: bool) {
+    fn store(&self, machine: &str, entry: Entry, is_known: bool) {
         let cost = entry.cost();
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = &mut *kept;
-        kept.count += 1;
-        if !kept.machines.contains_key(machine) {
-            kept.make_room(is_known);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        state.count += 1;
+        if !state.machines.contains_key(machine) {
+            state.evict(is_known);
         }
-        let last = kept.count;
-        let ring = kept.machines.entry(machine.to_owned()).or_insert_with(|| Ring {
+        let last = state.count;
+        let ring = state.machines.entry(machine.to_owned()).or_insert_with(|| Ring {
             entries: VecDeque::new(),
             bytes: 0,
             last,
             is_known,
         });
-        let order = if ring.is_known { &mut kept.order } else { &mut kept.unknown };
+        let order = if ring.is_known { &mut state.order } else { &mut state.unknown };
         order.remove(&ring.last);
         order.insert(last, machine.to_owned());
         ring.last = last;
         ring.entries.push_back(entry);
         ring.bytes += cost;
-        kept.bytes += cost;
+        state.bytes += cost;
         let most = if ring.is_known { self.machine_bytes } else { UNKNOWN_BYTES };
-        kept.bytes -= ring.shrink(most.min(self.machine_bytes));
-        while kept.bytes > self.total_bytes
-            && let Some(largest) = kept.machines.values_mut().max_by_key(|ring| ring.bytes)
+        state.bytes -= ring.shrink(most.min(self.machine_bytes));
+        while state.bytes > self.total_bytes
+            && let Some(largest) = state.machines.values_mut().max_by_key(|ring| ring.bytes)
         {
             // Half of the lines at once, so that this search is rare.
-            kept.bytes -= largest.shrink(largest.bytes / 2);
+            state.bytes -= largest.shrink(largest.bytes / 2);
         }
     }
 
     /// Returns the last `count` lines of `machine`, the oldest first.
     pub fn tail(&self, machine: &str, count: usize) -> Vec<Entry> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(ring) = kept.machines.get(machine) else { return Vec::new() };
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(ring) = state.machines.get(machine) else { return Vec::new() };
         let skipped = ring.entries.len().saturating_sub(count);
         ring.entries.iter().skip(skipped).cloned().collect()
     }
 
     /// Removes all lines of a machine.
     pub fn forget(&self, machine: &str) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.forget(machine);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.forget(machine);
     }
 
     /// Returns the bytes of all stored lines.
     pub fn bytes(&self) -> usize {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).bytes
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).bytes
     }
 }
 
-impl Kept {
+impl State {
     /// Removes the log with the oldest last line, if the limit is reached.
-    fn make_room(&mut self, is_known: bool) {
+    fn evict(&mut self, is_known: bool) {
         let silent = match is_known {
             true if self.order.len() >= MAX_MACHINES => self.order.values().next(),
             false if self.unknown.len() >= MAX_UNKNOWN => self.unknown.values().next(),

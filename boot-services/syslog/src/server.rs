@@ -105,7 +105,7 @@ mod tests {
         let address = socket.local_addr().unwrap();
         let (log, shutdown) = (Arc::new(Log::default()), CancellationToken::new());
         let server = tokio::spawn(serve(socket, Arc::new(One), log.clone(), shutdown.clone()));
-        for (from, text) in [("127.0.0.1:0", "<134>ipxe: hello"), ("127.0.0.2:0", "stranger")] {
+        for (from, text) in [("127.0.0.1:0", "<134>ipxe: hello"), ("127.0.0.2:0", "unknown")] {
             let machine = UdpSocket::bind(from).await.unwrap();
             machine.send_to(text.as_bytes(), address).await.unwrap();
         }

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Context as _;
 use futures_util::future::join_all;
-use ntp::{Refusal, Sample, ServerReport, Standing, Timestamp};
+use ntp::{ClockState, Refusal, Sample, ServerReport, Timestamp};
 use platform::clock;
 use platform::init::STATE;
 use stdx::Backoff;
@@ -64,7 +64,7 @@ impl OfferedServers {
 #[derive(Debug, Clone, Default)]
 pub struct ClockState {
     /// Trust in the clock.
-    pub standing: Standing,
+    pub standing: ClockState,
     /// Address of the server that set the clock; empty when none did.
     pub source: String,
 }
@@ -110,7 +110,7 @@ async fn follow(
             let synced = apply(&sample, &source);
             last = Some((Instant::now(), synced));
             again.reset();
-            known.send_replace(ClockState { standing: Standing::Synced(synced), source });
+            known.send_replace(ClockState { standing: ClockState::Synced(synced), source });
             sleep(wait.next_wait()).await;
             continue;
         }
@@ -119,7 +119,7 @@ async fn follow(
             tracing::warn!(?servers, "no time server is available");
         }
         if let Some((_, synced)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
-            known.send_modify(|known| known.standing = Standing::Holdover(Some(synced)));
+            known.send_modify(|known| known.standing = ClockState::Holdover(Some(synced)));
         }
         sleep(pause).await;
     }
@@ -196,7 +196,7 @@ async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
         if number > 0 {
             sleep(SAMPLE_EVERY).await;
         }
-        match ntp::ask(server).await {
+        match ntp::query(server).await {
             Ok(sample) => samples.push(sample),
             Err(Refusal::Kiss(word)) => return (samples, Some(word)),
             Err(error) => {
@@ -221,7 +221,7 @@ fn apply(sample: &Sample, source: &str) -> ServerReport {
     if let Err(error) = done {
         tracing::warn!(reason = %stdx::chain(&error), %offset, "cannot set the clock");
     }
-    ServerReport { at: Timestamp::now(), ..sample.told }
+    ServerReport { at: Timestamp::now(), ..sample.report }
 }
 
 /// Opens the NTP port for the queries of a rack.
@@ -256,7 +256,7 @@ pub async fn serve(socket: UdpSocket, known: watch::Receiver<ClockState>) -> any
 
 /// State of the clock before a server sets it: guessed, or kept by the battery.
 pub fn at_start(guessed: bool) -> ClockState {
-    let standing = if guessed { Standing::Unset } else { Standing::Holdover(None) };
+    let standing = if guessed { ClockState::Unset } else { ClockState::Holdover(None) };
     ClockState { standing, source: String::new() }
 }
 
@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_battery_is_better_than_a_guess() {
-        assert_eq!(at_start(true).standing, Standing::Unset);
-        assert_eq!(at_start(false).standing, Standing::Holdover(None));
+        assert_eq!(at_start(true).standing, ClockState::Unset);
+        assert_eq!(at_start(false).standing, ClockState::Holdover(None));
     }
 
     #[test]

@@ -328,7 +328,7 @@ fn failed(file: String, via: Via, why: &str) -> BootEvent {
 }
 
 impl metadata::Observer for Observers {
-    fn asked(&self, peer: IpAddr, path: &str, status: u16) {
+    fn answered(&self, peer: IpAddr, path: &str, status: u16) {
         // A boot makes about thirty metadata requests, and only one of them is recorded. For
         // cloud-init it is the first request in the version that it requires.
         if status == 200

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use lifecycle::firmware::time::ClockState;
 use lifecycle::settings::LiveSettings;
-use ntp::Standing;
+use ntp::ClockState;
 use platform::confinement::State;
 use platform::figures::{self, Work};
 use status::source::{Filling, StatusSource};
@@ -136,9 +136,9 @@ fn fault(what: &str) -> Fault {
 
 fn clock(known: &ClockState) -> Clock {
     let state = match known.standing {
-        Standing::Unset => TimeState::Unset,
-        Standing::Holdover(_) => TimeState::Holdover,
-        Standing::Synced(_) => TimeState::Synced,
+        ClockState::Unset => TimeState::Unset,
+        ClockState::Holdover(_) => TimeState::Holdover,
+        ClockState::Synced(_) => TimeState::Synced,
     };
     Clock { state, source: known.source.as_str().into(), ..Clock::default() }
 }

@@ -45,19 +45,19 @@ impl Instances for Two {
 }
 
 #[derive(Default)]
-struct Heard {
-    asked: Mutex<Vec<(String, u16)>>,
-    news: Mutex<Vec<PhoneHome>>,
+struct EventLog {
+    requests: Mutex<Vec<(String, u16)>>,
+    phone_homes: Mutex<Vec<PhoneHome>>,
     withheld: Mutex<Vec<String>>,
     refused: Mutex<Vec<(String, MacAddr)>>,
 }
 
-impl Observer for Heard {
-    fn asked(&self, _: IpAddr, path: &str, status: u16) {
-        self.asked.lock().unwrap().push((path.to_owned(), status));
+impl Observer for EventLog {
+    fn answered(&self, _: IpAddr, path: &str, status: u16) {
+        self.requests.lock().unwrap().push((path.to_owned(), status));
     }
-    fn phoned_home(&self, news: PhoneHome) {
-        self.news.lock().unwrap().push(news);
+    fn phoned_home(&self, event: PhoneHome) {
+        self.phone_homes.lock().unwrap().push(event);
     }
     fn withheld(&self, _: IpAddr, hardware: &str) {
         self.withheld.lock().unwrap().push(hardware.to_owned());
@@ -68,7 +68,7 @@ impl Observer for Heard {
 }
 
 fn site(config: Config) -> Router {
-    router(config, Arc::new(Two), Arc::new(Heard::default()))
+    router(config, Arc::new(Two), Arc::new(EventLog::default()))
 }
 
 async fn ask(router: &Router, peer: &str, request: Request<Body>) -> (StatusCode, String) {
@@ -89,12 +89,12 @@ async fn fetch(router: &Router, peer: &str, path: &str) -> (u16, String) {
 const ONE: &str = "10.77.0.11:1000";
 const TWO: &str = "10.77.0.12:1000";
 const TAKEN: &str = "10.77.0.13:1000";
-const NOBODY: &str = "10.77.0.99:1000";
+const UNKNOWN: &str = "10.77.0.99:1000";
 
 #[tokio::test]
 async fn each_machine_gets_its_own_data_and_strangers_none() {
-    let heard = Arc::new(Heard::default());
-    let site = router(Config::default(), Arc::new(Two), heard.clone());
+    let events = Arc::new(EventLog::default());
+    let site = router(Config::default(), Arc::new(Two), events.clone());
     let two = "two\r\n\u{e9}\t%s\0 ".to_owned();
     assert_eq!(fetch(&site, ONE, "/2009-04-04/user-data").await.1, "#cloud-config\n{}\n");
     assert_eq!(fetch(&site, TWO, "/2009-04-04/user-data/").await, (200, two.clone()));
@@ -111,18 +111,18 @@ async fn each_machine_gets_its_own_data_and_strangers_none() {
         "/config.ign",
         "/talos?u=c0ffee&m=52:54:00:77:00:01",
     ] {
-        assert_eq!(fetch(&site, NOBODY, path).await, (404, String::new()), "{path}");
+        assert_eq!(fetch(&site, UNKNOWN, path).await, (404, String::new()), "{path}");
         assert_eq!(fetch(&site, ONE, path).await.0, 200, "{path}");
     }
-    let asked = heard.asked.lock().unwrap();
+    let asked = events.requests.lock().unwrap();
     assert_eq!(asked[0], ("/2009-04-04/user-data".to_owned(), 200));
     assert!(asked.contains(&("/metadata".to_owned(), 404)));
 }
 
 #[tokio::test]
 async fn a_nic_that_takes_a_machines_address_reads_nothing_of_it() {
-    let heard = Arc::new(Heard::default());
-    let site = router(Config::default(), Arc::new(Two), heard.clone());
+    let events = Arc::new(EventLog::default());
+    let site = router(Config::default(), Arc::new(Two), events.clone());
     let paths = [
         "/2009-04-04/user-data",
         "/latest/meta-data/",
@@ -138,9 +138,9 @@ async fn a_nic_that_takes_a_machines_address_reads_nothing_of_it() {
         let request = request.body(Body::empty()).unwrap();
         assert_eq!(ask(&site, TAKEN, request).await.0, StatusCode::NOT_FOUND);
     }
-    let refused = heard.refused.lock().unwrap();
+    let refused = events.refused.lock().unwrap();
     assert_eq!(*refused, vec![("default/nuc-3".to_owned(), OTHER); paths.len() + 2]);
-    assert!(heard.news.lock().unwrap().is_empty());
+    assert!(events.phone_homes.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn tokens_are_given_and_honoured_and_not_needed() {
     let (status, token) = ask(&site, ONE, put("21600")).await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(ask(&site, ONE, put("0")).await.0, StatusCode::BAD_REQUEST);
-    assert_eq!(ask(&site, NOBODY, put("60")).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(ask(&site, UNKNOWN, put("60")).await.0, StatusCode::NOT_FOUND);
     let with = |token: &str| {
         let request = Request::get("/latest/meta-data/instance-id");
         request.header("X-aws-ec2-metadata-token", token).body(Body::empty()).unwrap()
@@ -180,29 +180,29 @@ async fn tokens_are_given_and_honoured_and_not_needed() {
 
 #[tokio::test]
 async fn phoning_home_is_recorded_within_limits() {
-    let heard = Arc::new(Heard::default());
-    let site = router(Config::default(), Arc::new(Two), heard.clone());
+    let events = Arc::new(EventLog::default());
+    let site = router(Config::default(), Arc::new(Two), events.clone());
     let post = |path: &str, body: Vec<u8>| Request::post(path).body(Body::from(body)).unwrap();
     let form = b"instance_id=i-1&hostname=nuc-1".to_vec();
     for (path, more) in [("/phone-home", ""), ("/phone-home/", "&a=b"), ("/phone-home/i-1", "&=")] {
         let form = [&form, more.as_bytes()].concat();
         assert_eq!(ask(&site, ONE, post(path, form)).await.0, StatusCode::OK);
     }
-    assert_eq!(ask(&site, NOBODY, post("/phone-home", form)).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(ask(&site, UNKNOWN, post("/phone-home", form)).await.0, StatusCode::NOT_FOUND);
     let flood = vec![b'x'; 1 << 20];
     let (status, _) = ask(&site, ONE, post("/phone-home", flood)).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    let news = heard.news.lock().unwrap();
-    assert_eq!(news.len(), 1, "what is repeated is told once");
-    assert_eq!(news[0].hardware, "default/nuc-1");
-    assert_eq!(news[0].instance_id.as_deref(), Some("i-1"));
+    let phone_homes = events.phone_homes.lock().unwrap();
+    assert_eq!(phone_homes.len(), 1, "a repetition is reported once");
+    assert_eq!(phone_homes[0].hardware, "default/nuc-1");
+    assert_eq!(phone_homes[0].instance_id.as_deref(), Some("i-1"));
 }
 
 #[tokio::test]
 async fn no_form_is_read_from_an_address_that_no_machine_holds() {
     let site = site(Config::default());
     for (peer, status, is_read) in
-        [(NOBODY, StatusCode::NOT_FOUND, false), (ONE, StatusCode::OK, true)]
+        [(UNKNOWN, StatusCode::NOT_FOUND, false), (ONE, StatusCode::OK, true)]
     {
         let read = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&read);
@@ -326,7 +326,7 @@ async fn the_tree_of_any_machine_is_there_when_asked_for() {
     let closed = site(Config::default());
     assert_eq!(fetch(&closed, ONE, path).await.0, 404);
     let open = site(Config { instance_endpoint: true, ..Config::default() });
-    for peer in [TWO, NOBODY] {
+    for peer in [TWO, UNKNOWN] {
         assert_eq!(fetch(&open, peer, path).await, (200, "#cloud-config\n{}\n".to_owned()));
         let list = (200, "meta-data/\nuser-data".to_owned());
         assert_eq!(fetch(&open, peer, "/tootles/instanceID/i-1/2009-04-04").await, list);
@@ -376,8 +376,8 @@ async fn outside_its_window_a_machine_has_no_user_data() {
     let by_id = "/tootles/instanceID/i-1/2009-04-04/user-data";
     let seed = ["/latest/user-data", "/2009-04-04/user-data/", "/nocloud/user-data", by_id];
     for (ago, open) in [(10, true), (4000, false)] {
-        let heard = Arc::new(Heard::default());
-        let site = router(config.clone(), Arc::new(Installed(ago)), heard.clone());
+        let events = Arc::new(EventLog::default());
+        let site = router(config.clone(), Arc::new(Installed(ago)), events.clone());
         for path in seed.into_iter().chain(["/nocloud/vendor-data"]) {
             let (status, text) = fetch(&site, ONE, path).await;
             assert_eq!((status, !text.is_empty()), (200, open), "{path}");
@@ -386,7 +386,7 @@ async fn outside_its_window_a_machine_has_no_user_data() {
             assert_eq!(fetch(&site, ONE, path).await.0, if open { 200 } else { 404 }, "{path}");
         }
         assert_eq!(fetch(&site, ONE, "/nocloud/meta-data").await.0, 200);
-        let withheld = heard.withheld.lock().unwrap();
+        let withheld = events.withheld.lock().unwrap();
         assert_eq!(*withheld, vec!["default/nuc-1"; if open { 0 } else { 7 }]);
     }
 }

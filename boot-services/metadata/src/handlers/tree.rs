@@ -7,7 +7,7 @@ use axum::extract::{ConnectInfo, Extension, Path, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::{Client, Shared, Site, answer, lock};
+use super::{Client, RouterState, Shared, answer, lock};
 use crate::config::Imdsv2;
 use crate::ec2::{self, Version};
 use crate::{Instance, proxy};
@@ -23,7 +23,7 @@ type Parts = Path<Vec<(String, String)>>;
 
 /// The tree of the requesting machine.
 pub(super) async fn own(
-    State(site): Shared,
+    State(state): Shared,
     Extension(client): Client,
     Path(parts): Parts,
     headers: HeaderMap,
@@ -31,45 +31,45 @@ pub(super) async fn own(
     let Some(version) = Version::read(part(&parts, "version")) else {
         return StatusCode::NOT_FOUND.into_response();
     };
-    if !may_ask(&site, client, &headers) {
+    if !has_valid_token(&state, client, &headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     let path = part(&parts, "path");
-    leaf(site.machine(client, path), version, path)
+    leaf(state.machine(client, path), version, path)
 }
 
 /// The tree of any machine, by its id.
 pub(super) async fn of_id(
-    State(site): Shared,
+    State(state): Shared,
     Extension(client): Client,
     Path(parts): Parts,
     headers: HeaderMap,
 ) -> Response {
-    if !may_ask(&site, client, &headers) {
+    if !has_valid_token(&state, client, &headers) {
         return StatusCode::UNAUTHORIZED.into_response();
     }
     let (id, path) = (part(&parts, "id"), part(&parts, "path"));
-    let found = site.instances.by_instance_id(id);
-    leaf(found.map(|instance| site.bounded(instance, client, path)), Version::First, path)
+    let found = state.instances.by_instance_id(id);
+    leaf(found.map(|instance| state.without_secrets(instance, client, path)), Version::First, path)
 }
 
 /// Creates a token. EC2 refuses one to a client behind a proxy, except for trusted ones.
 pub(super) async fn token(
-    State(site): Shared,
+    State(state): Shared,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Extension(client): Client,
     headers: HeaderMap,
 ) -> Response {
-    if site.sender(client).is_none() {
+    if state.sender(client).is_none() {
         return StatusCode::NOT_FOUND.into_response();
     }
-    let trusted = site.config.trusts(peer.ip().to_canonical());
+    let trusted = state.config.trusts(peer.ip().to_canonical());
     if headers.contains_key(proxy::FORWARDED_FOR) && !trusted {
         return StatusCode::FORBIDDEN.into_response();
     }
     let life = headers.get(TOKEN_LIFE).and_then(|value| value.to_str().ok()?.parse().ok());
     let issued = life.and_then(|life: u64| {
-        let token = lock(&site.tokens).issue(client, life, Instant::now());
+        let token = lock(&state.tokens).issue(client, life, Instant::now());
         token.map(|token| (life, token))
     });
     let Some((life, token)) = issued else { return StatusCode::BAD_REQUEST.into_response() };
@@ -79,12 +79,12 @@ pub(super) async fn token(
 }
 
 /// True if the token is valid, or if none is required.
-fn may_ask(site: &Site, client: IpAddr, headers: &HeaderMap) -> bool {
+fn has_valid_token(state: &RouterState, client: IpAddr, headers: &HeaderMap) -> bool {
     match headers.get(TOKEN) {
-        None => site.config.imdsv2 == Imdsv2::Optional,
+        None => state.config.imdsv2 == Imdsv2::Optional,
         Some(token) => {
             let token = token.to_str().unwrap_or_default();
-            lock(&site.tokens).accept(token, client, Instant::now())
+            lock(&state.tokens).accept(token, client, Instant::now())
         }
     }
 }

@@ -74,19 +74,19 @@ fn interfaces() -> Vec<Interface> {
 }
 
 #[derive(Default)]
-struct Heard {
+struct EventLog {
     failed: Mutex<Vec<(String, u16)>>,
-    news: Mutex<Vec<PhoneHome>>,
+    phone_homes: Mutex<Vec<PhoneHome>>,
 }
 
-impl Observer for Heard {
-    fn asked(&self, _: IpAddr, path: &str, status: u16) {
+impl Observer for EventLog {
+    fn answered(&self, _: IpAddr, path: &str, status: u16) {
         if status != 200 {
             self.failed.lock().unwrap().push((path.to_owned(), status));
         }
     }
-    fn phoned_home(&self, news: PhoneHome) {
-        self.news.lock().unwrap().push(news);
+    fn phoned_home(&self, event: PhoneHome) {
+        self.phone_homes.lock().unwrap().push(event);
     }
     fn withheld(&self, _: IpAddr, _: &str) {}
     fn refused(&self, _: IpAddr, _: &str, _: MacAddr) {}
@@ -127,9 +127,9 @@ fn tempdir(what: &str) -> PathBuf {
 }
 
 /// Facts that cloud-init reads from a router with one machine, and the events of that router.
-async fn learn() -> (Value, Arc<Heard>) {
-    let heard = Arc::new(Heard::default());
-    let site = router(Config::default(), Arc::new(One), heard.clone());
+async fn learn() -> (Value, Arc<EventLog>) {
+    let events = Arc::new(EventLog::default());
+    let site = router(Config::default(), Arc::new(One), events.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let service = site.into_make_service_with_connect_info::<SocketAddr>();
@@ -142,12 +142,12 @@ async fn learn() -> (Value, Arc<Heard>) {
         std::fs::remove_dir_all(&folder).unwrap();
         printed
     });
-    (serde_json::from_str(&printed.await.unwrap()).unwrap(), heard)
+    (serde_json::from_str(&printed.await.unwrap()).unwrap(), events)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stock_cloud_init_learns_who_it_is() {
-    let (learned, heard) = learn().await;
+    let (learned, events) = learn().await;
     let keys = json!(["ssh-ed25519 AAAA one", "ssh-rsa BBBB two"]);
     let kubeadm = "#cloud-config
 write_files:
@@ -182,11 +182,11 @@ write_files:
     });
     let network = json!({ "version": 2, "ethernets": { "enp1s0": interface } });
     assert_eq!(learned["ec2_network"], network);
-    assert_eq!(*heard.failed.lock().unwrap(), [], "cloud-init asked for what is not there");
-    let news = heard.news.lock().unwrap();
-    assert_eq!(news.len(), 1);
-    assert_eq!(news[0].instance_id.as_deref(), Some("i-nuc-1"));
-    assert_eq!(news[0].hostname.as_deref(), Some("nuc-1"));
+    assert_eq!(*events.failed.lock().unwrap(), [], "cloud-init requested what does not exist");
+    let phone_homes = events.phone_homes.lock().unwrap();
+    assert_eq!(phone_homes.len(), 1);
+    assert_eq!(phone_homes[0].instance_id.as_deref(), Some("i-nuc-1"));
+    assert_eq!(phone_homes[0].hostname.as_deref(), Some("nuc-1"));
     networks(&learned["network"]);
 }
 

@@ -38,7 +38,7 @@ impl Instances for Listed {
 struct Deaf;
 
 impl Observer for Deaf {
-    fn asked(&self, _: IpAddr, _: &str, _: u16) {}
+    fn answered(&self, _: IpAddr, _: &str, _: u16) {}
     fn phoned_home(&self, _: PhoneHome) {}
     fn withheld(&self, _: IpAddr, _: &str) {}
     fn refused(&self, _: IpAddr, _: &str, _: MacAddr) {}

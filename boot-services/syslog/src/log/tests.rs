@@ -80,9 +80,9 @@ fn forged_addresses_take_no_place_of_a_machine() {
     }
     let left = (0..1500).filter(|number| texts(&log, &format!("nuc{number}"), 1) == ["here"]);
     assert_eq!(left.count(), 1500);
-    let kept = log.kept.lock().unwrap();
-    assert_eq!(kept.machines.len(), 1500 + MAX_UNKNOWN);
-    assert_eq!((kept.order.len(), kept.unknown.len()), (1500, MAX_UNKNOWN));
+    let state = log.state.lock().unwrap();
+    assert_eq!(state.machines.len(), 1500 + MAX_UNKNOWN);
+    assert_eq!((state.order.len(), state.unknown.len()), (1500, MAX_UNKNOWN));
 }
 
 proptest! {

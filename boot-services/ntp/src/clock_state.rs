@@ -32,7 +32,7 @@ pub struct ServerReport {
 
 /// Quality of the clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Standing {
+pub enum ClockState {
     /// The clock was never set, and there is no battery.
     #[default]
     Unset,
@@ -44,7 +44,7 @@ pub enum Standing {
 
 /// Announcement of a server's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Claims {
+pub(crate) struct Announcement {
     pub(crate) stratum: u8,
     pub(crate) leap: u8,
     pub(crate) id: [u8; 4],
@@ -53,23 +53,23 @@ pub(crate) struct Claims {
     pub(crate) root_dispersion: u32,
 }
 
-impl Standing {
+impl ClockState {
     /// Announcement at `now`; `None` if there is no time to serve.
-    pub(crate) fn claims(&self, now: Timestamp) -> Option<Claims> {
+    pub(crate) fn announcement(&self, now: Timestamp) -> Option<Announcement> {
         match self {
             Self::Unset => None,
-            Self::Synced(told) => {
-                let stratum = told.stratum.saturating_add(1);
-                (stratum <= STRATUM_MAX).then(|| of(told, now, stratum))
+            Self::Synced(report) => {
+                let stratum = report.stratum.saturating_add(1);
+                (stratum <= STRATUM_MAX).then(|| of(report, now, stratum))
             }
-            Self::Holdover(Some(told)) => {
-                let claims = of(told, now, ALONE.max(told.stratum));
-                let root_delay = claims.root_delay.min(ALONE_MAX);
-                let root_dispersion = claims.root_dispersion.min(ALONE_MAX);
+            Self::Holdover(Some(report)) => {
+                let announcement = of(report, now, ALONE.max(report.stratum));
+                let root_delay = announcement.root_delay.min(ALONE_MAX);
+                let root_dispersion = announcement.root_dispersion.min(ALONE_MAX);
                 // The announcement is of the day on which it was received.
-                Some(Claims { leap: 0, root_delay, root_dispersion, ..claims })
+                Some(Announcement { leap: 0, root_delay, root_dispersion, ..announcement })
             }
-            Self::Holdover(None) => Some(Claims {
+            Self::Holdover(None) => Some(Announcement {
                 stratum: ALONE,
                 leap: 0,
                 id: *b"LOCL",
@@ -81,17 +81,17 @@ impl Standing {
     }
 }
 
-fn of(told: &ServerReport, now: Timestamp, stratum: u8) -> Claims {
-    let seconds = now.since(told.at).abs().as_secs();
+fn of(report: &ServerReport, now: Timestamp, stratum: u8) -> Announcement {
+    let seconds = now.since(report.at).abs().as_secs();
     let drifted = seconds.saturating_mul(DRIFT_PPM << 16) / 1_000_000;
     let drifted = u32::try_from(drifted).unwrap_or(u32::MAX);
-    Claims {
+    Announcement {
         stratum,
-        leap: told.leap,
-        id: told.id,
-        reference: told.at,
-        root_delay: told.root_delay,
-        root_dispersion: told.root_dispersion.saturating_add(drifted),
+        leap: report.leap,
+        id: report.id,
+        reference: report.at,
+        root_delay: report.root_delay,
+        root_dispersion: report.root_dispersion.saturating_add(drifted),
     }
 }
 
@@ -99,7 +99,7 @@ fn of(told: &ServerReport, now: Timestamp, stratum: u8) -> Claims {
 mod tests {
     use super::*;
 
-    const TOLD: ServerReport = ServerReport {
+    const REPORT: ServerReport = ServerReport {
         stratum: 2,
         leap: 0,
         id: [10, 0, 0, 1],
@@ -110,22 +110,22 @@ mod tests {
 
     #[test]
     fn a_guess_is_not_told() {
-        assert_eq!(Standing::Unset.claims(Timestamp(0)), None);
-        let far = Standing::Synced(ServerReport { stratum: 15, ..TOLD });
-        assert_eq!(far.claims(Timestamp(0)), None, "nobody may follow it");
+        assert_eq!(ClockState::Unset.announcement(Timestamp(0)), None);
+        let far = ClockState::Synced(ServerReport { stratum: 15, ..REPORT });
+        assert_eq!(far.announcement(Timestamp(0)), None, "no client may follow it");
     }
 
     #[test]
     fn a_clock_is_a_step_behind_who_told_it_and_drifts() {
-        let claims = |standing: Standing, seconds: u64| {
-            let claims = standing.claims(Timestamp(seconds << 32)).expect("a time");
-            (claims.stratum, claims.root_dispersion)
+        let announced = |state: ClockState, seconds: u64| {
+            let announcement = state.announcement(Timestamp(seconds << 32)).expect("a time");
+            (announcement.stratum, announcement.root_dispersion)
         };
-        assert_eq!(claims(Standing::Synced(TOLD), 0), (3, 9));
+        assert_eq!(announced(ClockState::Synced(REPORT), 0), (3, 9));
         // 15 ppm of 100,000 s is 1.5 s.
-        assert_eq!(claims(Standing::Synced(TOLD), 100_000), (3, 9 + 98_304));
-        assert_eq!(claims(Standing::Holdover(Some(TOLD)), 0), (10, 9));
-        assert_eq!(claims(Standing::Holdover(Some(TOLD)), 1_000_000), (10, ALONE_MAX));
-        assert_eq!(claims(Standing::Holdover(None), 7), (10, ALONE_MAX));
+        assert_eq!(announced(ClockState::Synced(REPORT), 100_000), (3, 9 + 98_304));
+        assert_eq!(announced(ClockState::Holdover(Some(REPORT)), 0), (10, 9));
+        assert_eq!(announced(ClockState::Holdover(Some(REPORT)), 1_000_000), (10, ALONE_MAX));
+        assert_eq!(announced(ClockState::Holdover(None), 7), (10, ALONE_MAX));
     }
 }
