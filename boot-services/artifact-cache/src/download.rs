@@ -123,7 +123,8 @@ impl PartialFile {
         remote: &RemoteFile,
         progress_sender: &watch::Sender<State>,
     ) -> Result<Self, Error> {
-        let (path, tag_path) = cache.0.layout.partial(&remote.key());
+        let key = remote.key();
+        let (path, tag_path) = (cache.0.layout.part_path(&key), cache.0.layout.tag_path(&key));
         let note = tag_path.clone();
         let tag = blocking(move || read_note(&note)).await?;
         let tag = tag.filter(|tag| !tag.is_empty());

@@ -44,11 +44,14 @@ impl Layout {
         self.root.join("blobs/sha256").join(digest.hex())
     }
 
-    /// Paths of the bytes that have arrived of a file, and of their entity tag.
-    pub(super) fn partial(&self, key: &str) -> (PathBuf, PathBuf) {
-        let path = self.root.join("partial").join(key);
-        let tag = path.with_extension("tag");
-        (path, tag)
+    /// Returns the path of the bytes that have arrived of a file.
+    pub(super) fn part_path(&self, key: &str) -> PathBuf {
+        self.root.join("partial").join(key)
+    }
+
+    /// Returns the path of the entity tag of a part.
+    pub(super) fn tag_path(&self, key: &str) -> PathBuf {
+        self.part_path(key).with_extension("tag")
     }
 
     /// Returns the size of the file in bytes, and records a use; `None` when the cache does not
@@ -126,11 +129,11 @@ impl Layout {
     /// Renames a part so that later downloads of its file do not use it. Fast for any size.
     /// [`Layout::remove_part`] frees the space.
     pub(super) fn set_part_aside(&self, key: &str) -> io::Result<PathBuf> {
-        let (path, tag) = self.partial(key);
+        let path = self.part_path(key);
         let aside = path.with_extension(REMOVED);
         fs::rename(&path, &aside)?;
         // A tag without its part is harmless.
-        let _ = fs::remove_file(tag);
+        let _ = fs::remove_file(self.tag_path(key));
         Ok(aside)
     }
 

@@ -157,7 +157,7 @@ impl Cache {
             return Download::finished(Err(Arc::new(remote.failed(reason, true))));
         }
         let (sender, state) = watch::channel(State::default());
-        let download = Download::new(state, self.0.layout.partial(&key).0);
+        let download = Download::new(state, self.0.layout.part_path(&key));
         table.failed.remove(&key);
         table.running.insert(key.clone(), (remote.clone(), download.clone()));
         drop(table);

@@ -185,14 +185,14 @@ fn behind_elements(text: &str) -> Option<&str> {
 fn traditional(rest: &str) -> Line {
     let (time, rest) = time(rest);
     let mut line = Line { time: clean(time, MAX_NAME), ..Line::default() };
-    if let Some((program, process, text)) = tag(rest) {
+    if let Some(Tag { program, process, text }) = tag(rest) {
         (line.program, line.process) = (clean(program, MAX_NAME), clean(process, MAX_NAME));
         line.text = clean(text, MAX_TEXT);
         return line;
     }
     let (host, behind) = rest.split_once(' ').unwrap_or((rest, ""));
     match tag(behind) {
-        Some((program, process, text)) => {
+        Some(Tag { program, process, text }) => {
             line.host = clean(host, MAX_NAME);
             (line.program, line.process) = (clean(program, MAX_NAME), clean(process, MAX_NAME));
             line.text = clean(text, MAX_TEXT);
@@ -236,8 +236,15 @@ fn is_rfc3339(stamp: &str) -> bool {
         })
 }
 
+/// Sender of a message and its text (RFC 3164 section 4.1.3).
+struct Tag<'a> {
+    program: &'a str,
+    process: &'a str,
+    text: &'a str,
+}
+
 /// Parses `program: text` or `program[process]: text`.
-fn tag(text: &str) -> Option<(&str, &str, &str)> {
+fn tag(text: &str) -> Option<Tag<'_>> {
     let (tag, rest) = text.split_once(':')?;
     // `docker/web[12]:` is a tag; `http://host` and `usb 1-1: new device` are not.
     if tag.is_empty() || tag.contains(char::is_whitespace) || tag.contains('<') {
@@ -251,7 +258,7 @@ fn tag(text: &str) -> Option<(&str, &str, &str)> {
         _ if tag.contains(['[', ']']) => return None,
         _ => (tag, ""),
     };
-    Some((program, process, rest.trim_start()))
+    Some(Tag { program, process, text: rest.trim_start() })
 }
 
 /// Returns text for a screen. Characters that could move the cursor or hide other text become

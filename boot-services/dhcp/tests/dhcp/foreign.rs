@@ -208,9 +208,8 @@ fn assert_is_rogue(foreign: &Foreign) {
 /// machine changes neither.
 fn silent_within_a_second(segment: &Segment, watching: &Watch) -> (Rogue, Foreign) {
     let config = dhcp::Config::new("box0", SERVER);
-    let serve_mode = (None, watching.serve_mode.clone());
-    let service =
-        Service::with_mode(&segment.wire, rack::machine(Netboot::Allowed), config, serve_mode);
+    let (machine, serve_mode) = (rack::machine(Netboot::Allowed), watching.serve_mode.clone());
+    let service = Service::with_mode(&segment.wire, machine, config, None, serve_mode);
     let capture = Capture::start(&segment.wire);
     let _machine = segment.asking();
     let is_offer = |seen: &DhcpEvent| matches!(seen, DhcpEvent::Offered { .. });

@@ -239,7 +239,7 @@ impl Service {
     pub fn keeping(wire: &Wire, machine: Reservation, config: Config, path: Option<&Path>) -> Self {
         let (_open, serve_mode) = watch::channel(ServeMode::Open);
         let leases = path.map(|path| LeaseFile::open(path).unwrap());
-        Self::with_mode(wire, machine, config, (leases, serve_mode))
+        Self::with_mode(wire, machine, config, leases, serve_mode)
     }
 
     /// A service that answers what `serve_mode` allows.
@@ -247,7 +247,8 @@ impl Service {
         wire: &Wire,
         machine: Reservation,
         config: Config,
-        (leases, serve_mode): (Option<LeaseFile>, watch::Receiver<ServeMode>),
+        leases: Option<LeaseFile>,
+        serve_mode: watch::Receiver<ServeMode>,
     ) -> Self {
         let leases = leases.map(|leases| Arc::new(leases) as Arc<_>);
         let events = Arc::new(EventLog::default());
