@@ -103,11 +103,11 @@ fn file() -> Vec<u8> {
     (0..10_000_u32).flat_map(u32::to_be_bytes).collect()
 }
 
-async fn get(cache: &Cache, wanted: &RemoteFile) -> Result<Blob, Arc<Error>> {
-    cache.fetch(wanted).await.ended().await
+async fn get(cache: &Cache, remote: &RemoteFile) -> Result<Blob, Arc<Error>> {
+    cache.fetch(remote).await.ended().await
 }
 
-fn wanted(checksum: Option<Checksum>) -> RemoteFile {
+fn remote(checksum: Option<Checksum>) -> RemoteFile {
     RemoteFile { url: "http://origin.example/debian.raw.zst".to_owned(), checksum }
 }
 
@@ -121,14 +121,14 @@ async fn goes_on_where_it_broke_off() {
     let does = [Behavior::Sends(5000), Behavior::Later, Behavior::Sends(12_000), Behavior::All];
     let origin = ScriptedOrigin::new(&file(), &does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    let blob = get(&cache, &wanted(right())).await.unwrap();
+    let blob = get(&cache, &remote(right())).await.unwrap();
     assert_eq!(origin.firsts(), [0, 5000, 5000, 17_000]);
     assert_eq!(std::fs::read(&blob.path).unwrap(), file());
     assert_eq!((blob.digest, blob.size), (Digest::of(&file()), 40_000));
     let path = folder.path().join("blobs/sha256").join(Digest::of(&file()).hex());
     assert_eq!(blob.path, path);
     // The next request is served from the cache.
-    get(&cache, &wanted(right())).await.unwrap();
+    get(&cache, &remote(right())).await.unwrap();
     assert_eq!(origin.firsts().len(), 4);
     assert_eq!(cache.table(|table| table.reserved), 0);
 }
@@ -138,16 +138,16 @@ async fn goes_on_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let dying = ScriptedOrigin::new(&file(), &[Behavior::Sends(7000), Behavior::Never]);
     let cache = Cache::open(folder.path(), dying).unwrap();
-    get(&cache, &wanted(None)).await.unwrap_err();
+    get(&cache, &remote(None)).await.unwrap_err();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::All]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    let blob = get(&cache, &wanted(None)).await.unwrap();
+    let blob = get(&cache, &remote(None)).await.unwrap();
     assert_eq!(origin.firsts(), [7000]);
     assert_eq!(blob.digest, Digest::of(&file()));
     // After a restart the cache still knows the digest that the URL gave.
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    assert_eq!(cache.get(&wanted(None)).unwrap().digest, Digest::of(&file()));
-    assert_eq!(cache.list()[0].origin, wanted(None).url);
+    assert_eq!(cache.get(&remote(None)).unwrap().digest, Digest::of(&file()));
+    assert_eq!(cache.list()[0].origin, remote(None).url);
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +159,7 @@ async fn an_origin_without_ranges_begins_anew() {
         use sha2::Digest as _;
         sha2::Sha512::digest(file()).into()
     };
-    let blob = get(&cache, &wanted(Some(Checksum::Sha512(sha512)))).await.unwrap();
+    let blob = get(&cache, &remote(Some(Checksum::Sha512(sha512)))).await.unwrap();
     assert_eq!(std::fs::read(&blob.path).unwrap(), file());
 }
 
@@ -168,10 +168,10 @@ async fn many_wait_for_one_download() {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::Sends(100), Behavior::All]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    let first = cache.fetch(&wanted(right())).await;
+    let first = cache.fetch(&remote(right())).await;
     let mut others = Vec::new();
     for _ in 0..50 {
-        others.push(cache.fetch(&wanted(right())).await);
+        others.push(cache.fetch(&remote(right())).await);
     }
     let blob = first.clone().ended().await.unwrap();
     for other in others {
@@ -185,7 +185,7 @@ async fn many_wait_for_one_download() {
 async fn the_wrong_file_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), ScriptedOrigin::new(b"evil", &[Behavior::All])).unwrap();
-    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    let error = get(&cache, &remote(right())).await.unwrap_err();
     assert!(matches!(&*error, Error::Checksum { .. }), "{error}");
     assert!(cache.list().is_empty());
     let left = std::fs::read_dir(folder.path().join("partial")).unwrap().count();
@@ -197,14 +197,14 @@ async fn gives_up_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::Later]);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    let error = get(&cache, &remote(right())).await.unwrap_err();
     assert!(error.to_string().ends_with(": it is busy"), "{error}");
     assert_eq!(origin.firsts().len(), 6);
     // An immediate retry returns the same error; a later one starts a new download.
-    get(&cache, &wanted(right())).await.unwrap_err();
+    get(&cache, &remote(right())).await.unwrap_err();
     assert_eq!(origin.firsts().len(), 6);
     tokio::time::advance(Duration::from_secs(11)).await;
-    get(&cache, &wanted(right())).await.unwrap_err();
+    get(&cache, &remote(right())).await.unwrap_err();
     assert_eq!(origin.firsts().len(), 12);
 }
 
@@ -212,26 +212,26 @@ async fn gives_up_in_the_end() {
 async fn what_is_read_or_needed_is_the_last_to_go() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::open(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
-    let blob = get(&cache, &wanted(right())).await.unwrap();
+    let blob = get(&cache, &remote(right())).await.unwrap();
     assert!(cache.list()[0].in_use);
     drop(blob);
     assert!(!cache.list()[0].in_use);
     // Two workflows need the file, until the second one has ended.
-    cache.offer([&wanted(right())]);
-    cache.offer([&wanted(right())]);
-    cache.withdraw([&wanted(right())]);
+    cache.offer([&remote(right())]);
+    cache.offer([&remote(right())]);
+    cache.withdraw([&remote(right())]);
     assert!(cache.list()[0].needed);
     assert_eq!(cache.remove(Digest::of(&file())), Err(RemoveError::Needed));
-    cache.withdraw([&wanted(right())]);
+    cache.withdraw([&remote(right())]);
     cache.pin(BTreeSet::from([Digest::of(&file())]));
     assert!(cache.list()[0].pinned);
     assert_eq!(cache.remove(Digest::of(&file())), Err(RemoveError::Pinned));
     let error = cache.admit(u64::MAX).unwrap_err();
-    assert!(error.to_string().contains(&wanted(None).url), "{error}");
+    assert!(error.to_string().contains(&remote(None).url), "{error}");
     assert_eq!(cache.list().len(), 1, "nothing goes when that would not help");
     cache.pin(BTreeSet::new());
     cache.remove(Digest::of(&file())).unwrap();
-    assert!(cache.get(&wanted(right())).is_none());
+    assert!(cache.get(&remote(right())).is_none());
     assert_eq!(std::fs::read_dir(folder.path().join("origins")).unwrap().count(), 0);
 }
 
@@ -270,8 +270,8 @@ async fn over_http_it_asks_for_the_rest() {
     let server = tokio::spawn(serve(listener));
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
     let cache = Cache::open(folder.path(), origin).unwrap();
-    let wanted = RemoteFile { url, checksum: None };
-    let got = tokio::time::timeout(PATIENCE, get(&cache, &wanted)).await.unwrap();
+    let remote = RemoteFile { url, checksum: None };
+    let got = tokio::time::timeout(PATIENCE, get(&cache, &remote)).await.unwrap();
     assert_eq!(std::fs::read(got.unwrap().path).unwrap(), file());
     let heads = server.await.unwrap();
     assert!(!heads[0].contains("range"), "{}", heads[0]);

@@ -88,28 +88,28 @@ type Leaves<'a> = BTreeMap<Cow<'static, str>, Cow<'a, str>>;
 
 fn leaves(instance: &Instance, network: bool) -> Leaves<'_> {
     let mut leaves = Leaves::new();
-    let tinkerbells = tootles::LEAVES.iter().map(|(name, say)| ((*name).into(), say(instance)));
+    let tinkerbells = tootles::LEAVES.iter().map(|(name, text)| ((*name).into(), text(instance)));
     leaves.extend(tinkerbells);
-    let mut say = |name: Cow<'static, str>, value: Cow<'_, str>| {
+    let mut add = |name: Cow<'static, str>, value: Cow<'_, str>| {
         leaves.insert(format!("meta-data/{name}").into(), value.into_owned().into());
     };
-    say("instance-id".into(), instance.id().into());
-    say("hostname".into(), instance.hostname().into());
-    say("local-hostname".into(), instance.hostname().into());
-    say("local-ipv4".into(), instance.local_ipv4().into());
-    say("name".into(), instance.name.as_str().into());
-    say("uuid".into(), instance.uuid.as_str().into());
-    say("providerid".into(), instance.provider_id.as_str().into());
-    say("provider-id".into(), instance.provider_id.as_str().into());
+    add("instance-id".into(), instance.id().into());
+    add("hostname".into(), instance.hostname().into());
+    add("local-hostname".into(), instance.hostname().into());
+    add("local-ipv4".into(), instance.local_ipv4().into());
+    add("name".into(), instance.name.as_str().into());
+    add("uuid".into(), instance.uuid.as_str().into());
+    add("providerid".into(), instance.provider_id.as_str().into());
+    add("provider-id".into(), instance.provider_id.as_str().into());
     for (index, key) in instance.public_keys.iter().enumerate() {
-        say(format!("public-keys/{index}/openssh-key").into(), key.as_str().into());
+        add(format!("public-keys/{index}/openssh-key").into(), key.as_str().into());
     }
     if network {
         if let Some(interface) = instance.interfaces.first() {
-            say("mac".into(), interface.mac.to_string().into());
+            add("mac".into(), interface.mac.to_string().into());
         }
         for (number, interface) in instance.interfaces.iter().enumerate() {
-            self::interface(interface, number, instance.hostname(), &mut say);
+            self::interface(interface, number, instance.hostname(), &mut add);
         }
     }
     if !instance.public_keys.is_empty() {
@@ -128,11 +128,11 @@ fn interface(
     interface: &Interface,
     number: usize,
     hostname: &str,
-    say: &mut impl FnMut(Cow<'static, str>, Cow<'_, str>),
+    add: &mut impl FnMut(Cow<'static, str>, Cow<'_, str>),
 ) {
     let mac = interface.mac.to_string();
     let mut of = |name: &str, value: String| {
-        say(format!("network/interfaces/macs/{mac}/{name}").into(), value.into());
+        add(format!("network/interfaces/macs/{mac}/{name}").into(), value.into());
     };
     of("mac", interface.mac.to_string());
     of("device-number", number.to_string());

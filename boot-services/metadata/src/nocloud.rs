@@ -143,10 +143,10 @@ uuid: \"c0ffee\"
         let instance = Instance { hostname, extra, uuid, ..Instance::default() };
         let text = file(&instance, "meta-data").unwrap();
         let line = r#""a\nuser: root \"'# {""#;
-        let wanted = format!(
+        let expected = format!(
             "a: \"x\"\nhostname: {line}\ninstance-id: \"own\"\nlocal-hostname: {line}\n\
              uuid: \"own\"\n"
         );
-        assert_eq!(text, wanted);
+        assert_eq!(text, expected);
     }
 }

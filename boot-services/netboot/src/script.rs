@@ -103,15 +103,15 @@ pub fn command_line(mac: MacAddr, boot: &AgentBoot) -> Vec<String> {
     // `facility` is the only field that may contain further arguments: `onprem
     // console=ttyS1,115200`.
     line.push(format!("facility={}", argument(&boot.facility)));
-    let mut say = |name: &str, value: &str| line.push(format!("{name}={}", word(value)));
+    let mut add = |name: &str, value: &str| line.push(format!("{name}={}", word(value)));
     if let Some(host) = &boot.syslog_host {
-        say("syslog_host", host);
+        add("syslog_host", host);
     }
-    say("grpc_authority", &boot.grpc_authority);
-    say("tinkerbell_tls", &boot.tls.to_string());
-    say("tinkerbell_insecure_tls", &boot.insecure_tls.to_string());
-    say("worker_id", &boot.worker_id);
-    say("hw_addr", &mac.to_string());
+    add("grpc_authority", &boot.grpc_authority);
+    add("tinkerbell_tls", &boot.tls.to_string());
+    add("tinkerbell_insecure_tls", &boot.insecure_tls.to_string());
+    add("worker_id", &boot.worker_id);
+    add("hw_addr", &mac.to_string());
     let is_hooks = |arg: &String| HOOK_ARGS.contains(&arg.as_str());
     line.extend(boot.args.iter().filter(|arg| is_hooks(arg)).cloned());
     // An EFI kernel requests its initramfs from iPXE under this name.

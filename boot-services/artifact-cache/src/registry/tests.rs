@@ -35,8 +35,8 @@ fn challenges_lead_to_a_token() {
     let token = "https://auth.example/token";
     let service = r#"service="registry.example",scope="repository:a/b:pull""#;
     let full = format!(r#"Bearer realm="{token}",{service}"#);
-    let asked = format!("{token}?service=registry%2Eexample&scope=repository%3Aa%2Fb%3Apull");
-    assert_eq!(url(&full), Some(asked));
+    let expected = format!("{token}?service=registry%2Eexample&scope=repository%3Aa%2Fb%3Apull");
+    assert_eq!(url(&full), Some(expected));
     let scope = "scope=repository%3Aa%2Fb%3Apull";
     assert_eq!(url(&format!("bearer realm={token}")), Some(format!("{token}?{scope}")));
     let spaced = format!(r#"Bearer  realm = "{token}" , scope = "repository:a/b:pull""#);

@@ -15,7 +15,7 @@ async fn refused(does: &[Behavior]) -> (String, usize) {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    let error = get(&cache, &remote(right())).await.unwrap_err();
     (error.to_string(), origin.firsts().len())
 }
 
@@ -51,7 +51,7 @@ async fn a_slow_origin_is_not_given_up_while_it_brings_enough() {
     ]);
     let origin = ScriptedOrigin::new(&file(), &does);
     let cache = Cache::open(folder.path(), origin.clone()).unwrap();
-    get(&cache, &wanted(right())).await.unwrap();
+    get(&cache, &remote(right())).await.unwrap();
     assert_eq!(origin.firsts().len(), 10);
 }
 
@@ -67,7 +67,7 @@ async fn what_a_failed_download_left_makes_room_for_another() {
     let origin = ScriptedOrigin::new(&file(), &does);
     // With a budget of 0 percent, every new file evicts all files that may go.
     let cache = Cache::with_budget(folder.path(), origin, 0).unwrap();
-    let lost = wanted(None);
+    let lost = remote(None);
     get(&cache, &lost).await.unwrap_err();
     assert!(parts(folder.path()).contains(&lost.key()));
     let other = RemoteFile { url: "http://origin.example/other".to_owned(), checksum: None };
@@ -82,7 +82,7 @@ async fn a_part_that_a_download_goes_on_with_stays() {
     let origin =
         ScriptedOrigin::new(&file(), &[Behavior::Sends(7000), Behavior::Later, Behavior::All]);
     let cache = Cache::with_budget(folder.path(), origin.clone(), 0).unwrap();
-    let running = cache.fetch(&wanted(right())).await;
+    let running = cache.fetch(&remote(right())).await;
     let mut progress = running.clone();
     progress.state.wait_for(|state| state.progress.received == 7000).await.unwrap();
     cache.admit(1).unwrap();
@@ -110,7 +110,7 @@ async fn no_folder_is_read_where_others_wait() {
         ask.blocking_send(()).unwrap();
         answered.recv_timeout(PATIENCE)
     });
-    get(&cache, &wanted(right())).await.unwrap();
+    get(&cache, &remote(right())).await.unwrap();
     other.await.unwrap();
     reader.join().unwrap().expect("the runtime waits for the folder");
 }

@@ -66,7 +66,7 @@ impl Monitor {
             rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
         rustix::net::bind(&socket, &SocketAddrNetlink::new(0, RTMGRP_LINK))?;
         let monitor = Self { socket: watched(socket)?, index, buffer: vec![0; BUFFER] };
-        monitor.ask()?;
+        monitor.request_link()?;
         Ok(monitor)
     }
 
@@ -103,14 +103,16 @@ impl Monitor {
                     }
                 }
                 // Messages were lost, so the current state is requested again.
-                Ok(Err(error)) if error.raw_os_error() == Some(libc::ENOBUFS) => self.ask()?,
+                Ok(Err(error)) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                    self.request_link()?
+                }
                 Ok(Err(error)) => return Err(error),
                 Err(_would_block) => {}
             }
         }
     }
 
-    fn ask(&self) -> io::Result<()> {
+    fn request_link(&self) -> io::Result<()> {
         let length = HEADER + INTERFACE_INFO;
         let mut message = Vec::with_capacity(length);
         message.extend(u32::try_from(length).unwrap_or_default().to_ne_bytes());

@@ -78,12 +78,12 @@ impl Watcher {
         now: Now,
     ) -> (Self, Vec<Action>) {
         let record = record.filter(|_| start == Start::Resume);
-        let mut keep = None;
+        let mut stored = None;
         let state = match (subject.role, record) {
             (Role::Proxy, _) => State::Proxy(Neighbor::Unknown),
             (Role::Leases, Some(Record::Stopped(mut foreign))) => {
                 foreign.interface.clone_from(&subject.interface);
-                keep = Some(Record::Stopped(foreign.clone()));
+                stored = Some(Record::Stopped(foreign.clone()));
                 State::Stopped(foreign)
             }
             (Role::Leases, _) if !link.carrier => State::Held(Hold::NoCarrier),
@@ -91,7 +91,7 @@ impl Watcher {
                 if situation == Situation::of(&subject.boot_id, link)
                     && Record::is_recent(at, now.wall) =>
             {
-                keep = Some(Record::Clean { situation, at });
+                stored = Some(Record::Clean { situation, at });
                 State::Serving
             }
             (Role::Leases, _) => State::Held(Hold::Probing),
@@ -107,7 +107,7 @@ impl Watcher {
             next_check: now.at,
             settled: now.at,
         };
-        (watcher, vec![Action::Report(state), Action::StoreRecord(keep)])
+        (watcher, vec![Action::Report(state), Action::StoreRecord(stored)])
     }
 
     /// Processes one received frame.

@@ -249,20 +249,20 @@ impl Table {
     /// [`QUARANTINE_SECS`]; false if the machine does not hold it.
     pub fn quarantine(&mut self, address: Ipv4Addr, mac: MacAddr, now: u64) -> bool {
         let Some(row) = self.rows.get(&address).copied() else { return false };
-        let held = row.mac == mac && row.holds(now) && row.state != LeaseState::Declined;
-        if held {
+        let is_holder = row.mac == mac && row.holds(now) && row.state != LeaseState::Declined;
+        if is_holder {
             let expires = now + QUARANTINE_SECS;
             let state = LeaseState::Declined;
             self.put(address, Row { state, expires, stored: expires, ..row });
             self.note(address);
         }
-        held
+        is_holder
     }
 
     /// Removes ended leases of addresses that belong to no subnet any more.
     pub fn sweep(&mut self, now: u64) {
-        let homeless = self.pools.len() - 1;
-        while let Some((ended, address)) = self.pools[homeless].ends.first().copied()
+        let outside = self.pools.len() - 1;
+        while let Some((ended, address)) = self.pools[outside].ends.first().copied()
             && ended <= now
         {
             self.forget(address);

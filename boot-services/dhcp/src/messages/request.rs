@@ -92,7 +92,7 @@ pub(crate) struct Request {
     pub link_selection: Option<Ipv4Addr>,
     /// Subnet that the client selects (option 118, RFC 3011), echoed.
     pub subnet_selection: Option<Ipv4Addr>,
-    wanted: Codes,
+    requested_options: Codes,
     pub client: Client,
 }
 
@@ -134,14 +134,14 @@ impl Request {
                 .and_then(Options::encapsulated)
                 .and_then(|relay| relay.address(LINK_SELECTION).ok()?),
             subnet_selection: options.address(code::SUBNET_SELECTION)?,
-            wanted: Codes::of(options.get(code::PARAMETER_LIST).unwrap_or_default()),
+            requested_options: Codes::of(options.get(code::PARAMETER_LIST).unwrap_or_default()),
             client: Client::read(&options, mac),
         })
     }
 
     /// Returns true if option 55 lists this option.
     pub fn wants(&self, code: u8) -> bool {
-        self.wanted.0[usize::from(code / 64)] & (1 << (code % 64)) != 0
+        self.requested_options.0[usize::from(code / 64)] & (1 << (code % 64)) != 0
     }
 
     /// Returns true if the client cannot receive a unicast before it has its address.

@@ -170,8 +170,8 @@ impl Engine {
         machine: &Reservation,
         client: &Client,
     ) -> Option<String> {
-        let wanted = options.get(code::REQUESTED).unwrap_or_default();
-        let wants = |code: u16| wanted.chunks_exact(2).any(|pair| pair == code.to_be_bytes());
+        let requested = options.get(code::REQUESTED).unwrap_or_default();
+        let wants = |code: u16| requested.chunks_exact(2).any(|pair| pair == code.to_be_bytes());
         if wants(code::NAME_SERVERS) && !machine.name_servers.is_empty() {
             let servers = machine.name_servers.iter().take(NAME_SERVERS_MAX);
             let servers: Vec<u8> = servers.flat_map(Ipv6Addr::octets).collect();

@@ -109,12 +109,12 @@ impl<'a> Options<'a> {
         })
     }
 
-    pub fn all(self, wanted: u16) -> impl Iterator<Item = &'a [u8]> {
-        self.iter().filter(move |(code, _)| *code == wanted).map(|(_, value)| value)
+    pub fn all(self, kind: u16) -> impl Iterator<Item = &'a [u8]> {
+        self.iter().filter(move |(code, _)| *code == kind).map(|(_, value)| value)
     }
 
-    pub fn get(self, wanted: u16) -> Option<&'a [u8]> {
-        self.all(wanted).next()
+    pub fn get(self, kind: u16) -> Option<&'a [u8]> {
+        self.all(kind).next()
     }
 }
 

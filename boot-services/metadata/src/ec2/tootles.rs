@@ -35,6 +35,6 @@ pub(crate) const LEAVES: &[Leaf] = &[
 /// Content at `path`, which has no slash at either end: a leaf's text or a folder's list.
 pub(crate) fn lookup(instance: &Instance, path: &str) -> Option<String> {
     let leaf = LEAVES.iter().find(|(name, _)| *name == path);
-    leaf.map(|(_, say)| say(instance).into_owned())
+    leaf.map(|(_, text)| text(instance).into_owned())
         .or_else(|| super::listing(LEAVES.iter().map(|(name, _)| *name), path))
 }

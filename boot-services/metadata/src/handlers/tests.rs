@@ -219,8 +219,8 @@ async fn no_form_is_read_from_an_address_that_no_machine_holds() {
 #[tokio::test]
 async fn storage_is_what_rootio_reads() {
     let site = site(Config::default());
-    let wanted = r#"{"metadata":{"instance":{"storage":{"disks":null,"filesystems":null}}}}"#;
-    assert_eq!(fetch(&site, ONE, "/metadata").await, (200, wanted.to_owned()));
+    let expected = r#"{"metadata":{"instance":{"storage":{"disks":null,"filesystems":null}}}}"#;
+    assert_eq!(fetch(&site, ONE, "/metadata").await, (200, expected.to_owned()));
 }
 
 #[tokio::test]
@@ -272,9 +272,9 @@ async fn tokens_are_for_who_asks_directly_and_for_a_life_that_ec2_gives() {
     assert_eq!(status, StatusCode::FORBIDDEN);
     let trusting =
         site(Config { trusted_proxies: vec!["10.9.9.9/32".parse().unwrap()], ..Config::default() });
-    for (peer, wanted) in [("10.9.9.9:1", StatusCode::OK), (ONE, StatusCode::FORBIDDEN)] {
+    for (peer, expected) in [("10.9.9.9:1", StatusCode::OK), (ONE, StatusCode::FORBIDDEN)] {
         let (status, _) = ask(&trusting, peer, proxied("60", "10.77.0.12")).await;
-        assert_eq!(status, wanted, "{peer}");
+        assert_eq!(status, expected, "{peer}");
     }
     for life in ["", "-1", "+5x", "21601", "1.5", "99999999999999999999"] {
         let (status, _) = ask(&trusting, "10.9.9.9:1", proxied(life, "10.77.0.12")).await;

@@ -126,8 +126,8 @@ fn subnets1(interface: &Interface, addressing: Addressing) -> Value {
 
 /// Static address with its prefix; `None`: the interface uses DHCP, or has none.
 fn written(interface: &Interface, addressing: Addressing) -> Option<String> {
-    let asks = interface.dhcp && addressing == Addressing::Dhcp;
-    interface.address.filter(|_| !asks).map(|address| address.to_string())
+    let uses_dhcp = interface.dhcp && addressing == Addressing::Dhcp;
+    interface.address.filter(|_| !uses_dhcp).map(|address| address.to_string())
 }
 
 /// Every route, destination and router. One that was recorded for everything is the default route;

@@ -15,7 +15,7 @@ fn decided(packet: Packet) -> Decision {
     decide(&config(), &machine(), FIXED, &Request::read(&packet.end()).unwrap())
 }
 
-fn asks(address: Ipv4Addr) -> Packet {
+fn requests(address: Ipv4Addr) -> Packet {
     udhcpc(REQUEST).option(50, &address.octets())
 }
 
@@ -34,15 +34,15 @@ fn request_in_each_client_state() {
     );
     let ours = SERVER.octets();
     for (state, packet, decision) in [
-        ("selecting", asks(ADDRESS).option(54, &ours), ack.clone()),
-        ("selecting, wrong", asks(OTHER).option(54, &ours), nak.clone()),
-        ("init-reboot", asks(ADDRESS), ack.clone()),
-        ("init-reboot, wrong", asks(OTHER), nak.clone()),
+        ("selecting", requests(ADDRESS).option(54, &ours), ack.clone()),
+        ("selecting, wrong", requests(OTHER).option(54, &ours), nak.clone()),
+        ("init-reboot", requests(ADDRESS), ack.clone()),
+        ("init-reboot, wrong", requests(OTHER), nak.clone()),
         ("renewing", udhcpc(REQUEST).ciaddr(ADDRESS), ack),
         ("renewing, wrong", udhcpc(REQUEST).ciaddr(OTHER), nak),
         (
             "another's offer taken",
-            asks(OTHER).option(54, &OTHER.octets()),
+            requests(OTHER).option(54, &OTHER.octets()),
             Decision::Drop(DropReason::OtherServer(OTHER)),
         ),
         ("no address", udhcpc(REQUEST), Decision::Drop(DropReason::NoAddress)),

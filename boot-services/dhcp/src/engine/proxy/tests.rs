@@ -144,13 +144,15 @@ fn a_raspberry_pi_is_shown_its_menu() {
 /// architecture.
 #[test]
 fn a_raspberry_pi_without_its_prefix_is_shown_its_menu() {
-    let asks = |arch: u8| {
+    let requests = |arch: u8| {
         Packet::new(0)
             .option(53, &[DISCOVER])
             .option(60, b"PXEClient:Arch:00000:UNDI:002001")
             .option(93, &[0, arch])
     };
-    for packet in [asks(0).option(97, b"\0RPi5\x14\0\0\0\x12\x34\x56\x78\x90\0\0\0"), asks(41)] {
+    for packet in
+        [requests(0).option(97, b"\0RPi5\x14\0\0\0\x12\x34\x56\x78\x90\0\0\0"), requests(41)]
+    {
         let answer = Bench::new().at_67(packet).unwrap();
         assert_eq!(answer.text(108), "snp-arm64.efi");
         assert_eq!(answer.options.get(43), Some(PI_MENU));
@@ -184,8 +186,8 @@ fn at_port_4011_every_mode_names_the_file_to_where_the_question_came_from() {
         assert_eq!(bench.events.take().last(), Some(&acked));
         // iPXE sends from port 68, with the server identifier.
         let from = SocketAddrV4::new(LEASED, 68);
-        let asks = ipxe_bios(REQUEST).ciaddr(LEASED).option(54, &SERVER.octets());
-        let answer = bench.at_4011(asks, from).unwrap();
+        let requests = ipxe_bios(REQUEST).ciaddr(LEASED).option(54, &SERVER.octets());
+        let answer = bench.at_4011(requests, from).unwrap();
         assert_eq!(answer.to, Destination::BootServer(from));
         assert_eq!((answer.field(20), answer.text(108)), (SERVER, SCRIPT));
         let other = ipxe_bios(REQUEST).ciaddr(LEASED).option(54, &LEASED.octets());

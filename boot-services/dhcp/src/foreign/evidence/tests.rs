@@ -77,7 +77,7 @@ impl Packet {
         frame
     }
 
-    fn says(&self) -> Option<Sighting> {
+    fn sighting(&self) -> Option<Sighting> {
         sighting(&self.frame(), &own())
     }
 }
@@ -86,58 +86,58 @@ const SEEN: Sighting = Sighting { server: OTHER, mac: Some(OTHER_MAC), offered: 
 
 #[test]
 fn any_answer_to_a_client_shows_a_server() {
-    assert_eq!(Packet::offer().says(), Some(SEEN));
+    assert_eq!(Packet::offer().sighting(), Some(SEEN));
     // ACK, NAK, and plain BOOTP, which has no type.
     for options in [&[53, 1, 5, 54, 4, 192, 168, 1, 1][..], &[53, 1, 6], &[255], &[53, 9]] {
         let mut packet = Packet::offer();
         packet.message.truncate(240);
         packet.message.extend(options);
-        assert_eq!(packet.says(), Some(SEEN), "{options:?}");
+        assert_eq!(packet.sighting(), Some(SEEN), "{options:?}");
     }
     let mut packet = Packet::offer();
     packet.message[236..240].fill(0);
-    assert_eq!(packet.says(), Some(SEEN), "not even a cookie");
+    assert_eq!(packet.sighting(), Some(SEEN), "not even a cookie");
     packet.message[16..20].fill(0);
-    assert_eq!(packet.says().unwrap().offered, None, "a boot server has no address to offer");
+    assert_eq!(packet.sighting().unwrap().offered, None, "a boot server has no address to offer");
 }
 
 #[test]
 fn our_own_answers_show_nobody() {
     let mut packet = Packet::offer();
     packet.station = OUR_MAC;
-    assert_eq!(packet.says(), None, "another interface of the box");
+    assert_eq!(packet.sighting(), None, "another interface of the box");
 
     let mut packet = Packet::offer();
     packet.message[245..249].copy_from_slice(&OURS.octets());
-    assert_eq!(packet.says().unwrap().server, OURS, "another station with our identifier");
+    assert_eq!(packet.sighting().unwrap().server, OURS, "another station with our identifier");
     packet.message[24..28].copy_from_slice(&[10, 77, 0, 254]);
-    assert_eq!(packet.says(), None, "a relay repeats what we said");
+    assert_eq!(packet.sighting(), None, "a relay repeats what we said");
 }
 
 #[test]
 fn a_client_that_takes_an_offer_names_its_server() {
     let seen = Sighting { mac: None, ..SEEN };
-    assert_eq!(Packet::request().says(), Some(seen));
+    assert_eq!(Packet::request().sighting(), Some(seen));
 
     let mut ours = Packet::request();
     ours.message[245..249].copy_from_slice(&OURS.octets());
-    assert_eq!(ours.says(), None, "it takes ours");
+    assert_eq!(ours.sighting(), None, "it takes ours");
     let mut discover = Packet::request();
     discover.message[242] = 1;
-    assert_eq!(discover.says(), None, "only a REQUEST takes an offer");
+    assert_eq!(discover.sighting(), None, "only a REQUEST takes an offer");
     let mut relayed = Packet::request();
     relayed.message[24..28].copy_from_slice(&[10, 1, 0, 254]);
-    assert_eq!(relayed.says(), None, "its server is on another network");
+    assert_eq!(relayed.sighting(), None, "its server is on another network");
     let mut unicast = Packet::request();
     unicast.to = OTHER;
-    assert_eq!(unicast.says(), None, "only a broadcast is of this network");
+    assert_eq!(unicast.sighting(), None, "only a broadcast is of this network");
 }
 
 #[test]
 fn other_traffic_shows_nobody() {
     let mut to_relay = Packet::offer();
     to_relay.ports = (67, 67);
-    assert_eq!(to_relay.says(), None, "an answer that passes through to another network");
+    assert_eq!(to_relay.sighting(), None, "an answer that passes through to another network");
     let probe = ProbeSender::new(OUR_MAC, [0xff; 6]).discover(1, 0);
     assert_eq!(sighting(&probe, &OwnServers::default()), None);
     let frame = Packet::offer().frame();

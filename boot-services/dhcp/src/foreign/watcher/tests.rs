@@ -17,7 +17,7 @@ struct Bench {
     link: Link,
     sent: Vec<Duration>,
     reports: Vec<(Duration, State)>,
-    kept: Option<Record>,
+    stored: Option<Record>,
 }
 
 fn subject(role: Role) -> Subject {
@@ -42,7 +42,7 @@ impl Bench {
     fn at(now: Now, role: Role, link: Link, start: Start, record: Option<Record>) -> Self {
         let (watcher, actions) = Watcher::new(subject(role), link, start, record, now);
         let (sent, reports) = (Vec::new(), Vec::new());
-        let mut bench = Self { watcher, start: now, now, link, sent, reports, kept: None };
+        let mut bench = Self { watcher, start: now, now, link, sent, reports, stored: None };
         bench.did(actions);
         bench
     }
@@ -53,7 +53,7 @@ impl Bench {
             match action {
                 Action::Report(state) => self.reports.push((since, state)),
                 Action::Send(_) => self.sent.push(since),
-                Action::StoreRecord(record) => self.kept = record,
+                Action::StoreRecord(record) => self.stored = record,
             }
         }
     }
@@ -73,7 +73,7 @@ impl Bench {
         self.advance(end - self.now.at);
     }
 
-    fn hear(&mut self, packet: &Packet) {
+    fn receive(&mut self, packet: &Packet) {
         let actions = self.watcher.frame(&packet.frame(), self.now);
         self.did(actions);
     }
@@ -95,7 +95,7 @@ impl Bench {
 
     /// The next process on the same box.
     fn restarted(&self, role: Role, link: Link) -> Self {
-        Self::at(self.now, role, link, Start::Resume, self.kept.clone())
+        Self::at(self.now, role, link, Start::Resume, self.stored.clone())
     }
 }
 
@@ -129,7 +129,7 @@ fn probes_go_on_each_minute_and_then_every_ten() {
 fn a_server_that_answers_the_probe_is_never_served_beside() {
     let mut bench = Bench::new(Role::Leases);
     bench.pass(4.0);
-    bench.hear(&Packet::offer());
+    bench.receive(&Packet::offer());
     let State::Stopped(foreign) = bench.state().clone() else { panic!("{}", bench.state()) };
     assert_eq!(
         foreign.to_string(),
@@ -144,14 +144,14 @@ fn a_server_that_answers_the_probe_is_never_served_beside() {
 fn a_server_that_appears_stops_leases_at_once_and_a_person_arms_again() {
     let mut bench = Bench::new(Role::Leases);
     bench.pass(100.0);
-    bench.hear(&Packet::offer());
+    bench.receive(&Packet::offer());
     assert_eq!(bench.state().permit(), Permit::Boots);
-    assert!(matches!(bench.kept, Some(Record::Stopped(_))));
+    assert!(matches!(bench.stored, Some(Record::Stopped(_))));
     bench.pass(100.0);
     let probes = bench.sent.len();
     bench.rearm();
     assert_eq!(*bench.state(), State::Held(Hold::Probing));
-    assert_eq!(bench.kept, None, "a restart in the middle of the probe starts with a probe");
+    assert_eq!(bench.stored, None, "a restart in the middle of the probe starts with a probe");
     bench.pass(10.0);
     assert_eq!(*bench.state(), State::Serving);
     assert_eq!(bench.sent.len(), probes + 4);
@@ -162,23 +162,23 @@ fn a_server_that_appears_stops_leases_at_once_and_a_person_arms_again() {
 #[test]
 fn the_word_of_a_client_holds_leases_for_one_probe_and_stops_none() {
     let mut bench = Bench::new(Role::Leases);
-    bench.hear(&Packet::request());
+    bench.receive(&Packet::request());
     assert_eq!(*bench.state(), State::Held(Hold::Probing), "it is looked for already");
     bench.pass(17.0);
     assert_eq!(*bench.state(), State::Serving);
-    bench.hear(&Packet::request());
+    bench.receive(&Packet::request());
     assert!(matches!(bench.state(), State::Checking(_)), "{}", bench.state());
     assert_eq!(bench.state().permit(), Permit::Boots);
-    assert_eq!(bench.kept, None, "a restart in the middle of the check starts with a probe");
+    assert_eq!(bench.stored, None, "a restart in the middle of the check starts with a probe");
     bench.pass(9.9);
-    bench.hear(&Packet::request());
+    bench.receive(&Packet::request());
     bench.pass(0.1);
     assert_eq!(*bench.state(), State::Serving, "no server answered");
-    assert!(matches!(bench.kept, Some(Record::Clean { .. })));
+    assert!(matches!(bench.stored, Some(Record::Clean { .. })));
     // A client that repeats it holds leases for a probe each minute, and no longer.
     let reports = bench.reports.len();
     for _ in 0..600 {
-        bench.hear(&Packet::request());
+        bench.receive(&Packet::request());
         bench.pass(1.0);
     }
     let held = bench.reports[reports..].iter();
@@ -190,13 +190,13 @@ fn the_word_of_a_client_holds_leases_for_one_probe_and_stops_none() {
 fn a_server_that_a_client_named_and_that_answers_stops_leases() {
     let mut bench = Bench::new(Role::Leases);
     bench.pass(17.0);
-    let asked = bench.sent.len();
-    bench.hear(&Packet::request());
+    let probes = bench.sent.len();
+    bench.receive(&Packet::request());
     bench.pass(3.0);
-    assert_eq!(bench.sent.len(), asked + 2, "it is asked for at once");
-    bench.hear(&Packet::offer());
+    assert_eq!(bench.sent.len(), probes + 2, "a probe begins at once");
+    bench.receive(&Packet::offer());
     assert!(matches!(bench.state(), State::Stopped(_)), "{}", bench.state());
-    assert!(matches!(bench.kept, Some(Record::Stopped(_))));
+    assert!(matches!(bench.stored, Some(Record::Stopped(_))));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_probe_that_was_not_sent_proves_nothing() {
 #[test]
 fn arming_without_a_cable_waits_for_it() {
     let mut bench = Bench::new(Role::Leases);
-    bench.hear(&Packet::offer());
+    bench.receive(&Packet::offer());
     bench.carrier(false);
     bench.pass(60.0);
     bench.rearm();
@@ -275,7 +275,7 @@ fn a_restart_serves_on_where_nobody_pulled_the_cable() {
     assert!(held(&bench, Link { changes: 4, ..UP }), "the cable was out");
     assert!(held(&bench, Link { index: 8, ..UP }), "another interface of that name");
     assert!(held(&bench, Link { carrier: false, ..UP }));
-    let armed = Bench::at(bench.now, Role::Leases, UP, Start::Arm, bench.kept.clone());
+    let armed = Bench::at(bench.now, Role::Leases, UP, Start::Arm, bench.stored.clone());
     assert_eq!(*armed.state(), State::Held(Hold::Probing), "a person arms: probed first");
     bench.advance(Duration::from_secs(600));
     assert!(held(&bench, UP), "too long ago");
@@ -284,7 +284,7 @@ fn a_restart_serves_on_where_nobody_pulled_the_cable() {
 #[test]
 fn a_stop_outlives_a_restart() {
     let mut bench = Bench::new(Role::Leases);
-    bench.hear(&Packet::offer());
+    bench.receive(&Packet::offer());
     let mut next = bench.restarted(Role::Leases, Link { changes: 9, ..UP });
     assert_eq!(next.state(), bench.state());
     next.pass(86_400.0);
@@ -299,18 +299,18 @@ fn a_proxy_tells_beside_whom_it_works() {
     bench.pass(10.0);
     assert_eq!(*bench.state(), State::Proxy(Neighbor::None));
     bench.pass(55.0);
-    bench.hear(&Packet::offer());
+    bench.receive(&Packet::offer());
     let State::Proxy(Neighbor::Server(foreign)) = bench.state() else { panic!() };
     assert_eq!(foreign.server.to_string(), "192.168.1.1");
     let reported = bench.reports.len();
-    bench.hear(&Packet::offer());
+    bench.receive(&Packet::offer());
     bench.pass(10.0);
     assert_eq!(bench.reports.len(), reported, "reported once");
     // The server is replaced: the next probe hears only the new one.
     bench.pass(50.0);
     let mut other = Packet::offer();
     other.message[248] = 2;
-    bench.hear(&other);
+    bench.receive(&other);
     bench.pass(9.0);
     let State::Proxy(Neighbor::Server(foreign)) = bench.state() else { panic!() };
     assert_eq!(foreign.server.to_string(), "192.168.1.2");

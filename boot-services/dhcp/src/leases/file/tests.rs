@@ -28,15 +28,15 @@ fn leases_are_there_after_the_process() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("leases.redb");
     let bound = Lease { reserved: true, ..lease(1, LeaseState::Bound) };
-    let kept = [bound, lease(2, LeaseState::Released), lease(3, LeaseState::Declined)];
+    let stored = [bound, lease(2, LeaseState::Released), lease(3, LeaseState::Declined)];
     let file = LeaseFile::open(&path).unwrap();
     assert_eq!(file.load().unwrap(), []);
-    file.commit(&kept.map(Change::Put)).unwrap();
+    file.commit(&stored.map(Change::Put)).unwrap();
     file.commit(&[Change::Put(lease(4, LeaseState::Offered)), Change::Put(lease(5, bound.state))])
         .unwrap();
     file.commit(&[Change::Remove(Ipv4Addr::new(10, 0, 0, 5))]).unwrap();
     drop(file);
-    assert_eq!(LeaseFile::open(&path).unwrap().load().unwrap(), kept);
+    assert_eq!(LeaseFile::open(&path).unwrap().load().unwrap(), stored);
 }
 
 #[test]

@@ -27,7 +27,7 @@ impl Directory for Reserved {
     }
 }
 
-const NOBODY: Reserved = Reserved(&[]);
+const NO_RECORDS: Reserved = Reserved(&[]);
 
 fn at(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, last)
@@ -50,12 +50,12 @@ fn table(first: u8, last: u8) -> Table {
     Table::new(&config(first, last), &[])
 }
 
-fn offered(table: &mut Table, who: u32, now: u64) -> Option<u8> {
-    offer(table, who, None, now).map(|choice| choice.address.octets()[3])
+fn offered(table: &mut Table, client: u32, now: u64) -> Option<u8> {
+    offer(table, client, None, now).map(|choice| choice.address.octets()[3])
 }
 
-fn offer(table: &mut Table, who: u32, hope: Option<Ipv4Addr>, now: u64) -> Option<Choice> {
-    table.offer(mac(who), 0, hope, &NOBODY, now)
+fn offer(table: &mut Table, client: u32, requested: Option<Ipv4Addr>, now: u64) -> Option<Choice> {
+    table.offer(mac(client), 0, requested, &NO_RECORDS, now)
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn the_former_address_then_the_hoped_for_then_an_unused_then_the_longest_ended()
     let mut table = table(10, 13);
     assert_eq!(offered(&mut table, 1, 0), Some(10));
     table.bind(at(10), mac(1), LEASE, 0);
-    let hope = offer(&mut table, 2, Some(at(13)), 0).unwrap();
-    assert_eq!(hope.address, at(13));
+    let requested = offer(&mut table, 2, Some(at(13)), 0).unwrap();
+    assert_eq!(requested.address, at(13));
     table.bind(at(13), mac(2), LEASE, 50);
     assert_eq!(offer(&mut table, 3, Some(at(10)), 60).unwrap().address, at(11), "10 is taken");
     assert_eq!(offer(&mut table, 4, Some(at(99)), 60).unwrap().address, at(12), "no pool has 99");
@@ -84,13 +84,13 @@ fn the_former_address_then_the_hoped_for_then_an_unused_then_the_longest_ended()
 #[test]
 fn an_avalanche_is_given_no_address_twice() {
     let mut table = table(10, 209);
-    let all: HashSet<_> = (0..200).map(|who| offered(&mut table, who, 5).unwrap()).collect();
+    let all: HashSet<_> = (0..200).map(|client| offered(&mut table, client, 5).unwrap()).collect();
     assert_eq!(all.len(), 200);
     assert_eq!(offered(&mut table, 200, 5), None);
-    for who in 0..200 {
-        let address = table.owned(mac(who), 0).unwrap();
-        assert!(table.may_give(address, mac(who), 0, &NOBODY, 5));
-        assert!(!table.may_give(address, mac(who + 1), 0, &NOBODY, 5));
+    for client in 0..200 {
+        let address = table.owned(mac(client), 0).unwrap();
+        assert!(table.may_give(address, mac(client), 0, &NO_RECORDS, 5));
+        assert!(!table.may_give(address, mac(client + 1), 0, &NO_RECORDS, 5));
     }
 }
 
@@ -103,14 +103,14 @@ fn what_is_reserved_is_given_to_nobody_else() {
     table.bind(at(12), mac(1), LEASE, 0);
     let all = Reserved(&[10, 11, 12]);
     assert!(!table.may_give(at(12), mac(1), 0, &all, 1), "not even to whom it was given before");
-    assert_eq!(table.holder(at(12), 1), Some(mac(1)), "who still holds it");
+    assert_eq!(table.holder(at(12), 1), Some(mac(1)), "client still holds it");
     assert_eq!(table.offer(mac(1), 0, None, &all, 1), None);
 }
 
 #[test]
 fn a_declined_address_rests_and_a_released_one_waits_for_its_owner() {
     let mut table = table(10, 11);
-    table.offer(mac(1), 0, None, &NOBODY, 0);
+    table.offer(mac(1), 0, None, &NO_RECORDS, 0);
     table.bind(at(10), mac(1), LEASE, 0);
     assert!(!table.quarantine(at(10), mac(2), 1), "it is not this one's to decline");
     assert!(table.quarantine(at(10), mac(1), 1));
@@ -154,9 +154,9 @@ fn two_of_three_renewals_are_not_written_and_none_is_stored_too_short() {
 #[test]
 fn a_restart_keeps_every_promise() {
     let mut before = table(10, 12);
-    for who in 1..=2 {
-        let address = offer(&mut before, who, None, 0).unwrap().address;
-        before.bind(address, mac(who), LEASE, 0);
+    for client in 1..=2 {
+        let address = offer(&mut before, client, None, 0).unwrap().address;
+        before.bind(address, mac(client), LEASE, 0);
     }
     offer(&mut before, 3, None, 0);
     let leases = before.take_changes().into_iter().map(|change| match change {
@@ -186,13 +186,13 @@ fn an_address_is_proven_by_its_owner_and_not_for_ever() {
 #[test]
 fn other_pools_leave_leases_as_they_are() {
     let mut table = table(10, 11);
-    for who in 1..=2 {
-        let address = offer(&mut table, who, None, 0).unwrap().address;
-        table.bind(address, mac(who), LEASE, 0);
+    for client in 1..=2 {
+        let address = offer(&mut table, client, None, 0).unwrap().address;
+        table.bind(address, mac(client), LEASE, 0);
     }
     table.reconfigure(&config(11, 12));
     assert_eq!(table.holder(at(10), 5), Some(mac(1)), "until it ends");
-    assert!(!table.may_give(at(10), mac(1), 0, &NOBODY, 5), "but it is not prolonged");
+    assert!(!table.may_give(at(10), mac(1), 0, &NO_RECORDS, 5), "but it is not prolonged");
     assert_eq!(offered(&mut table, 1, 5), Some(12));
     assert_eq!(offered(&mut table, 2, 5), Some(11));
     let mut elsewhere = config(1, 9);

@@ -253,13 +253,13 @@ fn relay_information_is_echoed_last() {
 fn a_small_client_gets_a_message_it_can_take() {
     let machine =
         Reservation { name_servers: vec![SERVER; 40], time_servers: vec![SERVER; 60], ..machine() };
-    let asks = || Packet::new(0).option(53, &[1]).option(61, &[7; 40]);
+    let requests = || Packet::new(0).option(53, &[1]).option(61, &[7; 40]);
     for (packet, limit) in [
-        (asks(), 548),
-        (asks().option(57, &[0, 0]), 548),
-        (asks().option(57, &[2, 0x40]), 548),
-        (asks().option(57, &[3, 0x20]), 772),
-        (asks().option(57, &[0xff, 0]), 1472),
+        (requests(), 548),
+        (requests().option(57, &[0, 0]), 548),
+        (requests().option(57, &[2, 0x40]), 548),
+        (requests().option(57, &[3, 0x20]), 772),
+        (requests().option(57, &[0xff, 0]), 1472),
     ] {
         let reply = answer_of(&machine, packet, Answer::Offer, true);
         assert!(reply.bytes.len() <= limit, "{} of {limit}", reply.bytes.len());

@@ -74,7 +74,7 @@ fn message(kind: u8, more: &[(u16, &[u8])]) -> Vec<u8> {
     message
 }
 
-fn ask(directory: &KnownMachine, from: Ipv6Addr, message: &[u8]) -> Option<Vec<u8>> {
+fn handle(directory: &KnownMachine, from: Ipv6Addr, message: &[u8]) -> Option<Vec<u8>> {
     let answer = engine().handle(message, from, directory, directory, Instant::now()).unwrap();
     answer.iter().for_each(|answer| agrees(answer));
     answer
@@ -114,7 +114,7 @@ fn firmware_is_offered_its_address_and_a_tftp_url() {
     let known = known(Identity::Mac(MAC));
     let pxe = class("PXEClient:Arch:00007:UNDI:003000");
     let solicit = message(1, &[(16, &pxe), (61, &[0, 7]), (62, &[1, 3, 0])]);
-    let answer = ask(&known, link_local(), &solicit).unwrap();
+    let answer = handle(&known, link_local(), &solicit).unwrap();
     assert_eq!(answer[..4], [2, 1, 2, 3], "an ADVERTISE of that exchange");
     assert_eq!(option(&answer, 1).unwrap()[2..], UUID);
     assert_eq!(option(&answer, 2).unwrap(), SERVER_DUID);
@@ -134,36 +134,36 @@ fn http_boot_and_ipxe_get_their_urls() {
     let mut known = known(Identity::Mac(MAC));
     let http = class("HTTPClient:Arch:00016:UNDI:003000");
     let solicit = message(1, &[(16, &http), (61, &[0, 16])]);
-    let answer = ask(&known, link_local(), &solicit).unwrap();
+    let answer = handle(&known, link_local(), &solicit).unwrap();
     let binary = "http://[fd77::1]:7080/ipxe/binary/52:54:00:77:00:01";
     assert_eq!(url(&answer).unwrap(), format!("{binary}/snponly.efi"));
     assert_eq!(option(&answer, 16).unwrap(), class("HTTPClient"));
 
     let ipxe = message(1, &[(15, b"\0\x04iPXE"), (16, &class("PXEClient:Arch:00007"))]);
     let script = "http://[fd77::1]:7080/ipxe/script/52:54:00:77:00:01/auto.ipxe";
-    assert_eq!(url(&ask(&known, link_local(), &ipxe).unwrap()).unwrap(), script);
-    let system = ask(&known, link_local(), &message(1, &[])).unwrap();
+    assert_eq!(url(&handle(&known, link_local(), &ipxe).unwrap()).unwrap(), script);
+    let system = handle(&known, link_local(), &message(1, &[])).unwrap();
     assert_eq!(url(&system), None);
     assert_eq!(option(&system, 23).unwrap().len(), 16);
 
     known.machine.netboot = Netboot::NotAllowed;
-    let answer = ask(&known, link_local(), &solicit).unwrap();
+    let answer = handle(&known, link_local(), &solicit).unwrap();
     assert_eq!(url(&answer).unwrap(), format!("{binary}/netboot-not-allowed"));
-    assert_eq!(url(&ask(&known, link_local(), &ipxe).unwrap()), None);
+    assert_eq!(url(&handle(&known, link_local(), &ipxe).unwrap()), None);
 }
 
 #[test]
 fn a_machine_is_known_by_any_of_its_names() {
     let uuid = message(1, &[]);
-    assert!(ask(&known(Identity::Uuid(UUID)), elsewhere(), &uuid).is_some());
-    assert!(ask(&known(Identity::Mac(MAC)), elsewhere(), &uuid).is_none());
+    assert!(handle(&known(Identity::Uuid(UUID)), elsewhere(), &uuid).is_some());
+    assert!(handle(&known(Identity::Mac(MAC)), elsewhere(), &uuid).is_none());
     for duid in [&[0, 1, 0, 1, 9, 9, 9, 9][..], &[0, 3, 0, 1]] {
         let mut message = vec![1, 1, 2, 3];
         put(&mut message, 1, &[duid, &MAC.0].concat());
-        assert!(ask(&known(Identity::Mac(MAC)), elsewhere(), &message).is_some());
+        assert!(handle(&known(Identity::Mac(MAC)), elsewhere(), &message).is_some());
     }
     let known = known(Identity::Mac(MacAddr([2, 0, 0, 0, 0, 9])));
-    assert!(ask(&known, link_local(), &uuid).is_none());
+    assert!(handle(&known, link_local(), &uuid).is_none());
     assert_eq!(*known.events.lock().unwrap(), [Event::Unknown { mac: MAC }]);
 }
 
@@ -183,7 +183,7 @@ fn relays_are_undone_and_put_back() {
     let seen = [&[0, 1][..], &MAC.0].concat();
     let inner = wrap(0, elsewhere(), &[(18, b"port 7"), (79, &seen)], &message(1, &[]));
     let outer = wrap(1, "fd01::1".parse().unwrap(), &[], &inner);
-    let answer = ask(&known, "fd02::1".parse().unwrap(), &outer).unwrap();
+    let answer = handle(&known, "fd02::1".parse().unwrap(), &outer).unwrap();
     assert_eq!(answer[..2], [13, 1]);
     let inner = Options::read(&answer[34..]).unwrap().get(9).unwrap();
     assert_eq!(inner[..2], [13, 0]);
@@ -204,7 +204,8 @@ fn relays_are_undone_and_put_back() {
 fn each_kind_of_message_has_its_answer() {
     let known = known(Identity::Mac(MAC));
     let ours: (u16, &[u8]) = (2, &SERVER_DUID);
-    let reply = |kind: u8, more: &[(u16, &[u8])]| ask(&known, link_local(), &message(kind, more));
+    let reply =
+        |kind: u8, more: &[(u16, &[u8])]| handle(&known, link_local(), &message(kind, more));
     for kind in [3, 5] {
         let answer = reply(kind, &[ours]).unwrap();
         assert_eq!(answer[0], 7);
@@ -245,7 +246,7 @@ fn what_cannot_be_given_is_refused_piece_by_piece() {
     {
         put(&mut renew, kind, value);
     }
-    let answer = ask(&known, link_local(), &renew).unwrap();
+    let answer = handle(&known, link_local(), &renew).unwrap();
     let options = Options::read(&answer[4..]).unwrap();
     let associations: Vec<_> = options.all(3).collect();
     assert_eq!(associations.len(), 2, "one that has no identifier cannot be answered");
@@ -278,7 +279,7 @@ fn what_is_no_message_is_named() {
 fn an_address_that_another_uses_is_not_offered_again_at_once() {
     let known = known(Identity::Mac(MAC));
     let (mut engine, now) = (engine(), Instant::now());
-    let mut ask = |message: &[u8], at: Instant| {
+    let mut handle = |message: &[u8], at: Instant| {
         engine.handle(message, link_local(), &known, &known, at).unwrap().unwrap()
     };
     let declined = |address: Ipv6Addr| {
@@ -292,11 +293,11 @@ fn an_address_that_another_uses_is_not_offered_again_at_once() {
         message
     };
     let offers = |answer: Vec<u8>| option(&answer, 3).unwrap()[12..14] == [0, 5];
-    ask(&declined("fd77::99".parse().unwrap()), now);
-    assert!(offers(ask(&message(1, &[]), now)), "the address of another machine");
-    assert_eq!(option(&ask(&declined(address()), now), 13).unwrap(), [0, 0]);
-    let none = ask(&message(1, &[]), now);
+    handle(&declined("fd77::99".parse().unwrap()), now);
+    assert!(offers(handle(&message(1, &[]), now)), "the address of another machine");
+    assert_eq!(option(&handle(&declined(address()), now), 13).unwrap(), [0, 0]);
+    let none = handle(&message(1, &[]), now);
     assert_eq!(option(&none, 3).unwrap()[12..], [0, 13, 0, 2, 0, 2], "no address is available");
     let later = now + super::DECLINED_FOR;
-    assert!(offers(ask(&message(1, &[]), later)), "it may be free again");
+    assert!(offers(handle(&message(1, &[]), later)), "it may be free again");
 }

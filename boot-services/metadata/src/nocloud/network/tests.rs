@@ -43,7 +43,7 @@ fn interfaces_ask_by_dhcp() {
         }
         nic
     };
-    let wanted = json!({
+    let expected = json!({
         "version": 2,
         "ethernets": {
             "nic0": nic("52:54:00:77:00:01", false, [true, false]),
@@ -51,12 +51,12 @@ fn interfaces_ask_by_dhcp() {
             "nic2": nic("52:54:00:77:00:03", true, [false, true]),
         },
     });
-    assert_eq!(v2(&machine, Dhcp), wanted);
+    assert_eq!(v2(&machine, Dhcp), expected);
     let nic = |name: &str, mac: &str, kind: &str| {
         let subnets = [json!({ "type": kind })];
         json!({ "type": "physical", "name": name, "mac_address": mac, "subnets": subnets })
     };
-    let wanted = json!({
+    let expected = json!({
         "version": 1,
         "config": [
             nic("nic0", "52:54:00:77:00:01", "dhcp4"),
@@ -64,7 +64,7 @@ fn interfaces_ask_by_dhcp() {
             nic("nic2", "52:54:00:77:00:03", "dhcp6"),
         ],
     });
-    assert_eq!(v1(&machine, Dhcp), wanted);
+    assert_eq!(v1(&machine, Dhcp), expected);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_address_is_written_down_where_it_must_be_or_shall_be() {
             { "to": "10.0.0.0/8", "via": "10.77.0.2" },
             { "to": "0.0.0.0/0", "via": "10.77.0.1" },
         ]);
-        let wanted = json!({
+        let expected = json!({
             "match": { "macaddress": "52:54:00:77:00:01" },
             "dhcp4": false,
             "dhcp6": false,
@@ -87,7 +87,7 @@ fn an_address_is_written_down_where_it_must_be_or_shall_be() {
                 "search": ["lab.example"],
             },
         });
-        assert_eq!(v2(&machine, addressing)["ethernets"]["nic0"], wanted);
+        assert_eq!(v2(&machine, addressing)["ethernets"]["nic0"], expected);
         let subnet = json!({
             "type": "static",
             "address": "10.77.3.11/22",

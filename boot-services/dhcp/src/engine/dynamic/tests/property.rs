@@ -42,14 +42,14 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<(Step, bool)>> {
-    let who = 0..CLIENTS;
+    let client = 0..CLIENTS;
     let step = prop_oneof![
-        4 => who.clone().prop_map(Step::Discover),
-        4 => who.clone().prop_map(Step::Select),
-        2 => who.clone().prop_map(Step::Renew),
-        1 => (who.clone(), 98..105_u8).prop_map(|(who, last)| Step::Reboot(who, last)),
-        1 => who.clone().prop_map(Step::Release),
-        1 => who.prop_map(Step::Decline),
+        4 => client.clone().prop_map(Step::Discover),
+        4 => client.clone().prop_map(Step::Select),
+        2 => client.clone().prop_map(Step::Renew),
+        1 => (client.clone(), 98..105_u8).prop_map(|(client, last)| Step::Reboot(client, last)),
+        1 => client.clone().prop_map(Step::Release),
+        1 => client.prop_map(Step::Decline),
         2 => (0..4000_u64).prop_map(Step::Wait),
         1 => any::<bool>().prop_map(|right| Step::Restart { right }),
         1 => Just(Step::Squat),
@@ -87,8 +87,8 @@ struct World {
     now: Instant,
 }
 
-fn mac(who: u8) -> MacAddr {
-    MacAddr([2, 0, 0, 0, 1, who])
+fn mac(client: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 1, client])
 }
 
 impl World {
@@ -117,8 +117,8 @@ impl World {
         self.engine = Engine::new(self.config.clone(), &leases, unix, self.now);
     }
 
-    fn send(&mut self, who: u8, packet: Packet, arrives: bool) -> Result<(), TestCaseError> {
-        let bytes = packet.mac(mac(who)).end();
+    fn send(&mut self, client: u8, packet: Packet, arrives: bool) -> Result<(), TestCaseError> {
+        let bytes = packet.mac(mac(client)).end();
         // Without a pause the rate limiter would refuse packets, which is not the subject of this
         // test.
         self.now += Duration::from_secs(1);
@@ -138,7 +138,7 @@ impl World {
                         self.commit();
                     }
                     if arrives {
-                        self.receive(who, &outgoing.message)?;
+                        self.receive(client, &outgoing.message)?;
                     }
                 }
             }
@@ -155,63 +155,65 @@ impl World {
         }
     }
 
-    fn receive(&mut self, who: u8, message: &[u8]) -> Result<(), TestCaseError> {
+    fn receive(&mut self, client: u8, message: &[u8]) -> Result<(), TestCaseError> {
         let octets: [u8; 4] = message[16..20].try_into().unwrap();
         let address = Ipv4Addr::from(octets);
         let options = crate::messages::options::Options::read(&message[240..], &[], &[]).unwrap();
         match options.get(53) {
             Some([2]) => {
-                self.offers.insert(who, address);
+                self.offers.insert(client, address);
             }
             Some([5]) => {
                 for (other, (theirs, until)) in &self.leases {
                     prop_assert!(
-                        other == &who || theirs != &address || *until <= self.now,
-                        "{address} has two machines, {other} and {who}"
+                        other == &client || theirs != &address || *until <= self.now,
+                        "{address} has two machines, {other} and {client}"
                     );
                 }
                 let secs = u32::from_be_bytes(options.get(51).unwrap().try_into().unwrap());
                 let until = self.now + Duration::from_secs(u64::from(secs));
-                self.leases.insert(who, (address, until));
+                self.leases.insert(client, (address, until));
             }
             _ => {
-                self.leases.remove(&who);
+                self.leases.remove(&client);
             }
         }
         Ok(())
     }
 
-    fn holds(&self, who: u8) -> Option<Ipv4Addr> {
-        let (address, until) = self.leases.get(&who)?;
+    fn holds(&self, client: u8) -> Option<Ipv4Addr> {
+        let (address, until) = self.leases.get(&client)?;
         (*until > self.now).then_some(*address)
     }
 
     fn step(&mut self, step: Step, arrives: bool) -> Result<(), TestCaseError> {
         let ours = SERVER.octets();
         match step {
-            Step::Discover(who) => self.send(who, udhcpc(DISCOVER), arrives)?,
-            Step::Select(who) => {
-                if let Some(address) = self.offers.remove(&who) {
-                    self.send(who, selects(mac(who), address), arrives)?;
+            Step::Discover(client) => self.send(client, udhcpc(DISCOVER), arrives)?,
+            Step::Select(client) => {
+                if let Some(address) = self.offers.remove(&client) {
+                    self.send(client, selects(mac(client), address), arrives)?;
                 }
             }
-            Step::Renew(who) => {
-                if let Some(address) = self.holds(who) {
-                    self.send(who, renews(mac(who), address), arrives)?;
+            Step::Renew(client) => {
+                if let Some(address) = self.holds(client) {
+                    self.send(client, renews(mac(client), address), arrives)?;
                 }
             }
-            Step::Reboot(who, last) => self.send(who, reboots(mac(who), at(last)), arrives)?,
-            Step::Release(who) => {
-                if let Some(address) = self.holds(who) {
-                    self.leases.remove(&who);
-                    self.send(who, udhcpc(7).ciaddr(address).option(54, &ours), arrives)?;
+            Step::Reboot(client, last) => {
+                self.send(client, reboots(mac(client), at(last)), arrives)?
+            }
+            Step::Release(client) => {
+                if let Some(address) = self.holds(client) {
+                    self.leases.remove(&client);
+                    self.send(client, udhcpc(7).ciaddr(address).option(54, &ours), arrives)?;
                 }
             }
-            Step::Decline(who) => {
-                if let Some(address) = self.holds(who) {
-                    self.leases.remove(&who);
+            Step::Decline(client) => {
+                if let Some(address) = self.holds(client) {
+                    self.leases.remove(&client);
                     let decline = udhcpc(4).option(50, &address.octets()).option(54, &ours);
-                    self.send(who, decline, arrives)?;
+                    self.send(client, decline, arrives)?;
                 }
             }
             Step::Wait(secs) => self.now += Duration::from_secs(secs),
