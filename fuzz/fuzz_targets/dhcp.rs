@@ -133,7 +133,7 @@ fuzz_target!(|bytes: &[u8]| {
         };
         let mut outputs = outputs.unwrap_or_default();
         while let Some(output) = outputs.pop() {
-            let Outgoing { message, promises: leases, .. } = match output {
+            let Outgoing { message, needs_commit: leases, .. } = match output {
                 Output::Send(outgoing) => outgoing,
                 Output::Check { address } => {
                     let holder = (steer & 8 != 0).then_some(MacAddr([2, 0, 0, 0, 0, 9]));
