@@ -134,7 +134,7 @@ fn size(header: &Header) -> Result<usize, Error> {
 }
 
 fn no_entry() -> Error {
-    Error::damaged("its archive has no entry where one should be")
+    Error::damaged("its archive lacks an entry")
 }
 
 fn text(bytes: &[u8]) -> Result<String, Error> {

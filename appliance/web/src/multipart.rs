@@ -33,7 +33,7 @@ pub enum FormError {
     #[error("The form cannot be read.")]
     Shape,
     /// The form ends too early.
-    #[error("The upload was cut short. Try again.")]
+    #[error("The upload was interrupted. Try again.")]
     Cut,
     /// A field, a header or the form exceeds its limit.
     #[error("The form is too large.")]

@@ -81,7 +81,7 @@ fn claimed_by_page(page: &str, it: &mut FlashedBox) -> Walk {
     let terminal = walk.terminal();
     terminal.answer("code on its screen: ", &shown.code);
     terminal.answer("new passphrase (8 characters or more): ", PASSPHRASE);
-    terminal.answer("the same again: ", PASSPHRASE);
+    terminal.answer("repeat the passphrase: ", PASSPHRASE);
     walk
 }
 
@@ -108,7 +108,7 @@ pub fn back_up_and_restore(page: &str) {
     let mut walk = Walk::through(page, it.terminal());
     let terminal = walk.terminal();
     terminal.answer("passphrase of the backup (8 characters or more): ", PASSPHRASE);
-    terminal.answer("the same again: ", PASSPHRASE);
+    terminal.answer("repeat the passphrase: ", PASSPHRASE);
     terminal.answer("passphrase of the backup: ", PASSPHRASE);
     terminal.answer("Enter passphrase: ", PASSPHRASE);
     terminal.answer("(yes or no) ", "yes");
@@ -155,7 +155,7 @@ pub fn reset_and_safe_mode(page: &str) {
     it.wait_for(mark, STARTING);
     it.wait_until_ready();
     for name in ["cellar", "attic", "box-c100"] {
-        walk.terminal().answer(&format!("type {name} to go on: "), name);
+        walk.terminal().answer(&format!("type {name} to continue: "), name);
     }
     walk.until("tinbox box identify");
     it.wait_off();
