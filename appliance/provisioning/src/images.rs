@@ -21,6 +21,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{Workflow, WorkflowSpec};
 use artifact_cache::eviction::CachedFile;
 use artifact_cache::registry::Mirror;
+use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, SystemVolume, Wanted, shown};
 use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, RemoteFile, shown};
 use axum::Router;
 use netboot::Observer;
@@ -115,7 +116,8 @@ impl Images {
             .with_plain_registries(plain)
             .with_credentials(settings.credentials.clone());
         let origin = Arc::new(origin);
-        let cache = Cache::with_budget(&settings.cache, origin.clone(), settings.budget_percent)?;
+        let (budget, volume) = (settings.budget_percent, Arc::new(SystemVolume));
+        let cache = Cache::open(&settings.cache, origin.clone(), budget, volume)?;
         let open = settings.mirror.iter().cloned();
         let mirror = Mirror::new(cache.clone(), &settings.cache, origin, open)?;
         let containers = Containers::new(mirror);

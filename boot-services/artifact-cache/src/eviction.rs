@@ -1,9 +1,13 @@
 //! Eviction: selects the files that leave the cache for a new one. Pure.
 
+pub mod fake;
+mod volume;
+
 use std::time::SystemTime;
 
 use super::{Digest, shown};
 use crate::Error;
+pub use volume::{SystemVolume, Volume};
 
 /// Default budget of the cache, in percent of its partition. Beyond it, files are evicted for new
 /// ones.

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use super::{Checksum, Digest, Volume, Wanted};
 use super::eviction::{AbandonedPart, CachedFile, Space};
 use super::{Checksum, Digest, RemoteFile};
 use crate::Error;
@@ -19,10 +21,11 @@ const REMOVED: &str = "removed";
 
 pub(super) struct Layout {
     root: PathBuf,
+    volume: Arc<dyn Volume>,
 }
 
 impl Layout {
-    pub(super) fn open(root: PathBuf) -> Result<Self, Error> {
+    pub(super) fn open(root: PathBuf, volume: Arc<dyn Volume>) -> Result<Self, Error> {
         for folder in ["blobs/sha256", "origins", "partial"] {
             let path = root.join(folder);
             fs::create_dir_all(&path).map_err(at(&path))?;
@@ -37,7 +40,7 @@ impl Layout {
                 let _ = fs::remove_file(entry.path());
             }
         }
-        Ok(Self { root })
+        Ok(Self { root, volume })
     }
 
     pub(super) fn blob(&self, digest: Digest) -> PathBuf {
@@ -163,11 +166,7 @@ impl Layout {
 
     /// Returns the size and the use of the partition.
     pub(super) fn space(&self) -> Result<Space, Error> {
-        let found = rustix::fs::statvfs(&self.root)
-            .map_err(|error| Error::Artifact { path: self.root.clone(), source: error.into() })?;
-        let capacity = found.f_blocks.saturating_mul(found.f_frsize);
-        let free = found.f_bavail.saturating_mul(found.f_frsize);
-        Ok(Space { capacity, used: capacity.saturating_sub(free) })
+        self.volume.space(&self.root).map_err(at(&self.root))
     }
 
     fn origin_path(&self, remote: &RemoteFile) -> PathBuf {

@@ -16,7 +16,8 @@
 //! The cache must never: answer a client (netboot's HTTP server does), or decide which files are
 //! fetched or who may read them ([`Readers`] does).
 //!
-//! Enter at [`Cache::open`] and [`Cache::fetch`]; [`registry::Mirror`] for images of containers.
+//! Enter at [`Cache::open`] and [`Cache::fetch`]; [`registry::Mirror`] for images of containers;
+//! tests of other crates at [`fake::cache`].
 
 mod access;
 mod checksum;
@@ -43,6 +44,7 @@ pub use download::in_progress::{Download, DownloadStart, Progress, RunningDownlo
 pub use error::Error;
 pub use oci_reference::Digest;
 pub use origin::{HttpOrigin, Origin, Part, Refusal, RefusedAddress};
+pub use eviction::{SystemVolume, Volume, fake};
 pub(crate) use remote_file::read_path;
 pub use remote_file::{RemoteFile, shown};
 pub use retention::RemoveError;
@@ -106,24 +108,17 @@ struct Failure {
 
 impl Cache {
     /// Opens the cache in the folder `root`, which is created if missing. Files are evicted for new
-    /// ones when more than [`eviction::BUDGET_PERCENT`] of the partition would be used.
+    /// ones when more than `budget` percent of the partition would be used.
     ///
     /// # Errors
     /// [`Error::Artifact`].
-    pub fn open(root: impl Into<PathBuf>, origin: Arc<dyn Origin>) -> Result<Self, Error> {
-        Self::with_budget(root, origin, eviction::BUDGET_PERCENT)
-    }
-
-    /// Opens the cache with another budget, in percent of the partition.
-    ///
-    /// # Errors
-    /// [`Error::Artifact`].
-    pub fn with_budget(
+    pub fn open(
         root: impl Into<PathBuf>,
         origin: Arc<dyn Origin>,
         budget: u64,
+        volume: Arc<dyn Volume>,
     ) -> Result<Self, Error> {
-        let (slots, layout) = (DownloadSlots::new(), Layout::open(root.into())?);
+        let (slots, layout) = (DownloadSlots::new(), Layout::open(root.into(), volume)?);
         let (admission, table) = (Mutex::default(), Mutex::default());
         Ok(Self(Arc::new(Inner { layout, origin, budget, slots, admission, table })))
     }

@@ -15,6 +15,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::origin::Part;
+use super::room::{BUDGET_PERCENT, Space};
+use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Kept, Origin, Refusal, Wanted, fake};
 use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Origin, Refusal, RemoteFile, RemoveError};
 use crate::Error;
 
@@ -120,7 +122,7 @@ async fn goes_on_where_it_broke_off() {
     let folder = tempfile::tempdir().unwrap();
     let does = [Behavior::Sends(5000), Behavior::Later, Behavior::Sends(12_000), Behavior::All];
     let origin = ScriptedOrigin::new(&file(), &does);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     let blob = get(&cache, &remote(right())).await.unwrap();
     assert_eq!(origin.firsts(), [0, 5000, 5000, 17_000]);
     assert_eq!(std::fs::read(&blob.path).unwrap(), file());
@@ -137,15 +139,15 @@ async fn goes_on_where_it_broke_off() {
 async fn goes_on_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let dying = ScriptedOrigin::new(&file(), &[Behavior::Sends(7000), Behavior::Never]);
-    let cache = Cache::open(folder.path(), dying).unwrap();
+    let cache = fake::cache(folder.path(), dying).unwrap();
     get(&cache, &remote(None)).await.unwrap_err();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::All]);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     let blob = get(&cache, &remote(None)).await.unwrap();
     assert_eq!(origin.firsts(), [7000]);
     assert_eq!(blob.digest, Digest::of(&file()));
     // After a restart the cache still knows the digest that the URL gave.
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     assert_eq!(cache.get(&remote(None)).unwrap().digest, Digest::of(&file()));
     assert_eq!(cache.list()[0].origin, remote(None).url);
 }
@@ -154,7 +156,7 @@ async fn goes_on_after_a_restart() {
 async fn an_origin_without_ranges_begins_anew() {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::Sends(9000), Behavior::Whole]);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     let sha512: [u8; 64] = {
         use sha2::Digest as _;
         sha2::Sha512::digest(file()).into()
@@ -167,7 +169,7 @@ async fn an_origin_without_ranges_begins_anew() {
 async fn many_wait_for_one_download() {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::Sends(100), Behavior::All]);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     let first = cache.fetch(&remote(right())).await;
     let mut others = Vec::new();
     for _ in 0..50 {
@@ -184,7 +186,7 @@ async fn many_wait_for_one_download() {
 #[tokio::test(start_paused = true)]
 async fn the_wrong_file_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), ScriptedOrigin::new(b"evil", &[Behavior::All])).unwrap();
+    let cache = fake::cache(folder.path(), ScriptedOrigin::new(b"evil", &[Behavior::All])).unwrap();
     let error = get(&cache, &remote(right())).await.unwrap_err();
     assert!(matches!(&*error, Error::Checksum { .. }), "{error}");
     assert!(cache.list().is_empty());
@@ -196,7 +198,7 @@ async fn the_wrong_file_is_not_kept() {
 async fn gives_up_in_the_end() {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), &[Behavior::Later]);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     let error = get(&cache, &remote(right())).await.unwrap_err();
     assert!(error.to_string().ends_with(": it is busy"), "{error}");
     assert_eq!(origin.firsts().len(), 6);
@@ -209,9 +211,20 @@ async fn gives_up_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_full_partition_takes_no_new_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let full = Space { capacity: 100 << 20, used: 96 << 20 };
+    let origin = Scripted::new(&file(), &[Does::All]);
+    let cache = Cache::open(folder.path(), origin, BUDGET_PERCENT, Arc::new(full)).unwrap();
+    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    assert!(matches!(&*error, Error::CacheFull { .. }), "{error}");
+    assert_eq!(cache.space().unwrap(), full, "nothing is reserved");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_read_or_needed_is_the_last_to_go() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
+    let cache = fake::cache(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
     let blob = get(&cache, &remote(right())).await.unwrap();
     assert!(cache.list()[0].in_use);
     drop(blob);
@@ -269,7 +282,7 @@ async fn over_http_it_asks_for_the_rest() {
     let url = format!("http://{}/image", listener.local_addr().unwrap());
     let server = tokio::spawn(serve(listener));
     let origin = Arc::new(HttpOrigin::new(HttpConnector::new()));
-    let cache = Cache::open(folder.path(), origin).unwrap();
+    let cache = fake::cache(folder.path(), origin).unwrap();
     let remote = RemoteFile { url, checksum: None };
     let got = tokio::time::timeout(PATIENCE, get(&cache, &remote)).await.unwrap();
     assert_eq!(std::fs::read(got.unwrap().path).unwrap(), file());

@@ -7,7 +7,7 @@ use std::pin::Pin as Pinned;
 use api::meta::ObjectMeta;
 use api::tinkerbell::{ActionStatus, State, TaskStatus, WorkflowStatus};
 use artifact_cache::registry::Mirror;
-use artifact_cache::{HttpOrigin, Origin, Part, Refusal};
+use artifact_cache::{HttpOrigin, Origin, Part, Refusal, fake};
 use futures_util::stream;
 use status::image;
 use stdx::testing::Wait;
@@ -39,7 +39,7 @@ const GOOD: &str = "http://a.example/good.raw";
 const BAD: &str = "http://a.example/bad.raw";
 
 fn open(folder: &Path) -> Arc<Inner> {
-    let cache = Cache::open(folder.join("cache"), Arc::new(Small)).unwrap();
+    let cache = fake::cache(folder.join("cache"), Arc::new(Small)).unwrap();
     let pins = Mutex::new(Pins::open(folder).unwrap());
     let own = OwnNames::new(["10.77.0.1".to_owned()]);
     let connector = super::connector::make(None, Arc::new(|_| Ok(()))).unwrap();

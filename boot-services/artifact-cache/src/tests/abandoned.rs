@@ -14,7 +14,7 @@ const WAIT: Duration = Duration::from_secs(59);
 async fn refused(does: &[Behavior]) -> (String, usize) {
     let folder = tempfile::tempdir().unwrap();
     let origin = ScriptedOrigin::new(&file(), does);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     let error = get(&cache, &remote(right())).await.unwrap_err();
     (error.to_string(), origin.firsts().len())
 }
@@ -50,7 +50,7 @@ async fn a_slow_origin_is_not_given_up_while_it_brings_enough() {
         Behavior::All,
     ]);
     let origin = ScriptedOrigin::new(&file(), &does);
-    let cache = Cache::open(folder.path(), origin.clone()).unwrap();
+    let cache = fake::cache(folder.path(), origin.clone()).unwrap();
     get(&cache, &remote(right())).await.unwrap();
     assert_eq!(origin.firsts().len(), 10);
 }
@@ -66,7 +66,7 @@ async fn what_a_failed_download_left_makes_room_for_another() {
     let does = [Behavior::Sends(7000), Behavior::Never, Behavior::All];
     let origin = ScriptedOrigin::new(&file(), &does);
     // With a budget of 0 percent, every new file evicts all files that may go.
-    let cache = Cache::with_budget(folder.path(), origin, 0).unwrap();
+    let cache = Cache::open(folder.path(), origin, 0, Arc::new(fake::LARGE)).unwrap();
     let lost = remote(None);
     get(&cache, &lost).await.unwrap_err();
     assert!(parts(folder.path()).contains(&lost.key()));
@@ -81,7 +81,7 @@ async fn a_part_that_a_download_goes_on_with_stays() {
     let folder = tempfile::tempdir().unwrap();
     let origin =
         ScriptedOrigin::new(&file(), &[Behavior::Sends(7000), Behavior::Later, Behavior::All]);
-    let cache = Cache::with_budget(folder.path(), origin.clone(), 0).unwrap();
+    let cache = Cache::open(folder.path(), origin.clone(), 0, Arc::new(fake::LARGE)).unwrap();
     let running = cache.fetch(&remote(right())).await;
     let mut progress = running.clone();
     progress.state.wait_for(|state| state.progress.received == 7000).await.unwrap();
@@ -95,7 +95,7 @@ async fn a_part_that_a_download_goes_on_with_stays() {
 #[tokio::test]
 async fn no_folder_is_read_where_others_wait() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
+    let cache = fake::cache(folder.path(), ScriptedOrigin::new(&file(), &[Behavior::All])).unwrap();
     let pipe = folder.path().join("origins").join(Digest::of(b"").hex());
     mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let (ask, mut asked) = tokio::sync::mpsc::channel::<()>(1);

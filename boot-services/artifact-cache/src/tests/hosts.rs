@@ -30,7 +30,7 @@ impl Origin for Tarpits {
 #[tokio::test]
 async fn a_server_that_never_answers_leaves_downloads_to_others() {
     let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::open(folder.path(), Arc::new(Tarpits)).unwrap();
+    let cache = fake::cache(folder.path(), Arc::new(Tarpits)).unwrap();
     let of = |url: String| RemoteFile { url, checksum: None };
     for number in 1..=8 {
         let port = 80 + number;

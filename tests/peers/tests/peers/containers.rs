@@ -10,7 +10,7 @@ use std::sync::Arc;
 use agent::actions::{Action, Limits, Outcome};
 use agent_rpc::Assignment;
 use artifact_cache::registry::{Mirror, Reference};
-use artifact_cache::{Cache, HttpOrigin};
+use artifact_cache::{HttpOrigin, fake};
 use hyper_util::client::legacy::connect::HttpConnector;
 use imaging::Meter;
 use netboot::http::{HttpService, registry_router, serve};
@@ -53,8 +53,7 @@ impl Rack {
         let origin = HttpOrigin::new(HttpConnector::new());
         let origin = Arc::new(origin.with_plain_registries([upstream.host.clone()]));
         let folder = upstream.cache_folder();
-        // Nothing is evicted, however full this machine's disk is.
-        let cache = Cache::with_budget(&folder, origin.clone(), 100).unwrap();
+        let cache = fake::cache(&folder, origin.clone()).unwrap();
         let mirror = Mirror::new(cache, &folder, origin, []).unwrap();
         mirror.offer([Reference::of_image(&format!("{}/{NAME}", upstream.host)).unwrap()]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use artifact_cache::registry::Credentials;
+use artifact_cache::{Blob, Digest, HttpOrigin, Wanted, fake};
 use artifact_cache::{Blob, Cache, Digest, HttpOrigin, RemoteFile};
 use hyper_util::client::legacy::connect::HttpConnector;
 use peers::{Process, built, loopback_address};
@@ -105,7 +106,7 @@ impl Registry {
         let known = who.map(|who| (self.host.clone(), who));
         let origin = origin.with_credentials(known.into_iter().collect());
         let origin = origin.with_plain_registries([self.host.clone()]);
-        let cache = Cache::with_budget(self.cache_folder(), Arc::new(origin), 100).unwrap();
+        let cache = fake::cache(self.cache_folder(), Arc::new(origin)).unwrap();
         let ended =
             tokio::time::timeout(PATIENCE, cache.fetch(&self.wanted(name)).await.ended()).await;
         ended.unwrap().map_err(|error| stdx::chain(&error))

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use artifact_cache::registry::{Document, Manifests, Mirror, Reference};
-use artifact_cache::{Cache, Digest, Origin, Part, Refusal};
+use artifact_cache::{Digest, Origin, Part, Refusal, fake};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
@@ -96,7 +96,7 @@ impl Rack {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let upstream = Arc::new(Upstream::default());
-        let cache = Cache::open(folder.path(), upstream.clone() as _).unwrap();
+        let cache = fake::cache(folder.path(), upstream.clone() as _).unwrap();
         let open = ["open.example".to_owned()];
         let mirror = Mirror::new(cache, folder.path(), upstream.clone() as _, open).unwrap();
         mirror.offer([Reference::of_image("ghcr.io/a/b:v1").unwrap()]);

@@ -1,0 +1,26 @@
+//! Caches for tests: they do not depend on the free space of the machine that runs the tests.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{BUDGET_PERCENT, Space, Volume};
+use crate::{Cache, Error, Origin};
+
+/// Partition with fixed figures.
+impl Volume for Space {
+    fn space(&self, _: &Path) -> io::Result<Space> {
+        Ok(*self)
+    }
+}
+
+/// Partition of 1 TiB, 10 % of it in use.
+pub const LARGE: Space = Space { capacity: 1 << 40, used: (1 << 40) / 10 };
+
+/// Opens a cache in the folder `root`, with the default budget of a partition like [`LARGE`].
+///
+/// # Errors
+/// [`Error::Artifact`].
+pub fn cache(root: impl Into<PathBuf>, origin: Arc<dyn Origin>) -> Result<Cache, Error> {
+    Cache::open(root, origin, BUDGET_PERCENT, Arc::new(LARGE))
+}
