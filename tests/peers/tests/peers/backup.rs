@@ -138,18 +138,26 @@ fn a_backup_for_a_public_key_opens_with_its_secret_one() {
     let line = ["backup", "create", "-o", "box.boxbak", "--recipient", public];
     good(tinbox(&tinboxd, &kubeconfig, &line));
     let (lines, payload) = parts(&folder.join("box.boxbak"));
-    assert!(String::from_utf8(lines).unwrap().contains(public), "it says for whom it is");
+    assert!(str::from_utf8(&lines).unwrap().contains(public), "it says for whom it is");
     fs::write(folder.join("payload.age"), payload).unwrap();
     let key = secret.display().to_string();
     let (from, to) = (folder.join("payload.age"), folder.join("box.tar.gz"));
     let opened = age.run(&["-d", "-i", &key], (&from, &to));
     assert!(opened.status.success(), "{opened:?}");
+    // The opposite direction: the stock tool encrypts for the public key.
+    let again = folder.join("again.age");
+    let sealed = age.run(&["-r", public], (&to, &again));
+    assert!(sealed.status.success(), "{sealed:?}");
+    let again = [lines, fs::read(again).unwrap()].concat();
+    fs::write(folder.join("again.boxbak"), again).unwrap();
 
-    let mut verify = Command::new(program("tinbox"));
-    verify.arg("--kubeconfig").arg(&kubeconfig).args(["backup", "verify"]);
-    verify.arg(folder.join("box.boxbak")).arg("--passphrase-file").arg(&secret);
-    let verified = good(verify.output().unwrap());
-    assert!(verified.contains(" is good: "), "{verified}");
+    for name in ["box.boxbak", "again.boxbak"] {
+        let mut verify = Command::new(program("tinbox"));
+        verify.arg("--kubeconfig").arg(&kubeconfig).args(["backup", "verify"]);
+        verify.arg(folder.join(name)).arg("--passphrase-file").arg(&secret);
+        let verified = good(verify.output().unwrap());
+        assert!(verified.contains(" is good: "), "{name}: {verified}");
+    }
     let other = tinbox(&tinboxd, &kubeconfig, &["backup", "verify", "box.boxbak"]);
     assert!(
         told(&other).contains("can be decrypted only with one of its secret keys"),
