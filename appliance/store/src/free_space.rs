@@ -11,6 +11,8 @@
 //! go on. The file `STORE.reserve` provides their space when other programs filled the disk to its
 //! last byte.
 
+pub mod fake;
+
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};

@@ -6,6 +6,9 @@
 //! are synchronous by type), acknowledges data that is not on disk, lets a slow reader delay a
 //! writer.
 //!
+//! Enter at [`Store::open`]; [`Store::write`] → `group` (the writer thread) → `tables` (the format
+//! on disk, drawn byte by byte; `vault` seals secrets) → `hub` → [`Watch::next`]. Tests of other
+//! crates use [`fake`].
 //! Enter at [`Store::open`]; [`Store::write`] → `write::group` (the writer thread) → `tables` (the
 //! format on disk, drawn byte by byte; `vault` seals secrets) → `hub` → [`Watch::next`].
 
@@ -32,6 +35,7 @@ pub use error::Error;
 pub use file::aside::{NewerStore, forget_copy, returned};
 pub use free_space::{FreeSpace, SystemVolume, Volume};
 pub use key::Key;
+pub use room::{Room, SystemVolume, Volume, fake};
 pub use options::Options;
 pub use read::{
     CheckReport, Frozen, MAX_UNDONE_BYTES, RESTORE_LEAP, Size, Walk, WalkResult, Watch,

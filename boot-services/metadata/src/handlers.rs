@@ -18,6 +18,7 @@
 //! HEAD get 405; Tootles sends 404. The router has no fallback, so that other routers can be merged
 //! with it; it needs the client's address (`ConnectInfo<SocketAddr>`).
 
+pub mod fake;
 mod tree;
 
 use std::net::{IpAddr, SocketAddr};

@@ -23,7 +23,8 @@
 //! phone-home in a machine's name closes it. A restart of the box forgets phone-homes; then only
 //! the time closes it.
 //!
-//! Enter at [`router`]; data come from [`Instances`], events go to [`Observer`].
+//! Enter at [`router`]; data come from [`Instances`], events go to [`Observer`]. Tests of other
+//! crates use [`fake`].
 
 mod config;
 mod ec2;
@@ -37,7 +38,7 @@ mod token;
 mod window;
 
 pub use config::{Addressing, Config, Imdsv2, UserData};
-pub use handlers::{Observer, router};
+pub use handlers::{Observer, fake, router};
 pub use instance::{
     Instance, Instances, Interface, OperatingSystem, Provisioning, Route, Unmatched,
 };

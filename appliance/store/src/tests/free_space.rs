@@ -1,29 +1,18 @@
 //! A disk with little room, and the reserve for it.
 
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::seal::FORMAT_1;
 use super::{block_on, key, options, write};
-use crate::{Error, Options, Store, Volume};
+use crate::fake::FreeSpace;
+use crate::{Error, Options, Store};
 
 const MIB: u64 = 1 << 20;
 /// Objects of a mebibyte.
 const OBJECTS: u64 = 8;
 
-/// A disk with so many bytes free.
-struct Free(AtomicU64);
-
-impl Volume for Free {
-    fn free(&self, _: &Path) -> io::Result<u64> {
-        Ok(self.0.load(Ordering::Relaxed))
-    }
-}
-
-fn disk() -> (Arc<Free>, Options) {
-    let free = Arc::new(Free(AtomicU64::new(1 << 40)));
+fn disk() -> (Arc<FreeSpace>, Options) {
+    let free = Arc::new(FreeSpace::new(1 << 40));
     let volume = Arc::clone(&free) as _;
     (free, Options { volume, reserve: 8 * MIB, ..options() })
 }
@@ -47,7 +36,7 @@ fn a_store_that_is_short_of_room_keeps_little_history() {
         assert!(!looked_at(&store).await.is_short());
         store.watch_all(0).expect("the whole history is there");
 
-        free.0.store(MIB, Ordering::Relaxed);
+        free.set(MIB);
         let free_space = looked_at(&store).await;
         assert!(free_space.is_short(), "{free_space:?}");
         assert!(matches!(store.watch_all(0), Err(Error::Compacted { .. })));
@@ -63,7 +52,7 @@ fn what_a_commit_takes_already_is_no_room() {
     let store = Store::open(&folder.path().join("objects.redb"), options).unwrap();
     block_on(async {
         let needed = looked_at(&store).await.needed;
-        free.0.store(needed + MIB, Ordering::Relaxed);
+        free.set(needed + MIB);
         assert!(!looked_at(&store).await.is_short());
         // Three in one commit: the first holds the writer until the others wait.
         let (hold, held) = std::sync::mpsc::sync_channel::<()>(1);
@@ -104,7 +93,7 @@ fn what_was_deleted_is_room_again() {
         let largest = store.sizes().unwrap().remove(0);
         assert_eq!((largest.resource.as_str(), largest.objects), (super::RESOURCE, OBJECTS));
         assert!(largest.bytes > OBJECTS * MIB, "{largest:?}");
-        free.0.store(16 * MIB, Ordering::Relaxed);
+        free.set(16 * MIB);
         assert!(looked_at(&store).await.is_short());
         for number in 0..OBJECTS {
             let deleted = move |txn: &mut crate::Txn<'_>| txn.delete(&key("", &number.to_string()));
@@ -130,13 +119,13 @@ fn the_reserve_is_given_up_on_a_full_disk_and_set_aside_again() {
     block_on(async {
         looked_at(&store).await;
         assert_eq!(reserve.metadata().unwrap().len(), 8 * MIB);
-        free.0.store(MIB, Ordering::Relaxed);
+        free.set(MIB);
         looked_at(&store).await;
         assert!(!reserve.exists(), "given up");
-        free.0.store(10 * MIB, Ordering::Relaxed);
+        free.set(10 * MIB);
         looked_at(&store).await;
         assert!(!reserve.exists(), "still short");
-        free.0.store(1 << 40, Ordering::Relaxed);
+        free.set(1 << 40);
         looked_at(&store).await;
         assert!(reserve.exists(), "there is room again");
     });
@@ -149,11 +138,11 @@ fn a_store_is_brought_forward_only_where_a_copy_fits() {
     let old = zstd::decode_all(FORMAT_1).unwrap();
     std::fs::write(&path, &old).unwrap();
     let (free, options) = disk();
-    free.0.store(MIB, Ordering::Relaxed);
+    free.set(MIB);
     let refused = Store::open(&path, options.clone()).err().unwrap();
     assert!(matches!(refused, Error::NoRoom { free: MIB, .. }), "{refused}");
     assert!(!path.with_extension("redb.format-1").exists());
 
-    free.0.store(1 << 40, Ordering::Relaxed);
+    free.set(1 << 40);
     Store::open(&path, options).expect("the old store is as it was");
 }

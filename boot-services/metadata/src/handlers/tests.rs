@@ -1,8 +1,8 @@
 //! Requests to the router, as machines send them.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::body::Body;
@@ -13,62 +13,29 @@ use http_body_util::BodyExt;
 use stdx::MacAddr;
 use tower::ServiceExt;
 
-use super::{Observer, router};
+use super::router;
 use crate::ec2::tests::instance;
-use crate::{Config, Imdsv2, Instance, Instances, PhoneHome, Provisioning, Unmatched};
+use crate::fake::{Events, Machines};
+use crate::{Config, Imdsv2, Instance, Provisioning, Unmatched};
 
 /// A NIC that uses the address of a third machine.
 const OTHER: MacAddr = MacAddr([2, 0xee, 0, 0, 0, 1]);
 
 /// Two machines, each with its own user data.
-struct Two;
-
-impl Instances for Two {
-    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
-        match address.to_string().as_str() {
-            "10.77.0.11" => Ok(instance()),
-            "10.77.0.12" => Ok(Instance {
-                id: "i-2".to_owned(),
-                user_data: Some("two\r\n\u{e9}\t%s\0 ".into()),
-                provisioning: Provisioning::Underway,
-                ..Instance::default()
-            }),
-            "10.77.0.13" => {
-                Err(Unmatched::OtherNic { hardware: "default/nuc-3".to_owned(), mac: OTHER })
-            }
-            _ => Err(Unmatched::UnknownAddress),
-        }
-    }
-    fn by_instance_id(&self, id: &str) -> Option<Instance> {
-        (id == "i-1").then(instance)
-    }
-}
-
-#[derive(Default)]
-struct EventLog {
-    requests: Mutex<Vec<(String, u16)>>,
-    phone_homes: Mutex<Vec<PhoneHome>>,
-    withheld: Mutex<Vec<String>>,
-    refused: Mutex<Vec<(String, MacAddr)>>,
-}
-
-impl Observer for EventLog {
-    fn answered(&self, _: IpAddr, path: &str, status: u16) {
-        self.requests.lock().unwrap().push((path.to_owned(), status));
-    }
-    fn phoned_home(&self, event: PhoneHome) {
-        self.phone_homes.lock().unwrap().push(event);
-    }
-    fn withheld(&self, _: IpAddr, hardware: &str) {
-        self.withheld.lock().unwrap().push(hardware.to_owned());
-    }
-    fn refused(&self, _: IpAddr, hardware: &str, mac: MacAddr) {
-        self.refused.lock().unwrap().push((hardware.to_owned(), mac));
-    }
+fn two() -> Machines {
+    let two = Instance {
+        id: "i-2".to_owned(),
+        user_data: Some("two\r\n\u{e9}\t%s\0 ".into()),
+        provisioning: Provisioning::Underway,
+        ..Instance::default()
+    };
+    let taken = Unmatched::OtherNic { hardware: "default/nuc-3".to_owned(), mac: OTHER };
+    let machines = Machines::default().with([10, 77, 0, 11], instance());
+    machines.with([10, 77, 0, 12], two).without([10, 77, 0, 13], taken)
 }
 
 fn site(config: Config) -> Router {
-    router(config, Arc::new(Two), Arc::new(EventLog::default()))
+    router(config, Arc::new(two()), Arc::new(Events::default()))
 }
 
 async fn ask(router: &Router, peer: &str, request: Request<Body>) -> (StatusCode, String) {
@@ -93,8 +60,8 @@ const UNKNOWN: &str = "10.77.0.99:1000";
 
 #[tokio::test]
 async fn each_machine_gets_its_own_data_and_strangers_none() {
-    let events = Arc::new(EventLog::default());
-    let site = router(Config::default(), Arc::new(Two), events.clone());
+    let events = Arc::new(Events::default());
+    let site = router(Config::default(), Arc::new(two()), events.clone());
     let two = "two\r\n\u{e9}\t%s\0 ".to_owned();
     assert_eq!(fetch(&site, ONE, "/2009-04-04/user-data").await.1, "#cloud-config\n{}\n");
     assert_eq!(fetch(&site, TWO, "/2009-04-04/user-data/").await, (200, two.clone()));
@@ -114,15 +81,15 @@ async fn each_machine_gets_its_own_data_and_strangers_none() {
         assert_eq!(fetch(&site, UNKNOWN, path).await, (404, String::new()), "{path}");
         assert_eq!(fetch(&site, ONE, path).await.0, 200, "{path}");
     }
-    let asked = events.requests.lock().unwrap();
+    let asked = events.requests();
     assert_eq!(asked[0], ("/2009-04-04/user-data".to_owned(), 200));
     assert!(asked.contains(&("/metadata".to_owned(), 404)));
 }
 
 #[tokio::test]
 async fn a_nic_that_takes_a_machines_address_reads_nothing_of_it() {
-    let events = Arc::new(EventLog::default());
-    let site = router(Config::default(), Arc::new(Two), events.clone());
+    let events = Arc::new(Events::default());
+    let site = router(Config::default(), Arc::new(two()), events.clone());
     let paths = [
         "/2009-04-04/user-data",
         "/latest/meta-data/",
@@ -138,9 +105,9 @@ async fn a_nic_that_takes_a_machines_address_reads_nothing_of_it() {
         let request = request.body(Body::empty()).unwrap();
         assert_eq!(ask(&site, TAKEN, request).await.0, StatusCode::NOT_FOUND);
     }
-    let refused = events.refused.lock().unwrap();
-    assert_eq!(*refused, vec![("default/nuc-3".to_owned(), OTHER); paths.len() + 2]);
-    assert!(events.phone_homes.lock().unwrap().is_empty());
+    let refused = events.refused();
+    assert_eq!(refused, vec![("default/nuc-3".to_owned(), OTHER); paths.len() + 2]);
+    assert!(events.phoned_home().is_empty());
 }
 
 #[tokio::test]
@@ -180,8 +147,8 @@ async fn tokens_are_given_and_honoured_and_not_needed() {
 
 #[tokio::test]
 async fn phoning_home_is_recorded_within_limits() {
-    let events = Arc::new(EventLog::default());
-    let site = router(Config::default(), Arc::new(Two), events.clone());
+    let events = Arc::new(Events::default());
+    let site = router(Config::default(), Arc::new(two()), events.clone());
     let post = |path: &str, body: Vec<u8>| Request::post(path).body(Body::from(body)).unwrap();
     let form = b"instance_id=i-1&hostname=nuc-1".to_vec();
     for (path, more) in [("/phone-home", ""), ("/phone-home/", "&a=b"), ("/phone-home/i-1", "&=")] {
@@ -192,7 +159,7 @@ async fn phoning_home_is_recorded_within_limits() {
     let flood = vec![b'x'; 1 << 20];
     let (status, _) = ask(&site, ONE, post("/phone-home", flood)).await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
-    let phone_homes = events.phone_homes.lock().unwrap();
+    let phone_homes = events.phoned_home();
     assert_eq!(phone_homes.len(), 1, "a repetition is reported once");
     assert_eq!(phone_homes[0].hardware, "default/nuc-1");
     assert_eq!(phone_homes[0].instance_id.as_deref(), Some("i-1"));
@@ -355,19 +322,12 @@ async fn configurations_are_user_data_byte_for_byte() {
 }
 
 /// One machine that was installed so many seconds ago.
-struct Installed(u64);
-
-impl Instances for Installed {
-    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
-        let ago = std::time::Duration::from_secs(self.0);
-        let vendor_data = Some("vendor".into());
-        let provisioning = Provisioning::Ended { ago };
-        let instance = Instance { vendor_data, provisioning, ..instance() };
-        Two.by_address(address).map(|_| instance)
-    }
-    fn by_instance_id(&self, _: &str) -> Option<Instance> {
-        self.by_address(ONE.parse::<SocketAddr>().unwrap().ip()).ok()
-    }
+fn installed(ago: u64) -> Machines {
+    let ago = std::time::Duration::from_secs(ago);
+    let vendor_data = Some("vendor".into());
+    let provisioning = Provisioning::Ended { ago };
+    let instance = Instance { vendor_data, provisioning, ..instance() };
+    Machines::default().with([10, 77, 0, 11], instance)
 }
 
 #[tokio::test]
@@ -376,8 +336,8 @@ async fn outside_its_window_a_machine_has_no_user_data() {
     let by_id = "/tootles/instanceID/i-1/2009-04-04/user-data";
     let seed = ["/latest/user-data", "/2009-04-04/user-data/", "/nocloud/user-data", by_id];
     for (ago, open) in [(10, true), (4000, false)] {
-        let events = Arc::new(EventLog::default());
-        let site = router(config.clone(), Arc::new(Installed(ago)), events.clone());
+        let events = Arc::new(Events::default());
+        let site = router(config.clone(), Arc::new(installed(ago)), events.clone());
         for path in seed.into_iter().chain(["/nocloud/vendor-data"]) {
             let (status, text) = fetch(&site, ONE, path).await;
             assert_eq!((status, !text.is_empty()), (200, open), "{path}");
@@ -386,7 +346,6 @@ async fn outside_its_window_a_machine_has_no_user_data() {
             assert_eq!(fetch(&site, ONE, path).await.0, if open { 200 } else { 404 }, "{path}");
         }
         assert_eq!(fetch(&site, ONE, "/nocloud/meta-data").await.0, 200);
-        let withheld = events.withheld.lock().unwrap();
-        assert_eq!(*withheld, vec!["default/nuc-1"; if open { 0 } else { 7 }]);
+        assert_eq!(events.withheld(), vec!["default/nuc-1"; if open { 0 } else { 7 }]);
     }
 }

@@ -3,17 +3,14 @@
 //! The package is fetched through the machine's own apt and unpacked beside the build's output; it
 //! is never installed.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use metadata::{
-    Config, Instance, Instances, Interface, Observer, PhoneHome, Provisioning, Route, Unmatched,
-    router,
-};
+use metadata::fake::{Events, Machines};
+use metadata::{Config, Instance, Interface, Provisioning, Route, router};
 use serde_json::{Value, json};
-use stdx::MacAddr;
 
 /// A MIME archive of a gzipped Jinja template and a plain part: what JSON cannot hold as it is.
 const USER_DATA: &str = include_str!("../user_data.mime");
@@ -21,31 +18,23 @@ const VENDOR_DATA: &str = "#cloud-config\n# \u{e9}\r\n{}\n";
 const PYTHON: &str = "needs Debian's python3-yaml python3-requests python3-jinja2 \
                       python3-configobj python3-jsonpatch python3-jsonschema python3-oauthlib";
 
-struct One;
-
-impl Instances for One {
-    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
-        let instance = || Instance {
-            id: "i-nuc-1".to_owned(),
-            hardware: "default/nuc-1".to_owned(),
-            name: "nuc-1-hardware".to_owned(),
-            uuid: "c0ffee00-0000-4000-8000-000000000001".to_owned(),
-            provider_id: "tinkerbell://default/nuc-1-hardware".to_owned(),
-            hostname: "nuc-1".to_owned(),
-            public_keys: vec!["ssh-ed25519 AAAA one".to_owned(), "ssh-rsa BBBB two".to_owned()],
-            user_data: Some(USER_DATA.into()),
-            vendor_data: Some(VENDOR_DATA.into()),
-            interfaces: interfaces(),
-            // Read by YAML 1.1 as a number, were it not quoted.
-            tags: vec!["10:20:30".to_owned(), "no".to_owned()],
-            extra: [("role".to_owned(), "storage".to_owned())].into(),
-            provisioning: Provisioning::Underway,
-            ..Instance::default()
-        };
-        address.is_loopback().then(instance).ok_or(Unmatched::UnknownAddress)
-    }
-    fn by_instance_id(&self, _: &str) -> Option<Instance> {
-        None
+fn machine() -> Instance {
+    Instance {
+        id: "i-nuc-1".to_owned(),
+        hardware: "default/nuc-1".to_owned(),
+        name: "nuc-1-hardware".to_owned(),
+        uuid: "c0ffee00-0000-4000-8000-000000000001".to_owned(),
+        provider_id: "tinkerbell://default/nuc-1-hardware".to_owned(),
+        hostname: "nuc-1".to_owned(),
+        public_keys: vec!["ssh-ed25519 AAAA one".to_owned(), "ssh-rsa BBBB two".to_owned()],
+        user_data: Some(USER_DATA.into()),
+        vendor_data: Some(VENDOR_DATA.into()),
+        interfaces: interfaces(),
+        // Read by YAML 1.1 as a number, were it not quoted.
+        tags: vec!["10:20:30".to_owned(), "no".to_owned()],
+        extra: [("role".to_owned(), "storage".to_owned())].into(),
+        provisioning: Provisioning::Underway,
+        ..Instance::default()
     }
 }
 
@@ -71,25 +60,6 @@ fn interfaces() -> Vec<Interface> {
     };
     let third = Interface { vlan: Some(7), ..interface("52:54:00:77:00:03") };
     vec![first, second, third]
-}
-
-#[derive(Default)]
-struct EventLog {
-    failed: Mutex<Vec<(String, u16)>>,
-    phone_homes: Mutex<Vec<PhoneHome>>,
-}
-
-impl Observer for EventLog {
-    fn answered(&self, _: IpAddr, path: &str, status: u16) {
-        if status != 200 {
-            self.failed.lock().unwrap().push((path.to_owned(), status));
-        }
-    }
-    fn phoned_home(&self, event: PhoneHome) {
-        self.phone_homes.lock().unwrap().push(event);
-    }
-    fn withheld(&self, _: IpAddr, _: &str) {}
-    fn refused(&self, _: IpAddr, _: &str, _: MacAddr) {}
 }
 
 /// Runs a command to its end and hands back what it printed.
@@ -127,9 +97,10 @@ fn tempdir(what: &str) -> PathBuf {
 }
 
 /// Facts that cloud-init reads from a router with one machine, and the events of that router.
-async fn learn() -> (Value, Arc<EventLog>) {
-    let events = Arc::new(EventLog::default());
-    let site = router(Config::default(), Arc::new(One), events.clone());
+async fn learn() -> (Value, Arc<Events>) {
+    let events = Arc::new(Events::default());
+    let machines = Machines::default().with([127, 0, 0, 1], machine());
+    let site = router(Config::default(), Arc::new(machines), events.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let service = site.into_make_service_with_connect_info::<SocketAddr>();
@@ -182,8 +153,10 @@ write_files:
     });
     let network = json!({ "version": 2, "ethernets": { "enp1s0": interface } });
     assert_eq!(learned["ec2_network"], network);
-    assert_eq!(*events.failed.lock().unwrap(), [], "cloud-init requested what does not exist");
-    let phone_homes = events.phone_homes.lock().unwrap();
+    let mut failed = events.requests();
+    failed.retain(|(_, status)| *status != 200);
+    assert_eq!(failed, [], "cloud-init asked for what is not there");
+    let phone_homes = events.phoned_home();
     assert_eq!(phone_homes.len(), 1);
     assert_eq!(phone_homes[0].instance_id.as_deref(), Some("i-nuc-1"));
     assert_eq!(phone_homes[0].hostname.as_deref(), Some("nuc-1"));

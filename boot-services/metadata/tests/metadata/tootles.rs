@@ -9,40 +9,13 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, header};
 use http_body_util::BodyExt;
-use metadata::{
-    Config, Instance, Instances, Interface, Observer, OperatingSystem, PhoneHome, Unmatched,
-    UserData, router,
-};
+use metadata::fake::{Events, Machines};
+use metadata::{Config, Instance, Interface, OperatingSystem, UserData, router};
 use serde_json::Value;
-use stdx::MacAddr;
 use tower::ServiceExt;
 
 const TRANSCRIPT: &str = include_str!("../tootles.json");
 const HARDWARE: &str = include_str!("../../../../tests/peers/tootles/hardware.json");
-
-/// The machines of the list.
-struct Listed(Vec<Instance>);
-
-impl Instances for Listed {
-    fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched> {
-        let holds = |it: &&Instance| {
-            it.interfaces.iter().any(|nic| nic.address.is_some_and(|net| net.addr() == address))
-        };
-        self.0.iter().find(holds).cloned().ok_or(Unmatched::UnknownAddress)
-    }
-    fn by_instance_id(&self, id: &str) -> Option<Instance> {
-        self.0.iter().find(|it| it.id == id).cloned()
-    }
-}
-
-struct Deaf;
-
-impl Observer for Deaf {
-    fn answered(&self, _: IpAddr, _: &str, _: u16) {}
-    fn phoned_home(&self, _: PhoneHome) {}
-    fn withheld(&self, _: IpAddr, _: &str) {}
-    fn refused(&self, _: IpAddr, _: &str, _: MacAddr) {}
-}
 
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
@@ -103,10 +76,10 @@ fn instance(hardware: &Value) -> Instance {
 #[tokio::test]
 async fn every_answer_is_that_of_tootles() {
     let list: Value = serde_json::from_str(HARDWARE).unwrap();
-    let machines = list["items"].as_array().unwrap().iter().map(instance).collect();
+    let machines = Machines::of(list["items"].as_array().unwrap().iter().map(instance));
     let user_data = UserData::Address;
     let config = Config { instance_endpoint: true, user_data, ..Config::default() };
-    let site = router(config, Arc::new(Listed(machines)), Arc::new(Deaf));
+    let site = router(config, Arc::new(machines), Arc::new(Events::default()));
     let transcript: Vec<(IpAddr, String, u16, String, String)> =
         serde_json::from_str(TRANSCRIPT).unwrap();
     assert!(transcript.len() > 190, "{} answers", transcript.len());

@@ -1,25 +1,14 @@
 //! Behavior while the disk is nearly full.
 
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
-use store::{Options, Volume};
+use store::Options;
+use store::fake::FreeSpace;
 
 use super::{Bench, HARDWARE, TEMPLATES, bench_with};
 use crate::engine::{DeleteOptions, Patch, WriteOptions};
 use crate::status_error::Reason;
-
-/// A disk with that many free bytes.
-struct Free(AtomicU64);
-
-impl Volume for Free {
-    fn free(&self, _: &Path) -> io::Result<u64> {
-        Ok(self.0.load(Ordering::Relaxed))
-    }
-}
 
 fn client() -> WriteOptions {
     WriteOptions { manager: Some("kubectl".to_owned()), ..WriteOptions::default() }
@@ -29,8 +18,8 @@ fn hardware() -> Value {
     json!({ "metadata": { "name": "nuc1" } })
 }
 
-async fn bench() -> (Bench, Arc<Free>) {
-    let free = Arc::new(Free(AtomicU64::new(u64::MAX)));
+async fn bench() -> (Bench, Arc<FreeSpace>) {
+    let free = Arc::new(FreeSpace::new(u64::MAX));
     let volume = Arc::clone(&free) as _;
     (bench_with(Options { volume, ..Options::default() }).await, free)
 }
@@ -38,7 +27,7 @@ async fn bench() -> (Bench, Arc<Free>) {
 #[tokio::test]
 async fn nothing_is_created_on_a_disk_that_is_nearly_full() {
     let (bench, free) = bench().await;
-    free.0.store(1 << 20, Ordering::Relaxed);
+    free.set(1 << 20);
     let template = json!({ "metadata": { "name": "big" }, "spec": { "data": "x" } });
     let refused = bench.engine.create(TEMPLATES, "default", template.clone(), client()).await;
     let refused = refused.unwrap_err();
@@ -59,7 +48,7 @@ async fn nothing_is_created_on_a_disk_that_is_nearly_full() {
 async fn a_disk_that_is_nearly_full_can_be_emptied() {
     let (bench, free) = bench().await;
     bench.engine.create(HARDWARE, "default", hardware(), client()).await.unwrap();
-    free.0.store(1 << 20, Ordering::Relaxed);
+    free.set(1 << 20);
     let patch = |size: usize| {
         Patch::merge(json!({ "metadata": { "annotations": { "note": "x".repeat(size) } } }))
     };
@@ -71,6 +60,6 @@ async fn a_disk_that_is_nearly_full_can_be_emptied() {
     let gone = bench.engine.delete(HARDWARE, "default", "nuc1", DeleteOptions::default()).await;
     gone.expect("deleting goes on");
 
-    free.0.store(u64::MAX, Ordering::Relaxed);
+    free.set(u64::MAX);
     bench.engine.create(HARDWARE, "default", hardware(), client()).await.unwrap();
 }

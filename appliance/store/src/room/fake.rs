@@ -1,0 +1,28 @@
+//! Disk with a given amount of free space, for tests.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::Volume;
+
+/// Disk with this many free bytes.
+pub struct FreeSpace(AtomicU64);
+
+impl FreeSpace {
+    /// Creates a disk with this many free bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self(AtomicU64::new(bytes))
+    }
+
+    /// Sets the number of free bytes.
+    pub fn set(&self, bytes: u64) {
+        self.0.store(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Volume for FreeSpace {
+    fn free(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.0.load(Ordering::Relaxed))
+    }
+}
