@@ -104,10 +104,12 @@ pub fn config(mode: Mode, own: u32, relayed: u32) -> Config {
     }
 }
 
-/// Configuration of the box; the adapters need only its address.
+/// Configuration of the box, the same for racks and fleets.
 pub fn box_config() -> config::Config {
+    // A poll of a controller is a step of a trial, so polls are rare.
     let text = format!(
-        "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n"
+        "[network]\ninterface = 'sim0'\naddress = '{SERVER}/16'\n[boot]\nartifacts = '/'\n\
+         [bmc]\npoll_secs = 300\n"
     );
     config::Config::read(&text, config::SystemKind::Guest).expect("it is a good configuration")
 }
