@@ -13,7 +13,7 @@ const REAL: [&str; 7] = [
     "tests/qemu/",
     "boot-services/dhcp/tests/",
     "boot-services/netboot/tests/",
-    "boot-services/ntp/tests/",
+    "tests/wire/",
 ];
 /// Words for things that a slow machine may repeat.
 const REPEATED: [&str; 8] =

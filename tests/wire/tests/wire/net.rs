@@ -62,17 +62,8 @@ fn in_a_network(test: &str, taken: &str) -> String {
 
 /// Runs `test` in the namespace with leases of the time `lease`.
 fn in_a_network_for(test: &str, taken: &str, lease: &str) -> String {
-    // All processes end with this test, even if the test is killed.
-    let mut unshare = Command::new("setpriv");
-    unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
-    unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]);
-    unshare.arg(std::env::current_exe().expect("this test")).arg(test);
-    unshare.env(INSIDE, "1").env(TAKEN, taken).env(LEASE, lease);
-    let output = unshare.output().expect("unshare runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
-    text
+    let environment = [(INSIDE, "1"), (TAKEN, taken), (LEASE, lease)];
+    wire::rerun(NAMESPACE, &format!("net::{test}"), &environment)
 }
 
 fn wanted(addressing: Addressing) -> InterfaceConfig {
@@ -123,7 +114,7 @@ fn a_server_gives_an_address() {
 }
 
 #[test]
-fn an_address_that_is_written_down_asks_nobody() {
+fn a_fixed_address_needs_no_server() {
     let fixed = Address {
         address: Ipv4Addr::new(10, 7, 0, 77),
         prefix: 16,
@@ -131,7 +122,7 @@ fn an_address_that_is_written_down_asks_nobody() {
         name_servers: vec![Ipv4Addr::new(10, 7, 0, 53)],
     };
     let wanted = wanted(Addressing::Fixed(fixed));
-    let text = after("an_address_that_is_written_down_asks_nobody", wanted);
+    let text = after("a_fixed_address_needs_no_server", wanted);
     if !text.is_empty() {
         assert!(text.contains("nuc    inet 10.7.0.77/16"), "{text}");
         assert!(text.contains("default via 10.7.0.1 dev nuc"), "{text}");
@@ -140,7 +131,7 @@ fn an_address_that_is_written_down_asks_nobody() {
 }
 
 #[test]
-fn nobody_gives_an_address() {
+fn without_a_server_an_address_is_link_local() {
     if std::env::var_os(INSIDE).is_some() {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         runtime.block_on(async {
@@ -161,14 +152,14 @@ fn nobody_gives_an_address() {
         return;
     }
     let took = |taken: &str| {
-        let text = in_a_network("nobody_gives_an_address", taken);
+        let text = in_a_network("without_a_server_an_address_is_link_local", taken);
         let rest = text.split_once("took ").expect(&text).1;
         rest.split_once(".\n").expect(rest).0.to_owned()
     };
     let first = took("");
     assert!(first.starts_with("169.254."), "{first}");
     let second = took(&first);
-    assert!(second.starts_with("169.254.") && second != first, "{first} is somebody's: {second}");
+    assert!(second.starts_with("169.254.") && second != first, "{first} is in use: {second}");
 }
 
 /// Returns the link-local address of the interface.

@@ -35,15 +35,7 @@ fn inside(test: &str, there: impl AsyncFnOnce()) {
         runtime.expect("a runtime").block_on(there());
         return;
     }
-    // All processes end with this test, also when the test is killed.
-    let mut unshare = Command::new("setpriv");
-    unshare.args(["--pdeathsig", "KILL", "unshare", "--net", "--pid", "--fork", "--kill-child"]);
-    unshare.args(["--mount-proc", "bash", "-c", NAMESPACE]);
-    unshare.arg(std::env::current_exe().expect("this test")).arg(test).env(INSIDE, "1");
-    let output = unshare.output().expect("unshare runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "{text}\n{error}");
+    wire::rerun(NAMESPACE, &format!("chrony::{test}"), &[(INSIDE, "1")]);
 }
 
 #[test]
@@ -68,8 +60,8 @@ fn chrony_tells_the_time() {
 }
 
 #[test]
-fn chrony_is_told_the_time() {
-    inside("chrony_is_told_the_time", async || {
+fn chrony_gets_the_time() {
+    inside("chrony_gets_the_time", async || {
         let report = ServerReport {
             stratum: 2,
             leap: 0,
@@ -95,6 +87,7 @@ fn chrony_is_told_the_time() {
             tokio::time::sleep(wait.pause()).await;
         }
 
+        // A box on its battery, and one that got the time ten days ago.
         // A box on its battery, and one whose clock was not set for ten days.
         let ten_days = Timestamp(Timestamp::now().0 - (864_000 << 32));
         let old = ServerReport { at: ten_days, ..report };
