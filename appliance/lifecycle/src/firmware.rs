@@ -65,7 +65,7 @@ pub struct Firmware {
     /// Name of the box.
     pub name: String,
     /// Trust in the clock, and its source.
-    pub time: watch::Receiver<time::ClockState>,
+    pub time: watch::Receiver<time::TimeSync>,
     /// Reason for safe mode; `None` in normal operation.
     pub safe_mode: Option<String>,
     _announced: Option<ServiceDaemon>,

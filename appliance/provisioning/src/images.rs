@@ -21,8 +21,7 @@ use api::meta::ObjectKey;
 use api::tinkerbell::{Workflow, WorkflowSpec};
 use artifact_cache::eviction::CachedFile;
 use artifact_cache::registry::Mirror;
-use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, SystemVolume, Wanted, shown};
-use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, RemoteFile, shown};
+use artifact_cache::{Cache, CacheAccess, Digest, HttpOrigin, RemoteFile, SystemVolume, shown};
 use axum::Router;
 use netboot::Observer;
 

@@ -33,9 +33,8 @@ mod tests;
 pub use change::{Change, ChangeKind, Stored};
 pub use error::Error;
 pub use file::aside::{NewerStore, forget_copy, returned};
-pub use free_space::{FreeSpace, SystemVolume, Volume};
+pub use free_space::{FreeSpace, SystemVolume, Volume, fake};
 pub use key::Key;
-pub use room::{Room, SystemVolume, Volume, fake};
 pub use options::Options;
 pub use read::{
     CheckReport, Frozen, MAX_UNDONE_BYTES, RESTORE_LEAP, Size, Walk, WalkResult, Watch,

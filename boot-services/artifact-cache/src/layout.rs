@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Checksum, Digest, Volume, Wanted};
 use super::eviction::{AbandonedPart, CachedFile, Space};
-use super::{Checksum, Digest, RemoteFile};
+use super::{Checksum, Digest, RemoteFile, Volume};
 use crate::Error;
 
 /// Maximum bytes of a URL or entity tag that is read back.

@@ -14,10 +14,11 @@ use stdx::testing::PATIENCE;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
+use super::eviction::{BUDGET_PERCENT, Space};
 use super::origin::Part;
-use super::room::{BUDGET_PERCENT, Space};
-use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Kept, Origin, Refusal, Wanted, fake};
-use super::{Blob, Cache, Checksum, Digest, HttpOrigin, Origin, Refusal, RemoteFile, RemoveError};
+use super::{
+    Blob, Cache, Checksum, Digest, HttpOrigin, Origin, Refusal, RemoteFile, RemoveError, fake,
+};
 use crate::Error;
 
 /// Behavior of an origin for one request.
@@ -214,9 +215,9 @@ async fn gives_up_in_the_end() {
 async fn a_full_partition_takes_no_new_file() {
     let folder = tempfile::tempdir().unwrap();
     let full = Space { capacity: 100 << 20, used: 96 << 20 };
-    let origin = Scripted::new(&file(), &[Does::All]);
+    let origin = ScriptedOrigin::new(&file(), &[Behavior::All]);
     let cache = Cache::open(folder.path(), origin, BUDGET_PERCENT, Arc::new(full)).unwrap();
-    let error = get(&cache, &wanted(right())).await.unwrap_err();
+    let error = get(&cache, &remote(right())).await.unwrap_err();
     assert!(matches!(&*error, Error::CacheFull { .. }), "{error}");
     assert_eq!(cache.space().unwrap(), full, "nothing is reserved");
 }

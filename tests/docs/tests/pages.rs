@@ -19,8 +19,8 @@
 use std::process::Command;
 use std::sync::Arc;
 
-use docs::markdown::{Block, anchors, blocks, links, spans};
 use config::{Config, SystemKind};
+use docs::markdown::{Block, anchors, blocks, links, spans};
 use docs::page::{self, Page, root};
 use docs::shell::{self, is_name};
 use docs::{

@@ -62,9 +62,9 @@ impl OfferedServers {
 
 /// State of the clock.
 #[derive(Debug, Clone, Default)]
-pub struct ClockState {
+pub struct TimeSync {
     /// Trust in the clock.
-    pub standing: ClockState,
+    pub state: ClockState,
     /// Address of the server that set the clock; empty when none did.
     pub source: String,
 }
@@ -74,7 +74,7 @@ pub struct ClockState {
 pub async fn keep(
     written: Option<Vec<String>>,
     offered: OfferedServers,
-    known: watch::Sender<ClockState>,
+    known: watch::Sender<TimeSync>,
 ) -> std::convert::Infallible {
     let remember = async {
         loop {
@@ -88,7 +88,7 @@ pub async fn keep(
 async fn follow(
     written: Option<Vec<String>>,
     offered: OfferedServers,
-    known: watch::Sender<ClockState>,
+    known: watch::Sender<TimeSync>,
 ) -> std::convert::Infallible {
     let (mut wait, mut again) = (Backoff::new(SOON, LATER), Backoff::new(AGAIN.0, AGAIN.1));
     let mut last: Option<(Instant, ServerReport)> = None;
@@ -110,7 +110,7 @@ async fn follow(
             let synced = apply(&sample, &source);
             last = Some((Instant::now(), synced));
             again.reset();
-            known.send_replace(ClockState { standing: ClockState::Synced(synced), source });
+            known.send_replace(TimeSync { state: ClockState::Synced(synced), source });
             sleep(wait.next_wait()).await;
             continue;
         }
@@ -119,7 +119,7 @@ async fn follow(
             tracing::warn!(?servers, "no time server is available");
         }
         if let Some((_, synced)) = last.filter(|(when, _)| when.elapsed() >= LOST) {
-            known.send_modify(|known| known.standing = ClockState::Holdover(Some(synced)));
+            known.send_modify(|known| known.state = ClockState::Holdover(Some(synced)));
         }
         sleep(pause).await;
     }
@@ -238,26 +238,26 @@ pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
 ///
 /// # Errors
 /// The socket fails.
-pub async fn serve(socket: UdpSocket, known: watch::Receiver<ClockState>) -> anyhow::Result<()> {
-    let (say, standing) = watch::channel(known.borrow().standing);
+pub async fn serve(socket: UdpSocket, known: watch::Receiver<TimeSync>) -> anyhow::Result<()> {
+    let (say, state) = watch::channel(known.borrow().state);
     let passing = async {
         let mut known = known;
         while known.changed().await.is_ok() {
-            say.send_replace(known.borrow().standing);
+            say.send_replace(known.borrow().state);
         }
         // The task that sets the clock has ended; its last state stays valid for a while.
         std::future::pending::<()>().await;
     };
     tokio::select! {
-        served = ntp::serve(socket, standing) => served.context("cannot start the NTP server"),
+        served = ntp::serve(socket, state) => served.context("cannot start the NTP server"),
         () = passing => Ok(()),
     }
 }
 
 /// State of the clock before a server sets it: guessed, or kept by the battery.
-pub fn at_start(guessed: bool) -> ClockState {
-    let standing = if guessed { ClockState::Unset } else { ClockState::Holdover(None) };
-    ClockState { standing, source: String::new() }
+pub fn at_start(guessed: bool) -> TimeSync {
+    let state = if guessed { ClockState::Unset } else { ClockState::Holdover(None) };
+    TimeSync { state, source: String::new() }
 }
 
 #[cfg(test)]
@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_battery_is_better_than_a_guess() {
-        assert_eq!(at_start(true).standing, ClockState::Unset);
-        assert_eq!(at_start(false).standing, ClockState::Holdover(None));
+        assert_eq!(at_start(true).state, ClockState::Unset);
+        assert_eq!(at_start(false).state, ClockState::Holdover(None));
     }
 
     #[test]

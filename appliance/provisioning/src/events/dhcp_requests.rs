@@ -74,7 +74,9 @@ impl DhcpRequests {
 
 fn news(event: &DhcpEvent) -> Option<ListChange> {
     Some(match event {
-        DhcpEvent::Discover { mac, .. } => ListChange::Requested(*mac, "not answered yet".to_owned()),
+        DhcpEvent::Discover { mac, .. } => {
+            ListChange::Requested(*mac, "not answered yet".to_owned())
+        }
         DhcpEvent::UnknownMac { mac, drop_reason: None, .. } => {
             ListChange::Requested(*mac, "not answered yet".to_owned())
         }
@@ -85,12 +87,18 @@ fn news(event: &DhcpEvent) -> Option<ListChange> {
         DhcpEvent::Offered { mac, address } if address.is_unspecified() => {
             ListChange::Answered(*mac, "received the boot file".to_owned())
         }
-        DhcpEvent::Offered { mac, address } => ListChange::Answered(*mac, format!("offered {address}")),
+        DhcpEvent::Offered { mac, address } => {
+            ListChange::Answered(*mac, format!("offered {address}"))
+        }
         DhcpEvent::Acked { mac, address, .. } if address.is_unspecified() => {
             ListChange::Answered(*mac, "received the boot file".to_owned())
         }
-        DhcpEvent::Acked { mac, address, .. } => ListChange::Answered(*mac, format!("has {address}")),
-        DhcpEvent::Refused { mac, reason } => ListChange::Answered(*mac, format!("refused: {reason}")),
+        DhcpEvent::Acked { mac, address, .. } => {
+            ListChange::Answered(*mac, format!("has {address}"))
+        }
+        DhcpEvent::Refused { mac, reason } => {
+            ListChange::Answered(*mac, format!("refused: {reason}"))
+        }
         DhcpEvent::Ignored { mac, reason } => {
             ListChange::Answered(*mac, format!("not answered: {reason}"))
         }

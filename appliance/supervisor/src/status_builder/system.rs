@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use lifecycle::firmware::time::ClockState;
+use lifecycle::firmware::time::TimeSync;
 use lifecycle::settings::LiveSettings;
 use ntp::ClockState;
 use platform::confinement::State;
@@ -29,7 +29,7 @@ const HOST: &str = "the host";
 /// Source of the box's own state.
 pub struct SystemSource {
     state: PathBuf,
-    time: Option<watch::Receiver<ClockState>>,
+    time: Option<watch::Receiver<TimeSync>>,
     trouble: Vec<String>,
     safe_mode: String,
     start: Arc<Start>,
@@ -53,7 +53,7 @@ impl SystemSource {
     /// `trouble` lists problems of the start, and `safe_mode` is the reason for safe mode.
     pub fn new(
         state: PathBuf,
-        (time, live): (Option<watch::Receiver<ClockState>>, Option<watch::Receiver<LiveSettings>>),
+        (time, live): (Option<watch::Receiver<TimeSync>>, Option<watch::Receiver<LiveSettings>>),
         (trouble, safe_mode): (Vec<String>, String),
         start: Arc<Start>,
     ) -> Self {
@@ -134,8 +134,8 @@ fn fault(what: &str) -> Fault {
     Fault { title: "START".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-fn clock(known: &ClockState) -> Clock {
-    let state = match known.standing {
+fn clock(known: &TimeSync) -> Clock {
+    let state = match known.state {
         ClockState::Unset => TimeState::Unset,
         ClockState::Holdover(_) => TimeState::Holdover,
         ClockState::Synced(_) => TimeState::Synced,

@@ -28,7 +28,8 @@ const MANIFESTS: HeaderValue = HeaderValue::from_static(
 const TOKEN_BYTES: usize = 64 << 10;
 
 /// Message for a registry that requires a user without configured credentials.
-const NO_CREDENTIALS: &str = "it requires a login, but the box has none for it: see images.credentials";
+const NO_CREDENTIALS: &str =
+    "it requires a login, but the box has none for it: see images.credentials";
 /// Message for a response of a token service without a token.
 const NO_TOKEN: &str = "its token service sent no token: expected JSON with the string `token` or \
     `access_token`";

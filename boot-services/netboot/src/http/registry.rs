@@ -103,7 +103,8 @@ async fn answer(
     };
     let (RegistryRequest::Manifest(reference) | RegistryRequest::Blob(reference, _)) = &request;
     if !mirror.offers(reference) {
-        let why = format!("no workflow needs {reference}, and images.mirror does not list its registry");
+        let why =
+            format!("no workflow needs {reference}, and images.mirror does not list its registry");
         return refuse(record, RegistryError::new(StatusCode::FORBIDDEN, "DENIED", why));
     }
     let response = match request {

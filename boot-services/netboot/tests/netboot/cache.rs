@@ -5,8 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex};
 
-use artifact_cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, Wanted, fake};
-use artifact_cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, RemoteFile};
+use artifact_cache::{Cache, CacheAccess, Checksum, Digest, HttpOrigin, Readers, RemoteFile, fake};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::State;

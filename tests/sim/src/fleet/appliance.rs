@@ -25,7 +25,7 @@ use provisioning::object_watcher::{ControllerSignals, KINDS, ObjectWatcher};
 use provisioning::objects::EngineObjects;
 use provisioning::observers::Observers;
 use provisioning::recorder::recorder;
-use provisioning::references::Referred;
+use provisioning::references::EngineReferences;
 use stdx::Clock;
 use tokio::io::DuplexStream;
 use tokio::sync::{mpsc, oneshot};
@@ -110,17 +110,17 @@ impl Appliance {
         let views = Arc::new(rack::views(index.clone(), loaders, &clock, &config));
         let images = Images::open(&config, world.objects.folder.path());
         let images = images.expect("the box has no cache of images");
-        let (discovery, reports) = ReportInbox::new();
-        let reception =
+        let (report_inbox, reports) = ReportInbox::new();
+        let enrollment =
             Enrollment::new(&objects, Arc::new(index), &clock, config.agents.enrollment);
         let kept = Arc::clone(&objects);
         tasks.spawn(async move {
-            tokio::join!(learned_loaders::keep(kept.as_ref(), lessons), reception.run(reports));
+            tokio::join!(learned_loaders::keep(kept.as_ref(), lessons), enrollment.run(reports));
         });
         let backend = AgentBackend {
             views: Arc::clone(&views),
             observers: Arc::new(observers),
-            discovery,
+            report_inbox,
             images: images.clone(),
             log: Arc::default(),
         };
@@ -130,12 +130,12 @@ impl Appliance {
         boot_token::restore(&service, state);
         tasks.spawn(boot_token::keep(Arc::clone(&service), state.to_owned()));
         let mut appliance = Self { tasks, world: Arc::downgrade(world), objects, clock, config };
-        let wakes = appliance.controllers(world, &service);
+        let controller_signals = appliance.controllers(world, &service);
         let object_watcher = ObjectWatcher {
             engine: world.objects.engine.clone(),
             objects: Arc::clone(&appliance.objects),
             index: views.index.clone(),
-            wakes,
+            controller_signals,
             images,
             observers,
         };
@@ -172,12 +172,15 @@ impl Appliance {
         let workflow = WorkflowReconciler {
             objects: Arc::clone(&objects),
             agents: Arc::clone(service) as _,
-            references: Arc::new(Referred::new(&world.objects.engine, &self.config.templates)),
+            references: Arc::new(EngineReferences::new(
+                &world.objects.engine,
+                &self.config.templates,
+            )),
             clock: Arc::clone(&clock),
             timeouts,
             deadlines: Arc::default(),
             ages: Arc::default(),
-            turns: Arc::default(),
+            locks: Arc::default(),
         };
         let job = JobReconciler {
             objects: Arc::clone(&objects),

@@ -3,8 +3,7 @@
 
 use std::sync::{Arc, LazyLock, Weak};
 
-use api::core::{EVENT, Happening};
-use api::core::ObjectEvent;
+use api::core::{EVENT, ObjectEvent};
 use api::meta::{ObjectKey, Resource};
 use objects::{ObjectError, Objects as _, Pending};
 use provisioning::objects::{EngineObjects, id};
