@@ -70,7 +70,7 @@ pub enum Error {
         status: String,
     },
     /// The BMC accepts none of the allowed suites; a weaker suite is never tried.
-    #[error("BMC {address} accepts none of the cipher suites allowed here ({allowed}): {reason}")]
+    #[error("BMC {address} supports none of the allowed cipher suites ({allowed}): {reason}")]
     SuiteRefused {
         /// Address of the BMC.
         address: Address,

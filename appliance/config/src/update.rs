@@ -60,15 +60,15 @@ impl Update {
         let mut problems = Vec::new();
         let wrong = self.hours.as_deref().filter(|text| Hours::parse(text).is_none());
         problems.extend(wrong.map(|text| {
-            format!("update.hours: {text:?} are no hours of a day, as \"02:00-05:00\" are")
+            format!("update.hours: expected hours such as \"02:00-05:00\", found {text:?}")
         }));
         if self.hold.len() > HOLD_MAX {
             let count = self.hold.len();
-            problems.push(format!("update.hold: {count} are more than {HOLD_MAX} releases"));
+            problems.push(format!("update.hold: {count} releases, the limit is {HOLD_MAX}"));
         }
         for held in &self.hold {
             if let Err(why) = Version::parse(held) {
-                problems.push(format!("update.hold: {held:?} is no version: {why}"));
+                problems.push(format!("update.hold: {held:?} is not a valid version: {why}"));
             }
         }
         problems
@@ -171,6 +171,6 @@ mod tests {
             assert!(problems[0].contains("expected hours such as"), "{text:?} {problems:?}");
         }
         let update = Update { hold: vec!["later".to_owned()], ..Update::default() };
-        assert!(update.problems()[0].contains("update.hold: \"later\" is no version"));
+        assert!(update.problems()[0].contains("update.hold: \"later\" is not a valid version"));
     }
 }

@@ -115,7 +115,7 @@ async fn a_bmc_without_a_driver_is_sent_nothing() {
     world.once().await;
     assert!(world.fake.calls().is_empty());
     assert_eq!(world.conditions(), ["Failed"]);
-    assert!(world.message().contains("driven by Redfish"), "{}", world.message());
+    assert!(world.message().contains("the driver Redfish"), "{}", world.message());
 }
 
 #[tokio::test(start_paused = true)]

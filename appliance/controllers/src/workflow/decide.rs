@@ -251,7 +251,7 @@ pub fn action_clock(observed: &Observed, now: Timestamp) -> Option<Decision> {
     };
     let agent = &status.tasks[at.0].agent_id;
     let message =
-        format!("no end within its {} s; agent {agent} was {last_message}", action.timeout);
+        format!("not done within its {} s; agent {agent} was {last_message}", action.timeout);
     let after = time_out(status, &message, now)?;
     let tell = Step::Tell { reason: "ActionTimedOut", message, warning: true };
     Some(Decision { steps: vec![Step::Status(Box::new(after)), tell], requeue: None })

@@ -181,7 +181,7 @@ fn all_mistakes_are_told_with_their_lines() {
     assert!(settings.history().unwrap().is_empty());
     let long = format!("#{}", "x".repeat(TEXT_BYTES_MAX));
     let refused = settings.replace(&sum(BASE), ME, &long).unwrap_err().to_string();
-    assert!(refused.contains("are more than"), "{refused}");
+    assert!(refused.contains("the limit is"), "{refused}");
 }
 
 #[test]

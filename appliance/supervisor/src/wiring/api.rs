@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use apiserver::{AdminAccess, AdminTokens, AuthConfig, Pki};
+use axum::Router;
 use lifecycle::backups::{self, Backups};
 use lifecycle::{admin_tokens, opened, reset, settings};
 use resources::{Collector, builtin, roles};
@@ -45,21 +46,7 @@ impl Wiring {
         let router = apiserver::router(
             self.engine.clone(),
             auth,
-            handlers::router(
-                Arc::clone(&self.agents),
-                Arc::clone(&self.syslog),
-                Arc::clone(&self.observers),
-                self.images.clone(),
-                self.updates.clone(),
-                self.identify_state.clone(),
-            )
-            .merge(settings::router(self.settings.clone()))
-            .merge(backups::router(Arc::clone(backups)))
-            .merge(admin_tokens::router(tokens))
-            .merge(reset::router(
-                status_builder.map(|status_builder| Arc::clone(status_builder) as _),
-                self.audit.clone(),
-            )),
+            self.routes(backups, tokens, status_builder),
         );
         let router = opened::refused(router, self.safe.lost.as_deref());
         let router = reset::warned(router, self.safe.mode.as_deref());
@@ -88,6 +75,30 @@ impl Wiring {
             Ok(())
         });
         Ok(asked_at)
+    }
+
+    /// Returns the routes of the box's own API, which are served beside Kubernetes' paths.
+    fn routes(
+        &self,
+        backups: &Arc<Backups>,
+        tokens: Arc<admin_tokens::Tokens>,
+        status_builder: Option<&Arc<StatusBuilder>>,
+    ) -> Router {
+        handlers::router(
+            Arc::clone(&self.agents),
+            Arc::clone(&self.syslog),
+            Arc::clone(&self.observers),
+            self.images.clone(),
+            self.updates.clone(),
+            self.identify_state.clone(),
+        )
+        .merge(settings::router(self.settings.clone()))
+        .merge(backups::router(Arc::clone(backups)))
+        .merge(admin_tokens::router(tokens))
+        .merge(reset::router(
+            status_builder.map(|status_builder| Arc::clone(status_builder) as _),
+            self.audit.clone(),
+        ))
     }
 
     /// Starts the collector of garbage, deleted namespaces and old events.

@@ -216,7 +216,7 @@ mod tests {
         sector[510..].copy_from_slice(&[0x55, 0xaa]);
         let before = sector;
         let error = change(&mut sector, 5, &dos, &gpt).unwrap_err();
-        assert!(error.contains("partition 5 cannot start"), "{error}");
+        assert!(error.contains("partition 5 cannot boot"), "{error}");
         assert_eq!(sector, before);
 
         assert_eq!(change(&mut sector, 2, &dos, &gpt), Ok(Table::Dos));

@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_cannot_be_run_is_refused() {
         let refused = |config: &str| merge(config, &["a"], &[]).err().unwrap_or_default();
-        assert!(refused("[").contains("not one"));
+        assert!(refused("[").contains("not valid"));
         assert!(refused(r#"{"architecture": "mips"}"#).contains("mips"));
         assert!(refused(r#"{"config": {"WorkingDir": "a/b"}}"#).contains("not absolute"));
         assert!(refused(r#"{"config": {"Entrypoint": ["a\u0000b"]}}"#).contains("NUL"));

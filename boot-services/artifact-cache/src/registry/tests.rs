@@ -22,7 +22,7 @@ fn the_file_is_the_only_layer_or_the_one_of_the_known_type() {
         (manifest(&[layer("a/b", &digest), layer("c/d", &digest)]), "none of its 2 layers"),
         (manifest(&[layer(LAYER, "sha512:00")]), "is not SHA-256"),
         (manifest(&[layer(LAYER, HEX)]), "is not SHA-256"),
-        ("<html>".to_owned(), "is not one"),
+        ("<html>".to_owned(), "is not valid"),
     ] {
         let refused = file_of(text.as_bytes()).unwrap_err();
         assert!(refused.contains(words), "{text}: {refused}");

@@ -52,7 +52,7 @@ pub(crate) fn decide(
             None => Decision::Drop(DropReason::NoAddress),
             Some(requested) if requested == fixed.address => Decision::Ack(boot()),
             Some(requested) => Decision::Nak(format!(
-                "asked for {requested}, but {} is reserved for {}",
+                "requested {requested}, but {} is reserved for {}",
                 fixed.address, machine.mac
             )),
         },

@@ -187,8 +187,8 @@ impl Engine {
             return ctx.ignored(mac, DropReason::NotOurs(requested));
         }
         let reason = match owned.filter(|owned| *owned != requested) {
-            Some(owned) => format!("asked for {requested}, but {owned} is what {mac} was given"),
-            None => format!("asked for {requested}, which {mac} may not have here"),
+            Some(owned) => format!("requested {requested}, but {mac} has the lease of {owned}"),
+            None => format!("requested {requested}, which {mac} cannot have on this network"),
         };
         let message = nak(&self.config, request, &reason);
         send(message, refusal_destination(request), false, DhcpEvent::Refused { mac, reason })

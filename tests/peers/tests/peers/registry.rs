@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use artifact_cache::registry::Credentials;
-use artifact_cache::{Blob, Cache, Digest, HttpOrigin, RemoteFile, fake};
+use artifact_cache::{Blob, Digest, HttpOrigin, RemoteFile, fake};
 use hyper_util::client::legacy::connect::HttpConnector;
 use peers::{Process, built, loopback_address};
 use stdx::testing::PATIENCE;

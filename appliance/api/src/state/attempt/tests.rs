@@ -279,7 +279,7 @@ proptest! {
                     assert_eq!(old, new, "{what:?} lost a completed step");
                 }
                 if new.state == ActionState::Success && old.state != ActionState::Success {
-                    let TestEvent::Report(at, _) = what else { panic!("{what:?} completed a step") };
+                    let TestEvent::Report(at, _) = what else { panic!("{what:?} ended a step") };
                     assert_eq!(ids[at % ids.len()], new.id, "another attempt's report counted");
                 }
             }

@@ -96,7 +96,7 @@ mod tests {
         };
         assert_eq!(with(json!({ "ipmitool": { "port": 623 } })), [""; 0]);
         let told = with(json!({ "redfish": { "port": 443 } }));
-        assert!(told.len() == 1 && told[0].contains("driven by Redfish"), "{told:?}");
+        assert!(told.len() == 1 && told[0].contains("the driver Redfish"), "{told:?}");
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub fn now(view: &StatusView) -> Vec<Part> {
         part("headline", "", format!("<h1>{}</h1>", escaped(&sentence))),
         part("needs", "", rendered(&Needs { problems: cards })),
         part("progress", "In progress", rendered(&Progress { tasks })),
-        part("rack", "PortPicture", rendered(&PortPicture { cells, port })),
+        part("rack", "Rack", rendered(&PortPicture { cells, port })),
         part("events", "Lately", events(view)),
         part("line", "This box", line(view)),
     ]

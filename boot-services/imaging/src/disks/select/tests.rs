@@ -55,7 +55,7 @@ fn a_disk_is_found_by_every_name_it_has() {
 fn what_is_not_clear_is_refused() {
     for (text, words) in [
         ("rotational=false", "more than one disk matches: nvme0n1, sda"),
-        ("serial=S3Z9", "no disk matches, of nvme0n1, sda, sdb, vda"),
+        ("serial=S3Z9", "no disk matches; found nvme0n1, sda, sdb, vda"),
         ("/dev/disk/by-id/ata-x_", "no disk matches"),
         ("wwn=0x", "no disk matches"),
     ] {

@@ -31,7 +31,7 @@ async fn two_machines_with_one_address_are_refused_with_the_name_of_the_other() 
          address of Hardware default/first: change one of the two objects, or delete the other"
     );
     let message = refusal(&bench, machine("second", MAC, "10.88.0.12")).await;
-    assert!(message.contains("is the MAC address of Hardware default/first already"), "{message}");
+    assert!(message.contains("is already the MAC address of Hardware default/first"), "{message}");
     // The check covers updates, and other spellings of the same address.
     bench.create(HARDWARE, machine("v6", "52:54:00:77:00:06", "fd77::1:1")).await.unwrap();
     let taken = machine("third", "52:54:00:77:00:03", "fd77:0:0::1:1");
