@@ -8,7 +8,7 @@ use agent_rpc::Assignment;
 use fuzz::Input;
 use imaging::stream::Url;
 use libfuzzer_sys::fuzz_target;
-use platform::net::dhcp::{Heard, decode};
+use platform::net::dhcp::{ServerResponse, decode};
 use stdx::MacAddr;
 
 const ID: u32 = 0x1234_5678;
@@ -35,7 +35,7 @@ fn dhcp(bytes: &[u8]) {
         fixed[28..34].copy_from_slice(&MAC.0);
         fixed[236..].copy_from_slice(&[99, 130, 83, 99]);
     }
-    if let Some(Heard::Offer(lease) | Heard::Ack(lease)) = decode(&answer, ID, MAC) {
+    if let Some(ServerResponse::Offer(lease) | ServerResponse::Ack(lease)) = decode(&answer, ID, MAC) {
         let address = &lease.address;
         assert!(address.prefix <= 32 && !address.address.is_unspecified(), "{lease:?}");
     }

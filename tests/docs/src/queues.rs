@@ -60,7 +60,11 @@ const ROWS: &[Row] = &[
         "writes of objects",
         "a write waits for a place, and with it its request",
     ),
-    ("appliance/web/src/handlers/backup.rs send", "pieces of a backup sent by a form", "the upload waits"),
+    (
+        "appliance/web/src/handlers/backup.rs send",
+        "pieces of a backup sent by a form",
+        "the upload waits",
+    ),
     (
         "appliance/web/src/handlers/backup.rs ignored",
         "pieces of a refused backup",
@@ -111,7 +115,11 @@ const ROWS: &[Row] = &[
         "pieces for the writing threads",
         "the decoder waits for a free thread",
     ),
-    ("ui-panel/box-console/src/front_panel.rs pressed", "presses of GPIO buttons", "the press is lost"),
+    (
+        "ui-panel/box-console/src/front_panel.rs pressed",
+        "presses of GPIO buttons",
+        "the press is lost",
+    ),
     (
         "ui-panel/box-console/src/front_panel.rs changed",
         "keys of the panel's input devices",

@@ -1,4 +1,4 @@
-//! Errors of updates.
+//! Errors of updates, with the remedy for each.
 
 use platform::bundle;
 use stdx::Hint;
