@@ -45,7 +45,7 @@ pub trait PrivateFiles: Send + Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// The box already has an owner.
-    #[error("This box has an owner already. Log in with their passphrase.")]
+    #[error("This box already has an owner. Log in with the owner's passphrase.")]
     Claimed,
     /// The box has no owner.
     #[error("This box has no owner yet.")]

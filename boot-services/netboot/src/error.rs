@@ -50,7 +50,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// A part of a medium is larger than the size fields of its format allow.
-    #[error("the files have {length} bytes, too many for a medium")]
+    #[error("cannot build the boot medium: one part has {length} bytes, the limit is 4 GiB")]
     MediumTooLarge {
         /// Size of that part in bytes.
         length: u64,

@@ -71,6 +71,9 @@ fn options(text: &mut String, command: &Command, global: bool) {
             .map(|value| format!("`{}`", value.get_name()))
             .collect();
         if !possible.is_empty() {
+            if !help.ends_with(['.', ')']) && !help.is_empty() {
+                help.push('.');
+            }
             help.push_str(&format!(" One of {}.", possible.join(", ")));
         }
         rows.push_str(&format!("| `{}` | {} |\n", cell(&name), cell(&help)));

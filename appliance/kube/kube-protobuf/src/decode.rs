@@ -116,7 +116,7 @@ fn entry(
 }
 
 fn form(field: &Field) -> Error {
-    Error::field(field.name, "its bytes have another form")
+    Error::field(field.name, "wrong wire type for this field")
 }
 
 /// Decodes one value of a field.

@@ -20,13 +20,13 @@ pub enum BackupError {
     #[error(transparent)]
     Backup(::backup::Error),
     /// A plain backup has neither keys nor secrets, so no box can be restored from it.
-    #[error("a plain backup has neither keys nor secrets: no box can be made of it")]
+    #[error("an unencrypted backup has neither keys nor secrets: no box can be restored from it")]
     Plain,
     /// The backup has a part that does not belong to a box, or lacks one that does.
-    #[error("this backup is of no use: {0}")]
+    #[error("cannot restore this backup: {0}")]
     Unfit(String),
     /// The box runs as a program on another system, and has no folder for its own backups.
-    #[error("this Tinbox is a program on somebody else's system, and keeps no backups")]
+    #[error("this Tinbox runs as a program on a host system and has no folder for backups")]
     Nowhere,
     /// The store is lost, so a backup would not contain the data of this box.
     #[error("the stored data of this box cannot be read: restore a backup first")]

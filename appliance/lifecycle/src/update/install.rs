@@ -97,8 +97,8 @@ pub(super) fn held(version: &str, hold: &[String]) -> Result<(), UpdateError> {
         return Ok(());
     }
     Err(UpdateError::unwanted(
-        format!("the release {version} is held: somebody does not want it on this box"),
-        Some("`tinbox update unhold` ends that, and `tinbox box settings history` tells who"),
+        format!("the release {version} is blocked on this box"),
+        Some("`tinbox update unhold` allows it; `tinbox box settings history` shows who blocked it"),
     ))
 }
 

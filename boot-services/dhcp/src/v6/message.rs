@@ -51,7 +51,7 @@ pub enum Malformed {
     #[error("its option {0} has an invalid length")]
     Option(u16),
     /// A relay message without an inner message, or with too many relays.
-    #[error("its relay messages cannot be decoded")]
+    #[error("a relay-forward message has no inner message, or too many relays")]
     Relay,
     /// A required client identifier is missing.
     #[error("it has no client identifier")]

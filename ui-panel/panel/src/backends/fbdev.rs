@@ -41,7 +41,7 @@ pub enum Error {
         wanted: &'static str,
     },
     /// Neither 16 nor 32 bits.
-    #[error("the framebuffer has {0} bits per pixel; 16 and 32 can be drawn")]
+    #[error("the framebuffer has {0} bits per pixel, expected 16 or 32")]
     Depth(u32),
 }
 

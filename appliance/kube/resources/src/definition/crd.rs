@@ -18,7 +18,7 @@ pub enum Unreadable {
     #[error("cannot read a printer column")]
     Path(#[from] InvalidPath),
     /// No version is marked as the storage version.
-    #[error("cannot find the version that is stored")]
+    #[error("no version has storage: true")]
     NoStorage,
 }
 
