@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use crate::rbac::{PolicyRule, RBAC_GROUP, covers};
+use crate::authorizer::{PolicyRule, RBAC_GROUP, covers};
 use crate::user::{AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED};
 
 /// Label of the objects below.

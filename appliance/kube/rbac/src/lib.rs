@@ -13,14 +13,14 @@ pub mod bootstrap;
 pub mod certificate;
 pub mod impersonation;
 pub mod jwt;
-mod rbac;
+mod authorizer;
 mod refused_records;
 mod share;
 mod user;
 
 pub use action::{Action, Target, verb};
 pub use audit::{AuditRecord, MAX_TEXT_CHARS};
-pub use rbac::{
+pub use authorizer::{
     Decision, MAX_PATTERNS, PolicyRule, RBAC_GROUP, Refusal, RoleRef, Roles, Subject, aggregated,
     covers, escalation, full_authority, only_bookkeeping,
 };
