@@ -100,7 +100,7 @@ impl Image {
         name.get(..SHORT_NAME).unwrap_or(name)
     }
 
-    /// `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: it answers 404 Not Found`.
+    /// `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: the server responded with 404 Not Found`.
     pub fn line(&self) -> String {
         match self.state {
             ImageState::Ready => "ready".to_owned(),

@@ -62,7 +62,9 @@ impl ScriptedOrigin {
         self.firsts.lock().unwrap().push(first);
         let (from, length) = match self.does[index] {
             Behavior::Later => return Err(Refusal::Later("it is busy".to_owned())),
-            Behavior::Never => return Err(Refusal::Never("it answers 404 Not Found".to_owned())),
+            Behavior::Never => {
+                return Err(Refusal::Never("the server responded with 404 Not Found".to_owned()));
+            }
             Behavior::Whole => (0, usize::MAX),
             Behavior::All | Behavior::Trickles(_) => (first, usize::MAX),
             Behavior::Sends(length) => (first, length),

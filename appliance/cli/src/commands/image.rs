@@ -129,7 +129,7 @@ mod tests {
             },
             {
                 "origin": "http://files.example/missing.raw", "state": "failed", "needed": true,
-                "message": "could not fetch http://files.example/missing.raw: it answers 404",
+                "message": "could not fetch http://files.example/missing.raw: the server responded with 404",
                 "workflows": ["default/old"],
             },
             {
@@ -147,7 +147,8 @@ mod tests {
         let now = "2026-01-03T00:05:00Z".parse().unwrap();
         golden::check("image-list.txt", &super::table(&images.items, now).render(false));
         let missing = "http://files.example/missing.raw";
-        let why = format!("{missing} failed: could not fetch {missing}: it answers 404");
+        let why =
+            format!("{missing} failed: could not fetch {missing}: the server responded with 404");
         assert_eq!(super::notes(&images.items), [why]);
     }
 }

@@ -34,7 +34,9 @@ pub(crate) fn read(bytes: &[u8], exact: Exact) -> Result<Value, Error> {
         match (number, content) {
             (1, Content::Varint(value)) => seconds = value.cast_signed(),
             (2, Content::Varint(value)) => nanoseconds = value.cast_signed(),
-            (1 | 2, _) => return Err(Error::Malformed("seconds or nanos of a Time are not a varint")),
+            (1 | 2, _) => {
+                return Err(Error::Malformed("seconds or nanos of a Time are not a varint"));
+            }
             _ => {}
         }
     }

@@ -9,11 +9,11 @@
 
 mod action;
 mod audit;
+mod authorizer;
 pub mod bootstrap;
 pub mod certificate;
 pub mod impersonation;
 pub mod jwt;
-mod authorizer;
 mod refused_records;
 mod share;
 mod user;

@@ -98,7 +98,9 @@ pub(super) fn held(version: &str, hold: &[String]) -> Result<(), UpdateError> {
     }
     Err(UpdateError::unwanted(
         format!("the release {version} is blocked on this box"),
-        Some("`tinbox update unhold` allows it; `tinbox box settings history` shows who blocked it"),
+        Some(
+            "`tinbox update unhold` allows it; `tinbox box settings history` shows who blocked it",
+        ),
     ))
 }
 

@@ -27,7 +27,7 @@ impl Origin for Small {
     ) -> Pinned<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a>> {
         Box::pin(async move {
             if !url.starts_with(GOOD) {
-                return Err(Refusal::Never("it answers 404 Not Found".to_owned()));
+                return Err(Refusal::Never("the server responded with 404 Not Found".to_owned()));
             }
             let body = Box::pin(stream::iter([Ok(b"image".to_vec().into())]));
             Ok(Part { first: 0, total: Some(5), tag: None, digest: None, body })
@@ -104,7 +104,9 @@ async fn a_workflows_file_is_fetched_at_once_and_needed_until_it_ends() {
         states == [image::ImageState::Failed, image::ImageState::Ready]
     };
     let items = until(&inner, over).await;
-    assert!(items[0].needed && items[0].message.ends_with("it answers 404 Not Found"));
+    assert!(
+        items[0].needed && items[0].message.ends_with("the server responded with 404 Not Found")
+    );
     let good = &items[1];
     assert_eq!((good.origin.as_str(), good.size, good.goes), (GOOD, 5, 0));
     assert_eq!((good.needed, &*good.workflows), (true, &["default/one".to_owned()][..]));

@@ -87,6 +87,16 @@ async fn a_form_is_read_however_it_is_cut_into_pieces() {
 }
 
 #[tokio::test]
+async fn a_piece_may_be_longer_than_a_header() {
+    let file = "x".repeat(5 * HEADER_BYTES_MAX);
+    let form = FORM.replace("TINBOX\r\n--xy\r\n", &file);
+    for piece in [1000, HEADER_BYTES_MAX, HEADER_BYTES_MAX + 1, 2 * HEADER_BYTES_MAX, form.len()] {
+        let read = read("multipart/form-data; boundary=xyz", form.as_bytes(), piece).await;
+        assert_eq!(read.unwrap().2.len(), file.len(), "pieces of {piece}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_form_is_refused() {
     let kind = "multipart/form-data; boundary=xyz";
     let long = "x".repeat(71);

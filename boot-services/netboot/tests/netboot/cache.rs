@@ -254,7 +254,7 @@ async fn a_wrong_file_is_nobodys_whole_file() {
     let late = Client::get(address, &wanted).await;
     assert_eq!(late.status(), "424");
     let body = String::from_utf8(late.rest().await).unwrap();
-    let sentence = format!("{} is {}, which", wanted.url, Digest::of(file()));
+    let sentence = format!("{} has the checksum {}, which", wanted.url, Digest::of(file()));
     assert!(body.contains(&sentence), "{body}");
     assert_eq!(origin.firsts(), [0], "it is not asked again at once");
 }
@@ -269,7 +269,7 @@ async fn an_origin_that_refuses_is_told_of() {
     assert_eq!(answer.status(), "424");
     let body = String::from_utf8(answer.rest().await).unwrap();
     let url = format!("http://{}/away", origin.address);
-    assert_eq!(body, format!("could not fetch {url}: it answers 403 Forbidden\n"));
+    assert_eq!(body, format!("could not fetch {url}: the server responded with 403 Forbidden\n"));
 }
 
 #[tokio::test]

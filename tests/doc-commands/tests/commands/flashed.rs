@@ -134,13 +134,13 @@ pub fn back_up_and_restore(page: &str) {
 pub fn reset_and_safe_mode(page: &str) {
     let mut it = FlashedBox::claimed("reset", "name = \"cellar\"\n");
     let mut walk = Walk::through(page, it.terminal());
-    walk.terminal().answer("type cellar to go on: ", "cellar");
+    walk.terminal().answer("type cellar to continue: ", "cellar");
     let mark = it.mark();
     walk.until("tinbox box reset --level factory");
     it.wait_for(mark, "safe mode");
     it.wait_until_ready();
     // Without settings it has the name of its hardware address.
-    walk.terminal().answer("type box-c100 to go on: ", "box-c100");
+    walk.terminal().answer("type box-c100 to continue: ", "box-c100");
     let mark = it.mark();
     walk.until("tinbox box settings get");
     let shown = it.shown_since(mark);

@@ -147,7 +147,7 @@ async fn an_image_is_fetched_as_oras_pushed_it() {
     registry.fetch("images/debian:raw").await.unwrap();
     assert_eq!(registry.asked().len(), asked, "it is here");
     let missing = registry.fetch("images/debian:other").await.unwrap_err();
-    assert!(missing.contains("its manifest: it answers 404"), "{missing}");
+    assert!(missing.contains("its manifest: the server responded with 404"), "{missing}");
 }
 
 #[tokio::test]

@@ -71,12 +71,12 @@ async fn a_guest_resets_nothing() {
 #[tokio::test]
 async fn every_answer_of_safe_mode_says_so() {
     use tower::ServiceExt as _;
-    for (why, expected) in [(None, false), (Some("the file \"reset\" asked for it"), true)] {
+    for (why, expected) in [(None, false), (Some("the file \"reset\" requested it"), true)] {
         let request = Request::builder().uri(PATH).body(Body::empty()).unwrap();
         let answer = warned(router(None, audit()), why).oneshot(request).await.unwrap();
         let warning = answer.headers().get("warning").map(|it| it.to_str().unwrap());
         assert_eq!(warning.is_some(), expected);
-        assert!(warning.is_none_or(|it| it.ends_with("the file 'reset' asked for it\"")));
+        assert!(warning.is_none_or(|it| it.ends_with("the file 'reset' requested it\"")));
     }
     assert!(warning(&"é\n".repeat(500)).is_some());
 }

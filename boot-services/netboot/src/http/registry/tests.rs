@@ -61,7 +61,7 @@ impl Manifests for Upstream {
             if let Some(refusal) = refusal {
                 return Err(refusal);
             }
-            let missing = || Refusal::Never("it answers 404 Not Found".to_owned());
+            let missing = || Refusal::Never("the server responded with 404 Not Found".to_owned());
             let bytes = Bytes::from_static(found.ok_or_else(missing)?);
             Ok(Document { bytes, media_type: INDEX.to_owned() })
         })
@@ -250,7 +250,13 @@ async fn every_refusal_has_its_code_and_its_sentence() {
             "DENIED",
             "no workflow needs ghcr.io/a/other:v1",
         ),
-        ("GET", "/v2/ghcr.io/a/b/manifests/v2", 404, "MANIFEST_UNKNOWN", "it answers 404"),
+        (
+            "GET",
+            "/v2/ghcr.io/a/b/manifests/v2",
+            404,
+            "MANIFEST_UNKNOWN",
+            "the server responded with 404",
+        ),
         ("GET", &unknown, 404, "BLOB_UNKNOWN", "could not fetch"),
         ("GET", "/v2/ghcr.io/a/b/blobs/latest", 400, "DIGEST_INVALID", "not a digest"),
         ("GET", "/v2/ghcr.io/A/b/manifests/v1", 400, "NAME_INVALID", "lower-case"),
