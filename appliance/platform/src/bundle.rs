@@ -24,7 +24,7 @@ pub const FORMAT: u32 = 1;
 pub const HEADER_BYTES: usize = 88;
 /// Leading bytes of the header that are signed together with the manifest.
 pub const HEADER_SIGNED_BYTES: usize = 24;
-/// Signed prefix before the header. A signature made for another purpose is therefore invalid here.
+/// Signed prefix before the header. A signature made for another purpose is invalid for a bundle.
 pub const CONTEXT: &[u8] = b"tinbox update bundle 1\n";
 
 /// Maximum size of a manifest in bytes, enough for 7,000 chunks.

@@ -78,8 +78,8 @@ impl Error {
     }
 }
 
-/// Replaces control characters by spaces. Environment variables and lines of trouble must not
-/// contain line feeds or NUL.
+/// Replaces control characters by spaces, because an environment variable cannot contain NUL and a
+/// line of a report cannot contain a line feed.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
 }

@@ -48,9 +48,9 @@ use watchdog::Watchdog;
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
 /// Environment variable for the supervisor: reason why this start is in safe mode.
 const SAFE_MODE: &str = "TINBOX_SAFE_MODE";
-/// Environment variable for the supervisor: the state volume cannot be used.
+/// Environment variable for the supervisor, set if the state volume cannot be used.
 const WITHOUT_STATE: &str = "TINBOX_WITHOUT_STATE";
-/// Environment variable for the supervisor: no battery kept the time while the box was off.
+/// Environment variable for the supervisor, set if no battery kept the time while the box was off.
 pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
 /// Maximum time that the supervisor may take to stop.
 const STOP: Duration = Duration::from_secs(15);
@@ -60,9 +60,9 @@ const READ_THE_REASON: Duration = Duration::from_secs(10);
 /// Action at the end of process 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// The machine starts again.
+    /// Shuts down and restarts the machine.
     Restart,
-    /// The machine powers off.
+    /// Shuts down and powers off the machine.
     PowerOff,
 }
 
@@ -204,7 +204,7 @@ fn start(command: &mut Command) -> Result<(Child, Listener), Error> {
     Ok((child, listener))
 }
 
-/// Returns the reason once the supervisor was silent for too long.
+/// Waits until the supervisor has sent no heartbeat for too long, and returns the reason.
 async fn hangs(listener: &mut Listener) -> String {
     let mut monitor = SupervisorMonitor::new(Instant::now());
     loop {

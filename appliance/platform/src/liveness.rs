@@ -77,7 +77,7 @@ impl LivenessMonitor {
         });
     }
 
-    /// Returns the message to send when the monitor is `age` old.
+    /// Returns the message to send at `age`, the time since the monitor was created.
     fn message(&self, age: Duration) -> HeartbeatMessage {
         let mut loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
         loops.retain(|turns| Arc::strong_count(turns) > 1);

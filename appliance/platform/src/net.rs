@@ -120,7 +120,7 @@ pub const NAME_SERVERS: usize = 3;
 /// Maximum number of time servers: enough to detect one wrong server.
 pub const TIME_SERVERS: usize = 4;
 
-/// Returns the prefix length of a netmask, or `None` for an invalid netmask with a gap.
+/// Returns the prefix length of a netmask, or `None` if the one bits are not contiguous.
 pub fn prefix_of(mask: Ipv4Addr) -> Option<u8> {
     let mask = mask.to_bits();
     let prefix = mask.leading_ones();

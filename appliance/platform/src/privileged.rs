@@ -73,7 +73,7 @@ impl Request {
 }
 
 /// Handles requests in a new thread until the supervisor ends. Returns the supervisor's end of the
-/// socket.
+/// socket, which the next started program inherits.
 pub(crate) fn serve() -> io::Result<OwnedFd> {
     let (own, given) = UnixStream::pair()?;
     fcntl_setfd(given.as_fd(), FdFlags::empty())?;
@@ -124,8 +124,7 @@ fn read_line(lines: &mut BufReader<&UnixStream>) -> io::Result<Option<String>> {
     whole.map(Some).ok_or_else(|| io::Error::other("a line is incomplete"))
 }
 
-/// The supervisor's end of the socket. `None` in process 1, and after a response that did not
-/// arrive.
+/// Supervisor's end of the socket. `None` in process 1, and after a request without a response.
 static OWN: OnceLock<Mutex<Option<UnixStream>>> = OnceLock::new();
 
 fn own() -> &'static Mutex<Option<UnixStream>> {
@@ -136,9 +135,9 @@ fn own() -> &'static Mutex<Option<UnixStream>> {
     })
 }
 
-/// Sends a request to process 1. Without the socket, process 1 carries it out itself. Any other
-/// program then uses the boot volume as it is mounted, and a read-only volume rejects the following
-/// write.
+/// Sends a request to process 1. A process without the socket carries the request out itself if it
+/// is process 1. Any other program uses the boot volume as it is mounted, so a read-only volume
+/// rejects the following write.
 fn request(request: &Request) -> Result<(), Error> {
     if std::env::var_os(SOCKET).is_none() {
         let is_starters = matches!(request, Request::Boot { .. }) && !is_first_process();
@@ -170,7 +169,7 @@ fn ask(stream: &UnixStream, request: &Request) -> io::Result<String> {
 /// Makes the boot volume writable, or read-only again.
 ///
 /// # Errors
-/// Process 1 does not respond, or the kernel refuses.
+/// Process 1 does not respond, or the kernel refuses the remount.
 pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
     request(&Request::Boot { writable })
 }
@@ -178,7 +177,7 @@ pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
 /// Sets the host name of the machine, at most 64 characters.
 ///
 /// # Errors
-/// Process 1 does not respond, or the kernel refuses.
+/// Process 1 does not respond, or the kernel refuses the name.
 pub fn set_host_name(name: &str) -> Result<(), Error> {
     request(&Request::Name(name.to_owned()))
 }

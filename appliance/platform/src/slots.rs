@@ -23,13 +23,13 @@ pub const BYTES: usize = 1024;
 const SIGNATURE: &[u8] = b"# GRUB Environment Block\n";
 /// Variable with the slots, preferred slot first.
 const ORDER: &str = "ORDER";
-/// Variable with the slot whose new system has not been confirmed yet. GRUB does not use it,
-/// because its start counter does not say why a slot was started.
+/// Variable with the slot whose new system is not confirmed yet. GRUB does not use this variable.
+/// The start counter alone does not say why GRUB started a slot.
 const TRIAL: &str = "TRIAL";
 /// Variable with the choice in GRUB's menu: a level of `reset`.
 const RESET: &str = "RESET";
-/// Variable with a reset that the running box could not note on its state volume: a level of
-/// `reset`.
+/// Variable with a reset request that the running box could not write to its state volume: a level
+/// of `reset`.
 const ASKED: &str = "ASKED";
 /// Start counter of a new system. One of GRUB's three starts is already counted as used.
 const TRIES_SPENT: &str = "1";
@@ -169,8 +169,8 @@ impl Environment {
         self.set(name(slot, "OK"), "0");
     }
 
-    /// Makes a complete system the next to start. GRUB starts it at most twice unless it confirms
-    /// that it works. The start counter of the other slot, which wrote it, is reset.
+    /// Selects a complete system for the next start. GRUB starts the system at most twice, unless
+    /// the system confirms that it works. The start counter of the other slot is reset.
     pub fn put_on_trial(&mut self, slot: Slot) {
         self.set(name(slot, "OK"), "1");
         self.set(name(slot, "TRY"), TRIES_SPENT);
@@ -179,7 +179,7 @@ impl Environment {
         self.set(TRIAL.to_owned(), letter(slot));
     }
 
-    /// Ends the trial of a new system.
+    /// Removes the variable for an unconfirmed system. Does not mark the slot as good or bad.
     pub fn end_trial(&mut self) {
         self.0.retain(|(name, _)| name != TRIAL);
     }
@@ -223,8 +223,8 @@ fn slot(letter: &str) -> Option<Slot> {
     }
 }
 
-/// Returns the first line of `text` without its escapes, and the rest. A line without a line feed
-/// ends with the block, as padding does.
+/// Returns the first line of `text` without escapes, and the rest. A line without a line feed ends
+/// with the block, as padding does.
 fn next_line(text: &[u8]) -> (Vec<u8>, &[u8]) {
     let (mut line, mut at) = (Vec::new(), 0);
     while let Some(byte) = text.get(at) {

@@ -81,8 +81,8 @@ pub fn lldp_socket(index: u32) -> io::Result<Socket> {
     if result == 0 { Ok(socket) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the clock run faster or slower until it has compensated `micros` (adjtimex(2)). The rate is
-/// 500 ppm, one second in half an hour.
+/// Lets the clock run faster, or slower for a negative value, until the clock has moved by `micros`
+/// (adjtimex(2)). The rate is 500 ppm, one second in half an hour.
 pub fn slew(micros: i64) -> io::Result<()> {
     // SAFETY: a timex is numbers and padding, for which all zeros are a value.
     let mut change: libc::timex = unsafe { std::mem::zeroed() };
@@ -127,8 +127,8 @@ struct BlockChange {
     data: *mut BlockPartition,
 }
 
-/// Tells the kernel the new position of a partition of this disk, as first byte and size in bytes.
-/// The partition may be in use.
+/// Reports the new size of a partition to the kernel. `start` and `length` are in bytes. The
+/// partition may be in use.
 pub fn resize_partition(disk: &File, number: u32, (start, length): (u64, u64)) -> io::Result<()> {
     let mut partition = BlockPartition {
         start: i64::try_from(start).map_err(io::Error::other)?,
@@ -151,7 +151,7 @@ pub fn resize_partition(disk: &File, number: u32, (start, length): (u64, u64)) -
 /// Request number of `EXT4_IOC_RESIZE_FS` in `fs/ext4/ext4.h`: `_IOW('f', 16, __u64)`.
 const EXT4_RESIZE: libc::Ioctl = 0x4008_6610;
 
-/// Grows the mounted ext4 file system of this folder to `blocks` of its blocks. It never shrinks.
+/// Grows the mounted ext4 file system of this folder to `blocks` blocks. The size never shrinks.
 pub fn resize_ext4(folder: &File, blocks: u64) -> io::Result<()> {
     // SAFETY: the kernel reads one 64-bit number, which lives during the call.
     let result = unsafe { libc::ioctl(folder.as_raw_fd(), EXT4_RESIZE, &raw const blocks) };
@@ -168,7 +168,7 @@ struct TrimRange {
     least: u64,
 }
 
-/// Tells the disk which blocks are free in the mounted file system of this folder.
+/// Discards the free blocks in the mounted file system of this folder (TRIM).
 pub fn trim(folder: &File) -> io::Result<()> {
     let mut range = TrimRange { start: 0, length: u64::MAX, least: 0 };
     // SAFETY: the kernel reads and writes one fstrim_range, which has its layout and lives during
@@ -180,7 +180,7 @@ pub fn trim(folder: &File) -> io::Result<()> {
 /// Request number of `FIBMAP` in `linux/fs.h`: `_IO(0x00, 1)`.
 const BLOCK_OF: libc::Ioctl = 1;
 
-/// Returns the block of the file system for block `index` of a file, or 0 for a hole.
+/// Returns the block of the file system that holds block `index` of a file, or 0 for a hole.
 pub fn block_of(file: &File, index: i32) -> io::Result<u32> {
     let mut block = index;
     // SAFETY: the kernel reads and writes one int, which lives during the call.

@@ -8,10 +8,10 @@ const BLOCK: u64 = 4096;
 /// Sectors of a block, as device-mapper counts them.
 const SECTORS: u64 = BLOCK / 512;
 
-/// First line of a boot script, before the version. GRUB ignores it as a comment.
+/// Start of the first line of a boot script, before the version. GRUB ignores this comment line.
 const RELEASE: &str = "# Tinbox ";
 
-/// One of the two places for a system. An update fills the slot that is not running.
+/// System slot on the disk (A/B scheme). An update fills the slot that is not running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slot {
     /// Slot on the partition `root-a`.
@@ -29,7 +29,7 @@ impl Slot {
         }
     }
 
-    /// Returns the opposite slot of the pair.
+    /// Returns slot B for A, and slot A for B.
     pub fn other(self) -> Self {
         match self {
             Self::A => Self::B,
@@ -75,7 +75,7 @@ impl Verity {
         )
     }
 
-    /// Returns the release that a boot script names.
+    /// Returns the release from the first line of a boot script, or `None` if the line names none.
     pub fn version_in(script: &str) -> Option<&str> {
         script.lines().next()?.strip_prefix(RELEASE)
     }

@@ -13,8 +13,8 @@ use super::{
 /// Result of reading a piece of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// The signature is valid. The caller decides before any write if it accepts the version, the
-    /// architecture and the build time.
+    /// Manifest with a valid signature. The caller decides before any write if it accepts the
+    /// version, the architecture and the build time.
     Manifest(Box<Manifest>),
     /// Next bytes of a part: unpacked, checked and in order.
     Data {
@@ -54,7 +54,7 @@ enum State {
 pub struct Reader {
     keys: Vec<PublicKey>,
     state: State,
-    /// Bytes of the current piece, never more than `due` bytes.
+    /// Received bytes of the current piece, at most `due` bytes.
     gathered: Vec<u8>,
     due: usize,
     /// Events that the caller has not taken yet, at most three.
@@ -136,7 +136,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Verifies the signature with a trusted key of the box.
+    /// Verifies the signature with the trusted key whose ID is in the header.
     fn believe(&self, header: &[u8], manifest: &[u8]) -> Result<(), Error> {
         let signed = header.get(..HEADER_SIGNED_BYTES).unwrap_or_default();
         let signature = header.get(HEADER_SIGNED_BYTES..).unwrap_or_default();
@@ -184,7 +184,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Waits for a chunk, or ends the bundle if the manifest has no such part.
+    /// Selects the next chunk to collect. Ends the bundle if the manifest has no part `part`.
     fn expect(&mut self, manifest: Box<Manifest>, part: usize, chunk: usize, whole: Sha256) {
         match manifest.parts.get(part).and_then(|part| part.chunks.get(chunk)) {
             Some(next) => {

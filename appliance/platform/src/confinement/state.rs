@@ -13,13 +13,13 @@ use super::LANDLOCK;
 pub struct State {
     /// Union of the capabilities of all threads.
     pub capabilities: CapabilitySet,
-    /// No thread gains rights by executing a program.
+    /// True if no thread can gain rights by executing a program (`NoNewPrivs`).
     pub no_new_privileges: bool,
-    /// Lowest number of seccomp filters of any thread.
+    /// Number of seccomp filters of the thread with the fewest; 0 if a thread is unfiltered.
     pub filters: u32,
     /// Landlock version in force, or 0 without Landlock.
     pub landlock: u32,
-    /// Memory is never written to a core dump.
+    /// True if the memory is never written to a core dump.
     pub no_dumps: bool,
 }
 

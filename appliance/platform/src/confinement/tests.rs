@@ -1,4 +1,4 @@
-//! Tests of a process that gives up its rights: the kernel must deny each of them.
+//! Tests of a process that gives up its rights. The kernel must deny each right.
 
 use std::fs;
 use std::io;
@@ -11,12 +11,12 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use super::{Limits, State, enter};
 
-/// Environment variable with the test folder. The process in which it is set gives up its rights.
+/// Environment variable with the test folder. A process with this variable gives up its rights.
 const FOLDER: &str = "TINBOX_TEST_CONFINED";
 /// Environment variable with the program that the process may execute.
 const PROGRAM: &str = "TINBOX_TEST_PROGRAM";
 
-/// Runs the test of this name again in a separate process.
+/// Runs the test `test` again in a separate process.
 fn in_own_process(test: &str, variables: &[(&str, &Path)]) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args([&format!("confinement::tests::{test}"), "--exact", "--nocapture"]);
@@ -84,7 +84,7 @@ fn a_confined_process_is_refused_what_it_gave_up() {
     .unwrap();
 }
 
-/// A guest executes itself again after a restore, and stays restricted.
+/// Test of a guest, which executes itself again after a restore and stays restricted.
 #[test]
 fn a_guest_starts_its_own_program_and_no_other() {
     let (Some(folder), Some(program)) = (std::env::var_os(FOLDER), std::env::var_os(PROGRAM))

@@ -26,7 +26,7 @@ const ALIGNED: u64 = 2048;
 pub struct Grown {
     /// Number of the partition in the GPT.
     number: u32,
-    /// Offset of its first byte on the disk.
+    /// Offset of the partition's first byte on the disk.
     start: u64,
     /// Sizes in bytes before and after the growth.
     from: u64,
@@ -49,11 +49,11 @@ pub fn partition(part: &Path) -> Result<Option<(u64, u64)>, Error> {
     attempt().map_err(Error::io::<io::Error>(format!("grow {}", part.display())))
 }
 
-/// Grows the ext4 file system mounted at `place` to the size of its partition. A file system of
-/// that size stays unchanged.
+/// Grows the ext4 file system mounted at `place` to the size of its partition `part`. A file system
+/// that already has this size stays unchanged.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The partition cannot be read, or the kernel refuses the resize.
 pub fn file_system(place: &str, part: &Path) -> Result<(), Error> {
     let attempt = || {
         let bytes = File::open(part)?.seek(SeekFrom::End(0))?;
@@ -76,7 +76,7 @@ fn whole(part: &Path) -> io::Result<(PathBuf, u32)> {
     Ok((Path::new("/dev").join(disk), number))
 }
 
-/// Writes both tables with the partition at its maximum size.
+/// Writes both partition tables, with the partition grown. `None`: the partition cannot grow.
 fn grow(file: &File, number: u32) -> io::Result<Option<Grown>> {
     let Some((grown, changes)) = plan(file, number)? else { return Ok(None) };
     // The backup table must be on the disk before the primary table changes.
@@ -94,7 +94,7 @@ fn grow(file: &File, number: u32) -> io::Result<Option<Grown>> {
 type Sectors = BTreeMap<u64, [u8; SECTOR as usize]>;
 
 /// Returns the sectors to write: first the backup table at the end of the disk, then the primary
-/// table. The protective MBR covers the whole disk.
+/// table. The protective MBR covers the whole disk. Returns `None` if the partition cannot grow.
 fn plan<D>(mut disk: D, number: u32) -> io::Result<Option<(Grown, [Sectors; 2])>>
 where
     D: Read + Seek + std::fmt::Debug,

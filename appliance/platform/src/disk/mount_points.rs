@@ -25,7 +25,7 @@ pub(crate) const BOOT_FLAGS: MountFlags = DATA.union(MountFlags::RDONLY);
 /// Makes the boot volume writable, or read-only again.
 ///
 /// # Errors
-/// The kernel refuses, which it does for every process except process 1.
+/// The kernel refuses the remount, as for every process except process 1.
 pub(crate) fn set_boot_writable(writable: bool) -> Result<(), Error> {
     let flags = if writable { BOOT_FLAGS.difference(MountFlags::RDONLY) } else { BOOT_FLAGS };
     rustix::mount::mount_remount(BOOT, flags, "").map_err(Error::io(format!("remount {BOOT}")))

@@ -9,18 +9,18 @@ use rustix::time::{ClockId, Timespec, clock_settime};
 
 use crate::{Error, sys};
 
-/// File on the state volume. Its modification time is the last known time.
+/// File on the state volume. The modification time of this file is the last known time.
 const SAVED: &str = "clock";
-/// File from the build of the system. Its modification time is that of the sources.
+/// File in the read-only root. The modification time of this file is the build time of the system.
 const BUILT: &str = "/etc/os-release";
 /// Maximum lead of a saved time over a working clock, two years. A box that was off for longer
 /// takes its time from the clock battery.
 const AHEAD_MAX: Duration = Duration::from_hours(2 * 366 * 24);
 
-/// Sets the clock forward if it is earlier than the known time, which means that no battery kept
-/// it. A failure is printed only, because the box works without a correct clock.
+/// Sets the clock forward if it is earlier than the saved time or the build time, because the clock
+/// battery is empty. A failure is printed only, because the box works without a correct clock.
 ///
-/// Returns true if the time is a guess.
+/// Returns true if the clock was too early, so that the time is only an estimate.
 pub fn begin(state: &Path) -> bool {
     let saved = modified(&state.join(SAVED));
     let Some(time) = earliest(SystemTime::now(), saved, built()) else { return false };
@@ -34,7 +34,7 @@ fn modified(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|data| data.modified()).ok()
 }
 
-/// Returns the build time of the system.
+/// Returns the build time of the system, or `None` if `/etc/os-release` is missing.
 pub fn built() -> Option<SystemTime> {
     modified(Path::new(BUILT))
 }
@@ -60,9 +60,9 @@ pub fn slew(micros: i64) -> Result<(), Error> {
     sys::slew(micros).map_err(Error::io::<std::io::Error>("adjust the speed of the clock"))
 }
 
-/// Returns the earliest plausible time if the clock is earlier, or `None`. A clock that is later
-/// than the build time works. A saved time more than [`AHEAD_MAX`] ahead of it may come from a
-/// wrong NTP server and is ignored.
+/// Returns the earliest plausible time, or `None` if the clock is not earlier. A clock that is
+/// later than the build time works. A saved time more than [`AHEAD_MAX`] ahead of a working clock
+/// may come from a wrong NTP server and is ignored.
 fn earliest(
     now: SystemTime,
     saved: Option<SystemTime>,

@@ -1,5 +1,5 @@
-//! Metrics of the machine: memory, CPU load, disk space, temperature and flash wear. Each is `None`
-//! if the kernel does not report it.
+//! Metrics of the machine: memory, CPU load, disk space, temperature and flash wear. A metric is
+//! `None` if the kernel does not report it.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::sys;
 const SENSORS: &str = "/sys/class/thermal";
 /// Folder of the block devices.
 const DISKS: &str = "/sys/block";
-/// Plausible range in degrees Celsius. A broken or missing sensor reports a value outside of it.
+/// Plausible range in degrees Celsius. A broken or missing sensor reports a value out of range.
 const SENSIBLE: std::ops::RangeInclusive<i16> = -40..=150;
 
 /// Used part of a total, in bytes.
@@ -46,7 +46,7 @@ pub fn memory() -> Option<Share> {
     read_memory(&fs::read_to_string("/proc/meminfo").ok()?)
 }
 
-/// Returns the CPU time of all cores since boot.
+/// Returns the CPU time of all cores since the machine started.
 pub fn work() -> Option<Work> {
     read_work(&fs::read_to_string("/proc/stat").ok()?)
 }

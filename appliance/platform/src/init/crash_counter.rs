@@ -12,7 +12,7 @@ use super::STATE;
 use crate::error::one_line;
 use crate::slots::Slot;
 
-/// File on the state volume.
+/// File with the counters, on the state volume.
 const FILE: &str = "falls";
 /// Maximum size of the file in bytes.
 const BYTES_MAX: u64 = 4096;
@@ -21,7 +21,7 @@ const BYTES_MAX: u64 = 4096;
 const WHY_MAX: usize = 400;
 /// Number of restarts after which the system of a slot starts in safe mode.
 pub(super) const RESTARTS_MAX: u32 = 3;
-/// Length of a run that resets the counters.
+/// Length of a run after which the counters are reset: one hour.
 pub(super) const STEADY: Duration = Duration::from_secs(3600);
 
 /// Counters of restarts, one for each slot.
@@ -31,13 +31,13 @@ pub struct CrashCounter {
     b: u32,
     /// Slot of the last start.
     ran: Option<Slot>,
-    /// Reason of the last restart.
+    /// Reason of the last counted restart.
     why: String,
 }
 
 impl CrashCounter {
-    /// Counts the start of `slot`. `ended` is the reason if the previous run ended badly. Returns
-    /// the new counters and the reason for safe mode.
+    /// Counts the start of `slot`. `ended` is the reason if the previous run ended badly, and
+    /// counts for the slot of that run. Returns the new counters, and a reason if safe mode is due.
     pub fn started(mut self, slot: Slot, ended: Option<&str>) -> (Self, Option<String>) {
         if let Some(why) = ended {
             let count = self.count(self.ran.unwrap_or(slot));
@@ -53,7 +53,7 @@ impl CrashCounter {
         (self, too_often)
     }
 
-    /// Returns cleared counters, after an orderly shutdown or a run of [`STEADY`].
+    /// Returns zero counters after an orderly shutdown or a run of [`STEADY`]. Keeps the last slot.
     fn cleared(self) -> Self {
         Self { ran: self.ran, ..Self::default() }
     }

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// File with the kept lines, on the state volume.
 const KEPT: &str = "last-panic";
-/// Maximum size in bytes. The last lines are kept, because they contain the reason.
+/// Maximum size of [`KEPT`] in bytes. The last lines are kept, because they contain the reason.
 const KEPT_MAX: usize = 64 * 1024;
 /// Maximum number of records to read, and maximum bytes of each.
 const RECORDS_MAX: usize = 256;
@@ -30,7 +30,7 @@ const FAULTS: [&str; 5] =
 /// Panic or fault of the previous kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panic {
-    /// Line with the reason, without the fixed beginning of such lines.
+    /// Line with the reason, without `Kernel panic - not syncing: `.
     pub reason: String,
     /// Time of the record by the clock of the machine.
     pub at: SystemTime,
@@ -38,7 +38,7 @@ pub struct Panic {
 
 /// Reads the records in `folder` (`/sys/fs/pstore`), keeps the newest text in `keep_in/last-panic`
 /// and removes the records. The firmware has little space, so the records are also removed when the
-/// disk is full. Returns `None` if no kernel panicked.
+/// disk is full. Returns `None` if there is no record of a panic or fault.
 pub fn take(folder: &Path, keep_in: &Path) -> Option<Panic> {
     let (records, paths) = records(folder);
     let found = newest(records);

@@ -1,4 +1,4 @@
-//! Reset at the start, before any other part of the box runs ([`crate::init::reset`]).
+//! Requested reset, carried out before any other part of the box runs ([`crate::init::reset`]).
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::Error;
 use crate::init::reset::{self, Disk as _, EraseTargets, Host, Level};
 use crate::slots::{BootVolume, Slot};
 
-/// Carries out the requested reset. `keys` are the names of keys in the box's folder of the state
-/// volume.
+/// Carries out the requested reset, if there is one. `keys` are the names of keys in the box's
+/// folder of the state volume.
 ///
 /// Returns the reason for safe mode if a safe start is requested.
 pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) -> Option<String> {
@@ -51,7 +51,7 @@ pub(super) fn go(keys: &[&str], disks: &mut Disks, trouble: &mut Vec<String>) ->
 }
 
 /// Erases the data of the owner. A state volume that does not mount, or has a damaged file system,
-/// is formatted again. The request on the boot volume stays until that is done.
+/// is formatted again. The request on the boot volume stays until the volume is formatted.
 fn erase(
     places: &EraseTargets<'_>,
     disk: &mut Host,
@@ -79,7 +79,7 @@ fn is_damage(error: &Error) -> bool {
     )
 }
 
-/// Returns the running slot. On a system without slots, returns the only one.
+/// Returns the running slot, or slot A on a system without slots.
 pub(crate) fn running() -> Slot {
     match volumes::slot() {
         Ok(Some(name)) if name == "b" => Slot::B,

@@ -38,7 +38,7 @@ const DEPTH_MAX: usize = 64;
 /// Level of a reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// One start without settings. The box serves no machine and keeps all data.
+    /// Start without settings, once. The box serves no machine and keeps all data.
     Safe,
     /// Erases everything except the systems in both slots.
     Factory,
@@ -53,7 +53,7 @@ impl Level {
         }
     }
 
-    /// Returns the level with this name.
+    /// Returns the level with this name, or `None` for an unknown name.
     pub fn of(word: &str) -> Option<Self> {
         [Self::Safe, Self::Factory].into_iter().find(|level| level.word() == word)
     }
@@ -124,7 +124,7 @@ pub enum Step {
     Unset,
     /// Removes everything in a folder except the listed names.
     Empty(PathBuf, &'static [&'static str]),
-    /// Tells the disk which blocks of the volume are free.
+    /// Discards the free blocks of the volume (TRIM).
     Trim(PathBuf),
     /// Removes the note at the end of the reset.
     Close,
@@ -146,7 +146,7 @@ pub fn plan(places: &EraseTargets<'_>) -> Vec<Step> {
     steps
 }
 
-/// Returns the steps if the state volume has no space for the note. The request then stays until
+/// Returns the steps for a state volume without space for the note. The request then stays until
 /// the keys and all other data on the state volume are erased.
 fn plan_without_room(places: &EraseTargets<'_>) -> Vec<Step> {
     let mut steps = plan(places);
@@ -157,10 +157,10 @@ fn plan_without_room(places: &EraseTargets<'_>) -> Vec<Step> {
     steps
 }
 
-/// Runs a factory reset from its note to its end. The reset can be repeated.
+/// Runs all steps of a factory reset, from its note to its end. The reset can be repeated.
 ///
 /// # Errors
-/// Returns the error of the first step that fails. The next start begins again.
+/// The first error of a step. The next start begins the reset again.
 pub fn erase(places: &EraseTargets<'_>, disk: &mut impl Disk) -> Result<(), Error> {
     match carry_out(&plan(places), places, disk) {
         Err(Error::Io { source, .. }) if stdx::is_full(&source) => {
@@ -173,8 +173,7 @@ pub fn erase(places: &EraseTargets<'_>, disk: &mut impl Disk) -> Result<(), Erro
 /// Runs the steps. Each step can be repeated.
 ///
 /// # Errors
-/// Returns the error of the first step that fails. Later steps do not run, and the next start
-/// begins again.
+/// The first error of a step. Later steps do not run, and the next start begins the reset again.
 pub fn carry_out(
     steps: &[Step],
     places: &EraseTargets<'_>,

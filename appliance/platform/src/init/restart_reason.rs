@@ -1,4 +1,4 @@
-//! Reason of the last restart, as process 1 wrote it before or as the kernel kept it.
+//! Reason of the last restart, which process 1 wrote before the restart or the kernel kept.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use super::STATE;
 use super::pstore;
 use crate::error::one_line;
 
-/// File on the state volume, from one run of process 1 to the next.
+/// File on the state volume with the reason, for the next run of process 1.
 const FILE: &str = "last-restart";
 /// Maximum length of a reason in bytes. It is shorter than a sector, so it can be written on a full
 /// disk.
@@ -18,14 +18,14 @@ const PANIC: &str = "TINBOX_LAST_PANIC";
 /// Folder in which the kernel shows the records of its last panic.
 const PSTORE: &str = "/sys/fs/pstore";
 
-/// Reason why process 1 restarted the machine itself, if that was its last action: `the supervisor
-/// hangs: the API stuck 61 s`. The value stays the same until the machine restarts.
+/// Returns the reason why process 1 restarted the machine itself, if that was its last action: `the
+/// supervisor hangs: the API stuck 61 s`. The value stays the same until the machine restarts.
 pub fn last_restart() -> Option<String> {
     std::env::var(RESTART).ok()
 }
 
-/// Reason of a kernel panic, if the previous run ended with one: `Attempted to kill init!
-/// exitcode=0x00000009`. The last kernel messages are in [`STATE`]`/last-panic`.
+/// Returns the reason of a kernel panic, if the previous run ended with a panic: `Attempted to kill
+/// init! exitcode=0x00000009`. The last kernel messages are in [`STATE`]`/last-panic`.
 pub fn last_panic() -> Option<String> {
     std::env::var(PANIC).ok()
 }
@@ -66,7 +66,7 @@ impl LastRestart {
         restart.chain(panic).collect()
     }
 
-    /// Returns the reason if the previous run ended badly.
+    /// Returns the reason of the panic or restart, or `None` if the previous run ended in order.
     pub(super) fn reason(&self) -> Option<&str> {
         self.panic.as_deref().or(self.restart.as_deref())
     }

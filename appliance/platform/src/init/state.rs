@@ -71,7 +71,7 @@ impl State {
         self.lost.as_deref()
     }
 
-    /// True if only formatting gives a sound file system.
+    /// True if the file system is damaged or does not mount. Only formatting repairs it.
     pub(super) fn is_damaged(&self) -> bool {
         self.damaged || self.lost.is_some()
     }
@@ -79,7 +79,7 @@ impl State {
     /// Formats the volume: writes an empty file system over the whole partition.
     ///
     /// # Errors
-    /// The disk or the kernel refuses. The volume may then be unusable.
+    /// The disk or the kernel returns an error. The volume may then be unusable.
     pub(super) fn renew(&mut self, trouble: &mut Vec<String>) -> Result<(), Error> {
         eprintln!("tinbox: {STATE} is made anew; do not worry about the power");
         let none = || Error::NoPartition { name: NAME.to_owned() };

@@ -38,7 +38,7 @@ impl SupervisorMonitor {
         }
     }
 
-    /// Returns the time at which the supervisor counts as hanging without another heartbeat.
+    /// Returns the time by which the next heartbeat must arrive.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }

@@ -64,7 +64,7 @@ pub(super) fn console() {
 pub(super) struct MountResult {
     /// Sentences for the owner about operations that failed.
     pub(super) trouble: Vec<String>,
-    /// No battery kept the time while the box was off.
+    /// True if no battery kept the time while the box was off.
     pub(super) time_is_a_guess: bool,
     /// Reason for safe mode, if a safe start was requested.
     pub(super) safe: Option<String>,
@@ -91,7 +91,7 @@ pub(super) fn mount(keys: &[&str]) -> MountResult {
 #[derive(Debug)]
 pub(super) struct Disks {
     pub(super) state: State,
-    /// The cache volume does not mount, and a tmpfs replaces it.
+    /// True if the cache volume does not mount and a tmpfs replaces it.
     pub(super) cache_is_lost: bool,
 }
 
@@ -201,8 +201,8 @@ pub(super) fn mount_at(
     rustix::mount::mount(device, place, kind, flags, options).map_err(Error::io(what))
 }
 
-/// True if a separate file system is mounted at `place`: the kernel's `/dev`, or one from a
-/// container runtime that prepared this root.
+/// True if a file system is mounted at `place`, such as `/dev` by the kernel, or a volume by a
+/// container runtime.
 fn is_mounted(place: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|data| data.dev()).ok();
     let own = device(place);

@@ -78,7 +78,7 @@ fn feed_for(limit: Duration, mut feed: impl FnMut(Duration)) {
     }
 }
 
-/// Returns the names below `sys`. The flag is true for a hardware device.
+/// Returns the names of the watchdogs below `sys`. The flag is true for a hardware device.
 fn devices(sys: &Path) -> Vec<(String, bool)> {
     let Ok(entries) = fs::read_dir(sys) else { return Vec::new() };
     let device = |entry: fs::DirEntry| {

@@ -9,7 +9,7 @@ use crate::{Error, sys};
 /// Device that the kernel creates at boot.
 const DEVICE: &str = "/dev/zram0";
 const SYSFS: &str = "/sys/block/zram0";
-/// Divisor of the memory size: half of the memory may be swapped. It compresses to about a third.
+/// Divisor of the memory size: half of the memory may be swapped. Swapped data takes a third of it.
 const PART: u64 = 2;
 /// Size in bytes of a page, and of the header of a swap area.
 const PAGE: usize = 4096;

@@ -30,7 +30,7 @@ pub enum HeartbeatMessage {
     Stuck {
         /// Name of the loop, worded for an owner.
         what: String,
-        /// Seconds since its last turn.
+        /// Seconds since the last turn of the loop.
         seconds: u64,
     },
 }
@@ -95,7 +95,7 @@ impl Listener {
         Ok((Self { pipe, rest: Vec::new() }, given))
     }
 
-    /// Returns the descriptor number of `given`, as the value of [`PIPE`].
+    /// Returns the number of the descriptor `given`, which is the value of [`PIPE`].
     pub(crate) fn number(given: &OwnedFd) -> String {
         given.as_raw_fd().to_string()
     }

@@ -15,7 +15,7 @@ const REQUEST: [u8; 2] = [0, 1];
 pub struct ArpMessage {
     /// Hardware address of the sender.
     pub mac: MacAddr,
-    /// IPv4 address of the sender, or unspecified if it has none yet.
+    /// IPv4 address of the sender, or 0.0.0.0 if the sender has none yet.
     pub sender: Ipv4Addr,
     /// IPv4 address that the message is about.
     pub target: Ipv4Addr,

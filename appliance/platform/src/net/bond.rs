@@ -20,11 +20,12 @@ const LOOK_MILLIS: u32 = 100;
 /// Mode in which a bond uses its ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BondMode {
-    /// One active port at a time. Works with any switch, also with two switches.
+    /// Uses one active port at a time. Works with any switch, also with two switches.
     ActiveBackup,
-    /// All ports, negotiated with the switch (IEEE 802.1AX, LACP).
+    /// Uses all ports, negotiated with the switch (IEEE 802.1AX, LACP).
     Lacp,
-    /// All ports, with a different port for each neighbor (ARP replies). Works with any switch.
+    /// Uses all ports, with a different port for each neighbor (ARP replies). Works with any
+    /// switch.
     BalanceAlb,
 }
 
@@ -109,7 +110,7 @@ pub(super) fn master(name: &str) -> Option<String> {
 /// created again. Returns the missing ports. A repeated call adds ports that appeared later.
 ///
 /// # Errors
-/// No port exists, another interface has the name, or the kernel refuses.
+/// No port exists, another interface has the name, or the kernel refuses a change.
 pub async fn bond(wanted: &Bond) -> Result<Vec<String>, Error> {
     let all = links();
     let find = |name: &String| all.iter().find(|link| link.name == *name);

@@ -71,8 +71,8 @@ pub struct Client<'a> {
     pub caller: &'a ClientIdentity,
 }
 
-/// Encodes a client message. The message requests a broadcast reply, because the client has no
-/// address yet.
+/// Encodes a client message. `elapsed_secs` is the time since the exchange began. The message
+/// requests a broadcast reply, because the client may have no address yet.
 pub fn encode(say: ClientMessage, client: Client<'_>, elapsed_secs: u16) -> Vec<u8> {
     let Client { id, mac, caller } = client;
     let none = Ipv4Addr::UNSPECIFIED;
@@ -154,7 +154,7 @@ fn addresses(value: &[u8]) -> impl Iterator<Item = Ipv4Addr> {
     value.chunks_exact(4).map(|part| Ipv4Addr::new(part[0], part[1], part[2], part[3]))
 }
 
-/// Returns the value of the first option with this code.
+/// Returns the bytes of the first option with this code.
 fn option(message: &borrowed::Message<'_>, code: OptionCode) -> Option<Vec<u8>> {
     let found = message.opts().find(|option| option.code() == code)?;
     Some(found.data().to_vec())

@@ -112,7 +112,7 @@ fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)>
 /// Sets a fixed address on the interface `name`, with or without a link.
 ///
 /// # Errors
-/// The interface does not exist, or the kernel refuses.
+/// The interface does not exist, or the kernel refuses the address.
 pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     let found = link::links().into_iter().find(|link| link.name == name);
     let link = found.ok_or_else(|| Error::NoAddress {
@@ -123,7 +123,7 @@ pub async fn assign(name: &str, address: &Address) -> Result<(), Error> {
     apply(&netlink, &link, address).await
 }
 
-/// Returns the usual name of a VLAN interface, limited to [`NAME_MAX`].
+/// Returns the name `<parent>.<id>` of a VLAN interface. The parent's part is cut at [`NAME_MAX`].
 pub(super) fn vlan_name(parent: &str, id: u16) -> String {
     let room = NAME_MAX - 1 - id.to_string().len();
     format!("{}.{id}", &parent[..parent.floor_char_boundary(room)])

@@ -1,4 +1,4 @@
-//! Ethernet interfaces of the machine, and the choice of one with a link.
+//! Ethernet interfaces of the machine, and the choice of an interface that has a link.
 
 use std::fs;
 use std::path::Path;

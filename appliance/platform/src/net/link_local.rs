@@ -30,7 +30,7 @@ const ANNOUNCEMENTS: u32 = 2;
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(2);
 /// After a second conflict within this time, the box gives up the address (DEFEND_INTERVAL).
 const DEFEND: Duration = Duration::from_secs(10);
-/// Number of addresses tried without delay, and the delay before each later one (MAX_CONFLICTS,
+/// Number of addresses tried without delay, and the delay before each later address (MAX_CONFLICTS,
 /// RATE_LIMIT_INTERVAL).
 const HASTE: u32 = 10;
 const SLOWLY: Duration = Duration::from_secs(60);
@@ -95,8 +95,8 @@ async fn hold(interface: &InterfaceSelector) -> Result<Infallible, Error> {
     Err(Error::NoAddress { reason: format!("every link-local address of {} is in use", link.name) })
 }
 
-/// Returns the address to try. It depends on the hardware address only, so that a machine keeps its
-/// address over restarts (RFC 3927 section 2.1). The first and the last 256 addresses are reserved.
+/// Returns the address to try, derived from the hardware address and `attempt`, so that a machine
+/// keeps its address over restarts (RFC 3927 section 2.1). The first and the last 256 are reserved.
 fn candidate(mac: MacAddr, attempt: u32) -> Ipv4Addr {
     let digest = Sha256::new().chain_update(mac.0).chain_update(attempt.to_be_bytes()).finalize();
     let chance = u32::from_be_bytes([digest[0], digest[1], digest[2], digest[3]]);

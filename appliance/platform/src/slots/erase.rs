@@ -113,7 +113,7 @@ fn overwrite(path: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Writes zeros to at most `limit` bytes of the volume's free space.
+/// Writes zeros to at most `limit` bytes of free space on the volume of `folder`.
 fn zero_free(folder: &Path, limit: u64) -> io::Result<()> {
     let path = folder.join(FILLER);
     let mut file = File::create(&path)?;

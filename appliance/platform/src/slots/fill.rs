@@ -1,6 +1,6 @@
 //! Installation of an update into the slot that is not running. The boot loader's variables mark
-//! the slot as bad before the first write, and as good after all data was read back. A power cut in
-//! between only loses the update.
+//! the slot as bad before the first write, and as good after all data was read back. A power cut
+//! during the installation only loses the update.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -94,7 +94,7 @@ impl Filling {
     /// start. All changes are durable when this function returns.
     ///
     /// # Errors
-    /// A write fails, or the data read back differs. The slot is then still marked as bad.
+    /// A write fails, or data read back differs. The slot is then still marked as bad.
     pub fn finish(mut self) -> Result<(), Error> {
         self.read_back().map_err(Error::io("read the new root back"))?;
         let slot = self.running.other();

@@ -1,5 +1,5 @@
-//! The boot volume with the block of variables, a folder for each slot, and the owner's settings.
-//! The volume is mounted read-only except during a change.
+//! Boot volume with the block of variables, a folder for each slot, and the owner's settings. The
+//! volume is mounted read-only except during a change.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,18 +16,18 @@ use crate::privileged;
 /// File with the owner's settings.
 pub(super) const SETTINGS: &str = "box.toml";
 
-/// Maximum number of leftover names that are skipped.
+/// Maximum number of temporary names that are skipped because a power cut left a file.
 const LEFT_OVER_MAX: usize = 1024;
 
-/// Lock for one change at a time. The end of a change makes the volume read-only, which would break
-/// another change.
+/// Lock that allows one change at a time. The end of a change makes the volume read-only, which
+/// would break another change.
 pub(super) static CHANGING: Mutex<()> = Mutex::new(());
 
 /// Location of the boot volume.
 #[derive(Debug, Clone)]
 pub struct BootVolume {
     folder: PathBuf,
-    /// The folder is the mount point of a read-only volume.
+    /// True if the folder is the mount point of a read-only volume.
     mounted: bool,
 }
 
@@ -53,8 +53,7 @@ impl BootVolume {
         Environment::parse(&block).map_err(|damage| damaged(&path, &damage))
     }
 
-    /// Reads the variables. A damaged block is first repaired on the volume, as by
-    /// [`BootVolume::change`].
+    /// Reads the variables. A damaged block is first replaced as by [`BootVolume::change`].
     ///
     /// # Errors
     /// The volume cannot be read or written.
@@ -68,8 +67,8 @@ impl BootVolume {
         self.read()
     }
 
-    /// Changes the variables durably. A damaged block is first replaced by default variables for
-    /// the running slot. Unchanged variables are not written.
+    /// Changes the variables by `decide`, durably. A damaged block is first replaced by default
+    /// variables for the running slot. Unchanged variables are not written.
     ///
     /// # Errors
     /// The volume cannot be read or written.
@@ -122,9 +121,9 @@ impl BootVolume {
         }
     }
 
-    /// Replaces `box.toml`. After a power cut, the old or the new file exists. `number` must be new
-    /// for each change: a power cut during a rename may leave two names for one file on FAT. A
-    /// temporary name is therefore never used twice, not even after a factory reset.
+    /// Replaces `box.toml`. After a power cut, the old or the new file exists. `number` is part of
+    /// the temporary name and must be new for each change, also after a factory reset. A power cut
+    /// during a rename may leave two names for one file on FAT.
     ///
     /// # Errors
     /// The volume cannot be written, or the data read back differs. The old file is then kept.
@@ -144,8 +143,8 @@ impl BootVolume {
         })
     }
 
-    /// Removes files from the root folder of the volume, durably. The volume is not written if no
-    /// file exists.
+    /// Removes files from the root folder of the volume, durably. Missing files are accepted, and
+    /// the volume is not written if all are missing.
     ///
     /// # Errors
     /// The volume cannot be written.
@@ -169,7 +168,7 @@ impl BootVolume {
         &self.folder
     }
 
-    /// True if the folder is a separate volume that only the box uses.
+    /// True if the folder is a mounted volume of the box, and false for a folder of a test.
     pub(super) fn is_volume(&self) -> bool {
         self.mounted
     }
@@ -196,7 +195,7 @@ impl BootVolume {
     }
 }
 
-/// Returns the block to write, or `None` if nothing changes.
+/// Returns the block of variables after `decide`, or `None` if the block does not change.
 fn changed(
     path: &Path,
     running: Slot,

@@ -6,8 +6,8 @@ use super::*;
 
 const MIB: u64 = 1 << 20;
 
-/// Builds a disk of `mib` MiB with an image made for 16 MiB. The image has two partitions, the last
-/// one of 4 MiB.
+/// Builds a disk of `mib` MiB with an image made for 16 MiB. The image has two partitions; the last
+/// partition has 4 MiB.
 fn disk(mib: u64) -> Vec<u8> {
     let small = vec![0; 16 << 20];
     let config = GptConfig::new().writable(true).logical_block_size(LogicalBlockSize::Lb512);
@@ -61,7 +61,7 @@ fn what_is_not_last_or_has_no_room_stays() {
     assert!(plan(Cursor::new(vec![0; 1 << 20]), 1).is_err(), "no table");
 }
 
-/// The power fails after any number of the sectors of a pass. The sectors are written in ascending
+/// Test of power cuts after any number of sectors of a pass. The sectors are written in ascending
 /// and in descending order.
 #[test]
 fn a_cut_at_any_sector_leaves_a_table() {

@@ -132,7 +132,7 @@ fn what_is_damaged_or_too_long_is_refused() {
     assert!(is_sealed(&sealed));
 }
 
-/// Device that returns these bytes for every command, one byte per read.
+/// Device that returns the same bytes for every command, one byte per read.
 struct Pieces(Vec<u8>);
 
 impl Read for Pieces {

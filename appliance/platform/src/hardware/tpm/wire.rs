@@ -85,8 +85,8 @@ impl Command {
     }
 }
 
-/// Creates the storage key, which a TPM always derives from its seed in the same way: ECC P-256
-/// with AES-128-CFB (TCG, "Provisioning Guidance", SRK template).
+/// Builds the command that creates the storage key, which a TPM always derives from its seed in the
+/// same way: ECC P-256 with AES-128-CFB (TCG, "Provisioning Guidance", SRK template).
 pub(super) fn create_primary() -> Vec<u8> {
     // fixedTPM, fixedParent, sensitiveDataOrigin, userWithAuth, noDA, restricted, decrypt.
     let attributes = 0x0003_0472;
@@ -107,7 +107,7 @@ pub(super) fn create_primary() -> Vec<u8> {
     command.sized(&[0; 4]).sized(&public.bytes).sized(&[]).u32(0).finish()
 }
 
-/// Seals `secret` below `parent`. Unsealing needs a session that satisfies `policy`.
+/// Builds the command that seals `secret` below `parent`. Unsealing needs a session with `policy`.
 pub(super) fn create(parent: u32, secret: &[u8], policy: &[u8]) -> Vec<u8> {
     let sensitive = Command { tag: 0, bytes: Vec::new() }.sized(&[]).sized(secret);
     let public = Command { tag: 0, bytes: Vec::new() }
@@ -121,28 +121,28 @@ pub(super) fn create(parent: u32, secret: &[u8], policy: &[u8]) -> Vec<u8> {
     command.sized(&sensitive.bytes).sized(&public.bytes).sized(&[]).u32(0).finish()
 }
 
-/// Loads the two parts that `create` returned.
+/// Builds the command that loads the private and public part, as [`create`] returned them.
 pub(super) fn load(parent: u32, private: &[u8], public: &[u8]) -> Vec<u8> {
     Command::new(LOAD).u32(parent).authorized_by(PASSWORD).sized(private).sized(public).finish()
 }
 
-/// Requests the secret of a loaded object, with a session that satisfied its policy.
+/// Builds the command that returns the secret of a loaded object. `session` satisfies its policy.
 pub(super) fn unseal(item: u32, session: u32) -> Vec<u8> {
     Command::new(UNSEAL).u32(item).authorized_by(session).finish()
 }
 
-/// Frees a loaded object or a session.
+/// Builds the command that frees a loaded object or a session.
 pub(super) fn flush(handle: u32) -> Vec<u8> {
     Command::new(FLUSH_CONTEXT).u32(handle).finish()
 }
 
-/// Starts a session. `nonce` must be random.
+/// Builds the command that starts a session. `nonce` must be random.
 pub(super) fn start_session(kind: Session, nonce: &[u8; 16]) -> Vec<u8> {
     let command = Command::new(START_SESSION).u32(NULL).u32(NULL).sized(nonce).sized(&[]);
     command.u8(kind as u8).u16(NO_ALGORITHM).u16(SHA256).finish()
 }
 
-/// Binds a session to the current value of a PCR in the SHA-256 bank.
+/// Builds the command that binds a session to the current value of a PCR in the SHA-256 bank.
 pub(super) fn policy_pcr(session: u32, register: u8) -> Vec<u8> {
     let selected = 1_u32 << register;
     let [first, second, third, _] = selected.to_le_bytes();
@@ -150,7 +150,7 @@ pub(super) fn policy_pcr(session: u32, register: u8) -> Vec<u8> {
     command.u8(3).u8(first).u8(second).u8(third).finish()
 }
 
-/// Requests the digest of a session's policy.
+/// Builds the command that returns the digest of a session's policy.
 pub(super) fn policy_digest(session: u32) -> Vec<u8> {
     Command::new(POLICY_DIGEST).u32(session).finish()
 }

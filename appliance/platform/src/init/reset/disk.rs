@@ -17,7 +17,7 @@ pub trait Disk {
     /// entries.
     ///
     /// # Errors
-    /// The file system returns an error, in this and the following functions.
+    /// The folder cannot be read.
     fn list(&self, folder: &Path) -> io::Result<Vec<(PathBuf, bool)>>;
     /// Writes the note of `level` into the folder `state`, durably.
     ///
@@ -44,7 +44,7 @@ pub trait Disk {
     /// # Errors
     /// The names may not be durable.
     fn sync(&mut self, folder: &Path) -> io::Result<()>;
-    /// Tells the disk which blocks are free. A disk without support is accepted.
+    /// Discards the free blocks of the volume (TRIM). A failure is printed only.
     fn trim(&mut self, folder: &Path);
     /// Removes the reset request from the boot volume, durably.
     ///

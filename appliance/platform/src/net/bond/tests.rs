@@ -7,7 +7,7 @@ use super::{Bond, BondMode, join, prefer};
 
 const MAC: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 1]);
 
-/// IFLA_LINKINFO, which contains nested attributes, and IFLA_INFO_KIND, the first of them.
+/// Attributes IFLA_LINKINFO, which is nested, and IFLA_INFO_KIND, the first attribute in it.
 const LINK_INFO: u16 = 18;
 const KIND: u16 = 1;
 

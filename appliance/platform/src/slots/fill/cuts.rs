@@ -17,7 +17,7 @@ use super::super::{BYTES, BootVolume, Environment, Slot};
 use super::Filling;
 use crate::bundle::{Arch, Content, Manifest, Part, Verity};
 
-/// Number of pieces of a root, and bytes of a piece.
+/// Number of pieces of a root, and number of bytes of a piece.
 const PIECES: usize = 16;
 const PIECE: usize = 512;
 const CASES: u32 = 40;
@@ -26,18 +26,18 @@ const CUTS_PER_CASE: usize = 25;
 /// Step of the installation at which the power fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// The first number counts written pieces of the root. Bits of the second number select pieces
-    /// that the disk cache loses.
+    /// Step while the root is written: the number of written pieces, and a bit mask of pieces that
+    /// the disk cache loses.
     Root(usize, u32),
-    /// The root was read back, and the kernel is not written yet.
+    /// Step after the root was read back, before the kernel is written.
     Folder,
-    /// The kernel is being written.
+    /// Step while the kernel is written.
     Kernel(FileRemains),
-    /// The kernel is complete, and the boot script is being written.
+    /// Step while the boot script is written, after the complete kernel.
     Script(FileRemains),
-    /// The system is complete, but the boot loader's variables are not changed yet.
+    /// Step after the complete system is written, before the boot loader's variables change.
     Variables,
-    /// The variables name the new system. The flag is true if the system works.
+    /// Step after the variables name the new system. The flag is true if the system works.
     Told(bool),
 }
 
@@ -251,8 +251,8 @@ fn stopped(filling: Filling, path: &Path, left: FileRemains, new: &[u8]) {
     content.into_iter().for_each(|content| fs::write(path, content).unwrap());
 }
 
-/// Checks any mixture of the sectors of two blocks. A disk writes a sector completely or not at
-/// all, so a mixture must equal one of them.
+/// Checks that a mixture of the sectors of two blocks equals one of the blocks. A disk writes a
+/// sector completely or not at all.
 fn half_written(before: &[u8], after: &[u8]) {
     assert_eq!((before.len(), after.len()), (BYTES, BYTES));
     let [before_is, after_is] = [before, after].map(|block| Environment::parse(block).unwrap());
