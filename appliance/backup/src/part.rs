@@ -18,7 +18,7 @@ pub enum Part {
     Object {
         /// Group and plural, `tinkerbell.org/hardware`; `/secrets` of the core group.
         resource: String,
-        /// Namespace of the object; empty for a cluster-scoped object.
+        /// Empty for an object of the whole box.
         namespace: String,
         /// Name of the object.
         name: String,
@@ -39,7 +39,7 @@ pub enum Part {
     Images,
 }
 
-/// Returns the path of an object in the archive, or `None` if `resource` has no `/`.
+/// Path of an object in the archive.
 pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String> {
     let (group, plural) = resource.split_once('/')?;
     let group = if group.is_empty() { CORE.to_owned() } else { escaped(group) };
@@ -49,10 +49,10 @@ pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String
 }
 
 impl Part {
-    /// Returns the path of the part in the archive.
+    /// Path in the archive.
     ///
     /// # Errors
-    /// A name is too long or cannot be encoded.
+    /// A name cannot be encoded.
     pub(crate) fn path(&self) -> Result<String, Error> {
         let unkept = |why: &str| Error::Unkept { what: self.what(), why: why.to_owned() };
         let path = match self {
@@ -77,7 +77,7 @@ impl Part {
         Ok(path)
     }
 
-    /// Returns the part with the path `path`, or `None` for an invalid path.
+    /// Returns the part with that path; `None` for a path that is not valid.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         let part = match parts.as_slice() {
@@ -103,7 +103,7 @@ impl Part {
         (part.path().ok()? == path).then_some(part)
     }
 
-    /// Returns a description of the part for people.
+    /// Description of the part for people.
     pub fn what(&self) -> String {
         match self {
             Part::Object { resource, namespace, name } if namespace.is_empty() => {
@@ -138,7 +138,7 @@ fn escaped(text: &str) -> String {
     }
 }
 
-/// Reverses [`escaped`]. Returns `None` for invalid escapes or empty text.
+/// Reverses [`escaped`]; `None` for a text that [`escaped`] never returns.
 fn plain(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

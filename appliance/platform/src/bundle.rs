@@ -22,16 +22,16 @@ pub const MAGIC: [u8; 8] = *b"TINBOXUP";
 pub const FORMAT: u32 = 1;
 /// Bytes before the manifest: magic, format, the manifest's length, key and signature.
 pub const HEADER_BYTES: usize = 88;
-/// Leading bytes of the header that are signed together with the manifest.
+/// Leading bytes of the header that the signature covers together with the manifest.
 pub const HEADER_SIGNED_BYTES: usize = 24;
 /// Signed prefix before the header. A signature made for another purpose is invalid for a bundle.
 pub const CONTEXT: &[u8] = b"tinbox update bundle 1\n";
 
 /// Maximum size of a manifest in bytes, enough for 7,000 chunks.
 pub const MANIFEST_MAX: usize = 256 << 10;
-/// Bytes of a part that are compressed together. Only the last chunk of a part is shorter.
+/// Unpacked bytes of a chunk, which is compressed as one unit. Only a part's last chunk is shorter.
 pub const CHUNK_BYTES: usize = 1 << 20;
-/// Maximum size in bytes of a stored chunk: the worst case of zstd for [`CHUNK_BYTES`].
+/// Maximum stored size of a chunk in bytes: zstd's worst case for [`CHUNK_BYTES`] of input.
 pub const STORED_MAX: usize = CHUNK_BYTES + (CHUNK_BYTES >> 7);
 /// Maximum unpacked size of a part in bytes.
 pub const PART_MAX: u64 = 1 << 30;

@@ -26,10 +26,9 @@ pub struct Limits {
     /// Folders below which the process may create, write and remove files. A missing folder is
     /// ignored.
     pub writable: Vec<PathBuf>,
-    /// Folders and files below which the process may write files and use device ioctls.
+    /// Folders and files below which the process may write existing files and use device ioctls.
     pub devices: Vec<PathBuf>,
-    /// Programs that may be executed, including a restart of this process. An empty list denies
-    /// `execve`.
+    /// Programs that may be executed, such as this program itself. An empty list denies `execve`.
     pub programs: Vec<PathBuf>,
 }
 
@@ -60,7 +59,7 @@ pub fn enter(limits: &Limits) -> Vec<Error> {
     refused
 }
 
-/// Disables core dumps and access to the memory by other processes of this user.
+/// Disables core dumps, and hides the memory from other processes of the same user.
 fn no_dumps() -> Result<(), Error> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(Error::io("hide the memory from other processes"))?;

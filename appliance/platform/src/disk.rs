@@ -52,7 +52,7 @@ fn partitions_beside(
     Ok(found.collect())
 }
 
-/// Returns the name of a partition and its device, from `uevent`.
+/// Returns the name and the device of a partition from its `uevent` file in sysfs.
 fn named(folder: &Path) -> Option<(String, PathBuf)> {
     let text = fs::read_to_string(folder.join("uevent")).ok()?;
     let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));

@@ -7,7 +7,7 @@ use stdx::Hint;
 /// Error of one operation on the host system.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel returned an error.
+    /// A system call or file operation failed.
     #[error("cannot {doing}")]
     Io {
         /// Operation that failed, as a verb phrase.
@@ -41,13 +41,13 @@ pub enum Error {
         content: crate::bundle::Content,
         /// Size of the part in bytes.
         size: u64,
-        /// Bytes available for the part.
+        /// Space for the part in bytes.
         room: u64,
     },
     /// No interface exists, no link is up, or no DHCP server answered.
     #[error("no network address: {reason}")]
     NoAddress {
-        /// Reason, with the interface that was tried.
+        /// Reason as a phrase, with the name of the interface.
         reason: String,
     },
 }
@@ -65,13 +65,13 @@ impl Hint for Error {
 }
 
 impl Error {
-    /// Adds the failed operation to an I/O error.
+    /// Converts an I/O error, with the name of the failed operation.
     pub(crate) fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source: source.into() }
     }
 
-    /// Adds the failed operation to an error of netlink.
+    /// Converts an error of netlink, with the name of the failed operation.
     pub(crate) fn netlink(doing: impl Into<String>) -> impl FnOnce(rtnetlink::Error) -> Self {
         let doing = doing.into();
         move |source| Self::Netlink { doing, source: Box::new(source) }

@@ -43,7 +43,7 @@ use volumes::MountResult;
 pub use volumes::slot;
 use watchdog::Watchdog;
 
-/// Environment variable for the supervisor: operations of process 1 that failed, worded for the
+/// Environment variable for the supervisor: failed operations of process 1, as sentences for the
 /// owner.
 pub const TROUBLE: &str = "TINBOX_TROUBLE";
 /// Environment variable for the supervisor: reason why this start is in safe mode.
@@ -52,7 +52,7 @@ const SAFE_MODE: &str = "TINBOX_SAFE_MODE";
 const WITHOUT_STATE: &str = "TINBOX_WITHOUT_STATE";
 /// Environment variable for the supervisor, set if no battery kept the time while the box was off.
 pub const GUESSED_TIME: &str = "TINBOX_GUESSED_TIME";
-/// Maximum time that the supervisor may take to stop.
+/// Maximum time for the supervisor to stop.
 const STOP: Duration = Duration::from_secs(15);
 /// Time for which the console shows the reason of a failed start before the machine restarts.
 const READ_THE_REASON: Duration = Duration::from_secs(10);
@@ -66,13 +66,13 @@ pub enum Leave {
     PowerOff,
 }
 
-/// Reason why this start is in safe mode (FR-1), as a phrase, or `None` in normal mode. The value
-/// stays the same until the machine restarts.
+/// Returns the reason why this start is in safe mode (FR-1), as a phrase, or `None` in normal mode.
+/// The value stays the same until the machine restarts.
 pub fn safe_mode() -> Option<String> {
     std::env::var(SAFE_MODE).ok()
 }
 
-/// True if the state volume could not be mounted at this start. The box then knows nothing of its
+/// True if the state volume could not be mounted at this start. The box then does not know its
 /// owner, and [`safe_mode`] returns the reason. The value stays the same until the machine
 /// restarts.
 pub fn without_state() -> bool {
@@ -142,7 +142,7 @@ fn give_up(reason: &str) -> Leave {
     Leave::Restart
 }
 
-/// Keeps the supervisor running until a shutdown is requested.
+/// Starts and restarts the supervisor until a shutdown is requested.
 async fn supervise(command: &mut Command) -> Result<Leave, Error> {
     let take = |kind| signal(kind).map_err(Error::io("take signals"));
     let mut children = take(SignalKind::child())?;
@@ -215,7 +215,7 @@ async fn hangs(listener: &mut Listener) -> String {
     }
 }
 
-/// Resets the watchdog timer of the machine regularly, if it has a watchdog.
+/// Resets the timer of the hardware watchdog regularly, if the machine has one.
 async fn feed() {
     let mut watchdog = match Watchdog::start() {
         Ok(Some(watchdog)) => watchdog,
@@ -246,7 +246,7 @@ impl ShutdownSignals {
     }
 }
 
-/// Collects every child that ends, until the supervisor ends. Returns the status of the supervisor.
+/// Reaps every child that exits, until the supervisor exits. Returns the supervisor's exit status.
 async fn ended(child: &Child, children: &mut tokio::signal::unix::Signal) -> String {
     let ours = Pid::from_child(child);
     loop {
@@ -273,7 +273,7 @@ async fn stop(child: &Child, children: &mut tokio::signal::unix::Signal) {
     kill_rest(child);
 }
 
-/// Kills the programs that the supervisor started and left behind.
+/// Kills programs of the supervisor's process group that are still running.
 fn kill_rest(child: &Child) {
     // The group is usually empty, and the signal fails then.
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);

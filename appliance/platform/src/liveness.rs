@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use heartbeat::{EVERY, Heartbeat, HeartbeatMessage};
 
-/// Maximum time between two turns of a loop.
+/// Maximum time between two turns of a monitored loop.
 const TURN: Duration = Duration::from_secs(20);
 
-/// Monitor of all loops that must keep running.
+/// Monitor of all loops that must not hang.
 pub struct LivenessMonitor {
     began: Instant,
     loops: Mutex<Vec<Arc<LoopTurns>>>,

@@ -43,7 +43,7 @@ pub struct InterfaceConfig {
 }
 
 impl InterfaceConfig {
-    /// Returns the name of the interface that gets the address, or `None` if it is not known yet.
+    /// Returns the name of the interface that gets the address, or `None` before it is selected.
     pub fn name(&self) -> Option<String> {
         match (&self.interface, self.vlan) {
             (InterfaceSelector::Name(name), None) => Some(name.clone()),
@@ -117,7 +117,7 @@ pub struct Address {
 
 /// Maximum number of name servers, equal to the limit of the resolver.
 pub const NAME_SERVERS: usize = 3;
-/// Maximum number of time servers: enough to detect one wrong server.
+/// Maximum number of NTP servers from a lease: enough to detect one wrong server.
 pub const TIME_SERVERS: usize = 4;
 
 /// Returns the prefix length of a netmask, or `None` if the one bits are not contiguous.

@@ -21,7 +21,7 @@ use crate::{Error, sys};
 pub(crate) const SOCKET: &str = "TINBOX_REQUESTS";
 /// Maximum wait for a response. Making the volume read-only first writes all cached data.
 const ANSWER: Duration = Duration::from_secs(60);
-/// Maximum length of a request or response in bytes.
+/// Maximum length of a request or response line in bytes.
 const LINE_MAX: u64 = 512;
 /// Maximum length of a host name in characters (hostname(7)).
 const NAME_MAX: usize = 64;
@@ -34,9 +34,9 @@ pub fn is_first_process() -> bool {
 /// Operation that only process 1 may perform.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Request {
-    /// Makes the boot volume writable, or read-only again.
+    /// Change of the boot volume to writable, or to read-only again.
     Boot { writable: bool },
-    /// Sets the host name of the machine.
+    /// New host name of the machine.
     Name(String),
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn serve() -> io::Result<OwnedFd> {
 }
 
 /// Responds to requests until the supervisor closes its end. Returns true if the boot volume is
-/// still writable.
+/// then writable.
 fn answer(stream: &UnixStream, carry_out: impl Fn(&Request) -> Result<(), Error>) -> bool {
     let mut open = false;
     let mut lines = BufReader::new(stream);

@@ -17,11 +17,11 @@ pub use crate::bundle::Slot;
 pub use fill::{Filling, KERNEL_MAX};
 pub use volume::BootVolume;
 
-/// Size of the block in bytes.
+/// Size of the GRUB environment block in bytes.
 pub const BYTES: usize = 1024;
-/// First line of the block.
+/// First line of the GRUB environment block.
 const SIGNATURE: &[u8] = b"# GRUB Environment Block\n";
-/// Variable with the slots, preferred slot first.
+/// Variable with both slots in boot order, such as `A B`.
 const ORDER: &str = "ORDER";
 /// Variable with the slot whose new system is not confirmed yet. GRUB does not use this variable.
 /// The start counter alone does not say why GRUB started a slot.
@@ -31,7 +31,7 @@ const RESET: &str = "RESET";
 /// Variable with a reset request that the running box could not write to its state volume: a level
 /// of `reset`.
 const ASKED: &str = "ASKED";
-/// Start counter of a new system. One of GRUB's three starts is already counted as used.
+/// Initial start counter of a new system: one of GRUB's three starts counts as already used.
 const TRIES_SPENT: &str = "1";
 
 /// Reason why a block is invalid.
@@ -56,10 +56,10 @@ pub enum Damage {
 pub struct Environment(Vec<(String, String)>);
 
 impl Environment {
-    /// Parses a block.
+    /// Parses a block of variables.
     ///
     /// # Errors
-    /// The block is damaged. GRUB ignores such a block too.
+    /// The block is damaged. GRUB ignores a damaged block too.
     pub fn parse(block: &[u8]) -> Result<Self, Damage> {
         if block.len() != BYTES {
             return Err(Damage::Size(block.len()));
@@ -84,8 +84,8 @@ impl Environment {
         Ok(Self(variables))
     }
 
-    /// Returns default variables for a damaged block. The `running` slot is good, because it runs.
-    /// The state of the other slot is unknown, so it is marked bad.
+    /// Returns default variables for a damaged block. The `running` slot is marked good, because it
+    /// runs. The other slot is marked bad, because its state is unknown.
     pub fn mended(running: Slot) -> Self {
         let mut mended = Self::default();
         mended.prefer(running);
@@ -94,10 +94,10 @@ impl Environment {
         mended
     }
 
-    /// Returns the variables as a block.
+    /// Encodes the variables as a block.
     ///
     /// # Errors
-    /// The variables do not fit.
+    /// The variables do not fit into the block.
     pub fn block(&self) -> Result<[u8; BYTES], Damage> {
         let mut text = SIGNATURE.to_vec();
         for (name, value) in &self.0 {
@@ -184,7 +184,7 @@ impl Environment {
         self.0.retain(|(name, _)| name != TRIAL);
     }
 
-    /// Makes a slot preferred over the other one.
+    /// Puts a slot first in the boot order.
     pub fn prefer(&mut self, slot: Slot) {
         self.set(ORDER.to_owned(), &[slot, slot.other()].map(letter).join(" "));
     }

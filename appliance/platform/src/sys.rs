@@ -21,7 +21,7 @@ pub fn swap_on(device: &CStr) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Opens a non-blocking socket for the ARP frames of one interface, given by its index (packet(7)).
+/// Opens a non-blocking socket for the ARP frames of the interface with this index (packet(7)).
 pub fn arp_socket(interface: u32) -> io::Result<OwnedFd> {
     let protocol = u16::try_from(libc::ETH_P_ARP).unwrap_or_default().to_be();
     let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
@@ -107,7 +107,7 @@ pub fn clock_is_kept() -> io::Result<bool> {
     Ok(result != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0)
 }
 
-/// Requests of `linux/blkpg.h` for partitions.
+/// Request numbers of the ioctl for partitions (`linux/blkpg.h`).
 const BLKPG: libc::Ioctl = 0x1269;
 const BLKPG_RESIZE_PARTITION: libc::c_int = 3;
 /// `struct blkpg_partition` of `linux/blkpg.h`.
@@ -218,7 +218,7 @@ pub fn landlock_version() -> io::Result<u32> {
     u32::try_from(version).map_err(|_| io::Error::last_os_error())
 }
 
-/// Creates an empty Landlock ruleset that handles these accesses to files.
+/// Creates an empty Landlock ruleset that denies the accesses `handled` by default.
 pub fn landlock_rules(handled: u64) -> io::Result<OwnedFd> {
     let (attribute, size) = (&raw const handled, size_of::<u64>());
     // SAFETY: the kernel reads the first version of landlock_ruleset_attr, which is one 64-bit
@@ -251,8 +251,8 @@ pub fn landlock_restrict(rules: &OwnedFd) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Takes ownership of an inherited descriptor by its number. The caller must be its only owner, and
-/// call this function once for each number.
+/// Takes ownership of an inherited descriptor by its number. No other code may own the descriptor,
+/// so this function may be called once for each number.
 pub fn inherited(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: fcntl(2) takes numbers, and fails for a descriptor that is not open.
     if unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {

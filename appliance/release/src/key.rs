@@ -11,7 +11,7 @@ use crate::Error;
 pub const KEY_ID_BYTES: usize = 8;
 const KEY_BYTES: usize = 32;
 
-/// Public key of minisign. The caller decides which keys are trusted.
+/// Public key whose releases can be trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
     /// Key number, which a signature contains.
@@ -48,7 +48,7 @@ impl PublicKey {
         format!("untrusted comment: minisign public key {name}\n{line}\n")
     }
 
-    /// Returns the second line of the key file: base64 of `Ed`, the key number and the key.
+    /// Second line of that file.
     pub(crate) fn line(&self) -> String {
         STANDARD.encode([b"Ed".as_slice(), &self.id, &self.key].concat())
     }

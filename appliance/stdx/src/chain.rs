@@ -1,4 +1,4 @@
-//! Text of one line for an error and all its causes.
+//! One line of text for an error and all its causes.
 
 use std::error::Error;
 

@@ -14,7 +14,7 @@ const VERSION: &str = "age-encryption.org/v1";
 const LINE_BYTES_MAX: usize = 1024;
 /// Maximum length of a header, in bytes.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// Maximum columns of a body line. A line with fewer columns ends the body.
+/// Columns of a body line; a shorter line ends the body.
 const COLUMNS: usize = 64;
 const END: &str = "---";
 
@@ -61,7 +61,7 @@ fn mac_key(key: &FileKey) -> hmac::Key {
 }
 
 impl Header {
-    /// Verifies the header's MAC with the file key.
+    /// Verifies the header's authentication code.
     pub fn check(&self, key: &FileKey) -> Result<(), Error> {
         hmac::verify(&mac_key(key), &self.signed, &self.mac)
             .map_err(|_| Error::damaged("its list of keys was changed"))

@@ -1,8 +1,8 @@
-//! Line difference of two texts, in the format of `diff -u`.
+//! Difference of two texts, line by line, in the format of `diff -u`.
 
 use std::fmt::Write as _;
 
-/// Number of unchanged lines that are shown before and after a change.
+/// Unchanged lines that are shown around a change.
 const CONTEXT: usize = 3;
 /// Maximum number of compared pairs of lines. In larger texts, all lines between the common
 /// beginning and the common end count as changed.
@@ -16,7 +16,7 @@ enum Line<'a> {
     New(&'a str),
 }
 
-/// Returns the difference of two texts, or an empty text if they are equal.
+/// Difference of two texts; empty when they are equal.
 pub fn unified(old: &str, new: &str) -> String {
     let lines = compared(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>());
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Errors of updates, with hints for the owner.
+//! Errors of updates, with the remedy for each.
 
 use platform::bundle;
 use stdx::Hint;
@@ -7,7 +7,7 @@ use store::FreeSpace;
 /// Reason why an update was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
-    /// Another update is under way or on trial. Only one update runs at a time.
+    /// Another update is under way or on trial: only one runs at a time.
     #[error("another update is being made")]
     Busy,
     /// The bundle is damaged, or its signature is not valid.

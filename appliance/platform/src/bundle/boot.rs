@@ -3,9 +3,9 @@
 
 use super::Arch;
 
-/// Bytes of a block of the root and of its hash tree.
+/// Size in bytes of a block of the root and of its hash tree.
 const BLOCK: u64 = 4096;
-/// Sectors of a block, as device-mapper counts them.
+/// Number of device-mapper sectors (512 bytes) in a block.
 const SECTORS: u64 = BLOCK / 512;
 
 /// Start of the first line of a boot script, before the version. GRUB ignores this comment line.
@@ -21,7 +21,7 @@ pub enum Slot {
 }
 
 impl Slot {
-    /// Letter in folder names, partition names and on the kernel's command line.
+    /// Returns the letter in folder names, partition names and on the kernel's command line.
     pub fn letter(self) -> char {
         match self {
             Self::A => 'a',
@@ -45,7 +45,7 @@ pub struct Verity {
     pub root_hash: [u8; 32],
     /// Salt that is hashed before every block.
     pub salt: [u8; 32],
-    /// Number of data blocks. The superblock and then the hash tree follow them.
+    /// Number of data blocks. The superblock and the hash tree come after the data blocks.
     pub data_blocks: u64,
 }
 

@@ -60,7 +60,7 @@ pub struct Chunk {
     pub sum: [u8; 32],
 }
 
-/// File that a bundle contains.
+/// Part of a bundle: one file in chunks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// Content of the part, kernel or root.
@@ -88,16 +88,16 @@ pub struct Manifest {
     pub version: String,
     /// Processor architecture of the release.
     pub arch: Arch,
-    /// Build time in seconds since 1970. A correct clock is never earlier.
+    /// Build time in seconds since 1970. A clock that shows an earlier time is wrong.
     pub built: u64,
     /// Parameters of dm-verity for the boot script of the slot.
     pub verity: Verity,
-    /// Parts in the order kernel, root.
+    /// Parts of the bundle: first the kernel, then the root.
     pub parts: Vec<Part>,
 }
 
 impl Manifest {
-    /// Encodes the manifest as the bytes that are signed.
+    /// Encodes the manifest to the bytes that the signature covers.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.push(self.version.len() as u8);
@@ -124,7 +124,7 @@ impl Manifest {
     /// Decodes the result of [`Manifest::encode`].
     ///
     /// # Errors
-    /// [`Error::Manifest`] contains the offset of the invalid byte.
+    /// [`Error::Manifest`] with the offset of the invalid byte.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut fields = Fields { bytes, at: 0 };
         let length = usize::from(fields.byte()?);

@@ -10,7 +10,7 @@ use super::{
     MANIFEST_MAX, Manifest, PublicKey,
 };
 
-/// Result of reading a piece of a bundle.
+/// Result of [`Reader::read`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Manifest with a valid signature. The caller decides before any write if it accepts the
@@ -20,7 +20,7 @@ pub enum Event {
     Data {
         /// Part that contains the bytes.
         content: Content,
-        /// Offset of the bytes in the part.
+        /// Offset of the bytes in the unpacked part.
         offset: u64,
         /// Unpacked bytes, at most [`super::CHUNK_BYTES`].
         bytes: Vec<u8>,
@@ -45,7 +45,7 @@ enum State {
         whole: Sha256,
     },
     End,
-    /// After an error, the reader returns the error for every further call.
+    /// An earlier error, which every further call returns again.
     Failed(Error),
 }
 
@@ -57,7 +57,7 @@ pub struct Reader {
     /// Received bytes of the current piece, at most `due` bytes.
     gathered: Vec<u8>,
     due: usize,
-    /// Events that the caller has not taken yet, at most three.
+    /// Events that [`Reader::read`] has not returned yet, at most three.
     events: VecDeque<Event>,
 }
 
@@ -68,9 +68,9 @@ impl Reader {
         Self { keys, state: State::Header, gathered, due: HEADER_BYTES, events }
     }
 
-    /// Takes bytes from the front of `input` until an event is ready. Returns `None` if it used all
-    /// of `input`. The caller repeats the call with the rest of `input`, and then with the next
-    /// bytes.
+    /// Takes bytes from the front of `input` until an event is ready. Returns `None` after all of
+    /// `input` was used. The caller repeats the call with the rest of `input`, and then with the
+    /// next bytes.
     ///
     /// # Errors
     /// The bundle is rejected. Every further call returns the same error.
@@ -98,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Ends the reading after the last byte.
+    /// Checks that the bundle is complete, after the last byte of the stream.
     ///
     /// # Errors
     /// [`Error::Truncated`], or the error that [`Reader::read`] returned.

@@ -30,11 +30,11 @@ mod access {
     pub const IOCTL_DEV: u64 = 1 << 15;
 }
 
-/// Minimum version, which allows a file to be moved to another folder, as a restore does (Linux
-/// 5.19).
+/// Minimum Landlock version. Since version 2 (Linux 5.19), a file can be moved to another folder,
+/// as a restore does.
 const VERSION_MIN: u32 = 2;
 
-/// Returns the accesses that Landlock denies by default and that `version` supports.
+/// Returns the accesses that Landlock denies unless a rule allows them, and `version` knows.
 fn handled(version: u32) -> u64 {
     let since = |first: u32, bit: u64| if version >= first { bit } else { 0 };
     access::EXECUTE
@@ -53,12 +53,12 @@ fn handled(version: u32) -> u64 {
         | since(5, access::IOCTL_DEV)
 }
 
-/// Accesses that apply to an existing file.
+/// Access rights that apply to an existing file.
 const OF_FILES: u64 = access::WRITE_FILE | access::TRUNCATE | access::IOCTL_DEV;
-/// Accesses that are denied in writable folders: executing files and creating device nodes.
+/// Access rights that writable folders never get: executing files and creating device nodes.
 const NEVER: u64 = access::EXECUTE | access::MAKE_CHAR | access::MAKE_BLOCK;
 
-/// Restricts this thread to `limits`. Returns the Landlock version.
+/// Restricts this thread to `limits`. Returns the Landlock version of the kernel.
 pub(super) fn enter(limits: &Limits) -> Result<u32, Error> {
     let version = sys::landlock_version().map_err(Error::io("use Landlock"))?;
     if version < VERSION_MIN {

@@ -14,9 +14,9 @@ use seccompiler::{
 
 use crate::Error;
 
-/// Calls that execute a program.
+/// System calls that execute a program.
 const PROGRAMS: [libc::c_long; 2] = [libc::SYS_execve, libc::SYS_execveat];
-/// Calls that access other processes, kernel code, mounts, namespaces and keys, and large
+/// System calls that access other processes, kernel code, mounts, namespaces and keys, or large
 /// interfaces that no part of the box uses.
 const DENIED: [libc::c_long; 51] = [
     libc::SYS_ptrace,
@@ -71,7 +71,7 @@ const DENIED: [libc::c_long; 51] = [
     libc::SYS_move_pages,
     libc::SYS_remap_file_pages,
 ];
-/// Calls that exist on x86-64 only.
+/// Further denied system calls, which exist on x86-64 only.
 #[cfg(target_arch = "x86_64")]
 const OWN: [libc::c_long; 5] =
     [libc::SYS_modify_ldt, libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_uselib, libc::SYS__sysctl];
@@ -96,8 +96,7 @@ pub(super) fn enter(may_start_programs: bool) -> Result<(), Error> {
     filters.map_err(Error::io("filter system calls"))
 }
 
-/// Returns the filters in the order in which they are installed. Each filter may deny a call, and
-/// none can allow a call that another one denies.
+/// Returns the filters in the order of installation. A call is denied if any filter denies it.
 fn filters(may_start_programs: bool) -> io::Result<[BpfProgram; 2]> {
     let programs = if may_start_programs { &[] } else { PROGRAMS.as_slice() };
     let denied = DENIED.iter().chain(&OWN).chain(programs);
@@ -144,8 +143,8 @@ fn number(value: libc::c_int) -> u64 {
     u64::from(value.cast_unsigned())
 }
 
-/// Returns a rule that matches if all comparisons hold. Each comparison starts with the index of
-/// its argument.
+/// Returns a rule that matches if all comparisons are true. A comparison starts with the index of
+/// the system call's argument.
 fn all(comparisons: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
     let condition = |(index, operator, value): &(u8, SeccompCmpOp, u64)| {
         SeccompCondition::new(*index, Dword, operator.clone(), *value)

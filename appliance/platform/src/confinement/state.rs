@@ -66,7 +66,7 @@ fn weaker(one: State, other: State) -> State {
     }
 }
 
-/// Returns names as in capabilities(7), without the prefix: `NET_ADMIN, NET_RAW`.
+/// Returns the names of capabilities as in capabilities(7), without `CAP_`: `NET_ADMIN, NET_RAW`.
 pub(super) fn names(set: CapabilitySet) -> String {
     let names: Vec<&str> = set.iter_names().map(|(name, _)| name).collect();
     names.join(", ")

@@ -18,7 +18,7 @@ use crate::{Error, sys};
 
 /// Bytes of a logical sector in the GPT. Images use only this size.
 const SECTOR: u64 = 512;
-/// Alignment of partitions in sectors (1 MiB), used for the end as for the start.
+/// Alignment of a partition's start and end in sectors (1 MiB).
 const ALIGNED: u64 = 2048;
 
 /// Result of growing the last partition.
@@ -33,11 +33,11 @@ pub struct Grown {
     to: u64,
 }
 
-/// Grows the partition of the device `part` if it is the last one and free space follows it.
+/// Grows the partition of the device `part` if it is the last partition and free space follows.
 /// Returns its size in bytes before and after, or `None` if the partition cannot grow.
 ///
 /// # Errors
-/// The disk cannot be read or written, or it has no valid GPT.
+/// The disk cannot be read or written, or has no valid GPT.
 pub fn partition(part: &Path) -> Result<Option<(u64, u64)>, Error> {
     let attempt = || {
         let (disk, number) = whole(part)?;
@@ -138,7 +138,7 @@ where
     config().open_from_device(StagedDisk { disk, at: 0, changed }).map_err(io::Error::other)
 }
 
-/// Disk that keeps its changes in memory.
+/// Disk for the crate `gpt` whose changes stay in memory, by sector.
 #[derive(Debug)]
 struct StagedDisk<D> {
     disk: D,
@@ -157,7 +157,7 @@ impl<D: Read + Seek> StagedDisk<D> {
         Ok(bytes)
     }
 
-    /// Returns the current sector, and the range in it that `wanted` bytes cover.
+    /// Returns the current sector, and the range of `wanted` bytes within this sector.
     fn here(&self, wanted: usize) -> (u64, std::ops::Range<usize>) {
         let within = usize::try_from(self.at % SECTOR).unwrap_or_default();
         let end = within.saturating_add(wanted).min(SECTOR as usize);

@@ -13,8 +13,8 @@ use crate::{Error, sys};
 const SAVED: &str = "clock";
 /// File in the read-only root. The modification time of this file is the build time of the system.
 const BUILT: &str = "/etc/os-release";
-/// Maximum lead of a saved time over a working clock, two years. A box that was off for longer
-/// takes its time from the clock battery.
+/// Maximum lead of a saved time over a working clock: two years. A larger lead counts as wrong, and
+/// the box uses the clock of its battery.
 const AHEAD_MAX: Duration = Duration::from_hours(2 * 366 * 24);
 
 /// Sets the clock forward if it is earlier than the saved time or the build time, because the clock
@@ -52,7 +52,7 @@ pub fn set(time: SystemTime) -> Result<(), Error> {
     clock_settime(ClockId::Realtime, time).map_err(Error::io("set the clock"))
 }
 
-/// Lets the clock run faster, or slower for a negative time, until it has compensated `micros`.
+/// Corrects the clock by `micros` microseconds by running faster, or slower if negative.
 ///
 /// # Errors
 /// The kernel refuses the change.
@@ -73,7 +73,7 @@ fn earliest(
     saved.into_iter().chain(built).max().filter(|known| *known > now)
 }
 
-/// Saves the current time as the modification time of a file on the state volume.
+/// Saves the current time as modification time of the file `clock` on the state volume.
 pub fn keep(state: &Path) {
     let written = File::create(state.join(SAVED)).and_then(|file| {
         file.set_modified(SystemTime::now())?;

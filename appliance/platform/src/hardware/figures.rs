@@ -8,17 +8,17 @@ use rustix::fs::statvfs;
 
 use crate::sys;
 
-/// Folder of the sensors, one `thermal_zone*` folder for each.
+/// Folder of the temperature sensors, with a `thermal_zone*` folder for each sensor.
 const SENSORS: &str = "/sys/class/thermal";
 /// Folder of the block devices.
 const DISKS: &str = "/sys/block";
 /// Plausible range in degrees Celsius. A broken or missing sensor reports a value out of range.
 const SENSIBLE: std::ops::RangeInclusive<i16> = -40..=150;
 
-/// Used part of a total, in bytes.
+/// Use of memory or of a volume, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// Bytes that are in use.
+    /// Number of used bytes.
     pub used: u64,
     /// Total number of bytes.
     pub total: u64,
@@ -32,8 +32,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns the busy time of all cores since `before`, in percent of the elapsed time. Returns
-    /// `None` if no time has passed.
+    /// Returns the busy share of all cores since `before` in percent, or `None` if no time has
+    /// passed.
     pub fn percent_since(self, before: Work) -> Option<u8> {
         let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
         let busy = self.busy.saturating_sub(before.busy).min(all);
@@ -51,8 +51,8 @@ pub fn work() -> Option<Work> {
     read_work(&fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// Returns the usage of the volume that contains `folder`. Blocks reserved for root count as used,
-/// as in df(1).
+/// Returns the usage of the volume that contains `folder`, or `None` on an error. Blocks reserved
+/// for root count as used, as in df(1).
 pub fn volume(folder: &Path) -> Option<Share> {
     let stat = statvfs(folder).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
@@ -60,7 +60,7 @@ pub fn volume(folder: &Path) -> Option<Share> {
     Some(Share { used: total.saturating_sub(bytes(stat.f_bavail)), total })
 }
 
-/// Returns the highest sensor temperature in degrees Celsius.
+/// Returns the highest sensor temperature in degrees Celsius, or `None` without a sensor.
 pub fn temperature() -> Option<i16> {
     warmest(Path::new(SENSORS))
 }
@@ -81,7 +81,7 @@ pub fn clock_is_kept() -> Option<bool> {
     sys::clock_is_kept().ok()
 }
 
-/// Returns the bytes that an interface has sent since it was created.
+/// Returns the bytes that an interface has sent since its creation, or `None` if it is missing.
 pub fn sent(interface: &str) -> Option<u64> {
     let file = Path::new("/sys/class/net").join(interface).join("statistics/tx_bytes");
     fs::read_to_string(file).ok()?.trim().parse().ok()
@@ -97,8 +97,8 @@ fn read_memory(table: &str) -> Option<Share> {
     Some(Share { used: total.saturating_sub(figure("MemAvailable")?), total })
 }
 
-/// Reads the fields user, nice, system, idle, iowait, irq, softirq and steal. Time of guests is
-/// already part of user.
+/// Parses the first eight CPU fields of `/proc/stat`: user, nice, system, idle, iowait, irq,
+/// softirq and steal. Time of guests is already part of user.
 fn read_work(table: &str) -> Option<Work> {
     let line = table.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks = line.split_ascii_whitespace().take(8).map(str::parse);

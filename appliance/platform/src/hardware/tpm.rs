@@ -19,7 +19,7 @@ use std::path::Path;
 
 use wire::{Fields, Session};
 
-/// The device with the kernel's resource manager.
+/// Device file of the TPM with the kernel's resource manager.
 const DEVICE: &str = "/dev/tpmrm0";
 /// PCR with the state of Secure Boot (TCG, "PC Client Platform Firmware Profile" §3.3.4.8).
 const SECURE_BOOT: u8 = 7;
@@ -28,8 +28,8 @@ const SECURE_BOOT: u8 = 7;
 const MAGIC: &[u8; 8] = b"tinboxT1";
 /// Maximum length of a secret in bytes (`MAX_SYM_DATA`).
 pub const SECRET_MAX: usize = 128;
-/// Bits of a response code that name the error of a session, parameter or handle (`TPM_RC_FMT1`).
-/// The two errors mean that another TPM made the object, and that the policy does not match.
+/// Mask for the error in a response code about a session, parameter or handle (`TPM_RC_FMT1`).
+/// `INTEGRITY`: another TPM made the object. `POLICY_FAIL`: the policy does not match.
 const FORMAT_1: u32 = 0x0bf;
 const INTEGRITY: u32 = 0x09f;
 const POLICY_FAIL: u32 = 0x09d;
@@ -54,7 +54,7 @@ pub enum Error {
         /// Response code of the TPM (`TPM_RC`).
         code: u32,
     },
-    /// Another TPM sealed the secret, or this TPM was cleared since then.
+    /// Another TPM sealed the secret, or this TPM was cleared after sealing.
     #[error("it is sealed to another TPM: the disk is in another board, or the TPM was cleared")]
     OtherTpm,
     /// The state of Secure Boot has changed.
@@ -70,7 +70,7 @@ pub enum Error {
     TooLong(usize),
 }
 
-/// Device that seals short secrets to its board.
+/// TPM that seals short secrets to its board.
 pub trait Sealer {
     /// Seals a secret of at most [`SECRET_MAX`] bytes. The result may be stored without protection.
     ///
@@ -85,12 +85,12 @@ pub trait Sealer {
     fn unseal(&mut self, sealed: &[u8]) -> Result<Vec<u8>, Error>;
 }
 
-/// True if `stored` is a sealed secret with both of its parts.
+/// True if `stored` has the form of a sealed secret.
 pub fn is_sealed(stored: &[u8]) -> bool {
     parts(stored).is_some()
 }
 
-/// A TPM 2.0 behind a device or a stream.
+/// TPM 2.0 behind a device file or a stream.
 #[derive(Debug)]
 pub struct Tpm<D>(D);
 
@@ -203,7 +203,7 @@ impl<D: Read + Write> Tpm<D> {
     }
 }
 
-/// Returns the private and the public part of a stored secret.
+/// Returns the private and public part of a stored secret, or `None` if damaged.
 fn parts(sealed: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut fields = Fields::of(sealed.strip_prefix(MAGIC)?);
     Some((fields.sized()?, fields.sized()?))
@@ -228,8 +228,8 @@ fn unreadable(doing: &'static str) -> Error {
     Error::Device { doing, source }
 }
 
-/// Maps a response code to an error. The mask removes the parameter, handle or session number from
-/// codes of the form `TPM_RC_FMT1`.
+/// Converts a response code to an error. The mask removes the number of the parameter, handle or
+/// session from codes of the form `TPM_RC_FMT1`.
 fn refused(doing: &'static str, code: u32) -> Error {
     match code & FORMAT_1 {
         INTEGRITY => Error::OtherTpm,
@@ -238,8 +238,7 @@ fn refused(doing: &'static str, code: u32) -> Error {
     }
 }
 
-/// Writes a command and reads the complete response. A device returns the response at once, a
-/// stream may return it in pieces.
+/// Writes a command and reads the complete response. A stream may return the response in pieces.
 fn exchange(device: &mut (impl Read + Write), command: &[u8]) -> io::Result<Vec<u8>> {
     device.write_all(command)?;
     let mut answer = vec![0; wire::ANSWER_MAX];

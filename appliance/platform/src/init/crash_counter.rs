@@ -16,8 +16,8 @@ use crate::slots::Slot;
 const FILE: &str = "falls";
 /// Maximum size of the file in bytes.
 const BYTES_MAX: u64 = 4096;
-/// Maximum length of a reason in bytes. The file then fits into one sector, and can be written on a
-/// full disk.
+/// Maximum length of a reason in bytes. The file then fits into one sector, which can be
+/// overwritten on a full disk.
 const WHY_MAX: usize = 400;
 /// Number of restarts after which the system of a slot starts in safe mode.
 pub(super) const RESTARTS_MAX: u32 = 3;

@@ -10,20 +10,20 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// File with the kept lines, on the state volume.
+/// File on the state volume with the last kernel messages.
 const KEPT: &str = "last-panic";
 /// Maximum size of [`KEPT`] in bytes. The last lines are kept, because they contain the reason.
 const KEPT_MAX: usize = 64 * 1024;
-/// Maximum number of records to read, and maximum bytes of each.
+/// Maximum number of records to read, and maximum bytes of a record.
 const RECORDS_MAX: usize = 256;
 const RECORD_MAX: u64 = 64 * 1024;
-/// Maximum time between the records of one panic.
+/// Maximum time between two records of one panic.
 const TOGETHER: Duration = Duration::from_secs(60);
 /// Maximum length of a reason in characters.
 const REASON_MAX: usize = 200;
-/// Beginning of the kernel's last line at a panic.
+/// Prefix of the kernel's line with the reason of a panic.
 const PANIC: &str = "Kernel panic - not syncing: ";
-/// Beginnings of lines for a fault after which the kernel continues or panics.
+/// Prefixes of kernel lines about a fault, after which the kernel continues or panics.
 const FAULTS: [&str; 5] =
     ["BUG: ", "Oops: ", "kernel BUG at ", "general protection fault", "INFO: "];
 
@@ -32,7 +32,7 @@ const FAULTS: [&str; 5] =
 pub struct Panic {
     /// Line with the reason, without `Kernel panic - not syncing: `.
     pub reason: String,
-    /// Time of the record by the clock of the machine.
+    /// Time of the record, by the machine's clock.
     pub at: SystemTime,
 }
 
@@ -111,7 +111,7 @@ fn newest(mut records: Vec<Record>) -> Option<(Panic, String)> {
     Some((Panic { reason: reason(&text), at: last }, text))
 }
 
-/// Returns the reason as the kernel wrote it.
+/// Returns the reason of a panic or fault from the kernel's lines.
 fn reason(text: &str) -> String {
     let after = |mark: &str| {
         let line = text.lines().rev().find(|line| line.contains(mark))?;

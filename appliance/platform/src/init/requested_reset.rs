@@ -70,7 +70,7 @@ fn erase(
     reset::erase(places, disk)
 }
 
-/// True if the error means a damaged file system, and not a full disk or a missing file.
+/// True if the error means a damaged file system, not a full disk or a missing file.
 fn is_damage(error: &Error) -> bool {
     let Error::Io { source, .. } = error else { return false };
     matches!(

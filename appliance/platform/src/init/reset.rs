@@ -20,19 +20,19 @@ use crate::Error;
 use crate::slots::{BootVolume, Slot};
 pub use disk::{Disk, Host};
 
-/// File on the state volume with the level that was requested or has begun.
+/// File on the state volume with the level of a requested or unfinished reset.
 pub const NOTE: &str = "reset";
-/// Files on the boot volume, for an owner who has the disk in another machine. Windows editors add
-/// the suffix of the second name.
+/// Request files on the boot volume, for an owner who reads the disk in another machine. Windows
+/// editors add the suffix `.txt`.
 pub const FILES: [&str; 2] = ["reset", "reset.txt"];
 /// Folder of the box on the state volume.
 const OWN: &str = "tinbox";
-/// Names that stay on the state volume: the note until the end, the time, which is not secret, and
-/// the folder of the file system.
+/// Names that a reset keeps on the state volume: the note until the end, the time, which is not
+/// secret, and the file system's own folder.
 const STAYS: [&str; 3] = [NOTE, "clock", "lost+found"];
 /// Maximum size in bytes of a note or of a request file.
 pub const ASKING_MAX: u64 = 256;
-/// Maximum depth of nested folders that are emptied.
+/// Maximum depth of nested folders that a reset empties.
 const DEPTH_MAX: usize = 64;
 
 /// Level of a reset.
@@ -116,7 +116,7 @@ pub struct EraseTargets<'a> {
 pub enum Step {
     /// Writes the note that the reset has begun.
     Note,
-    /// Removes the request of the reset.
+    /// Removes the reset request from the boot volume.
     Answer,
     /// Overwrites a file, then removes it.
     Shred(PathBuf),

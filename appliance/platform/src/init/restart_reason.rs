@@ -9,7 +9,7 @@ use crate::error::one_line;
 
 /// File on the state volume with the reason, for the next run of process 1.
 const FILE: &str = "last-restart";
-/// Maximum length of a reason in bytes. It is shorter than a sector, so it can be written on a full
+/// Maximum length of a reason in bytes: less than a sector, which can be overwritten on a full
 /// disk.
 const SENTENCE_MAX: usize = 480;
 /// Environment variables for the supervisor. Their values stay the same until the machine restarts.
@@ -30,7 +30,7 @@ pub fn last_panic() -> Option<String> {
     std::env::var(PANIC).ok()
 }
 
-/// Stores the reason of the restart that follows.
+/// Stores the reason before process 1 restarts the machine.
 pub(super) fn note(sentence: &str) {
     let end = sentence.floor_char_boundary(SENTENCE_MAX);
     let kept = durable_file::replace(Path::new(STATE), FILE, &sentence.as_bytes()[..end]);
@@ -39,7 +39,7 @@ pub(super) fn note(sentence: &str) {
     }
 }
 
-/// Reasons of the last restart. Reading them removes the stored reason.
+/// Reasons of the last restart. Taking the reasons removes them from the disk.
 #[derive(Debug, Default)]
 pub(super) struct LastRestart {
     restart: Option<String>,

@@ -10,15 +10,15 @@ use stdx::Backoff;
 const FIRST: Duration = Duration::from_millis(200);
 /// Maximum wait between two starts.
 const LONGEST: Duration = Duration::from_secs(5);
-/// Number of ends within [`WINDOW`] after which the system is considered broken.
+/// Number of supervisor exits within [`WINDOW`] after which the machine is restarted.
 const TRIES: usize = 6;
-/// Period in which an end of the supervisor counts.
+/// Period for counting exits of the supervisor.
 const WINDOW: Duration = Duration::from_secs(300);
 
 /// Action of process 1 after the supervisor has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// Starts the supervisor again after this time.
+    /// Starts the supervisor again after a wait.
     StartAfter(Duration),
     /// Restarts the machine. The boot loader counts the starts, and finally takes the other slot.
     Restart,

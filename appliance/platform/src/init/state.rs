@@ -19,7 +19,7 @@ use super::volumes::{EXT4, mount_at, mount_part};
 use crate::Error;
 use crate::disk::mount_points::DATA;
 
-/// Name of the partition (GPT).
+/// Name of the state partition in the GPT.
 const NAME: &str = "state";
 /// Image of an empty file system, in the read-only root.
 const EMPTY: &str = "/usr/share/tinbox/state.ext4";
@@ -32,9 +32,9 @@ const SYS: &str = "/sys/fs/ext4";
 #[derive(Debug)]
 pub(super) struct State {
     device: Option<PathBuf>,
-    /// The file system mounts, but the kernel found errors in it.
+    /// True if the file system mounts but has errors, or had a damaged superblock.
     damaged: bool,
-    /// Reason why the volume does not mount. A tmpfs replaces it.
+    /// Reason why the volume does not mount, so that a tmpfs replaces it; `None` if mounted.
     lost: Option<String>,
 }
 
@@ -107,7 +107,8 @@ impl State {
         trouble.extend(mounted.err().map(|error| stdx::chain(&error)));
     }
 
-    /// Reads the number of errors that the kernel found in the file system over all starts.
+    /// Returns a sentence with the number of errors that the kernel recorded, or `None` without
+    /// errors.
     fn errors(&self) -> Option<String> {
         let name = self.device.as_deref()?.file_name()?;
         let count = fs::read_to_string(Path::new(SYS).join(name).join("errors_count")).ok()?;
@@ -120,7 +121,7 @@ impl State {
         })
     }
 
-    /// Reserves space for files that must be written even on a full volume.
+    /// Creates the reserve for files that must be written even on a full volume.
     pub(super) fn reserve(&self) {
         if self.lost.is_none()
             && let Err(error) = durable_file::reserve(Path::new(STATE))
@@ -130,7 +131,7 @@ impl State {
     }
 }
 
-/// Restores a damaged superblock from its first copy. Returns false if nothing was changed.
+/// Restores a damaged superblock from its first copy. Returns true if a superblock was restored.
 fn mend_superblock(device: &Path) -> bool {
     let attempt = || {
         let file = OpenOptions::new().read(true).write(true).open(device)?;

@@ -43,7 +43,7 @@ impl SupervisorMonitor {
         self.deadline
     }
 
-    /// Returns the reason why the supervisor counts as hanging at `now`.
+    /// Returns the reason why the supervisor counts as hanging, as a phrase for the owner.
     pub fn sentence(&self, now: Instant) -> String {
         let seconds = |since| now.duration_since(since).as_secs();
         match &self.stuck {

@@ -13,13 +13,13 @@ use crate::disk::mount_points::{ARTIFACTS, BOOT, BOOT_FLAGS, CACHE, DATA, STATE}
 use crate::disk::{self, growth};
 use crate::hardware::clock;
 
-/// Folder of the served files in the read-only root.
+/// Folder in the read-only root with the files that the box serves to machines.
 const SHIPPED: &str = "/usr/share/tinbox/artifacts";
 /// Mount point for the running slot's folder of the boot volume.
 const SLOT: &str = "/run/tinbox/slot";
 /// Mount options: data is on the disk after 5 s, and a file system with an error becomes read-only.
 pub(super) const EXT4: &str = "commit=5,errors=remount-ro";
-/// File systems of the kernel: type, mount point, options.
+/// Kernel file systems to mount: type, mount point, options.
 const KERNEL: [(&str, &str, &str); 5] = [
     ("devtmpfs", "/dev", ""),
     ("proc", "/proc", ""),
@@ -27,7 +27,7 @@ const KERNEL: [(&str, &str, &str); 5] = [
     ("tmpfs", "/run", "mode=755,size=10%"),
     ("tmpfs", "/tmp", "mode=1777,size=20%"),
 ];
-/// File systems of the kernel that some machines do not have.
+/// Kernel file systems that some machines do not have: type, mount point.
 const OPTIONAL: [(&str, &str); 2] =
     [("pstore", "/sys/fs/pstore"), ("efivarfs", "/sys/firmware/efi/efivars")];
 /// Kernel settings: only important messages reach the console, and a kernel that hangs restarts.
@@ -38,8 +38,7 @@ const SETTINGS: [(&str, &str); 4] = [
     ("vm/swappiness", "100"),
 ];
 
-/// Kernel settings that hide kernel details from programs and close attack paths. A kernel without
-/// the feature does not have the setting.
+/// Kernel settings for hardening. A setting that the kernel does not have is skipped.
 const HARDENING: [(&str, &str); 4] = [
     ("kernel/kptr_restrict", "2"),
     ("kernel/dmesg_restrict", "1"),
@@ -47,8 +46,8 @@ const HARDENING: [(&str, &str); 4] = [
     ("kernel/yama/ptrace_scope", "2"),
 ];
 
-/// Opens the console as standard input, output and error. A kernel without a console starts process
-/// 1 without them.
+/// Opens the console as standard input, output and error. The kernel may start process 1 without
+/// these streams.
 pub(super) fn console() {
     let Ok(console) = OpenOptions::new().read(true).write(true).open("/dev/console") else {
         return;
@@ -87,7 +86,7 @@ pub(super) fn mount(keys: &[&str]) -> MountResult {
     MountResult { trouble, time_is_a_guess, safe, lost }
 }
 
-/// File systems to which the box writes.
+/// State and cache volume after mounting.
 #[derive(Debug)]
 pub(super) struct Disks {
     pub(super) state: State,
@@ -137,8 +136,8 @@ fn mount_disks(trouble: &mut Vec<String>) -> Disks {
     Disks { state: State::mount(device, trouble), cache_is_lost }
 }
 
-/// Returns the running slot, `a` or `b`, from the kernel's command line. Returns `None` if the boot
-/// loader set none.
+/// Returns the running slot, `a` or `b`, from the kernel's command line, or `None` if the line
+/// names no slot.
 ///
 /// # Errors
 /// The command line cannot be read.

@@ -13,7 +13,7 @@ use crate::{Error, sys};
 const PATIENCE_SECS: i32 = 60;
 /// Interval between two resets of the timer.
 pub const FEED: Duration = Duration::from_secs(15);
-/// Maximum time for writing cached data to the disks before the machine is restarted.
+/// Maximum time of a shutdown during which the timer is reset, so that cached data can be written.
 const DOWN_MAX: Duration = Duration::from_secs(900);
 const SYS: &str = "/sys/class/watchdog";
 /// Maximum number of watchdog devices to examine.

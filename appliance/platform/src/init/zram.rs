@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{Error, sys};
 
-/// Device that the kernel creates at boot.
+/// Block device of the compressed memory.
 const DEVICE: &str = "/dev/zram0";
 const SYSFS: &str = "/sys/block/zram0";
 /// Divisor of the memory size: half of the memory may be swapped. Swapped data takes a third of it.
@@ -36,7 +36,7 @@ pub fn swap() -> Result<(), Error> {
     attempt().map_err(Error::io("swap into compressed memory"))
 }
 
-/// Reads the memory size in bytes from `/proc/meminfo`, or 0 if the line is missing.
+/// Returns the memory size in bytes from `/proc/meminfo`, or 0 if the line is missing.
 fn memory(text: &str) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"));
     let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());

@@ -18,7 +18,7 @@ use tokio::net::unix::pipe;
 pub const EVERY: Duration = Duration::from_secs(5);
 /// Environment variable with the descriptor number of the pipe's writing end.
 pub(crate) const PIPE: &str = "TINBOX_HEARTBEAT";
-/// Maximum length of a line in bytes. Longer input is dropped.
+/// Maximum length of a line in bytes. Longer lines are dropped.
 const LINE_MAX: usize = 128;
 
 /// Message of the supervisor about its own state.
@@ -100,7 +100,7 @@ impl Listener {
         given.as_raw_fd().to_string()
     }
 
-    /// Returns the next message. Waits forever after the supervisor has closed the pipe. Cancel
+    /// Returns the next message. Waits forever once the supervisor has closed the pipe. Cancel
     /// safe.
     pub(crate) async fn next(&mut self) -> HeartbeatMessage {
         loop {

@@ -6,7 +6,7 @@ use stdx::MacAddr;
 
 /// Length of the Ethernet header and the 28 bytes of ARP.
 const FRAME: usize = 42;
-/// Bytes from the EtherType to the address lengths: ARP for IPv4 over Ethernet.
+/// ARP header from the EtherType to the address lengths, for IPv4 over Ethernet.
 const KIND: [u8; 8] = [0x08, 0x06, 0, 1, 0x08, 0, 6, 4];
 const REQUEST: [u8; 2] = [0, 1];
 
@@ -17,7 +17,7 @@ pub struct ArpMessage {
     pub mac: MacAddr,
     /// IPv4 address of the sender, or 0.0.0.0 if the sender has none yet.
     pub sender: Ipv4Addr,
-    /// IPv4 address that the message is about.
+    /// IPv4 address that is requested or announced.
     pub target: Ipv4Addr,
 }
 
@@ -55,13 +55,13 @@ impl ArpMessage {
         known.then(|| Self { mac: MacAddr(mac), sender: address(28), target: address(38) })
     }
 
-    /// True if another machine uses or probes `address` (RFC 3927 section 2.2.1).
+    /// True if the message shows that another machine uses or probes `address` (RFC 3927 §2.2.1).
     pub fn contests(&self, address: Ipv4Addr, ours: MacAddr) -> bool {
         let probes = self.sender.is_unspecified() && self.target == address;
         self.mac != ours && (self.sender == address || probes)
     }
 
-    /// True if another machine uses `address` (RFC 3927 section 2.5).
+    /// True if the message shows that another machine uses `address` (RFC 3927 §2.5).
     pub fn takes(&self, address: Ipv4Addr, ours: MacAddr) -> bool {
         self.mac != ours && self.sender == address
     }

@@ -24,13 +24,12 @@ pub enum BondMode {
     ActiveBackup,
     /// Uses all ports, negotiated with the switch (IEEE 802.1AX, LACP).
     Lacp,
-    /// Uses all ports, with a different port for each neighbor (ARP replies). Works with any
-    /// switch.
+    /// Uses all ports, another one for each neighbor (ARP replies). Works with any switch.
     BalanceAlb,
 }
 
 impl BondMode {
-    /// Returns the kernel's name of the mode, which other tools use too.
+    /// Returns the kernel's name of the mode, such as `802.3ad`.
     pub fn word(self) -> &'static str {
         match self {
             Self::ActiveBackup => "active-backup",
@@ -93,14 +92,14 @@ fn join(port: u32, bond: u32) -> LinkMessage {
     LinkUnspec::new_with_index(port).controller(bond).build()
 }
 
-/// Reads a property of a bond from sysfs. Returns `None` if the interface is not a bond.
+/// Returns the option `what` of `bond` from sysfs, or `None` if the interface is not a bond.
 fn option(bond: &str, what: &str) -> Option<String> {
     let path = Path::new("/sys/class/net").join(bond).join("bonding").join(what);
     let text = fs::read_to_string(path).ok()?;
     Some(text.split_whitespace().next().unwrap_or_default().to_owned())
 }
 
-/// Returns the bond or bridge to which the interface `name` belongs.
+/// Returns the bond or bridge of which the interface `name` is a port, if any.
 pub(super) fn master(name: &str) -> Option<String> {
     let path = fs::read_link(Path::new("/sys/class/net").join(name).join("master")).ok()?;
     Some(path.file_name()?.to_str()?.to_owned())

@@ -10,7 +10,7 @@ use super::{Address, ClientIdentity, NAME_SERVERS, TIME_SERVERS, prefix_of};
 
 /// Length of an Ethernet address in bytes (`hlen`).
 const ETHERNET: u8 = 6;
-/// Minimum message length in bytes that every relay and server accepts (RFC 951).
+/// Minimum length of a sent message in bytes, which every relay and server accepts (RFC 951).
 const SHORTEST: usize = 300;
 /// Lease time in seconds if the server sends none.
 const DEFAULT_LEASE: u32 = 3600;

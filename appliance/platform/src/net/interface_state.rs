@@ -16,13 +16,13 @@ use crate::Error;
 /// Current state of an Ethernet interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceState {
-    /// Interface that is described.
+    /// Name, index and hardware address of the interface.
     pub link: Link,
     /// Link speed in Mbit/s: `None` without a link, 0 if the NIC does not report a speed.
     pub mbps: Option<u32>,
     /// IP addresses with their prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Name of the bond or bridge to which the interface belongs.
+    /// Name of the bond or bridge of which the interface is a port; `None` otherwise.
     pub port_of: Option<String>,
 }
 

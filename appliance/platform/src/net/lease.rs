@@ -15,16 +15,16 @@ use crate::Error;
 
 const SERVER_PORT: u16 = 67;
 const CLIENT_PORT: u16 = 68;
-/// Wait for a response to the first message, doubled for each retry. RFC 2131 section 4.1 begins at
-/// 4 s, which is long for a machine on a local switch.
+/// Wait for a response to the first message; doubled for each retry. RFC 2131 section 4.1 begins
+/// with 4 s, which is too long on a local switch.
 const FIRST_ANSWER: Duration = Duration::from_secs(1);
 /// Maximum wait for a response.
 const LONGEST_ANSWER: Duration = Duration::from_secs(8);
-/// Time without a lease after which the client reports an error.
+/// Time without a lease after which the client returns an error.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Maximum length of an accepted message in bytes.
+/// Maximum length of a received message in bytes.
 const LONGEST_MESSAGE: usize = 1500;
-/// File of the resolver for the name servers.
+/// Configuration file of the resolver, which gets the name servers.
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// Interface with a configured address.
@@ -99,8 +99,8 @@ async fn forget_others(netlink: &Netlink, link: &Link, given: Ipv4Addr) {
     }
 }
 
-/// Returns the IPv4 addresses other than the given one. Link-local addresses belong to
-/// `link_local`.
+/// Returns the IPv4 addresses other than `given`. Link-local addresses are skipped, because
+/// `link_local` removes them.
 fn left_over(addresses: &[(IpAddr, u8)], given: Ipv4Addr) -> Vec<(Ipv4Addr, u8)> {
     let all = addresses.iter().filter_map(|(address, prefix)| match address {
         IpAddr::V4(address) => Some((*address, *prefix)),
@@ -180,7 +180,7 @@ async fn give_up(link: &Link, address: &Address) {
     }
 }
 
-/// Requests a lease until a server grants one.
+/// Repeats the request for a lease until a server grants a lease.
 async fn obtain_at_last(link: &Link, caller: &ClientIdentity) -> Lease {
     loop {
         match obtain(link, caller, PATIENCE).await {
@@ -285,7 +285,7 @@ impl<'a> Exchange<'a> {
         Ok(Self { link, socket, client, begun: Instant::now(), wait_limit })
     }
 
-    /// Sends a message, and repeats it with longer waits until a wanted response arrives.
+    /// Sends a message until a response matches `wanted`. The waits between repetitions double.
     async fn ask(
         &mut self,
         say: ClientMessage,

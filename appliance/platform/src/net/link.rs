@@ -12,7 +12,7 @@ use crate::Error;
 
 /// Maximum time until the kernel has found a NIC.
 const APPEAR: Duration = Duration::from_secs(30);
-/// Maximum time until a link is up, for negotiation and for a switch port in its learning state.
+/// Maximum wait for a link, during negotiation and the learning state of a switch port.
 const CARRIER: Duration = Duration::from_secs(30);
 /// Interval between two checks of the interfaces.
 const LOOK: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ pub async fn loopback_up() -> Result<(), Error> {
     Netlink::open()?.up(index.unwrap_or(1)).await
 }
 
-/// Returns the first wanted interface with a link, after bringing all wanted interfaces up.
+/// Brings up all interfaces that match `wanted`, and returns the first one that gets a link.
 pub(super) async fn choose(netlink: &Netlink, wanted: &InterfaceSelector) -> Result<Link, Error> {
     let named = || links().into_iter().filter(|link| wanted.is(link)).collect();
     let found = until(APPEAR, named).await;

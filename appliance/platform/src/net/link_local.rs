@@ -28,7 +28,7 @@ const LISTEN: Duration = Duration::from_secs(2);
 /// Number of announcements and interval between them (ANNOUNCE_NUM, ANNOUNCE_INTERVAL).
 const ANNOUNCEMENTS: u32 = 2;
 const ANNOUNCE_EVERY: Duration = Duration::from_secs(2);
-/// After a second conflict within this time, the box gives up the address (DEFEND_INTERVAL).
+/// Period in which a second conflict makes the box give up its address (DEFEND_INTERVAL).
 const DEFEND: Duration = Duration::from_secs(10);
 /// Number of addresses tried without delay, and the delay before each later address (MAX_CONFLICTS,
 /// RATE_LIMIT_INTERVAL).
@@ -104,7 +104,7 @@ fn candidate(mac: MacAddr, attempt: u32) -> Ipv4Addr {
     Ipv4Addr::from(first + chance % (254 << 8))
 }
 
-/// ARP socket of one link.
+/// Packet socket for the ARP messages of one interface.
 struct ArpSocket {
     mac: MacAddr,
     name: String,

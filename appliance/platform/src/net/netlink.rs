@@ -68,7 +68,7 @@ impl Netlink {
         self.0.link().del(link.index).execute().await.map_err(what)
     }
 
-    /// Adds an address to an interface. An existing address is kept.
+    /// Adds an address to an interface. Succeeds if the interface already has the address.
     pub(super) async fn add_address(
         &self,
         index: u32,

@@ -11,11 +11,11 @@ use super::BootVolume;
 use super::volume::{CHANGING, SETTINGS, sync};
 use crate::{Error, sys};
 
-/// Temporary file that takes up the free space.
+/// Temporary file that fills the free space.
 const FILLER: &str = "erase.tmp";
 /// Bytes that are written at once.
 const PIECE: usize = 1 << 20;
-/// Maximum depth of nested folders that are searched.
+/// Maximum depth of nested folders that are searched for files.
 const DEPTH_MAX: usize = 8;
 
 impl BootVolume {
@@ -43,7 +43,7 @@ impl BootVolume {
 
 /// Overwrites and removes `box.toml`, and overwrites the files `box.N` of interrupted replacements.
 /// The names of these files stay: FAT may have given their blocks to another file, and removing the
-/// name would free them. A leftover that shares a block with another file is not written either.
+/// name would free them. A file `box.N` that shares a block with another file is not overwritten.
 fn erase(folder: &Path, blocks: &impl Fn(&Path) -> io::Result<BTreeSet<u32>>) -> io::Result<()> {
     let settings = folder.join(SETTINGS);
     overwrite(&settings)?;
@@ -71,7 +71,7 @@ fn erase(folder: &Path, blocks: &impl Fn(&Path) -> io::Result<BTreeSet<u32>>) ->
     }
 }
 
-/// True for a file such as `box.7` in the root folder of the volume.
+/// True for a leftover of an interrupted replacement, such as `box.7`, in the root folder.
 fn is_leftover(folder: &Path, path: &Path) -> bool {
     let name = path.strip_prefix(folder).ok().and_then(Path::to_str);
     let number = name.and_then(|name| name.strip_prefix("box."));
@@ -91,7 +91,7 @@ fn files(folder: &Path, depth: usize) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the blocks of the volume that a file uses.
+/// Returns the numbers of the volume's blocks that a file uses.
 fn blocks(path: &Path) -> io::Result<BTreeSet<u32>> {
     let file = File::open(path)?;
     // The blocks of FAT are never smaller than a sector of 512 bytes.

@@ -74,7 +74,7 @@ impl Filling {
         Ok(Self { volume, running, manifest, root, kernel: Vec::new() })
     }
 
-    /// Writes the next bytes of a part. The caller passes them in the order of
+    /// Writes the next bytes of a part. The bytes must come in the order of
     /// [`crate::bundle::Reader`].
     ///
     /// # Errors

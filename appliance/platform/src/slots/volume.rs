@@ -13,7 +13,7 @@ use crate::bundle::Verity;
 use crate::disk::mount_points::BOOT;
 use crate::privileged;
 
-/// File with the owner's settings.
+/// File name of the owner's settings.
 pub(super) const SETTINGS: &str = "box.toml";
 
 /// Maximum number of temporary names that are skipped because a power cut left a file.
@@ -23,7 +23,7 @@ const LEFT_OVER_MAX: usize = 1024;
 /// would break another change.
 pub(super) static CHANGING: Mutex<()> = Mutex::new(());
 
-/// Location of the boot volume.
+/// Boot volume, by the folder where it is mounted.
 #[derive(Debug, Clone)]
 pub struct BootVolume {
     folder: PathBuf,
@@ -85,14 +85,14 @@ impl BootVolume {
         }
     }
 
-    /// Returns the release in `slot` from its boot script, or `None` if it is unknown.
+    /// Returns the release in `slot`, or `None` if the slot's boot script is missing or names none.
     pub fn version(&self, slot: Slot) -> Option<String> {
         let script = fs::read_to_string(self.of(slot).join("boot.cfg")).ok()?;
         Verity::version_in(&script).map(str::to_owned)
     }
 
     /// Writes a kernel and its boot script into `slot`, and reads both back. GRUB must not start
-    /// the slot during the write, so the caller must first mark it as bad.
+    /// the slot during the write, so the caller must first mark the slot as bad.
     ///
     /// # Errors
     /// The volume cannot be written, or the data read back differs.
@@ -214,7 +214,7 @@ fn changed(
     Ok((old != new).then(|| new.to_vec()))
 }
 
-/// Overwrites the block in place with one call, so that the file keeps its disk blocks.
+/// Overwrites the variables in place with one call, so that the file keeps its disk blocks.
 fn overwrite(path: &Path, block: &[u8]) -> Result<(), Error> {
     let write = || {
         let file = File::options().write(true).open(path)?;
@@ -229,7 +229,7 @@ fn overwrite(path: &Path, block: &[u8]) -> Result<(), Error> {
     write().map_err(Error::io(format!("write {}", path.display())))
 }
 
-/// Writes a file and compares it with the bytes on the disk.
+/// Writes a file, and compares it with the bytes read back from the disk.
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let write = || {
         let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;

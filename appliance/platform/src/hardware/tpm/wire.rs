@@ -29,13 +29,13 @@ const POLICY_DIGEST: u32 = 0x189;
 /// Type of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Session {
-    /// Proves a policy (`TPM_SE_POLICY`).
+    /// Session that satisfies a policy (`TPM_SE_POLICY`).
     Policy = 1,
-    /// Computes a policy and proves nothing (`TPM_SE_TRIAL`).
+    /// Session that only computes the digest of a policy (`TPM_SE_TRIAL`).
     Trial = 3,
 }
 
-/// A command under construction.
+/// TPM command under construction.
 struct Command {
     tag: u16,
     bytes: Vec<u8>,
@@ -70,8 +70,8 @@ impl Command {
         with_count
     }
 
-    /// Appends the authorization area of one session without nonce and HMAC: a policy session, or
-    /// the empty password.
+    /// Appends the authorization by one session, without nonce and HMAC: a policy session, or the
+    /// empty password.
     fn authorized_by(mut self, session: u32) -> Self {
         self.tag = WITH_SESSIONS;
         self.u32(9).u32(session).u16(0).u8(0).u16(0)
@@ -155,13 +155,13 @@ pub(super) fn policy_digest(session: u32) -> Vec<u8> {
     Command::new(POLICY_DIGEST).u32(session).finish()
 }
 
-/// Returns the total size of a response from its received bytes, once the size field has arrived.
+/// Returns the total size of a response, or `None` before the size field was received.
 pub(super) fn size_of_answer(bytes: &[u8]) -> Option<usize> {
     let size = u32::from_be_bytes(*bytes.get(2..)?.first_chunk()?);
     usize::try_from(size).ok()
 }
 
-/// Parses a response of a TPM: the bytes after its header, or its error code. Returns `None` for an
+/// Parses a response: the bytes after its header, or the TPM's error code. Returns `None` for an
 /// incomplete response.
 pub(super) fn parse(answer: &[u8]) -> Option<Result<Fields<'_>, u32>> {
     let (header, rest) = answer.split_first_chunk::<HEADER>()?;
@@ -170,11 +170,11 @@ pub(super) fn parse(answer: &[u8]) -> Option<Result<Fields<'_>, u32>> {
     whole.then_some(if code == 0 { Ok(Fields(rest)) } else { Err(code) })
 }
 
-/// Reader of fields in order. Each method returns `None` after the end.
+/// Reader of consecutive fields. Each method returns `None` at the end of the bytes.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Reads fields from bytes without a response header.
+    /// Creates a reader of bytes without a response header.
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

@@ -51,7 +51,7 @@ pub trait Disk {
     /// # Errors
     /// The request still exists.
     fn answer(&mut self) -> Result<(), Error>;
-    /// Erases the owner's settings and their copies from the boot volume, durably.
+    /// Erases the owner's settings and all copies of them from the boot volume, durably.
     ///
     /// # Errors
     /// The settings may still exist.
@@ -63,7 +63,7 @@ pub trait Disk {
 pub struct Host {
     /// Boot volume with the reset request and the owner's settings.
     pub volume: BootVolume,
-    /// Running slot, with which a damaged block of variables is repaired.
+    /// Running slot, which is marked good if a damaged block of variables is repaired.
     pub running: Slot,
 }
 

@@ -5,14 +5,14 @@ use crc::{CRC_32_ISCSI, Crc};
 
 /// Size of a superblock in bytes.
 pub(super) const BYTES: usize = 1024;
-/// Offset of the superblock.
+/// Byte offset of the superblock on the partition.
 pub(super) const AT: u64 = 1024;
-/// Offset of the first copy: the first block of the second group, with blocks of 4 KiB.
+/// Byte offset of the first copy: the first block of the second group, with blocks of 4 KiB.
 pub(super) const COPY_AT: u64 = 32_768 * 4096;
 
 const CRC_32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// Offsets of fields in the superblock.
+/// Byte offsets of fields in the superblock.
 const MAGIC: usize = 0x38;
 const STATE: usize = 0x3a;
 const GROUP: usize = 0x5a;
@@ -20,7 +20,7 @@ const COMPATIBLE: usize = 0x5c;
 const INCOMPATIBLE: usize = 0x60;
 const READ_ONLY_COMPATIBLE: usize = 0x64;
 const CHECKSUM: usize = 0x3fc;
-/// Values of the fields above.
+/// Values of superblock fields: magic number, state flag and feature flags.
 const EXT4: u16 = 0xef53;
 const HAS_ERRORS: u16 = 2;
 const HAS_JOURNAL: u32 = 0x4;
@@ -29,9 +29,9 @@ const METADATA_CHECKSUM: u32 = 0x400;
 
 type Block = [u8; BYTES];
 
-/// Returns the superblock to write over `first` if it is damaged and `copy` is valid. The new
-/// superblock requests a replay of the journal, because the volume may not have been unmounted. An
-/// empty journal stays empty.
+/// Returns the superblock to write over `first`, or `None` unless `first` is damaged and `copy` is
+/// valid. The new superblock requests a replay of the journal, because the volume may not have been
+/// unmounted. An empty journal stays empty.
 pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
     if is_whole(first) || !is_whole(copy) || u16_at(copy, GROUP) != 1 {
         return None;
@@ -48,7 +48,7 @@ pub(super) fn mended(first: &Block, copy: &Block) -> Option<Block> {
     Some(block)
 }
 
-/// True for a superblock with a correct checksum.
+/// True for a superblock with a correct magic number and checksum.
 fn is_whole(block: &Block) -> bool {
     u16_at(block, MAGIC) == EXT4
         && u32_at(block, READ_ONLY_COMPATIBLE) & METADATA_CHECKSUM != 0

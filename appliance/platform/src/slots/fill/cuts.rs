@@ -23,7 +23,7 @@ const PIECE: usize = 512;
 const CASES: u32 = 40;
 const CUTS_PER_CASE: usize = 25;
 
-/// Step of the installation at which the power fails.
+/// Step of the installation during which the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Step while the root is written: the number of written pieces, and a bit mask of pieces that
@@ -41,7 +41,7 @@ enum Step {
     Told(bool),
 }
 
-/// Remains of a file that was being written.
+/// Content of a file after a power cut during its write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileRemains {
     Old,
@@ -234,7 +234,7 @@ impl Disk {
     }
 }
 
-/// Stops the installation at the file `path`, and leaves the part `left` of `new`.
+/// Interrupts the write of the file `path`, and leaves `left` of the content `new`.
 fn stopped(filling: Filling, path: &Path, left: FileRemains, new: &[u8]) {
     let old = fs::read(path).ok();
     let _ = fs::remove_file(path);
