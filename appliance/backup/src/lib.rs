@@ -55,11 +55,11 @@ pub use part::{Part, object_path};
 pub use reader::{Key, Reader, head};
 pub use writer::{Lock, Writer};
 
-/// Bytes of the largest archive, unpacked.
+/// Maximum size of the unpacked archive in bytes.
 pub const ARCHIVE_BYTES_MAX: u64 = 1 << 30;
-/// Bytes of the largest file.
+/// Maximum size of a backup file in bytes.
 pub const FILE_BYTES_MAX: u64 = 512 << 20;
-/// Characters of the shortest passphrase.
+/// Minimum length of a passphrase in characters.
 pub const PASSPHRASE_CHARS_MIN: usize = 8;
-/// Bytes of the longest one.
+/// Maximum length of a passphrase in bytes.
 pub const PASSPHRASE_BYTES_MAX: usize = 1024;
