@@ -55,11 +55,11 @@ pub use part::{Part, object_path};
 pub use reader::{Key, Reader, head};
 pub use writer::{Lock, Writer};
 
-/// Maximum size of the unpacked archive in bytes.
+/// Bytes of the largest archive, unpacked.
 pub const ARCHIVE_BYTES_MAX: u64 = 1 << 30;
-/// Maximum size of a backup file in bytes.
+/// Bytes of the largest file.
 pub const FILE_BYTES_MAX: u64 = 512 << 20;
-/// Minimum length of a passphrase in characters.
+/// Characters of the shortest passphrase.
 pub const PASSPHRASE_CHARS_MIN: usize = 8;
-/// Maximum length of a passphrase in bytes.
+/// Bytes of the longest one.
 pub const PASSPHRASE_BYTES_MAX: usize = 1024;

@@ -1,8 +1,8 @@
 //! Update bundles: one signed file that holds a kernel and a root, read as it streams in.
 //!
-//! [`Reader`] takes bytes and gives [`Event`]s; it opens no file and no connection. The reader
-//! verifies the signature over the manifest before it trusts any byte of the bundle. It compares
-//! every chunk with its SHA-256 in the manifest before it unpacks the chunk. Unsigned bytes
+//! [`Reader`] takes bytes and returns [`Event`]s, and opens no file and no connection. The reader
+//! verifies the signature over the manifest before it uses any other byte of the bundle. Every
+//! chunk is compared with its SHA-256 in the manifest before it is unpacked. Unsigned bytes
 //! therefore reach neither the decompressor nor the disk. The `bundle` module of `image` writes the
 //! format and describes it.
 

@@ -79,7 +79,7 @@ fn lease() -> Lease {
 }
 
 impl Place {
-    /// Creates a box with new keys and no objects.
+    /// Makes a box with new keys and no objects.
     fn fresh() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
@@ -92,7 +92,7 @@ impl Place {
         Self { folder, backups }
     }
 
-    /// Creates a box with objects, leases and settings.
+    /// Makes a box with objects, leases and settings.
     async fn used() -> Self {
         let used = Self::fresh();
         put(&used.backups.store, "/secrets", "bmc-nuc1", PASSWORD).await;

@@ -10,7 +10,7 @@ use super::{
     MANIFEST_MAX, Manifest, PublicKey,
 };
 
-/// Result of [`Reader::read`].
+/// Next event of a bundle, as [`Reader::read`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// Manifest with a valid signature. The caller decides before any write if it accepts the

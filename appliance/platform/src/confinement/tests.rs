@@ -13,7 +13,7 @@ use super::{Limits, State, enter};
 
 /// Environment variable with the test folder. A process with this variable gives up its rights.
 const FOLDER: &str = "TINBOX_TEST_CONFINED";
-/// Environment variable with the program that the process may execute.
+/// Environment variable with the path of the program that the process may execute.
 const PROGRAM: &str = "TINBOX_TEST_PROGRAM";
 
 /// Runs the test `test` again in a separate process.

@@ -1,4 +1,4 @@
-//! Places where the volumes of the box are mounted.
+//! Mount points of the box's volumes, and mount flags.
 
 use rustix::mount::MountFlags;
 

@@ -2,8 +2,8 @@
 //! the box in safe mode, with the reason (WD-4).
 //!
 //! Restarts are counted for each slot, because the boot loader itself leaves a slot that never
-//! worked. The count does not need a clock, which a machine may not have. The restarts count if no
-//! run between them was long.
+//! worked. The count does not need a clock, which a machine may not have. Restarts are in a row if
+//! no run between them lasted an hour.
 
 use std::path::Path;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! clear (pstore).
 //!
 //! One panic gives several records, each with a first line such as `Panic#1 Part2`. Part 1 contains
-//! the newest lines. The kernel writes the records, but its lines may contain text from
+//! the newest lines. The kernel writes the records, but the lines may contain text from
 //! unauthenticated packets.
 
 use std::fs::{self, File};

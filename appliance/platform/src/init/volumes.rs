@@ -1,4 +1,4 @@
-//! Mounts and unmounts of process 1, in order.
+//! File systems that process 1 mounts and unmounts, in order.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! Swap space in compressed memory. A box with 1 GB has no disk that swapping may wear out.
+//! Swap space in compressed memory, because swapping would wear out the flash of a small box.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt as _;

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{KEPT, KEPT_MAX, Panic, TOGETHER, reason, record, take};
 
-/// Records from efi_pstore of a kernel without a root file system: its last lines, and the lines
+/// Records of efi_pstore from a kernel without a root file system: the last lines, and the lines
 /// before.
 const END: &str = include_str!("panic-part1.txt");
 const BEFORE: &str = include_str!("panic-part2.txt");

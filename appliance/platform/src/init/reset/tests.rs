@@ -25,10 +25,10 @@ const FILES: [&str; 11] = [
 ];
 const ENVIRONMENT: &str = "# GRUB Environment Block\nORDER=B A\nA_OK=1\nB_OK=1\nRESET=factory\n";
 
-/// Folders in place of the three volumes of a box.
+/// Temporary folders in place of the three volumes of a box.
 struct Flashed {
     folder: tempfile::TempDir,
-    /// True if the state volume has space for a note.
+    /// True if the state volume of the test has space for a note.
     has_room: Cell<bool>,
 }
 

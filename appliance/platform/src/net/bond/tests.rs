@@ -25,9 +25,9 @@ fn attributes(mut bytes: &[u8]) -> Attributes {
     found
 }
 
-/// Returns the fixed part of an RTM_NEWLINK, its attributes, and the nested attributes. Their order
-/// has no meaning. A terminating zero of the kind has no meaning either (`nla_strscpy` of the
-/// kernel's lib/nlattr.c).
+/// Returns the fixed part of an RTM_NEWLINK, its attributes, and the nested attributes. The order
+/// of the attributes has no meaning. A terminating zero of the kind has no meaning either
+/// (`nla_strscpy` of the kernel's lib/nlattr.c).
 fn parts(message: &[u8]) -> (Vec<u8>, Attributes, Attributes) {
     let (fixed, rest) = message.split_at(16);
     let mut all = attributes(rest);

@@ -2,8 +2,8 @@
 //! loader may start must never hold half a release. The power cuts of `tests/firmware` test this
 //! too, and add the kernel's FAT, a disk cache and a whole box.
 //!
-//! [`Filling`] runs unchanged. The test blocks a step with an obstacle at its path. Afterwards the
-//! test puts there the part of the file that a power cut would leave.
+//! [`Filling`] runs unchanged. The test blocks a step with an obstacle at its path. The test then
+//! writes the part of the file that a power cut would leave.
 
 use std::fs;
 use std::path::{Path, PathBuf};
