@@ -34,7 +34,7 @@ const ASKED: &str = "ASKED";
 /// Initial start counter of a new system: one of GRUB's three starts counts as already used.
 const TRIES_SPENT: &str = "1";
 
-/// Reason why a block is invalid.
+/// Reason why a GRUB environment block is invalid.
 #[derive(Debug, Clone, Copy, thiserror::Error, PartialEq, Eq)]
 pub enum Damage {
     /// The block was truncated or extended.
@@ -51,12 +51,12 @@ pub enum Damage {
     Full(usize),
 }
 
-/// Variables of the block in their order, including variables that the box does not know.
+/// Variables of a GRUB environment block, in order, including variables unknown to the box.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment(Vec<(String, String)>);
 
 impl Environment {
-    /// Parses a block of variables.
+    /// Parses a GRUB environment block.
     ///
     /// # Errors
     /// The block is damaged. GRUB ignores a damaged block too.
@@ -94,7 +94,7 @@ impl Environment {
         mended
     }
 
-    /// Encodes the variables as a block.
+    /// Encodes the variables as a GRUB environment block.
     ///
     /// # Errors
     /// The variables do not fit into the block.

@@ -14,7 +14,7 @@ use crate::slots::Slot;
 
 /// File with the counters, on the state volume.
 const FILE: &str = "falls";
-/// Maximum size of the file in bytes.
+/// Maximum size of the counter file in bytes.
 const BYTES_MAX: u64 = 4096;
 /// Maximum length of a reason in bytes. The file then fits into one sector, which can be
 /// overwritten on a full disk.

@@ -107,8 +107,7 @@ impl State {
         trouble.extend(mounted.err().map(|error| stdx::chain(&error)));
     }
 
-    /// Returns a sentence with the number of errors that the kernel recorded, or `None` without
-    /// errors.
+    /// Returns a sentence with the number of errors that the kernel recorded; `None` if no errors.
     fn errors(&self) -> Option<String> {
         let name = self.device.as_deref()?.file_name()?;
         let count = fs::read_to_string(Path::new(SYS).join(name).join("errors_count")).ok()?;

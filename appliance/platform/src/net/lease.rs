@@ -32,7 +32,7 @@ const RESOLV_CONF: &str = "/etc/resolv.conf";
 pub struct ConfiguredInterface {
     link: Link,
     address: Address,
-    /// Lease of a DHCP server, or `None` for a fixed address.
+    /// DHCP lease and identity of the client, or `None` for a fixed address.
     lease: Option<(Lease, ClientIdentity)>,
 }
 
