@@ -2,44 +2,44 @@
 
 use crate::Error;
 
-/// Maximum length of a part's path in the archive, in bytes.
+/// Maximum length of a part's name, in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 2048;
-/// Maximum number of components in the path of a state file.
+/// Maximum number of folders in the path of a state file.
 const DEPTH_MAX: usize = 4;
-/// Folder name for the core group, whose real name is empty.
+/// Group in the path for objects of the core group.
 const CORE: &str = "core";
-/// Folder name for objects without a namespace.
+/// Namespace in the path for objects without a namespace.
 const NOWHERE: &str = "_";
 
-/// Part of a backup.
+/// A part of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// Object of the API, as JSON.
+    /// An object of the API, as JSON.
     Object {
-        /// Group and plural, such as `tinkerbell.org/hardware`, or `/secrets` in the core group.
+        /// Group and plural, `tinkerbell.org/hardware`; `/secrets` of the core group.
         resource: String,
-        /// Namespace of the object; empty for a cluster-scoped object.
+        /// Empty for an object of the whole box.
         namespace: String,
         /// Name of the object.
         name: String,
     },
-    /// Leases of an interface, as JSON.
+    /// The leases of an interface, as JSON.
     Leases {
         /// Name of the interface.
         interface: String,
     },
-    /// File of the state folder.
+    /// A file of the state folder.
     File {
         /// Path of the file in the state folder, such as `pki/ca.key`.
         path: String,
     },
-    /// Settings file `box.toml` of the owner.
+    /// The settings file `box.toml`.
     Settings,
-    /// List of the cached files, as JSON.
+    /// List of the files in the cache, as JSON.
     Images,
 }
 
-/// Returns the path of an object in the archive, or `None` if `resource` has no `/`.
+/// Path of an object in the archive.
 pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String> {
     let (group, plural) = resource.split_once('/')?;
     let group = if group.is_empty() { CORE.to_owned() } else { escaped(group) };
@@ -49,10 +49,10 @@ pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String
 }
 
 impl Part {
-    /// Returns the path of the part in the archive.
+    /// Path in the archive.
     ///
     /// # Errors
-    /// A name is too long or cannot be encoded.
+    /// A name cannot be encoded.
     pub(crate) fn path(&self) -> Result<String, Error> {
         let unkept = |why: &str| Error::Unkept { what: self.what(), why: why.to_owned() };
         let path = match self {
@@ -77,7 +77,7 @@ impl Part {
         Ok(path)
     }
 
-    /// Returns the part with the path `path`, or `None` for an invalid path.
+    /// Returns the part with that path; `None` for a path that is not valid.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         let part = match parts.as_slice() {
@@ -103,7 +103,7 @@ impl Part {
         (part.path().ok()? == path).then_some(part)
     }
 
-    /// Returns a description of the part for people.
+    /// Description of the part for people.
     pub fn what(&self) -> String {
         match self {
             Part::Object { resource, namespace, name } if namespace.is_empty() => {
@@ -138,7 +138,7 @@ fn escaped(text: &str) -> String {
     }
 }
 
-/// Reverses [`escaped`]. Returns `None` for invalid escapes or empty text.
+/// Reverses [`escaped`]; `None` for a text that [`escaped`] never returns.
 fn plain(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

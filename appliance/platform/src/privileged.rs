@@ -135,9 +135,9 @@ fn own() -> &'static Mutex<Option<UnixStream>> {
     })
 }
 
-/// Sends a request to process 1. A process without the socket carries the request out itself if it
-/// is process 1. Any other program uses the boot volume as it is mounted, so a read-only volume
-/// rejects the following write.
+/// Sends a request to process 1. A process without the socket carries the request out itself. Only
+/// process 1 remounts the boot volume: another program uses the volume as it is mounted, so a
+/// read-only volume rejects the following write.
 fn request(request: &Request) -> Result<(), Error> {
     if std::env::var_os(SOCKET).is_none() {
         let is_starters = matches!(request, Request::Boot { .. }) && !is_first_process();

@@ -13,7 +13,7 @@ pub enum Unverified {
     /// None of the keys made the signature.
     #[error("the signing key is not one of the trusted keys")]
     UnknownKey,
-    /// A known key made the signature, but for other content or another trusted comment.
+    /// One of the keys made the signature, but not over this content or this trusted comment.
     #[error("the signature does not match this text: {0}")]
     Content(String),
 }

@@ -3,12 +3,12 @@
 /// Name of the file with the checksums of a release.
 pub const SUMS: &str = "SHA256SUMS";
 
-/// Formats the line of a list for the file `name` with the SHA-256 `sum`.
+/// Formats the line of a list for the file `name`.
 pub fn sums_line(sum: &[u8; 32], name: &str) -> String {
     format!("{}  {name}\n", stdx::hex(sum))
 }
 
-/// Returns the SHA-256 of the file `name` in a list, in lower-case hexadecimal, if listed.
+/// Finds the checksum of the file `name` in a list; returns it in lower-case hexadecimal digits.
 pub fn sum_of(sums: &str, name: &str) -> Option<String> {
     let mut lines = sums.lines().filter_map(|line| line.split_once([' ', '\t']));
     let (sum, _) = lines.find(|(_, named)| named.trim_start_matches([' ', '*']) == name)?;

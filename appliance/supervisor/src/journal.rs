@@ -1,5 +1,5 @@
-//! Recent lines of the box's own log, in memory, for its pages and screens. A process has one log,
-//! and therefore one journal.
+//! Recent lines of the box's own log, in memory, for its pages and screens. A process has one
+//! journal, because it has one log.
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write as _};
@@ -12,19 +12,19 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Maximum number of stored lines.
+/// Maximum number of kept lines.
 const LINES_MAX: usize = 200;
-/// Maximum length of a line in bytes.
+/// Maximum length of a line, in bytes.
 const TEXT_BYTES_MAX: usize = 400;
 
-/// Journal of this process's log.
+/// Last lines of this process's log.
 pub static JOURNAL: Journal = Journal(Mutex::new(VecDeque::new()));
 
-/// Recent lines of a log.
+/// Last lines of a log.
 pub struct Journal(Mutex<VecDeque<LogLine>>);
 
 impl Journal {
-    /// Returns the lines, oldest first.
+    /// Lists the lines, oldest first.
     pub fn lines(&self) -> Vec<LogLine> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
@@ -63,7 +63,7 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
     }
 }
 
-/// Text of an event: the message and the fields.
+/// Message of an event, and its fields.
 #[derive(Default)]
 struct LogText {
     sentence: String,

@@ -8,13 +8,13 @@ use status::view::BootStep;
 /// Step of the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Starts the certificates and the API.
+    /// Certificates and the API.
     Api,
-    /// Reads all stored objects.
+    /// Reading all stored objects.
     Objects,
-    /// Opens the boot files for machines.
+    /// Boot files for machines.
     BootFiles,
-    /// Starts DHCP, agents and pages.
+    /// DHCP, agents and pages.
     Services,
 }
 
@@ -26,11 +26,11 @@ const STEPS: [(Step, &str, u64); 4] = [
     (Step::Services, "starting the services", 2_000),
 ];
 
-/// Progress of the supervisor's start.
+/// Progress of the start.
 #[derive(Default)]
 pub struct Start(Mutex<StepTimes>);
 
-/// Start time of each step, and a flag for the end of the last step.
+/// Start time of each step, and the end of the last one.
 #[derive(Default)]
 struct StepTimes {
     steps: Vec<Instant>,
@@ -38,7 +38,7 @@ struct StepTimes {
 }
 
 impl Start {
-    /// Begins `step`, and ends the steps before it.
+    /// Begins a step, which ends the steps before it.
     pub fn begin(&self, step: Step) {
         let mut began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = STEPS.iter().position(|(known, ..)| *known == step).unwrap_or(0);
@@ -52,7 +52,7 @@ impl Start {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).done = true;
     }
 
-    /// Returns the steps with their times, or an empty list after the start is complete.
+    /// Lists the steps with their times; empty when the start is complete.
     pub fn steps(&self) -> Vec<BootStep> {
         let began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if began.done { Vec::new() } else { steps(&began.steps, Instant::now()) }

@@ -1,8 +1,8 @@
-//! Simulation of an update on a virtual clock, with power cuts at every step. The simulation runs
-//! from the boot loader's choice of a slot until the new system has passed its checks or is undone.
+//! Simulation of an update on a virtual clock. It runs from the boot loader's choice of a slot to
+//! the system that proves itself or is undone, with power cuts at every step.
 //!
 //! Real parts: the reaction of process 1 to a missing heartbeat ([`SupervisorMonitor`]) and to
-//! exits ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to failed checks
+//! exits ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to missing proofs
 //! ([`Health`]) and to the loader's variables ([`record`]) is real too. Simulated parts: GRUB (see
 //! [`grub`]), the systems, and the disk. A power cut leaves the disk before or after each write.
 //! `tests/firmware` boots real systems for the rest.
@@ -20,33 +20,33 @@ use platform::slots::{Environment, Slot};
 use super::record::{self, Record, Stage, judged};
 use crate::update::proving::{Health, LOOK, Verdict};
 
-/// Duration of firmware, boot loader and kernel in seconds.
+/// Seconds of firmware, boot loader and kernel.
 const BOOT: u64 = 10;
-/// Timeout in seconds after which the watchdog restarts a frozen machine.
+/// Seconds after which the watchdog restarts a frozen machine.
 const WATCHDOG: u64 = 60;
-/// Maximum length of a simulated run in seconds.
+/// Seconds of a run that no event ends.
 const LONG: u64 = 3000;
-/// Number of starts after which the simulated box counts as restarting forever.
+/// Number of starts after which a box is taken to restart for ever.
 const STARTS_MAX: usize = 40;
 const PANIC: &str = "Attempted to kill init!";
 const LACK: &str = "eth1 is missing";
 const AGAIN: &str = "the supervisor ended repeatedly";
 const SILENT: &str = "it was started twice, but did not pass its checks";
 
-/// Behavior of a slot's system. Numbers are seconds after the supervisor's start.
+/// Behavior of a slot's system; numbers are seconds after the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
-    /// All checks pass from this time on.
+    /// Every proof holds from then on.
     Works(u64),
-    /// The kernel panics at this time.
+    /// The kernel panics at that time.
     Panics(u64),
-    /// The machine freezes at this time, including process 1.
+    /// The machine freezes, including process 1.
     Freezes(u64),
-    /// The supervisor exits at this time, in every run.
+    /// The supervisor exits, in every run.
     Ends(u64),
-    /// The supervisor exits at this time in every run, except in safe mode.
+    /// The supervisor exits in every run, except in safe mode.
     EndsUnlessSafe(u64),
-    /// The supervisor hangs from this time on.
+    /// The supervisor hangs from then on.
     Hangs(u64),
     /// The supervisor reports that its API is stuck.
     Mute,
@@ -55,20 +55,20 @@ enum System {
 }
 use System::{Ends, EndsUnlessSafe, Freezes, Hangs, Lacks, Mute, Panics, Works};
 
-/// Error that stands for a power cut of the simulated box.
+/// Power cut of the simulated box.
 #[derive(Debug)]
 struct Cut;
 
-/// Reason why a simulated run ended.
+/// End of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The slot was marked good.
+    /// The slot is good.
     Good,
-    /// Restart of the whole machine.
+    /// The machine starts again.
     Restart,
     /// The supervisor exited, and may be started again.
     Ended,
-    /// No event ended the run within [`LONG`].
+    /// No event ended the run.
     Open,
 }
 
@@ -77,22 +77,23 @@ struct Life {
     systems: [System; 2],
     grubenv: Vec<u8>,
     record: Option<Record>,
-    /// Reason why the last run ended: the note of process 1, or the kernel's record of a panic.
+    /// Reason of the end of the last run: the note of process 1, or the kernel's record of its
+    /// panic.
     note: Option<String>,
     crashes: CrashCounter,
     epoch: Instant,
     now: Duration,
-    /// Number of steps so far, and the steps at which the power is cut.
+    /// Steps so far, and the steps at which the power is cut.
     steps: u64,
     cuts: Vec<u64>,
-    /// Started slots, each with the start time in seconds.
+    /// Started slots, each with its time in seconds.
     starts: Vec<(char, u64)>,
     safe: Option<String>,
 }
 
 impl Life {
-    /// Creates a box with these systems in its slots A and B. `decide` sets the variables on its
-    /// boot volume.
+    /// Makes a box with these systems in its slots A and B. `decide` sets the variables on its boot
+    /// volume.
     fn new(systems: [System; 2], decide: impl FnOnce(&mut Environment)) -> Self {
         let mut loader = Environment::default();
         loader.prefer(Slot::A);
@@ -115,7 +116,7 @@ impl Life {
         }
     }
 
-    /// Creates a box that works in slot A and has just installed `system` in slot B.
+    /// Makes a box that works in slot A and has just installed `system` in slot B.
     fn updated(system: System, cuts: impl IntoIterator<Item = u64>) -> Self {
         let mut life = Self::new([Works(20), system], |loader| loader.put_on_trial(Slot::B));
         life.record = Some(Record::on_trial("9.1.0".to_owned(), Slot::B, Timestamp::UNIX_EPOCH));
@@ -123,7 +124,7 @@ impl Life {
         life
     }
 
-    /// Counts a step at which the power may be cut: each second, and before and after each write.
+    /// Counts a step at which the power may be cut: a second, and each side of a write.
     fn step(&mut self) -> Result<(), Cut> {
         self.steps += 1;
         if self.cuts.contains(&self.steps) { Err(Cut) } else { Ok(()) }
@@ -159,7 +160,7 @@ impl Life {
         self.step()
     }
 
-    /// Starts the box again and again until a slot is good, or a run has no event.
+    /// Starts the box until a slot is good or nothing changes any more.
     fn live(&mut self) -> End {
         while self.starts.len() < STARTS_MAX {
             match self.start() {
@@ -200,7 +201,7 @@ impl Life {
         Ok(End::Restart)
     }
 
-    /// Simulates one run of the supervisor. `reason` is the reason why the previous run ended.
+    /// One run of the supervisor; `reason` is the reason of the end of the machine's last run.
     fn supervise(&mut self, slot: Slot, reason: Option<&str>) -> Result<End, Cut> {
         self.judge(slot, reason)?;
         let on_trial = self.record.as_ref().is_some_and(|record| record.stage == Stage::OnTrial);
@@ -238,7 +239,7 @@ impl Life {
         Ok(End::Open)
     }
 
-    /// Performs the writes of `Updates::judge`: the record first, then the loader's variables.
+    /// Does the writes of `Updates::judge`: the record first, then the loader.
     fn judge(&mut self, running: Slot, reason: Option<&str>) -> Result<(), Cut> {
         let loader = self.loader();
         let facts = (reason.map(str::to_owned), Some("9.1.0".to_owned()));
@@ -252,7 +253,7 @@ impl Life {
         Ok(())
     }
 
-    /// Performs the writes of `Updates::proved`: the loader's variables first, then the record.
+    /// Does the writes of `Updates::proved`: the loader first, then the record.
     fn prove(&mut self, running: Slot) -> Result<(), Cut> {
         self.change(|loader| record::prove(loader, running))?;
         match self.record.clone().filter(|record| record.stage == Stage::OnTrial) {
@@ -261,7 +262,7 @@ impl Life {
         }
     }
 
-    /// Performs the writes of `Updates::give_up`. The restart is orderly, so process 1 records no
+    /// Does the writes of `Updates::give_up`. The restart is orderly, so process 1 records no
     /// reason.
     fn give_up(&mut self, reason: &str) -> Result<End, Cut> {
         if let Some(record) = self.record.clone() {
@@ -274,19 +275,19 @@ impl Life {
         self.starts.iter().map(|(slot, _)| *slot).collect()
     }
 
-    /// Returns the slot of the last start.
+    /// Slot of the last start.
     fn last(&self) -> char {
         self.starts.last().unwrap().0
     }
 
-    /// Returns the stage of the last update, and its reason.
+    /// Last stage of the last update, and its reason.
     fn stage(&self) -> Option<(Stage, &str)> {
         self.record.as_ref().map(|record| (record.stage, record.reason.as_str()))
     }
 }
 
 impl System {
-    /// Returns the heartbeat of the supervisor at `second`.
+    /// Heartbeat of the supervisor at that time.
     fn message(self, second: u64) -> HeartbeatMessage {
         match self {
             Mute if second > 20 => {
@@ -296,7 +297,7 @@ impl System {
         }
     }
 
-    /// Returns the failed check at `second`, or `None` if all checks pass.
+    /// Proof that is missing at that time, if any.
     fn lacks(self, second: u64) -> Option<&'static str> {
         match self {
             Works(at) if second < at => Some(LACK),

@@ -1,46 +1,46 @@
-//! Limits for clock changes by NTP servers. This module uses no clock and no host.
+//! Limits for the changes that servers make to the clock. This module uses no clock and no host.
 
 use std::time::{Duration, SystemTime};
 
 use ntp::Offset;
 
-/// Maximum step by a single server in one round, after the clock was set. A clock does not drift so
-/// far between two rounds, but a server may be wrong.
+/// Largest step by one server in one round, after the clock was set. Clocks do not go wrong so far
+/// between two rounds, but servers do.
 const STEP_MAX: Duration = Duration::from_mins(10);
-/// Maximum difference of two offsets that count as equal.
+/// Maximum difference of two opinions that count as equal.
 const AGREES: Duration = Duration::from_secs(2);
-/// Maximum age of the system. A later time is wrong, because GPS clocks roll over every 20 years.
+/// Maximum age of the system: a later time is wrong, because GPS clocks roll over every 20 years.
 const LIFE_MAX: Duration = Duration::from_hours(20 * 366 * 24);
 
-/// Decision about the offset from a round of queries.
+/// Decision about an opinion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The clock follows the offset.
+    /// The clock follows the opinion.
     Follow,
     /// The clock stays until another server or the next round confirms the step.
     Confirm,
-    /// The clock stays: the time is before the build of the system, or over 20 years after it.
+    /// The clock stays: the time is before the build of the system, or too long after it.
     Impossible,
 }
 
-/// State of the decisions since the start.
+/// State of the decisions so far.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// Build time of the system.
+    /// Time of the system's build.
     built: Option<SystemTime>,
     /// True if a server has set the clock since the start.
     is_told: bool,
-    /// Large step from the last round that waits for confirmation.
+    /// Large step that the last round proposed.
     wanted: Option<Offset>,
 }
 
 impl Steps {
-    /// Creates the state of a clock that no server has set yet.
+    /// Begins with a clock that no server has set.
     pub fn new(built: Option<SystemTime>) -> Self {
         Self { built, ..Self::default() }
     }
 
-    /// Decides about `offset`, on which `agreeing` servers agree. `now` is the time of the clock.
+    /// Decides about an opinion that `agreeing` servers share; `now` is the time of the clock.
     pub fn judge(&mut self, offset: Offset, agreeing: usize, now: SystemTime) -> Verdict {
         let time = offset.after(now);
         if self.built.is_some_and(|built| time < built || time > built + LIFE_MAX) {
@@ -56,7 +56,7 @@ impl Steps {
         if is_sure { Verdict::Follow } else { Verdict::Confirm }
     }
 
-    /// Returns the number of offsets in `all` that equal the chosen offset.
+    /// Number of opinions that are equal to the chosen one.
     pub fn agreeing(chosen: Offset, all: impl Iterator<Item = Offset>) -> usize {
         all.filter(|other| Offset(other.0.saturating_sub(chosen.0)).abs() <= AGREES).count()
     }

@@ -1,4 +1,4 @@
-//! Tests of the responses that a checker accepts.
+//! Responses that a probe accepts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
