@@ -7,15 +7,15 @@ use rbac::AuditRecord;
 use stdx::Clock;
 use web::PageRequest;
 
-/// User of a session of the pages.
+/// User name in audit records for a session of the pages.
 const OWNER: &str = "owner";
-/// User of actions on the box itself, which need no credential.
+/// User name in audit records for actions at the box itself, which need no credential.
 const LOCAL: &str = "local";
-/// HTTP status codes that stand for success and failure of a local action.
+/// HTTP status codes that the audit log uses for success and failure of a local action.
 const DONE: u16 = 200;
 const FAILED: u16 = 500;
 
-/// Writes audit records. Cheap to clone.
+/// Writer of audit records. Cheap to clone.
 #[derive(Clone)]
 pub struct Audit {
     log: AuditLog,
@@ -23,7 +23,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Records in `log`, with the time of `clock`.
+    /// Creates a writer that records to `log`, with the time of `clock`.
     pub fn new(log: AuditLog, clock: Arc<dyn Clock>) -> Self {
         Self { log, clock }
     }
@@ -33,7 +33,7 @@ impl Audit {
         self.log.clone()
     }
 
-    /// Records a request to the pages.
+    /// Records a request to the pages. Rejected requests are recorded as anonymous, rate-limited.
     pub fn page(&self, request: &PageRequest) {
         let user = if request.accepted { OWNER } else { rbac::ANONYMOUS };
         let record = AuditRecord {
@@ -52,7 +52,7 @@ impl Audit {
         }
     }
 
-    /// Records an action that a person ordered at a place of the box, such as its `panel`.
+    /// Records an action at `place`, such as `panel`. The HTTP code is 200 if `is_done`, else 500.
     pub fn local(&self, place: &str, verb: &str, detail: &str, is_done: bool) {
         self.log.record(&AuditRecord {
             user: LOCAL.to_owned(),

@@ -43,26 +43,26 @@ use provisioning::images::Images;
 use provisioning::networks::leases::OpenLeases;
 pub use spool::BackupFile;
 
-/// Pieces of an upload that may wait for the disk.
+/// Maximum number of uploaded pieces that wait for the disk.
 pub const PIECES: usize = 4;
 /// File in the state folder with the time and size of the last backup.
 const LAST: &str = "backup.json";
 /// Wait before the restart that follows a restore, so that the HTTP response reaches the client.
 const ANSWER_GRACE: Duration = Duration::from_secs(1);
 
-/// Backups of this box, and their sources.
+/// Backups of this box, and the sources of their data.
 pub struct Backups {
-    /// Store that is backed up.
+    /// Store with the objects to back up.
     pub store: Store,
     /// Folder of the box's state files.
     pub state: PathBuf,
-    /// Folder for the daily backups; `None` on a guest. It is on another volume than the state.
+    /// Folder for the daily backups, on another volume than the state; `None` on a guest.
     pub kept_in: Option<PathBuf>,
-    /// True if the store is lost, so that there is nothing to back up.
+    /// True if the store is lost, so that a backup is impossible.
     pub is_lost: bool,
     /// Path of `box.toml`; the file may be absent.
     pub settings: PathBuf,
-    /// Environment of the box. As firmware, the box may write `box.toml`.
+    /// Firmware or guest. Only firmware may write `box.toml`.
     pub system_kind: SystemKind,
     /// Name of the box, for the header of a backup.
     pub name: String,
@@ -80,7 +80,7 @@ pub struct Backups {
     pub now: BackupProgress,
 }
 
-/// State of the running backup or restore. The default has no backup.
+/// State of the running backup or restore. Initially, no backup is known.
 pub struct BackupProgress {
     alone: Arc<Semaphore>,
     last: Mutex<LastBackup>,
@@ -108,12 +108,12 @@ impl Backups {
         self.now.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Time and size of the last backup.
+    /// Returns the time and size of the last backup.
     pub fn last(&self) -> LastBackup {
         *self.last_place()
     }
 
-    /// Records that a backup was made and downloaded completely.
+    /// Saves the time and size of a backup that was made and downloaded completely.
     fn made(&self, last: LastBackup) {
         let kept = serde_json::to_vec(&last).map_err(io::Error::from);
         let kept = kept.and_then(|bytes| replace_private(&self.state, LAST, &bytes));
@@ -145,8 +145,8 @@ impl Backups {
         if self.is_lost { Err(BackupError::Lost) } else { Ok(()) }
     }
 
-    /// Runs blocking work that must not overlap with another backup or restore. The work runs to
-    /// its end, also when the caller stops waiting.
+    /// Runs blocking work that must not overlap with another backup or restore. The work continues
+    /// to its end even if the caller stops waiting.
     async fn alone<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Arc<Self>, &Handle) -> Result<T, BackupError> + Send + 'static,
@@ -160,7 +160,7 @@ impl Backups {
         done.await.unwrap_or(Err(BackupError::Ended))
     }
 
-    /// Restores the backup that comes in `pieces` into a temporary folder, and returns its summary.
+    /// Restores the backup in `pieces` to a temporary folder, and returns a summary of the backup.
     ///
     /// # Errors
     /// The backup cannot be restored.
@@ -185,7 +185,7 @@ impl Backups {
         self.stage(reader, &folder, handle)
     }
 
-    /// Replaces the state of this box with the backup in `pieces`; the box restarts a moment later.
+    /// Replaces the state of this box with the backup in `pieces`. The box restarts 1 s later.
     ///
     /// # Errors
     /// The backup cannot be restored; this box is then unchanged.
@@ -223,7 +223,7 @@ impl Backups {
         report
     }
 
-    /// Restarts the box once a backup was restored.
+    /// Waits for a restored backup, then restarts the box. Returns on `shutdown`.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let restarting = async {
             self.now.restored.notified().await;
@@ -244,7 +244,7 @@ impl Backups {
     }
 }
 
-/// Executes this program again in this process, as after a power cut. Returns only on failure.
+/// Executes this program again in the same process. Returns only if the execution fails.
 fn again() -> io::Error {
     let mut arguments = std::env::args_os();
     let own = std::env::current_exe().ok().map(Into::into);
@@ -253,7 +253,7 @@ fn again() -> io::Error {
     Command::new(program).args(arguments).exec()
 }
 
-/// Returns the encryption that the request asks for.
+/// Returns the encryption that `order` requests. Exactly one key option must be set.
 fn lock(order: BackupRequest) -> Result<Lock, BackupError> {
     let BackupRequest { passphrase, recipients, plain } = order;
     match (passphrase, recipients.as_slice(), plain) {
@@ -267,7 +267,7 @@ fn lock(order: BackupRequest) -> Result<Lock, BackupError> {
     }
 }
 
-/// Reads the pieces of an upload as a stream, up to the size limit of a backup.
+/// Stream of an upload, limited to the maximum size of a backup.
 struct Upload {
     pieces: mpsc::Receiver<Bytes>,
     piece: Bytes,

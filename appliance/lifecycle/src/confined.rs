@@ -2,10 +2,10 @@
 //!
 //! The supervisor is one process, not several. A thread with fewer rights is not a barrier: a fault
 //! that writes to memory reaches the stacks of the other threads. A second process for DHCP and
-//! TFTP has 9 MiB resident before it serves anything, as process 1 has (development build). The
-//! budget is 40 MiB. A second process also needs a copy of the index, and a protocol whose parser
-//! would be exposed in the same way. The parsers forbid unsafe code. The rights that a fault in
-//! them could use are taken from the whole process instead.
+//! TFTP would use 9 MiB of resident memory before it serves a request, as process 1 does
+//! (development build). The budget is 40 MiB. A second process also needs a copy of the index, and
+//! a protocol whose parser would be exposed in the same way. The parsers forbid unsafe code.
+//! Instead, the whole process gives up the rights that a fault in a parser could use.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,12 @@ use config::{Config, SystemKind};
 use platform::confinement::{self, FIRMWARE, GUEST, Limits, State};
 use platform::init::{BOOT, CACHE, STATE};
 
-/// Writable folders of firmware: its volumes, and the folders that are lost at a restart.
+/// Writable folders of firmware: its volumes, and folders in memory.
 const WRITTEN: [&str; 5] = [STATE, CACHE, BOOT, "/run", "/tmp"];
-/// Folders of the devices: panel, LEDs and GPIO, the partition of the other slot, bonds.
+/// Device folders: panel, LEDs and GPIO, the partition of the other slot, bonds.
 const DEVICES: [&str; 3] = ["/dev", "/sys/class", "/sys/devices"];
-/// Loaders of dynamic programs, by processor and C library. A guest needs them because it executes
-/// its own program again after a restore.
+/// Dynamic loaders, by processor and C library. A guest needs a loader to execute its own program
+/// again after a restore.
 const LOADERS: [&str; 4] = [
     "/lib64/ld-linux-x86-64.so.2",
     "/lib/ld-linux-aarch64.so.1",
@@ -26,7 +26,7 @@ const LOADERS: [&str; 4] = [
     "/lib/ld-musl-aarch64.so.1",
 ];
 
-/// Gives up every right except those of `limits`, and logs the rights that are left.
+/// Gives up every right except the rights in `limits`, and logs the rights that remain.
 pub fn enter(state: &Path, config: Option<&Config>, system_kind: SystemKind) {
     let limits = limits(state, config, system_kind);
     for folder in &limits.writable {

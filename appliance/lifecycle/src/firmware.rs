@@ -1,4 +1,4 @@
-//! The box as firmware: it is the whole userland of its machine, so it configures its own network.
+//! Box as firmware: the box is the only userland of its machine, and configures its own network.
 //!
 //! Never: a DHCP server by default. An interface without configuration is a DHCP client.
 
@@ -20,18 +20,18 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// Maximum wait for the NIC of a rack's network.
+/// Maximum wait for the NIC of a served network at the start.
 const CARD: Duration = Duration::from_secs(10);
-/// Interval of looking for a NIC, and of trying to get an address.
+/// Interval of checking for a missing NIC, and of retrying to get an address.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// Folder of all files that must survive a restart.
+/// Returns the folder of all files that must survive a restart.
 pub fn state() -> PathBuf {
     Path::new(STATE).join("tinbox")
 }
 
-/// Configuration from `box.toml` on the boot volume. A file with a mistake is ignored: half of it
-/// could start a rogue DHCP server. Safe mode and a lost store (`is_lost`) ignore the file too.
+/// Reads the configuration from `box.toml` on the boot volume. A file with a mistake is ignored,
+/// because half of it could start a rogue DHCP server. Safe mode and a lost store ignore the file.
 pub fn config(is_lost: bool) -> Config {
     if is_lost || init::safe_mode().is_some() {
         return Config { images: None, ..Config::untold() };
@@ -43,7 +43,7 @@ pub fn config(is_lost: bool) -> Config {
     })
 }
 
-/// Path of the owner's configuration, on the boot volume.
+/// Returns the path of the owner's configuration on the boot volume.
 pub fn settings() -> PathBuf {
     Path::new(BOOT).join("box.toml")
 }
@@ -60,18 +60,18 @@ pub fn replace_settings(text: &str) -> std::io::Result<()> {
     replaced.map_err(|error| std::io::Error::other(stdx::chain(&error)))
 }
 
-/// Facts about the device that services need.
+/// Properties of the device that services need.
 pub struct Firmware {
     /// Name of the box.
     pub name: String,
-    /// Trust in the clock, and its source.
+    /// Trust in the clock, and the source of its time.
     pub time: watch::Receiver<time::TimeSync>,
     /// Reason for safe mode; `None` in normal operation.
     pub safe_mode: Option<String>,
     _announced: Option<ServiceDaemon>,
 }
 
-/// Sets up the box's name, network and time, and maintains them in `tasks`. A rack's network whose
+/// Sets up the box's name, network and time, and maintains them in `tasks`. A served network whose
 /// NIC is missing is logged, and gets its address when the NIC appears.
 pub async fn begin(config: &mut Config, lost: Option<&str>, tasks: &mut JoinSet<()>) -> Firmware {
     let folder = state();
@@ -138,7 +138,7 @@ async fn network(
     shared::join(config, tasks).await;
 }
 
-/// Makes a bond of those of its NICs that appear before `deadline`.
+/// Creates a bond of its NICs that exist. Waits until `deadline` for missing NICs.
 async fn make(bond: &Bond, deadline: Instant) {
     loop {
         match net::bond(bond).await {
@@ -153,7 +153,7 @@ async fn make(bond: &Bond, deadline: Instant) {
     }
 }
 
-/// Adds NICs that appear later to their bonds, for ever. Logs a bond's trouble when it changes.
+/// Adds NICs that appear later to their bonds, without end. Logs a bond's problem when it changes.
 async fn keep_bonds(bonds: Vec<Bond>) {
     let mut logged = vec![String::new(); bonds.len()];
     while !bonds.is_empty() {
@@ -189,7 +189,7 @@ async fn assign(
     }
 }
 
-/// Assigns the address of a rack's network when its NIC appears later.
+/// Assigns the address of a served network when its missing NIC appears.
 async fn assign_when_there(interface: String, address: Address) {
     while net::assign(&interface, &address).await.is_err() {
         sleep(RETRY).await;
@@ -197,15 +197,15 @@ async fn assign_when_there(interface: String, address: Address) {
     tracing::info!(interface, "the NIC of this network has appeared");
 }
 
-/// Settings for every management interface.
+/// Name of the box and NTP servers, which all management interfaces share.
 #[derive(Clone)]
 struct Owner {
     name: String,
     offered: time::OfferedServers,
 }
 
-/// Configures every management interface when its NIC and its cable are there: as `written`, or
-/// else by DHCP. Interfaces in `known` have another use and are left alone.
+/// Configures every management interface when its NIC and its cable are present: as `written` in
+/// the settings, or else by DHCP. Interfaces in `known` have another use and are not changed.
 async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Owner) {
     let mut kept = JoinSet::new();
     for one in written {
@@ -228,7 +228,7 @@ async fn manage(written: Vec<Management>, mut known: BTreeSet<String>, owner: Ow
     }
 }
 
-/// Keeps an address on this interface, for ever: a link-local one until a DHCP server gives one.
+/// Maintains an interface's address without end: link-local until a DHCP server grants a lease.
 async fn keep(wanted: InterfaceConfig, owner: Owner) {
     let by_dhcp = wanted.addressing == Addressing::Dhcp && wanted.vlan.is_none();
     let interface = wanted.interface.clone();

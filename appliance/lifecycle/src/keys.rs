@@ -1,4 +1,4 @@
-//! Keys of the box: sealed to its board, copied, and the tokens of administrators.
+//! Keys of the box: sealed to its TPM and copied; and tokens of administrators.
 
 pub mod admin_tokens;
 pub mod copies;

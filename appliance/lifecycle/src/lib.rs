@@ -1,9 +1,9 @@
-//! The box itself as a device: settings, updates and their proof, backups, factory reset, first
-//! setup, names, time and keys. It also has the actions that people start at panel and keyboard.
+//! Device management of the box: settings, updates and their trial, backups, factory reset, first
+//! setup, names, time and keys. Also the actions that people start at panel and keyboard.
 //!
-//! Never: a DHCP answer, a boot file or anything else for a machine (crate `provisioning`).
-//! Enter at [`opened::open`] (the store at a start), [`settings::Settings`],
-//! [`update::Updates`], [`backups::Backups`] and [`reset::carry_out`].
+//! Never: a DHCP response, a boot file or anything else for a machine (crate `provisioning`). Enter
+//! at [`opened::open`] (the store at a start), [`settings::Settings`], [`update::Updates`],
+//! [`backups::Backups`] and [`reset::carry_out`].
 
 mod actions;
 pub mod audit;

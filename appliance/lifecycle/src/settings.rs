@@ -2,7 +2,7 @@
 //! box. Every revision is kept (BK-5).
 //!
 //! Never: a text on the volume that the box's parser rejects, a secret in a diff. Never a change
-//! that was made from another text than the one it replaces.
+//! that is based on an outdated text.
 
 mod diff;
 mod disk;
@@ -27,17 +27,17 @@ pub use disk::{Disk, OnDisk, StoredRevision};
 pub use error::SettingsError;
 pub use handlers::router;
 
-/// Maximum number of kept revisions.
+/// Maximum number of stored revisions.
 pub const REVISIONS_MAX: usize = 100;
-/// Maximum number of old revisions that one new revision may displace. Each uses a block at least.
+/// Maximum number of old revisions that one new revision may displace on a full disk.
 const GIVEN_UP_MAX: usize = 4;
-/// Maximum size of the text, in bytes.
+/// Maximum size of the text of `box.toml` in bytes.
 pub const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Maximum length of a note, in characters.
+/// Maximum length of a note in characters.
 const NOTE_CHARS_MAX: usize = 200;
-/// Keys whose changes take effect without a restart. A dot at the end means all keys below.
+/// Keys whose changes take effect without a restart. A dot at the end stands for all keys below it.
 const LIVE: [&str; 2] = ["time.zone", "update."];
-/// Author of a text that was written to the volume from outside.
+/// Author of a text that was written to the boot volume without this module.
 const OUTSIDE: &str = "the boot volume";
 
 /// Settings whose changes take effect without a restart.
@@ -45,16 +45,16 @@ const OUTSIDE: &str = "the boot volume";
 pub struct LiveSettings {
     /// Time zone for times that people read; UTC by default.
     pub zone: TimeZone,
-    /// Hours in which the box may restart for an update; `None` means any time.
+    /// Hours in which the box may restart for an update; `None` means at any time.
     pub hours: Option<Hours>,
-    /// Consent to the restart after an update: automatic, or given by a person.
+    /// Permission for the restart after an update: automatic, or by a person.
     pub restart: Restart,
     /// Releases that the box refuses to install.
     pub hold: Vec<String>,
 }
 
 impl LiveSettings {
-    /// Takes these settings from a configuration.
+    /// Returns the live settings of `config`.
     pub fn of(config: &Config) -> Self {
         let named = config.time.zone.as_deref().and_then(zone);
         Self {
@@ -75,19 +75,19 @@ pub struct ChangeAuthor<'a> {
     pub note: &'a str,
 }
 
-/// Settings of this box.
+/// Settings of this box, with their revisions.
 pub struct Settings {
     disk: Box<dyn Disk>,
     clock: Arc<dyn Clock>,
     system_kind: SystemKind,
-    /// Text that the box was started with.
+    /// Text of the settings at the start of the box.
     started: String,
     live: watch::Sender<LiveSettings>,
     writing: Mutex<()>,
 }
 
 impl Settings {
-    /// Opens the settings of a box that was started with `config`, from the same file.
+    /// Opens the settings of a box that was started with `config`, read from the same file.
     pub fn open(
         disk: Box<dyn Disk>,
         clock: Arc<dyn Clock>,
@@ -104,7 +104,7 @@ impl Settings {
         self.live.subscribe()
     }
 
-    /// Text on the volume; empty when there is none.
+    /// Returns the text of `box.toml` on the volume; empty if the file is missing.
     ///
     /// # Errors
     /// The volume cannot be read.
@@ -112,13 +112,13 @@ impl Settings {
         Ok(self.disk.read().map_err(SettingsError::Volume)?.unwrap_or_default())
     }
 
-    /// Configuration of the text on the volume; a text with mistakes means an empty configuration.
+    /// Parses the text on the volume. A text with mistakes gives an empty configuration.
     pub fn config(&self) -> Config {
         let text = self.text().unwrap_or_default();
         Config::read(&text, self.system_kind).unwrap_or_else(|_| Config::untold())
     }
 
-    /// Report of the current text and the keys that need a restart; `secrets` shows secrets too.
+    /// Returns the current text, and the keys that need a restart. `secrets` shows secrets too.
     ///
     /// # Errors
     /// The text or the revisions cannot be read.
@@ -136,7 +136,7 @@ impl Settings {
         })
     }
 
-    /// Lists the kept revisions, oldest first.
+    /// Returns the stored revisions, oldest first.
     ///
     /// # Errors
     /// The text or the revisions cannot be read.
@@ -154,7 +154,7 @@ impl Settings {
         Ok(kept.into_iter().enumerate().map(revision).collect())
     }
 
-    /// Difference between two revisions, with secrets hidden; `None` is the current text.
+    /// Returns the difference of two revisions, secrets hidden. `None` is the current text.
     ///
     /// # Errors
     /// A revision does not exist, or cannot be read.
@@ -169,10 +169,10 @@ impl Settings {
         Ok(diff::unified(&old, &new))
     }
 
-    /// Replaces the text that has the sum `based`.
+    /// Replaces the text. `based` is the sum of the text that the change is based on.
     ///
     /// # Errors
-    /// The settings are unchanged.
+    /// The change is refused, or cannot be written. The settings are unchanged.
     pub fn replace(
         &self,
         based: &str,
@@ -182,11 +182,10 @@ impl Settings {
         self.write(based, by, |_, _| Ok(text.to_owned()))
     }
 
-    /// Changes some keys of the text that has the sum `based`. Each key has its new value; `None`
-    /// removes the key.
+    /// Changes some keys of the text with the sum `based`. A value of `None` removes the key.
     ///
     /// # Errors
-    /// The settings are unchanged.
+    /// The change is refused, or cannot be written. The settings are unchanged.
     pub fn set(
         &self,
         based: &str,
@@ -196,10 +195,10 @@ impl Settings {
         self.write(based, by, |text, _| edit::set(text, keys).map_err(SettingsError::Unwanted))
     }
 
-    /// Changes keys of the current text, whatever its sum is: the caller checks the values itself.
+    /// Changes keys of the current text without a check of its sum.
     ///
     /// # Errors
-    /// The settings are unchanged.
+    /// The change is refused, or cannot be written. The settings are unchanged.
     pub fn change(
         &self,
         by: ChangeAuthor<'_>,
@@ -208,10 +207,10 @@ impl Settings {
         self.set(&sum(&self.text()?), by, keys)
     }
 
-    /// Replaces the current text with a text that `make` derives from it.
+    /// Replaces the current text with the result of `make`, which gets the current text.
     ///
     /// # Errors
-    /// The settings are unchanged.
+    /// The change is refused, or cannot be written. The settings are unchanged.
     pub fn rewrite(
         &self,
         by: ChangeAuthor<'_>,
@@ -221,10 +220,10 @@ impl Settings {
         self.write(&based, by, |text, _| make(text).map_err(SettingsError::Unwanted))
     }
 
-    /// Writes an older revision again, over the text that has the sum `based`.
+    /// Restores the text of revision `number`. `based` is the sum of the current text.
     ///
     /// # Errors
-    /// The settings are unchanged.
+    /// The change is refused, or cannot be written. The settings are unchanged.
     pub fn revert(
         &self,
         based: &str,
@@ -273,7 +272,7 @@ impl Settings {
         config::mistakes::checked(text, self.system_kind).map_err(SettingsError::Mistakes)
     }
 
-    /// Adds a revision for a text that was written to the volume from outside.
+    /// Adds a revision for a text that was written to the volume without this module.
     fn found(
         &self,
         mut kept: Vec<StoredRevision>,
@@ -295,8 +294,8 @@ impl Settings {
         Ok(kept)
     }
 
-    /// Stores a revision. A full disk makes it remove the oldest revisions first. A change of the
-    /// settings may be the way to free space, so the change continues when no space is left.
+    /// Stores a revision. On a full disk, the oldest revisions are removed first. If space is still
+    /// missing, the change continues without a revision, because the change may free space.
     fn keep_one(&self, kept: &[StoredRevision], new: &StoredRevision) -> Result<(), SettingsError> {
         let mut kept_now = self.disk.keep(new);
         for old in kept.iter().take(GIVEN_UP_MAX) {
@@ -316,8 +315,8 @@ impl Settings {
         }
     }
 
-    /// Stores the revision before the volume is written, so that the text on the volume always has
-    /// a revision. A revision whose text did not reach the volume was never in force.
+    /// Stores a revision before the text is written to the volume, so that each text on the volume
+    /// has a revision. A revision whose text was not written was never in force.
     fn keep(
         &self,
         kept: &[StoredRevision],
@@ -343,7 +342,7 @@ impl Settings {
     }
 }
 
-/// Identifies a text: the first 16 bytes of its SHA-256, in hexadecimal.
+/// Returns the identifier of a text: the first 16 bytes of its SHA-256, in hexadecimal.
 pub fn sum(text: &str) -> String {
     stdx::hex(&Sha256::digest(text)[..16])
 }
@@ -356,7 +355,7 @@ fn found(kept: &[StoredRevision], number: u32) -> Result<&StoredRevision, Settin
     kept.iter().find(|kept| kept.number == number).ok_or(SettingsError::NoRevision(number))
 }
 
-/// Removes control characters from a note, and limits its length.
+/// Removes control characters from a note, and cuts the note to [`NOTE_CHARS_MAX`] characters.
 fn note(text: &str) -> String {
     text.chars().filter(|char| !char.is_control()).take(NOTE_CHARS_MAX).collect()
 }
@@ -365,7 +364,7 @@ fn live(key: &str) -> bool {
     LIVE.iter().any(|live| key == *live || (live.ends_with('.') && key.starts_with(live)))
 }
 
-/// Keys whose values differ between two texts; a text that cannot be parsed has no keys.
+/// Returns the keys whose values differ between two texts. Invalid TOML counts as no keys.
 fn changed(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (edit::leaves(old), edit::leaves(new));
     let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();

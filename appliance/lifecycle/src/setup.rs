@@ -17,10 +17,10 @@ use web::setup::{NicSetup, Setup, UpdateTimes};
 
 use crate::settings::{ChangeAuthor, Settings, SettingsError, roles};
 
-/// Author of the changes from these screens.
+/// Author of changes that the first-boot screens make.
 const ACTOR: &str = "the web page";
 
-/// First-boot screens of a box with its own system.
+/// First-boot screens of a box that runs as firmware.
 pub struct Screens(pub Arc<Settings>);
 
 impl Setup for Screens {
@@ -89,7 +89,7 @@ fn reported<T>(done: Result<T, SettingsError>) -> Result<(), String> {
     })
 }
 
-/// NICs of the machine, without a role.
+/// Reads the NICs of the machine, without a use.
 fn seen() -> Vec<NicSetup> {
     let looked = tokio::runtime::Handle::current().block_on(net::look());
     let nic_setup = |seen: net::InterfaceState| {

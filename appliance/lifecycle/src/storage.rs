@@ -1,4 +1,4 @@
-//! Store of the box in its state folder: opening it, its sealing key, and its faults.
+//! Store of the box in its state folder: opening, sealing key, and faults for the status.
 
 pub mod opened;
 
@@ -27,10 +27,10 @@ pub const SEALED: [&str; 5] = [
     "tinkerbell.org/workflows",
 ];
 
-/// File of the key that seals values.
+/// File with the key that encrypts sealed values.
 const KEY: &str = "sealing.key";
 
-/// Bytes that are released when the disk is full, so that objects can still be deleted.
+/// Size in bytes of the reserve, which is released on a full disk so that objects can be deleted.
 const RESERVE: u64 = 8 << 20;
 
 /// Opens `STATE/objects.redb` with the key in `STATE/sealing.key`, and a reserve for a full disk.
@@ -44,7 +44,7 @@ pub fn open_by(state: &Path, keys: &Keys) -> anyhow::Result<Store> {
     open_with(state, RESERVE, keys)
 }
 
-/// Opens a store in a folder that no running box uses: without a reserve.
+/// Opens a store, without a reserve, in a folder that no running box uses.
 pub fn open_aside(folder: &Path) -> anyhow::Result<Store> {
     open_with(folder, 0, &Keys::of(folder, SystemKind::Guest))
 }
@@ -71,18 +71,18 @@ fn open_with(state: &Path, reserve: u64, keys: &Keys) -> anyhow::Result<Store> {
     Store::open(&file(state), options).context("cannot open the store")
 }
 
-/// Path of the store's file in the folder `state`.
+/// Returns the path of the store's file in the folder `state`.
 pub fn file(state: &Path) -> PathBuf {
     state.join("objects.redb")
 }
 
-/// First and longest wait before a disk that refused a write is tried again.
+/// First and longest interval between write tests on a disk that failed.
 const TRIED_EVERY: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
-/// Bytes that a disk must accept before the store is opened again.
+/// Bytes that a write test must write before the store is opened again.
 const TRIED_BYTES: usize = 4 << 20;
 
-/// Returns an error when the store has stopped because a write failed, and the disk accepts writes
-/// again. The program is then started again, and opens the store from disk.
+/// Waits until a failed write has stopped the store and the disk accepts writes again, then returns
+/// an error. The error ends the process, and the next start opens the store from disk.
 pub async fn watch_over(store: Store, state: PathBuf) -> anyhow::Result<()> {
     let cause = stdx::chain(store.until_stopped().await.as_ref());
     tracing::error!(cause, "nothing is stored until the disk accepts writes again");
@@ -106,7 +106,7 @@ fn try_disk(place: &Path) -> io::Result<()> {
     written.and(removed)
 }
 
-/// Fault that says that the store has stopped.
+/// Status source of the fault that the store has stopped.
 pub struct StoppedStore(pub Engine);
 
 impl StatusSource for StoppedStore {
@@ -129,24 +129,24 @@ fn stopped(cause: &store::Error) -> Fault {
     Fault { title: "STORE STOPPED".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-/// Interval of counting the largest kinds: a count reads the whole store.
+/// Minimum interval of counting the largest kinds, because a count reads the whole store.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
-/// Maximum number of kinds in the fault.
+/// Maximum number of kinds that the fault names.
 const NAMED: usize = 3;
 
-/// Fault that says that the disk is nearly full, with the largest kinds.
+/// Status source of the fault that the disk is nearly full, with the largest kinds.
 pub struct FullDisk {
     store: Store,
     counted: Mutex<Option<(Instant, Arc<str>)>>,
 }
 
 impl FullDisk {
-    /// Watches the free space of this store.
+    /// Creates a source that watches the free space of `store`.
     pub fn new(store: Store) -> Self {
         Self { store, counted: Mutex::default() }
     }
 
-    /// Names the largest kinds, such as `tinkerbell.org/templates (20 MiB)`.
+    /// Returns the largest kinds with their sizes, such as `tinkerbell.org/templates (20 MiB)`.
     async fn largest(&self) -> Arc<str> {
         let counted = self.counted().clone();
         if let Some((_, text)) = counted.filter(|(at, _)| at.elapsed() < COUNTED_EVERY) {
@@ -194,12 +194,12 @@ fn nearly_full(room: FreeSpace, largest: &str) -> Fault {
     Fault { title: "DISK NEARLY FULL".into(), trouble, urgent: true, ..Fault::default() }
 }
 
-/// Fault for data that a later release stored and this release cannot read. The data is kept beside
-/// the store (UP-6).
+/// Status source of the fault that this release cannot read data of a later release. The data is
+/// kept beside the store (UP-6).
 pub struct ReturnedStore(Vec<Fault>);
 
 impl ReturnedStore {
-    /// Looks for such data in the folder `state`.
+    /// Searches the folder `state` for data of a later release.
     pub fn find(state: &Path) -> Self {
         let found = store::returned(&file(state)).unwrap_or_else(|error| {
             tracing::warn!(error = %stdx::chain(&error), "cannot look for a set-aside store");

@@ -1,9 +1,9 @@
 //! Updates of the box's own system (UP-1). A signed bundle is written into the slot that does not
-//! run. The box restarts when no machine has a running workflow. The new system proves that it
-//! works, or the update is undone with a reason.
+//! run. The box restarts when no machine has a running workflow. The update is undone, with a
+//! reason, unless the new system passes its checks.
 //!
 //! Never: a byte of a bundle on the disk before its signature is verified. Never a restart while a
-//! workflow runs, unless a person orders it.
+//! workflow runs, unless a person requests the restart.
 
 mod error;
 mod handlers;
@@ -37,10 +37,10 @@ pub use handlers::router;
 use install::{Install, Step};
 use record::{Record, Stage, judged};
 
-/// Public keys whose bundles the system accepts.
+/// File with the public keys of trusted bundle signers.
 const KEYS: &str = "/etc/tinbox/update.pub";
 
-/// Updates of this box.
+/// Updates of this box, and their state.
 pub struct Updates {
     running: Slot,
     version: String,
@@ -50,32 +50,32 @@ pub struct Updates {
     runs: Runs,
     store: Store,
     clock: Arc<dyn Clock>,
-    /// Hours of restarts, and releases that are refused.
+    /// Allowed hours of restarts, and releases that the box refuses to install.
     live: watch::Receiver<LiveSettings>,
     now: Mutex<UpdateProgress>,
     installed: Notify,
 }
 
-/// State of the current or last update.
+/// State of the current or last update, and of its restart.
 #[derive(Default)]
 struct UpdateProgress {
-    /// Current or last update, as the status shows it.
+    /// Current or last update, for the status.
     update: Option<Update>,
-    /// True while an update or a rollback is under way.
+    /// True while a bundle or a rollback is being installed, and until the box restarts.
     busy: bool,
-    /// True if the restart does not wait for running workflows.
+    /// True if the restart skips the wait for running workflows.
     at_once: bool,
-    /// True if a person agreed to the restart, so that it does not wait for the allowed hours.
+    /// True if a person agreed to the restart, which then ignores the allowed hours.
     agreed: bool,
 }
 
 impl Updates {
-    /// Opens the updates of a box that runs from `running`, and evaluates this start. `last_reason`
-    /// is the reason why the last run ended, if one was recorded. `live` has the owner's settings
+    /// Opens the updates of a box that runs from the slot `running`, and evaluates this start.
+    /// `last_reason` is the recorded reason why the last run ended. `live` has the owner's settings
     /// for updates.
     ///
     /// # Errors
-    /// The system has no keys, or the boot volume cannot be read.
+    /// The system has no public keys, or the boot volume cannot be read.
     pub fn open(
         running: Slot,
         state: &Path,
@@ -131,7 +131,7 @@ impl Updates {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// True while the running system has to prove that it works.
+    /// True while the running system is new and has not passed its checks yet.
     pub fn on_trial(&self) -> bool {
         let is_proving = |update: &Update| update.state == UpdateState::Proving;
         self.now().update.as_ref().is_some_and(is_proving)
@@ -152,8 +152,8 @@ impl Updates {
         Ok(())
     }
 
-    /// Restarts the box because the running system does not work, for this reason. The next start
-    /// is a second try of this system, or the system before.
+    /// Restarts the box because the running system does not work. `reason` is recorded. The next
+    /// start tries this system a second time, or starts the previous system.
     pub fn give_up(&self, reason: &str) {
         tracing::error!(reason, "the update does not work; restarting");
         let record = Record { reason: reason.to_owned(), ..self.record() };
@@ -170,11 +170,11 @@ impl Updates {
         })
     }
 
-    /// Writes the bundle that comes in `pieces` into the other slot. `size` is its length in bytes,
+    /// Writes the bundle from `pieces` into the other slot. `size` is the bundle's length in bytes,
     /// if known. With `at_once`, the restart does not wait for running workflows.
     ///
     /// # Errors
-    /// The running system is unchanged; the other slot may be empty.
+    /// The installation failed. The running system is unchanged; the other slot may be empty.
     pub async fn install(
         self: &Arc<Self>,
         pieces: mpsc::Receiver<Bytes>,
@@ -212,10 +212,10 @@ impl Updates {
         done
     }
 
-    /// Puts the system in the other slot on trial, as an update does.
+    /// Selects the system in the other slot for the next start, on trial as after an update.
     ///
     /// # Errors
-    /// The other slot has no system that works, or the boot loader's variables cannot be written.
+    /// The other slot has no usable system, or the boot loader's variables cannot be written.
     pub fn roll_back(&self, at_once: bool) -> Result<(), UpdateError> {
         let before = self.begin()?;
         let done = self.turn_back();
@@ -237,7 +237,7 @@ impl Updates {
         self.volume.change(self.running, |all| all.put_on_trial(other)).map_err(UpdateError::Host)
     }
 
-    /// Marks an update as under way, and returns the status that was shown before.
+    /// Marks an update as under way. Returns the previous status, or an error if one is under way.
     fn begin(&self) -> Result<Option<Update>, UpdateError> {
         let mut now = self.now();
         let on_trial =
@@ -334,7 +334,7 @@ fn name(slot: Slot) -> String {
     slot.letter().to_ascii_uppercase().to_string()
 }
 
-/// Converts a record for the status.
+/// Converts a record to the update of the status view.
 fn shown(record: &Record) -> Update {
     Update {
         version: record.version.as_str().into(),

@@ -1,4 +1,4 @@
-//! Uploads of backups and bundles. A client that stops sending is disconnected: a half-open
+//! Uploads of backups and bundles. A client that stops sending is disconnected, because a half-open
 //! connection would block backups and updates of all other clients.
 
 use std::time::Duration;
@@ -8,17 +8,17 @@ use futures_util::StreamExt as _;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-/// Maximum wait for the next piece.
+/// Maximum wait for the next piece of an upload.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Minimum number of bytes that must come within each [`WINDOW`] of waiting.
+/// Minimum number of bytes that a client must send per [`WINDOW`] of waiting time.
 const WINDOW_BYTES: usize = 64 << 10;
-/// Time in which [`WINDOW_BYTES`] must come.
+/// Waiting time after which a client that sent less than [`WINDOW_BYTES`] is disconnected.
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// End of an upload, for the log.
+/// Reason why an upload ended, for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The body ended, or the client disconnected: the reader of the data can tell which.
+    /// The body ended, or the client disconnected. The reader of the data can distinguish both.
     Body,
     /// The reader stopped reading.
     Reader,
@@ -26,7 +26,7 @@ pub enum End {
     Stalled,
 }
 
-/// Forwards the pieces of a body. Closes `to` at the end, or when the client sends too slowly.
+/// Forwards the pieces of a body. Closes `to` at the end, or if the client sends too slowly.
 pub async fn pass(mut body: BodyDataStream, to: mpsc::Sender<Bytes>) -> End {
     let (mut waited, mut bytes) = (Duration::ZERO, 0);
     loop {
@@ -67,7 +67,7 @@ mod tests {
 
     use super::{End, SILENCE, WINDOW, WINDOW_BYTES, pass};
 
-    /// Body of that many pieces, each sent after a pause; then no data, or the end.
+    /// Body of `pieces` pieces, each after a pause; then the end if `ends`, else no more data.
     fn body(pieces: usize, size: usize, pause: Duration, ends: bool) -> Body {
         let sent = stream::iter(0..pieces).then(move |_| async move {
             sleep(pause).await;

@@ -1,5 +1,5 @@
-//! Actions that people start at the box itself: at the panel or at the monitor's keyboard. They
-//! need no password; `panel.actions` says which actions are allowed.
+//! Actions that people start at the box itself: at the panel or at the monitor's keyboard. The
+//! actions need no password. The setting `panel.actions` lists the allowed actions.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,20 +22,20 @@ use thiserror::Error;
 use crate::actions::reset;
 use crate::audit::Audit;
 
-/// Time for which the box blinks after an identify action (LE-3).
+/// Duration of blinking after an identify action (LE-3): one minute.
 const IDENTIFY_FOR: Duration = Duration::from_secs(60);
-/// Tries of a change that conflicts with changes by other clients.
+/// Maximum attempts of a change that conflicts with changes by other clients.
 const TRIES_MAX: usize = 4;
 
-/// State of the identify action, which makes the box blink. Clones share the state.
+/// State of the identify action, which makes the box blink for a minute. Clones share the state.
 #[derive(Clone, Default)]
 pub struct IdentifyState(Arc<Mutex<Option<Instant>>>);
 
 impl IdentifyState {
-    /// Seconds for which the box blinks.
+    /// Duration of blinking in seconds.
     pub const SECONDS: u64 = IDENTIFY_FOR.as_secs();
 
-    /// Starts to blink, or starts the time again.
+    /// Starts blinking, or restarts its duration.
     pub fn begin(&self) {
         self.since(Instant::now());
     }
@@ -44,7 +44,7 @@ impl IdentifyState {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(began);
     }
 
-    /// True while the box blinks.
+    /// True if the box still blinks.
     pub fn still(&self) -> bool {
         let began = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         began.is_some_and(|began| began.elapsed() < IDENTIFY_FOR)
@@ -70,7 +70,7 @@ pub enum ActionError {
     /// The Hardware names no BMC.
     #[error("{0} has no BMC; set spec.bmcRef of its Hardware to its BMC Machine")]
     NoBmc(String),
-    /// The power state is unknown, so the opposite state is unknown too.
+    /// The power state is unknown, so the opposite state is also unknown.
     #[error("the power state of {0} is unknown: its BMC does not respond")]
     PowerUnknown(String),
     /// The action is not one of [`config::panel::DOES`].
@@ -81,14 +81,14 @@ pub enum ActionError {
     Object(#[from] ObjectError),
 }
 
-/// Runs the actions of panel and keyboard.
+/// Executor of the actions of panel and keyboard.
 #[derive(Clone)]
 pub struct LocalActions {
     /// Access to the objects that actions change.
     pub objects: Arc<dyn Objects>,
     /// Index of machines and workflows.
     pub index: Index,
-    /// Clock for the time in a network's `rearm` field.
+    /// Clock for the time that a rescan writes to a network's field `spec.rearm`.
     pub clock: Arc<dyn Clock>,
     /// State of the identify action.
     pub identify_state: IdentifyState,
@@ -107,7 +107,7 @@ impl Actions for LocalActions {
 }
 
 impl LocalActions {
-    /// Runs an action; `where_at` is the name of the place in the log.
+    /// Runs an action. `where_at` is the place in the log, such as `panel`.
     async fn carry_out_at(&self, order: PanelOrder, where_at: &str) {
         let PanelOrder { action, machine } = order;
         if let Some(leaving) = reset::meant(action) {
@@ -143,8 +143,8 @@ impl LocalActions {
         Ok(())
     }
 
-    /// Starts a scan for other DHCP servers on every served network. A network that stopped because
-    /// of another server may serve again when that server is gone. Only a person can ask for this.
+    /// Requests a scan for other DHCP servers on every network whose mode is not `Off`. A network
+    /// that stopped because of another DHCP server may serve again if that server is gone.
     async fn rescan(&self) -> Result<(), ActionError> {
         let now = self.clock.now().to_string();
         for object in self.objects.list(NETWORK, None).await? {
@@ -159,7 +159,7 @@ impl LocalActions {
         Ok(())
     }
 
-    /// Tries the last workflow of the machine again.
+    /// Requests a retry of the machine's last workflow.
     async fn retry(&self, machine: &str) -> Result<(), ActionError> {
         let mut last = self.named(machine)?.into_iter().filter_map(|hardware| {
             let (key, _) = self.index.runs.latest(&hardware.key())?;
@@ -206,7 +206,7 @@ impl LocalActions {
         Ok(())
     }
 
-    /// Machines of that name: one, or several in different namespaces.
+    /// Returns the machines named `machine`, which may exist in several namespaces.
     fn named(&self, machine: &str) -> Result<Vec<Arc<Hardware>>, ActionError> {
         let mut all = self.index.machines();
         all.retain(|hardware| hardware.metadata.name == machine);

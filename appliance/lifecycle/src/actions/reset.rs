@@ -1,8 +1,8 @@
-//! Restart, power-off, safe mode and factory reset of a box with its own system (FR-1, FR-2). All
-//! sources of such an order use this module.
+//! Restart, power-off, safe mode and factory reset of a box that runs as firmware (FR-1, FR-2).
+//! API, pages and panel use this module.
 //!
-//! Never: something erased here. The order is written to disk, and process 1 carries it out before
-//! anything of the box runs (`platform::reset`).
+//! Never: erases data here. The module writes the request to disk, and process 1 carries it out at
+//! the next start, before the supervisor runs (`platform::reset`).
 
 use std::sync::Arc;
 
@@ -21,16 +21,16 @@ use status::source::ViewSource;
 
 use crate::audit::Audit;
 
-/// Only administrators may use this path: no other role holds a rule of this group.
+/// Path of the reset. Only administrators have a rule for this API group.
 const PATH: &str = "/apis/box.tinbox.dev/v1alpha1/reset";
-/// Maximum length of a warning, in characters.
+/// Maximum length of a warning in characters.
 const WARNING_MAX: usize = 400;
 
-/// Message of a guest, which cannot be reset by the box.
+/// Error message on a guest, whose host system cannot be reset by the box.
 pub const NOT_OWN: &str = "this Tinbox is a program on another system: restart and erase it there";
 
-/// Routes of a reset: a GET returns an [`ErasureSummary`]; a POST takes a [`BoxActionRequest`] and
-/// returns an [`ErasureSummary`] while the box goes down. `view_source` is `None` on a guest.
+/// Returns the routes of a reset. GET returns an [`ErasureSummary`]. POST takes a
+/// [`BoxActionRequest`], and returns an [`ErasureSummary`]. `view_source` is `None` on a guest.
 pub fn router(view_source: Option<Arc<dyn ViewSource>>, audit: Audit) -> Router {
     Router::new()
         .route(PATH, get(report).post(leave))
@@ -72,8 +72,8 @@ async fn leave(
     }
 }
 
-/// Restarts, switches off or resets the box, and records the order in the audit log. `at` names the
-/// place of the order, such as `panel`. Blocks: it writes to disk.
+/// Restarts, switches off or resets the box, and records the action in the audit log. `at` is the
+/// place of the request, such as `panel`. The call blocks while it writes to disk.
 ///
 /// # Errors
 /// A sentence with the reason why the box keeps running.
@@ -93,7 +93,7 @@ pub fn carry_out(leaving: BoxAction, at: &str, audit: &Audit) -> Result<(), Stri
     })
 }
 
-/// Verb of the action in the audit log.
+/// Returns the verb of the action in the audit log.
 fn verb(leaving: BoxAction) -> &'static str {
     match leaving {
         BoxAction::Restart => "restart",
@@ -103,7 +103,7 @@ fn verb(leaving: BoxAction) -> &'static str {
     }
 }
 
-/// Box action of a panel's action; `None` for those that leave the box running.
+/// Returns the box action of a panel action, or `None` if the box keeps running during the action.
 pub fn meant(action: Action) -> Option<BoxAction> {
     match action {
         Action::Restart => Some(BoxAction::Restart),

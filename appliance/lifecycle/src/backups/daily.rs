@@ -1,5 +1,5 @@
-//! Daily backups that the box makes itself, for the case that its store is damaged. They are on the
-//! cache's volume, encrypted with `backup.key`, which a factory reset destroys.
+//! Daily backups that the box makes itself, against damage of its store. The backups are on the
+//! cache volume, encrypted with `backup.key`, which a factory reset destroys.
 //!
 //! ```text
 //! CACHE/backups/2026-11-26T02-30-00Z.boxbak
@@ -25,18 +25,18 @@ use tokio_util::sync::CancellationToken;
 use super::{BackupError, Backups, disk, spool};
 use crate::keys::sealing::Keys;
 
-/// File of the backups' key, in the state folder.
+/// File with the key of the daily backups, in the state folder.
 pub const KEY: &str = "backup.key";
-/// Suffix of a backup's name.
+/// Suffix of a backup's file name.
 const ENDING: &str = ".boxbak";
-/// Number of backups that are kept; the oldest are removed.
+/// Maximum number of stored backups. The oldest backups are removed.
 pub const KEPT: usize = 3;
 /// Interval of checking if a backup is due. The first check is one interval after the start.
 const LOOKED_EVERY: Duration = Duration::from_secs(600);
-/// Age of the newest backup at which the next is due.
+/// Age of the newest backup at which the next backup is due: one day.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 
-/// True if a backup is due: none is made while the store has not changed since the last one.
+/// True if the next backup is due. `newest` has time and store revision of the newest backup.
 fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bool {
     match newest {
         None => true,
@@ -47,8 +47,8 @@ fn is_due(newest: Option<(Timestamp, u64)>, now: Timestamp, revision: u64) -> bo
 }
 
 impl Backups {
-    /// Makes a backup a day until `shutdown`, unless the store is lost or there is no folder for
-    /// them.
+    /// Makes a backup each day until `shutdown`, unless the store is lost or the box has no folder
+    /// for backups.
     pub async fn daily(self: Arc<Self>, shutdown: CancellationToken) {
         let folder = self.kept_in.clone().filter(|_| !self.is_lost);
         let Some(folder) = folder else { return shutdown.cancelled().await };
@@ -64,7 +64,7 @@ impl Backups {
         shutdown.run_until_cancelled(turning).await;
     }
 
-    /// Makes a backup if one is due.
+    /// Makes a backup if the next backup is due.
     async fn make_one(self: &Arc<Self>, folder: &Path) -> Result<(), BackupError> {
         let folder = folder.to_owned();
         self.alone(move |this, _| {
@@ -78,7 +78,7 @@ impl Backups {
         .await
     }
 
-    /// Makes a backup now, in addition to the daily ones.
+    /// Makes a backup now, in addition to the daily backups.
     ///
     /// # Errors
     /// The box has no folder for backups, its store is lost, or the backup cannot be made.
@@ -90,7 +90,7 @@ impl Backups {
         newest.ok_or(BackupError::Ended)
     }
 
-    /// Makes a backup, and removes the oldest ones above [`KEPT`]. Blocks: it writes to disk.
+    /// Makes a backup, and removes the oldest backups above [`KEPT`]. Blocks while writing to disk.
     fn keep_one(&self, folder: &Path) -> Result<(), BackupError> {
         let folder = folder.to_owned();
         DirBuilder::new()
@@ -111,7 +111,7 @@ impl Backups {
         Ok(())
     }
 
-    /// Reads the list of kept backups from disk.
+    /// Reads the list of stored backups from disk.
     pub(super) fn remember_kept(&self) {
         match self.kept() {
             Ok(kept) => *self.kept_place() = kept,
@@ -126,7 +126,7 @@ impl Backups {
         self.now.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lists the kept backups, newest first.
+    /// Returns the stored backups, newest first.
     ///
     /// # Errors
     /// The folder or a backup cannot be read.
@@ -144,7 +144,7 @@ impl Backups {
         Ok(kept.collect())
     }
 
-    /// Verifies the kept backup of this name, as [`Backups::verify`] does.
+    /// Verifies the stored backup `name`, as [`Backups::verify`] does.
     ///
     /// # Errors
     /// The backup does not exist, or cannot be restored.
@@ -152,7 +152,7 @@ impl Backups {
         self.alone(move |this, handle| this.rehearse(this.open_kept(&name)?, handle)).await
     }
 
-    /// Restores the kept backup of this name, as [`Backups::restore`] does.
+    /// Restores the stored backup `name`, as [`Backups::restore`] does.
     ///
     /// # Errors
     /// The backup does not exist, or cannot be restored; this box is then unchanged.
@@ -176,7 +176,7 @@ impl Backups {
         Ok(Reader::open(file, Some(&key), env!("CARGO_PKG_VERSION"))?)
     }
 
-    /// Reads the key of the daily backups, or makes it when there is none.
+    /// Reads the key of the daily backups. Generates and stores a missing key.
     fn identity(&self) -> Result<(Identity, ::backup::Recipient), BackupError> {
         let read = disk("read backup.key");
         let found = Keys::of(&self.state, self.system_kind).read(KEY).map_err(io::Error::other);
@@ -199,7 +199,7 @@ impl Backups {
     }
 }
 
-/// Lists the complete backups of a folder by name, oldest first. Other files are skipped.
+/// Returns name and header of each complete backup in a folder, oldest first.
 fn listed(folder: &Path) -> Result<Vec<(String, Header)>, BackupError> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -224,7 +224,7 @@ fn listed(folder: &Path) -> Result<Vec<(String, Header)>, BackupError> {
 }
 
 impl spool::BackupFile {
-    /// Writes the backup to a named file, durably.
+    /// Writes the backup durably to `folder/name`.
     fn into_file(mut self, folder: &Path, name: &str) -> io::Result<()> {
         use std::io::{Seek as _, SeekFrom};
         let part: PathBuf = folder.join(format!("{name}.part"));

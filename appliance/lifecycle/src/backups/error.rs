@@ -22,16 +22,16 @@ pub enum BackupError {
     /// A plain backup has neither keys nor secrets, so no box can be restored from it.
     #[error("an unencrypted backup has neither keys nor secrets: no box can be restored from it")]
     Plain,
-    /// The backup has a part that does not belong to a box, or lacks one that does.
+    /// The backup has a file that does not belong to a box, or lacks a required file.
     #[error("cannot restore this backup: {0}")]
     Unfit(String),
-    /// The box runs as a program on another system, and has no folder for its own backups.
+    /// The box runs as a guest on another system, and has no folder for daily backups.
     #[error("this Tinbox runs as a program on a host system and has no folder for backups")]
     Nowhere,
     /// The store is lost, so a backup would not contain the data of this box.
     #[error("the stored data of this box cannot be read: restore a backup first")]
     Lost,
-    /// The box keeps no backup with this name.
+    /// The box has no stored backup with this name.
     #[error("the box keeps no backup {0:?}")]
     NoSuch(String),
     /// A file operation failed.

@@ -16,9 +16,9 @@ use crate::storage::SEALED;
 
 /// Subfolders of the state folder whose files belong to a backup.
 const FOLDERS: [&str; 2] = ["pki", "settings"];
-/// Files of this machine, which are not part of a backup. They are the key and TPM data that
-/// protect its disk, the claim code, and the state of its slots. They also include the time of its
-/// last backup, the key of its daily backups, and settings that its boot volume did not accept.
+/// State files of this machine, which a backup leaves out: the keys and TPM data that protect the
+/// disk, the claim code, the state of the slots, the time of the last backup, the key of the daily
+/// backups, and settings that the boot volume did not accept.
 const MACHINES: [&str; 9] = [
     "sealing.key",
     "sealing.key.tpm",
@@ -30,17 +30,17 @@ const MACHINES: [&str; 9] = [
     super::daily::KEY,
     super::place::LEFT,
 ];
-/// Suffixes of unfinished files, and of files that a backup contains in another form.
+/// Suffixes of files that a backup leaves out, or whose content it has in another form.
 const OTHERS: [&str; 5] = [".redb", ".part", ".new", ".restoring", ".damaged"];
-/// Prefix of the store, its reserve, and stores of other formats.
+/// Prefix of files that a backup leaves out: the store, its reserve, and stores of other formats.
 const STORE: &str = "objects.";
-/// Prefix of files with DHCP observations of a network.
+/// Prefix of files that a backup leaves out: DHCP observations of a network.
 const HEARD: &str = "dhcp-";
 /// Prefix and suffix of the lease file of an interface.
 pub const LEASES: (&str, &str) = ("leases-", ".redb");
 
-/// True if the file at a path of the state folder is moved to other hardware with a backup. Files
-/// of later releases are included unless this function excludes them.
+/// True if a backup includes the file at `path` in the state folder. Files of later releases are
+/// included unless this function excludes them.
 pub fn belongs(path: &str) -> bool {
     match path.split_once('/') {
         Some((folder, name)) => {
@@ -78,11 +78,11 @@ pub fn files(state: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// All parts of a backup except the objects, which are too many for memory.
+/// All parts of a backup except the objects, which are too large for memory.
 struct BackupParts(Vec<(Part, Vec<u8>)>);
 
 impl Backups {
-    /// Writes a complete backup into a new file.
+    /// Writes a complete backup to a new file.
     pub(super) fn gather(&self, lock: &Lock) -> Result<BackupFile, BackupError> {
         let plain = matches!(lock, Lock::Plain);
         let frozen = self.store.freeze()?;
@@ -170,7 +170,7 @@ impl Backups {
         Ok(found)
     }
 
-    /// Lists the files of the cache as JSON: origin, digest, size and pin.
+    /// Lists the complete files of the cache as JSON: origin, digest, size and pin.
     fn listed(&self) -> Result<Vec<u8>, BackupError> {
         let items = self.images.report().items;
         let ready = items.iter().filter(|image| image.state == ImageState::Ready);
@@ -187,7 +187,7 @@ impl Backups {
     }
 }
 
-/// Reads a file; `None` when it is absent. A file longer than [`ENTRY_BYTES_MAX`] is an error.
+/// Reads a file; `None` if the file is missing. A file above [`ENTRY_BYTES_MAX`] is an error.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let content = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -200,7 +200,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// Replaces characters that are not safe in a file name, and limits its length to 64.
+/// Replaces characters that are not safe in a file name, and limits the name to 64 characters.
 fn file_name(name: &str) -> String {
     let plain = |char: char| char.is_ascii_alphanumeric() || char == '-' || char == '.';
     name.chars().map(|char| if plain(char) { char } else { '-' }).take(64).collect()

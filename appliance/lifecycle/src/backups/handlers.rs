@@ -1,5 +1,5 @@
-//! HTTP handlers of backups. Only administrators may use their paths: these belong to no API group,
-//! and a role other than `*` cannot name them. A backup has all data of administrators.
+//! HTTP handlers of backups. Only administrators may use the paths: the paths belong to no API
+//! group, so a role other than `*` cannot name them. A backup has all data of administrators.
 
 use std::sync::Arc;
 
@@ -18,11 +18,11 @@ use tokio::sync::mpsc;
 use super::{BackupError, BackupFile, Backups, PIECES};
 use crate::upload;
 
-/// Request header with the passphrase of the body, percent-encoded. It is not part of the URL,
-/// because logs contain URLs.
+/// Request header with the passphrase of the uploaded backup, percent-encoded. A URL cannot contain
+/// the passphrase, because logs contain URLs.
 const PASSPHRASE: &str = "tinbox-passphrase";
 
-/// Routes of backups.
+/// Returns the routes of backups.
 ///
 /// - `/backup`: a GET returns a [`LastBackup`]; a POST takes a [`BackupRequest`] and returns a
 ///   backup.
@@ -77,7 +77,7 @@ async fn create(State(backups): State<Arc<Backups>>, Json(order): Json<BackupReq
     }
 }
 
-/// Response with a backup, which a browser saves as a file.
+/// Returns a response with a backup, which a browser saves as a file.
 fn download(backups: &Arc<Backups>, made: BackupFile) -> Result<Response, BackupError> {
     let (size, name) = (made.last.bytes, format!("attachment; filename=\"{}\"", made.name));
     let mut response = Response::new(made.body(backups)?);

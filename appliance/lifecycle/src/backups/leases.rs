@@ -1,4 +1,4 @@
-//! Leases in a backup: JSON, so that the format of the lease file may change.
+//! Leases in a backup. JSON is independent of the format of the lease file.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -29,7 +29,7 @@ enum State {
     Declined,
 }
 
-/// Returns the leases of an interface as JSON. DHCP may have the lease file open.
+/// Returns the leases of an interface as JSON, without offers. DHCP may have the lease file open.
 pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, BackupError> {
     let leases = match open.read(interface) {
         Some(read) => read?,
@@ -49,7 +49,7 @@ pub fn read(open: &OpenLeases, interface: &str, file: &Path) -> Result<Vec<u8>, 
     serde_json::to_vec(&kept).map_err(|error| disk("write the leases")(error.into()))
 }
 
-/// Reads a lease file that DHCP does not have open. It reads a copy: DHCP may open the file now.
+/// Reads a lease file that DHCP does not have open. Reads a copy, because DHCP may open the file.
 fn closed(file: &Path) -> Result<Vec<Lease>, BackupError> {
     let copy = file.with_extension("part");
     std::fs::copy(file, &copy).map_err(disk("copy the leases"))?;
@@ -58,7 +58,7 @@ fn closed(file: &Path) -> Result<Vec<Lease>, BackupError> {
     Ok(read?)
 }
 
-/// Makes a lease file from JSON; returns the number of leases.
+/// Writes a lease file from JSON, and returns the number of leases.
 pub fn write(content: &[u8], file: &Path) -> Result<u64, BackupError> {
     let kept: Vec<StoredLease> = serde_json::from_slice(content)
         .map_err(|error| BackupError::Unfit(format!("its leases cannot be read: {error}")))?;

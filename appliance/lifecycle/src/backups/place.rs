@@ -1,4 +1,4 @@
-//! Moves restored files to their places, safely also when the power is cut at any step.
+//! Moves restored files to their places. A power cut at any step does no damage.
 //!
 //! ```text
 //! STATE/restore.new/…          being written: the next start removes it
@@ -20,13 +20,13 @@ use std::path::Path;
 
 use super::gather;
 
-/// Folder of a restore that is being written.
+/// Folder in the state folder for a restore that is not complete yet.
 pub const UNFINISHED: &str = "restore.new";
 /// Folder of the restored state files, in the folder of a restore.
 pub const FILES: &str = "files";
-/// JSON list of the paths of these files.
+/// File in the folder of a restore: JSON list of the paths of all restored state files.
 pub const NAMES: &str = "names.json";
-/// Settings for the boot volume.
+/// File in the folder of a restore: settings for the boot volume.
 pub const SETTINGS: &str = "box.toml";
 
 /// Settings of a restored backup that the boot volume did not accept.
@@ -34,25 +34,25 @@ pub const LEFT: &str = "unrestored.toml";
 
 const WHOLE: &str = "restore";
 const DONE: &str = "restore.done";
-/// Kept also when the backup does not contain it: a restore must not remove the owner.
+/// File that a restore keeps even if the backup lacks it. A restore must not remove the owner.
 const OWNER: &str = "owner.json";
 
-/// Renames the staged folder to the name that the next start looks for.
+/// Renames the staged folder to the name that the next start continues with.
 pub fn commit(staged: &Path, state: &Path) -> io::Result<()> {
     fs::rename(staged, state.join(WHOLE))?;
     File::open(state)?.sync_all()
 }
 
-/// Continues a restore that a power cut or its own restart stopped. Must run before a state file is
-/// read. `settings` writes a text to the boot volume. Returns true if there was a restore.
+/// Continues a restore after its restart or a power cut. Must run before any state file is read.
+/// `settings` writes a text to the boot volume. Returns true if there was a restore.
 ///
 /// # Errors
-/// A file operation failed; the next start continues.
+/// A file operation failed. The next start continues.
 pub fn resume(state: &Path, settings: impl FnOnce(&str) -> io::Result<()>) -> io::Result<bool> {
     steps(state, settings, &mut || Ok(()))
 }
 
-/// Runs the steps of a restore. An error of `next`, before a step, stops them like a power cut.
+/// Runs the steps of a restore. An error of `next`, called before each step, stops the restore.
 pub(super) fn steps(
     state: &Path,
     settings: impl FnOnce(&str) -> io::Result<()>,
@@ -104,8 +104,8 @@ pub(super) fn steps(
     Ok(true)
 }
 
-/// Writes the settings of a backup to the boot volume. A volume that refuses them does not stop the
-/// start, and the only copy stays for the next start.
+/// Writes the settings of a backup to the boot volume. If the volume refuses the settings, the
+/// start continues, and the file `left` stays for the next start.
 fn put_settings(
     left: &Path,
     settings: impl FnOnce(&str) -> io::Result<()>,
@@ -128,7 +128,7 @@ fn put_settings(
     }
 }
 
-/// Sentence about settings of a restored backup that are not in force.
+/// Returns a sentence if settings of a restored backup could not be written to the boot volume.
 pub fn unrestored(state: &Path) -> Option<String> {
     let left = state.join(LEFT);
     left.exists().then(|| {

@@ -1,5 +1,5 @@
-//! Finished backup in a file. All of it is on disk before the first byte is sent. So the client
-//! gets a complete backup or an error, and a slow client does not block the store.
+//! Finished backup in a file. The complete backup is on disk before the first byte is sent. A
+//! client therefore gets a complete backup or an error, and a slow client does not block the store.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom};
@@ -15,19 +15,19 @@ use tokio_util::io::ReaderStream;
 use super::{BackupError, Backups, disk};
 
 const PART: &str = "backup.part";
-/// Bytes of one read.
+/// Size in bytes of one read.
 const PIECE: usize = 64 << 10;
 
-/// Finished backup in a file without a name.
+/// Finished backup in a file that has no name on disk.
 pub struct BackupFile {
     pub(super) file: File,
-    /// File name that is proposed to the client.
+    /// File name that the response proposes to the client.
     pub name: String,
     /// Size and time of the backup.
     pub last: LastBackup,
 }
 
-/// Makes a file in `folder` without a name, which is deleted when it is closed.
+/// Creates a file in `folder` without a name, which the kernel deletes when the file is closed.
 pub fn file(folder: &Path) -> io::Result<File> {
     let path = folder.join(PART);
     let mut options = OpenOptions::new();
@@ -38,7 +38,7 @@ pub fn file(folder: &Path) -> io::Result<File> {
 }
 
 impl BackupFile {
-    /// Makes the body of a response. The box records the backup when its last byte was read.
+    /// Returns the body of a response. After its last byte, the box saves the time of the backup.
     pub fn body(mut self, backups: &Arc<Backups>) -> Result<Body, BackupError> {
         self.file.seek(SeekFrom::Start(0)).map_err(disk("read the backup"))?;
         let (last, backups) = (self.last, Arc::clone(backups));

@@ -16,25 +16,25 @@ use super::gather::{LEASES, belongs};
 use super::{BackupError, Backups, LAST, disk, leases, place};
 use crate::storage;
 
-/// Bytes of objects that are written to the store in one transaction.
+/// Number of object bytes that are written to the store in one transaction.
 const BATCH_BYTES: usize = 8 << 20;
-/// Files that every backup must contain, except a plain one.
+/// Files that every backup except a plain backup must contain.
 const NEEDED: [&str; 4] = ["pki/ca.key", "pki/ca.crt", "pki/serviceaccount.key", "tokens"];
 
-/// Folder for the restored files; it is deleted unless it was committed.
+/// Folder for the restored files, deleted on drop unless the restore was committed.
 pub struct Folder {
     path: PathBuf,
     kept: bool,
 }
 
 impl Folder {
-    /// Makes a folder for a test restore, among temporary files: in memory on firmware.
+    /// Creates a folder for a test restore in the temporary folder, which is in memory on firmware.
     pub fn for_rehearsal() -> Result<Self, BackupError> {
         let name = format!("tinbox-rehearsal-{}", stdx::random_hex(8));
         Self::make(std::env::temp_dir().join(name))
     }
 
-    /// Makes a folder in the state folder, so that a rename can commit it.
+    /// Creates a folder in the state folder, so that a rename can commit the restore.
     pub fn beside(state: &Path) -> Result<Self, BackupError> {
         let path = state.join(place::UNFINISHED);
         place::remove(&path).map_err(disk("remove an earlier restore"))?;
@@ -53,7 +53,7 @@ impl Folder {
         self.path.join(place::FILES)
     }
 
-    /// Makes the restore final: from here on, the next start moves the files to their places.
+    /// Makes the restore final: the next start moves the files to their places.
     pub fn commit(mut self, state: &Path) -> Result<(), BackupError> {
         sync(&self.path).map_err(disk("write the restored files"))?;
         place::commit(&self.path, state).map_err(disk("put the restored files in place"))?;
@@ -82,7 +82,7 @@ fn sync(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Objects that are being written to the store.
+/// Writer of restored objects to the store, in batches.
 struct ObjectWriter<'a> {
     store: Store,
     revision: u64,
@@ -109,7 +109,7 @@ impl ObjectWriter<'_> {
         Ok(self.handle.block_on(self.store.adopt(self.revision, batch))?)
     }
 
-    /// Writes the last batch; returns the number of stored objects, after reading each of them.
+    /// Writes the last batch. Returns the number of stored objects, counted by reading each object.
     fn end(mut self) -> Result<u64, BackupError> {
         self.flush()?;
         let mut count = 0;
@@ -122,7 +122,7 @@ impl ObjectWriter<'_> {
 }
 
 impl Backups {
-    /// Writes all parts of a backup into `folder`, and runs the checks of a start.
+    /// Writes all parts of a backup into `folder`, and runs the checks of a start on the files.
     pub(super) fn stage<R: Read>(
         &self,
         mut reader: Reader<R>,
@@ -187,7 +187,7 @@ impl Backups {
         })
     }
 
-    /// Checks that the keys and tokens are complete and valid, as a start would.
+    /// Checks that the keys and tokens are complete and valid, as at a start.
     fn try_start(&self, files: &Path) -> Result<(), BackupError> {
         let missing = NEEDED.iter().find(|name| !files.join(name).is_file());
         if let Some(missing) = missing {

@@ -1,5 +1,5 @@
-//! Backup and restore of a box that consists of its files only: restored data, secrets that must
-//! not leave, and power cuts at every step.
+//! Tests of backup and restore with a box that consists of its files only: restored data, secrets
+//! that must not leave the box, and power cuts at every step.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ const PASSWORD: &[u8] = br#"{"metadata":{"name":"bmc-nuc1"},"data":{"password":"
 const NUC: &[u8] = br#"{"metadata":{"name":"nuc1"},"spec":{"userData":"hunter3"}}"#;
 const CONFIG: &[u8] = br#"{"metadata":{"name":"colours"},"data":{"rack":"blue"}}"#;
 
-/// Box with its files only, without running services.
+/// Box that consists of its files only, without running services.
 struct Place {
     folder: TempDir,
     backups: Arc<Backups>,
@@ -79,7 +79,7 @@ fn lease() -> Lease {
 }
 
 impl Place {
-    /// Makes a box with new keys and no objects.
+    /// Creates a box with new keys and no objects.
     fn fresh() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
@@ -92,7 +92,7 @@ impl Place {
         Self { folder, backups }
     }
 
-    /// Makes a box with objects, leases and settings.
+    /// Creates a box with objects, leases and settings.
     async fn used() -> Self {
         let used = Self::fresh();
         put(&used.backups.store, "/secrets", "bmc-nuc1", PASSWORD).await;

@@ -12,17 +12,17 @@ use tokio::time::{Instant, sleep};
 /// Maximum wait for the first NIC.
 const CARD: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
-/// File with the first name of the box: the order of the NICs may change from start to start.
+/// File with the generated name of the box, which stays the same if the order of the NICs changes.
 const NAME: &str = "name";
-/// Maximum size of that file, in bytes.
+/// Maximum size of [`NAME`] in bytes.
 const NAME_MAX: u64 = 64;
 /// Services that the box announces (RFC 6763), with their ports.
 const SERVICES: [(&str, u16); 2] =
     [("_https._tcp.local.", 443), ("_tinkerbell._tcp.local.", 42113)];
 
-/// Returns the name that the owner set, or else a name such as `box-7f3a`. That name ends with the
-/// last two bytes of the MAC address of the first NIC at the first start. `state` is the state
-/// folder, if the box has one.
+/// Returns the name that the owner set, or else a name such as `box-7f3a`. A generated name ends
+/// with the last two bytes of the MAC address of the first NIC at the first start. `state` is the
+/// state folder, if the box has a state volume.
 pub async fn name(given: Option<&str>, state: Option<&Path>) -> String {
     if let Some(given) = given {
         return given.to_owned();
@@ -46,12 +46,12 @@ pub async fn name(given: Option<&str>, state: Option<&Path>) -> String {
     }
 }
 
-/// Name by the first NIC that is present now.
+/// Returns a name from the MAC address of the first NIC that is present now.
 pub fn by_first_card() -> String {
     by_card(net::links().first().map_or(MacAddr([0; 6]), |link| link.mac))
 }
 
-/// Name that the first start stored.
+/// Returns the name that the first start stored, or `None` if the file is missing or invalid.
 fn first_name(state: &Path) -> Option<String> {
     let name = String::from_utf8(durable_file::read(&state.join(NAME), NAME_MAX).ok()??).ok()?;
     let name = name.trim();
@@ -70,7 +70,7 @@ fn by_card(MacAddr(mac): MacAddr) -> String {
     format!("box-{:02x}{:02x}", mac[4], mac[5])
 }
 
-/// Announces `NAME.local` on every network, with all addresses of the box there.
+/// Announces `NAME.local` on every network, with all addresses of the box on that network.
 ///
 /// The announcement ends when the returned value is dropped.
 pub fn announce(name: &str) -> anyhow::Result<ServiceDaemon> {

@@ -19,32 +19,32 @@ pub struct Names {
     own: String,
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
-    /// Locked from a reading until the certificate is written: the later of two readings decides.
+    /// State after the last reading. Locked from a reading until its certificate is written.
     state: Mutex<CertificateState>,
 }
 
-/// Result of the last reading.
+/// Certificate state after a reading of the addresses.
 #[derive(Default)]
 struct CertificateState {
-    /// Names in the certificate that is served.
+    /// Names in the served certificate.
     names: Vec<String>,
-    /// Reason why the certificate could not be replaced.
+    /// Reason why the certificate could not be replaced; `None` after success.
     trouble: Option<String>,
 }
 
 impl Names {
-    /// Makes the names of a box that is called `own`; does not change the certificate yet.
+    /// Creates the names of a box that is called `own`. The certificate does not change yet.
     pub fn new(pki: Arc<Pki>, own: String, config: Arc<Config>, clock: Arc<dyn Clock>) -> Self {
         Self { pki, own, config, clock, state: Mutex::default() }
     }
 
-    /// Reads the interfaces with their addresses, and puts the addresses into the certificate. A
-    /// client may connect to any returned address at once.
+    /// Reads the interfaces, and puts their addresses into the certificate. A client may connect to
+    /// any returned address at once. Returns an empty list on an error.
     pub async fn look(&self) -> Vec<InterfaceState> {
         self.look_by(platform::net::look()).await
     }
 
-    /// Does the same as [`Names::look`] with another source, read when no other reading runs.
+    /// Reads from `source` instead of the kernel, otherwise as [`Names::look`].
     async fn look_by<E>(
         &self,
         source: impl Future<Output = Result<Vec<InterfaceState>, E>>,
@@ -70,7 +70,7 @@ impl Names {
         seen
     }
 
-    /// Updates the certificate whenever addresses change, for ever.
+    /// Updates the certificate whenever addresses change. Never returns.
     pub async fn follow(&self) {
         loop {
             self.look().await;
@@ -79,7 +79,7 @@ impl Names {
     }
 }
 
-/// Lists each name once, in a stable order.
+/// Returns each name once, in a stable order.
 fn names(mut names: Vec<String>, own: &str, seen: &[InterfaceState]) -> Vec<String> {
     names.extend([format!("{own}.local"), own.to_owned()]);
     let addresses = seen.iter().flat_map(|seen| &seen.addresses);

@@ -1,5 +1,5 @@
-//! Racks' networks on interfaces that people use too. Another DHCP server assigns their address.
-//! The box serves a network when it has the address, and restarts when the address changes.
+//! Served networks on interfaces that people use too. Another DHCP server assigns the box's
+//! address. The box serves a network once it has an address, and restarts if the address changes.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -10,15 +10,15 @@ use rustix::process::{Signal, getpid, kill_process};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// Maximum wait for an address at a start; an address that comes later restarts the process.
+/// Maximum wait for an address at a start. A later address restarts the process.
 const FIRST: Duration = Duration::from_secs(8);
 /// Interval of reading the addresses.
 const LOOK: Duration = Duration::from_secs(1);
-/// Time that a new address must stay before use: a server that often changes its offers must not
-/// stop the services.
+/// Time that a new address must stay unchanged before use. A DHCP server that often changes its
+/// offers must not stop the services.
 const SETTLED: Duration = Duration::from_secs(15);
 
-/// Waits for the address of each such network of `config`, and watches the address in `tasks`.
+/// Waits for the address of each shared network of `config`, and watches the address in `tasks`.
 pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
     let deadline = Instant::now() + FIRST;
     for network in config.network.iter_mut().filter(|network| network.is_shared()) {
@@ -46,7 +46,7 @@ pub async fn join(config: &mut Config, tasks: &mut JoinSet<()>) {
     }
 }
 
-/// Ends the process when the interface has another address than `served`, which services use.
+/// Terminates the process if the interface gets another address than `served`, the one in use.
 async fn follow(interface: String, served: Option<Ipv4Addr>) {
     let mut other: Option<(Ipv4Addr, Instant)> = None;
     loop {
@@ -68,7 +68,7 @@ async fn follow(interface: String, served: Option<Ipv4Addr>) {
     }
 }
 
-/// Address by which people reach the box on an interface; `kept` as long as it is there.
+/// Returns the address by which people reach the box on an interface. Prefers `kept`.
 async fn address(interface: &str, kept: Option<Ipv4Addr>) -> Option<(Ipv4Addr, u8)> {
     let seen = net::look().await.ok()?;
     let card = seen.into_iter().find(|seen| seen.link.name == interface)?;

@@ -1,4 +1,4 @@
-//! Clock of the box: set by NTP servers, stored across restarts, and served to its racks.
+//! Clock of the box: set by NTP servers, stored across restarts, and served to its networks.
 
 mod refusals;
 mod step;
@@ -22,13 +22,13 @@ use tokio::time::{Instant, sleep};
 use refusals::Refusals;
 use step::{Steps, Verdict};
 
-/// Default servers, when neither the owner nor a DHCP server names one.
+/// Default servers if neither the owner nor a DHCP server sets a server.
 const DEFAULT: [&str; 2] = ["pool.ntp.org", "time.cloudflare.com"];
-/// Maximum number of servers.
+/// Maximum number of NTP servers.
 const SERVERS_MAX: usize = 8;
 /// Maximum number of addresses of one server name.
 const ADDRESSES_MAX: usize = 3;
-/// Samples of each server, and the interval between them (RFC 5905 section 13.1: a burst).
+/// Number of samples of each server, and their interval (RFC 5905 section 13.1: a burst).
 const SAMPLES: usize = 4;
 const SAMPLE_EVERY: Duration = Duration::from_secs(2);
 /// First and longest interval between rounds while the clock is synchronized.
@@ -36,11 +36,11 @@ const SOON: Duration = Duration::from_secs(64);
 const LATER: Duration = Duration::from_secs(1024);
 /// First and longest wait after a round without a trusted server.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(15), Duration::from_mins(4));
-/// A clock with a larger error is stepped; a smaller error is slewed (RFC 5905's STEPT).
+/// Error above which the clock is stepped. A smaller error is slewed (RFC 5905's STEPT).
 const STEP: Duration = Duration::from_millis(128);
-/// Time without an answer after which the clock is in holdover.
+/// Time without a trusted server after which the clock is in holdover.
 const LOST: Duration = Duration::from_hours(1);
-/// Interval of storing the time (TM-2).
+/// Interval of storing the time on disk (TM-2).
 const REMEMBER: Duration = Duration::from_mins(15);
 
 /// NTP servers from DHCP, by interface.
@@ -48,7 +48,7 @@ const REMEMBER: Duration = Duration::from_mins(15);
 pub struct OfferedServers(Arc<Mutex<BTreeMap<String, Vec<Ipv4Addr>>>>);
 
 impl OfferedServers {
-    /// Replaces the servers of an interface.
+    /// Replaces the offered servers of an interface.
     pub fn set(&self, interface: &str, servers: &[Ipv4Addr]) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(interface.to_owned(), servers.to_vec());
@@ -65,12 +65,12 @@ impl OfferedServers {
 pub struct TimeSync {
     /// Trust in the clock.
     pub state: ClockState,
-    /// Address of the server that set the clock; empty when none did.
+    /// Address of the server that set the clock; empty if no server did.
     pub source: String,
 }
 
-/// Keeps the clock right, for ever. `written` are the servers from the configuration; `None` allows
-/// the servers from DHCP and the defaults.
+/// Synchronizes the clock without end. `written` are the servers from the configuration; `None`
+/// allows the servers from DHCP and the defaults.
 pub async fn keep(
     written: Option<Vec<String>>,
     offered: OfferedServers,
@@ -125,16 +125,16 @@ async fn follow(
     }
 }
 
-/// Result of a round.
+/// Result of a round of queries to all servers.
 struct RoundResult {
     sample: Sample,
-    /// Address of the server of the sample.
+    /// Address of the server that returned the sample.
     source: String,
     /// Number of servers that agree with the sample.
     agreeing: usize,
 }
 
-/// Decides if the clock follows an opinion, and logs a refusal.
+/// Returns true if the clock follows `opinion`, and logs a rejection.
 fn is_followed(opinion: &RoundResult, steps: &mut Steps) -> bool {
     let RoundResult { sample, source, agreeing } = opinion;
     match steps.judge(sample.offset, *agreeing, SystemTime::now()) {
@@ -150,7 +150,7 @@ fn is_followed(opinion: &RoundResult, steps: &mut Steps) -> bool {
     }
 }
 
-/// Chooses the servers: those of the owner, or else those of DHCP, or else the defaults (TM-3).
+/// Returns the servers to query: the owner's, else the servers from DHCP, else the defaults (TM-3).
 fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
     let mut servers = match written {
         Some(written) if !written.is_empty() => written.to_vec(),
@@ -162,7 +162,7 @@ fn whom(written: Option<&[String]>, offered: Vec<String>) -> Vec<String> {
     servers
 }
 
-/// Queries the servers, and chooses the best sample. `None` when no server can be trusted.
+/// Queries the servers, and returns the best sample. Returns `None` if no server can be trusted.
 async fn opinion(servers: &[String], refusals: &mut Refusals) -> Option<RoundResult> {
     let addresses = join_all(servers.iter().map(|server| lookup(server))).await;
     let now = Instant::now();
@@ -189,7 +189,7 @@ async fn lookup(server: &str) -> Vec<SocketAddr> {
     found
 }
 
-/// Samples of one server, and its kiss code if it refuses queries.
+/// Returns samples of one server, and the server's kiss code if the server refuses queries.
 async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
     let mut samples = Vec::new();
     for number in 0..SAMPLES {
@@ -209,7 +209,7 @@ async fn burst(server: SocketAddr) -> (Vec<Sample>, Option<String>) {
     (samples, None)
 }
 
-/// Sets or slews the clock. Returns the report of the server, at the new time.
+/// Sets or slews the clock. Returns the report of the server with the new time.
 fn apply(sample: &Sample, source: &str) -> ServerReport {
     let Sample { offset, .. } = *sample;
     let done = if offset.abs() >= STEP {
@@ -224,17 +224,17 @@ fn apply(sample: &Sample, source: &str) -> ServerReport {
     ServerReport { at: Timestamp::now(), ..sample.report }
 }
 
-/// Opens the NTP port for the queries of a rack.
+/// Opens the NTP port for the machines of a served network.
 ///
 /// # Errors
-/// The port is in use, or the address is not the box's.
+/// The port is in use, or the box does not have the address.
 pub async fn listen(address: Ipv4Addr) -> anyhow::Result<UdpSocket> {
     let at = SocketAddr::from((address, ntp::PORT));
     let bound = UdpSocket::bind(at).await;
     bound.with_context(|| format!("cannot listen on {at} for NTP requests"))
 }
 
-/// Serves NTP to a rack, with the clock state in `known`, until the socket fails.
+/// Serves NTP with the clock state in `known`, until the socket fails.
 ///
 /// # Errors
 /// The socket fails.
@@ -254,7 +254,7 @@ pub async fn serve(socket: UdpSocket, known: watch::Receiver<TimeSync>) -> anyho
     }
 }
 
-/// State of the clock before a server sets it: guessed, or kept by the battery.
+/// Returns the state before a server sets the clock: unset if `guessed`, else in holdover.
 pub fn at_start(guessed: bool) -> TimeSync {
     let state = if guessed { ClockState::Unset } else { ClockState::Holdover(None) };
     TimeSync { state, source: String::new() }

@@ -1,4 +1,4 @@
-//! HTTP handlers of access tokens. No role but the administrators' has a rule of `box.tinbox.dev`.
+//! HTTP handlers of access tokens. Only administrators may use the API group `box.tinbox.dev`.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use crate::keys::copies;
 
 const ROOT: &str = "/apis/box.tinbox.dev/v1alpha1/access";
 
-/// Tokens, and the second copies of their file.
+/// Tokens of administrators, and the second copy of the token file.
 pub struct Tokens {
     tokens: AdminTokens,
     state: PathBuf,
 }
 
 impl Tokens {
-    /// Uses the tokens of the folder `state`.
+    /// Creates access to the tokens in the folder `state`.
     pub fn new(tokens: AdminTokens, state: PathBuf) -> Arc<Self> {
         Arc::new(Self { tokens, state })
     }
 
-    /// Replaces the administrator's token; returns the kubeconfig. Blocks: it writes to disk.
+    /// Replaces the administrator's token, and returns the new kubeconfig. Blocks while writing.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -47,8 +47,8 @@ impl Tokens {
     }
 }
 
-/// Routes of tokens: a GET of `…/access` lists them. A POST to `…/access/rotate` replaces the
-/// administrator's token, and one to `…/access/revoke` with an `id` revokes a token.
+/// Returns the routes of tokens: a GET of `…/access` lists all tokens. A POST to `…/access/rotate`
+/// replaces the administrator's token. A POST to `…/access/revoke` with an `id` revokes a token.
 pub fn router(tokens: Arc<Tokens>) -> Router {
     Router::new()
         .route(ROOT, get(list))

@@ -1,4 +1,4 @@
-//! Second copies of the small files that every start needs, for when one is damaged or missing.
+//! Second copies of the small files that every start needs, against damage or loss of a file.
 //!
 //! ```text
 //! STATE/pki/ca.key             file in use
@@ -22,19 +22,19 @@ use crate::keys::sealing;
 
 /// Folder of the copies, in the state folder.
 const FOLDER: &str = "copies";
-/// Suffix of the name of a damaged file.
+/// Suffix added to the name of a damaged file.
 const DAMAGED: &str = ".damaged";
-/// Maximum size of a copied file, in bytes. The largest one holds the tokens, one on a line.
+/// Maximum size of a copied file in bytes. The largest file is `tokens`, with one token per line.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Passphrase hash of the owner: the only file that is never set aside.
+/// Passphrase hash of the owner. Only this file is never renamed when it is damaged.
 const OWNER: &str = "owner.json";
 
-/// File that the box cannot start without.
+/// Small file that every start of the box needs.
 struct VitalFile {
     path: &'static str,
     is_whole: fn(&[u8]) -> bool,
-    /// Sentence about the loss when both the file and its copy are unusable.
+    /// Sentence about the consequence if the file and its copy are unusable.
     lost: &'static str,
 }
 
@@ -132,7 +132,7 @@ fn text(bytes: &[u8], is_whole: fn(&str) -> bool) -> bool {
     std::str::from_utf8(bytes).is_ok_and(is_whole)
 }
 
-/// State of a file.
+/// State of a file or of its copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FileState {
     Absent,
@@ -143,13 +143,13 @@ enum FileState {
 /// Action on a file and its copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CopyAction {
-    /// There is nothing to do.
+    /// Changes neither the file nor the copy.
     Leave,
-    /// The file is copied.
+    /// Updates the copy from the file.
     Copy,
-    /// The copy replaces the file.
+    /// Restores the file from the copy.
     PutBack,
-    /// The file is damaged, and there is no copy.
+    /// Reports the loss: the file is damaged, and has no valid copy.
     Lose,
 }
 
@@ -163,13 +163,13 @@ fn act(file: &FileState, copy: &FileState) -> CopyAction {
     }
 }
 
-/// Restores damaged or missing files from their copies, and copies new ones. Runs before any file
-/// of the folder `state` is read. Returns one sentence for the owner for each finding.
+/// Restores damaged or missing files from their copies, and copies new files. Must run before any
+/// file of `state` is read. Returns a sentence for the owner for each restored or lost file.
 pub fn mend(state: &Path) -> Vec<String> {
     VITAL.iter().filter_map(|file| mend_one(state, file)).collect()
 }
 
-/// Copies the files that have changed.
+/// Copies the files that have changed since the last copy.
 pub fn keep(state: &Path) {
     for file in &VITAL {
         let (now, copy) = (look(state, file.path, file), look_at_copy(state, file));

@@ -6,12 +6,12 @@
 //! STATE/keys.recovery      all keys, encrypted with the owner's passphrase (age)
 //! ```
 //!
-//! Only the owner's login gives the passphrase, so the keys are sealed at the first login or claim.
-//! The unsealed key file is removed only after its sealed form and the recovery file are on the
-//! disk and were read again. It also stays while a slot holds an older release, which would not
-//! find the key. An unsealed key has priority over its sealed form: a restore writes an unsealed
-//! one. When the TPM does not unseal a key, the next login writes the keys unsealed again, and the
-//! box restarts.
+//! The passphrase is known only during a login of the owner, so the keys are sealed at the first
+//! login or claim. The unsealed key file is removed only after its sealed form and the recovery
+//! file are on the disk and were read again. It also stays while a slot holds an older release,
+//! which would not find the key. An unsealed key has priority over its sealed form, because a
+//! restore writes an unsealed key. If the TPM does not unseal a key, the next login writes the keys
+//! unsealed again, and the box restarts.
 
 mod recovery;
 
@@ -27,13 +27,13 @@ use platform::slots::{BootVolume, Slot};
 use platform::tpm::{self, Sealer, Tpm};
 use stdx::Secret;
 
-/// Keys that are sealed: the key of the store, and the key of the daily backups.
+/// Names of the keys that are sealed: the key of the store, and the key of the daily backups.
 pub const SEALED: [&str; 2] = ["sealing.key", "backup.key"];
-/// Suffix of the name of a sealed key.
+/// Suffix added to the name of a key for its sealed form.
 const ENDING: &str = ".tpm";
 /// File with all keys, encrypted with the owner's passphrase.
 const RECOVERY: &str = "keys.recovery";
-/// Files that a factory reset destroys: the sealed keys, the recovery file, and their copies.
+/// Key files that a factory reset destroys: the sealed keys, the recovery file, and their copies.
 pub const KEYS: [&str; 6] = [
     "sealing.key.tpm",
     "backup.key.tpm",
@@ -42,10 +42,10 @@ pub const KEYS: [&str; 6] = [
     "copies/backup.key.tpm",
     "copies/keys.recovery",
 ];
-/// Maximum size of a key, in bytes.
+/// Maximum size of a key in bytes.
 const BYTES_MAX: u64 = tpm::SECRET_MAX as u64;
 
-/// Error when a key cannot be read or sealed.
+/// Error of reading or sealing a key.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The TPM does not unseal the key.
@@ -77,18 +77,18 @@ pub enum Error {
     Disk(#[from] io::Error),
 }
 
-/// Result of a login for the keys.
+/// Effect of a login on the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login {
-    /// Nothing had to be done, or this box cannot seal its keys.
+    /// No change was needed, or this box cannot seal its keys.
     Unchanged,
     /// At least one key was sealed, or the recovery file was renewed.
     Sealed,
-    /// The keys are unsealed again; the box must restart.
+    /// The keys were written unsealed again. The box must restart.
     Recovered,
 }
 
-/// Function that opens the TPM; it returns `None` when the board has none.
+/// Function that opens the TPM. Returns `None` if the board has no TPM.
 type OpenTpm = Arc<dyn Fn() -> Result<Option<Box<dyn Sealer>>, tpm::Error> + Send + Sync>;
 
 /// Keys of a state folder.
@@ -99,8 +99,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Makes access to the keys in the folder `state`. The TPM of a guest belongs to its host
-    /// system.
+    /// Creates access to the keys in the folder `state`. A guest uses no TPM, because the TPM
+    /// belongs to the host system.
     pub fn of(state: &Path, system_kind: SystemKind) -> Self {
         match system_kind {
             SystemKind::Guest => Self::with(state, || Ok(None)),
@@ -117,10 +117,10 @@ impl Keys {
         Self { state: state.to_owned(), open: Arc::new(open) }
     }
 
-    /// Reads a key; `None` when it does not exist.
+    /// Reads a key. Returns `None` if the key does not exist.
     ///
     /// # Errors
-    /// The TPM does not unseal the key, or its file cannot be read.
+    /// The TPM does not unseal the key, or the key's file cannot be read.
     pub fn read(&self, name: &'static str) -> Result<Option<Vec<u8>>, Error> {
         if let Some(plain) = read(&self.state.join(name))? {
             return Ok(Some(plain));
@@ -131,8 +131,8 @@ impl Keys {
         board.unseal(&sealed).map(Some).map_err(closed)
     }
 
-    /// Seals the unsealed keys, or recovers the keys that the TPM does not unseal. `may_seal` says
-    /// that no slot holds an older release. Blocks: it hashes and uses the TPM and the disk.
+    /// Seals the unsealed keys, or recovers the keys that the TPM does not unseal. `may_seal` is
+    /// true if no slot holds an older release. Blocks: it hashes, and uses the TPM and the disk.
     ///
     /// # Errors
     /// The keys cannot be sealed or recovered.
@@ -189,7 +189,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Writes the keys of the recovery file unsealed; their sealed forms stay until the next login.
+    /// Writes the keys of the recovery file unsealed. The sealed keys stay until the next login.
     fn recover(&self, passphrase: &Secret) -> Result<Login, Error> {
         let bytes = read_any(&self.state.join(RECOVERY))?.unwrap_or_default();
         for (name, key) in recovery::opened(&bytes, passphrase).map_err(Error::Unrecovered)? {
@@ -225,12 +225,12 @@ pub fn at_login(state: &Path) -> impl Fn(&str) + Send + Sync + 'static {
     }
 }
 
-/// True if the file begins with the header of a recovery file.
+/// Returns true if the file begins with the header of a recovery file.
 pub fn is_recovery(mut bytes: &[u8]) -> bool {
     backup::head(&mut bytes, env!("CARGO_PKG_VERSION")).is_ok()
 }
 
-/// True if the other slot holds no release that is older than the running one.
+/// Returns true if the other slot holds no release that is older than the running release.
 fn no_slot_is_older() -> bool {
     let is_b = init::slot().ok().flatten().as_deref() == Some("b");
     let (own, other) = if is_b { (Slot::B, Slot::A) } else { (Slot::A, Slot::B) };
@@ -238,7 +238,7 @@ fn no_slot_is_older() -> bool {
     !is_older(volume.version(other).as_deref(), volume.version(own).as_deref())
 }
 
-/// True if the other version is older, or cannot be read; false for an empty slot.
+/// True if `other` is older than `own`, or cannot be parsed; false for an empty slot.
 fn is_older(other: Option<&str>, own: Option<&str>) -> bool {
     let version = |text: Option<&str>| semver::Version::parse(text?).ok();
     match (version(other), version(own)) {
@@ -251,7 +251,7 @@ fn sealed_name(name: &str) -> String {
     format!("{name}{ENDING}")
 }
 
-/// Reads a key; `None` when its file is absent. A file longer than [`BYTES_MAX`] is an error.
+/// Reads a key; `None` if its file is missing. A file longer than [`BYTES_MAX`] is an error.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let found = read_any(path)?;
     if found.as_ref().is_some_and(|bytes| bytes.len() as u64 > BYTES_MAX) {
@@ -269,7 +269,7 @@ fn read_any(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Overwrites a file and removes it. A disk that moves its blocks may keep the old ones.
+/// Overwrites a file and removes it. A disk that remaps blocks may still keep the old data.
 fn destroy(path: &Path) -> io::Result<()> {
     let mut file = match File::options().write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

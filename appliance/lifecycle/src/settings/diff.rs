@@ -1,14 +1,14 @@
-//! Difference of two texts, line by line, in the format of `diff -u`.
+//! Line difference of two texts, in the format of `diff -u`.
 
 use std::fmt::Write as _;
 
-/// Unchanged lines that are shown around a change.
+/// Number of unchanged lines that are shown before and after a change.
 const CONTEXT: usize = 3;
-/// Maximum number of compared pairs of lines. In larger texts, all lines between the common
-/// beginning and the common end count as changed.
+/// Maximum number of line pairs to compare. In larger texts, all lines between the common beginning
+/// and the common end count as changed.
 const PAIRS_MAX: usize = 4_000_000;
 
-/// Line of both texts, of the old text, or of the new text.
+/// Line in both texts, only in the old text, or only in the new text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line<'a> {
     Same(&'a str),
@@ -16,7 +16,7 @@ enum Line<'a> {
     New(&'a str),
 }
 
-/// Difference of two texts; empty when they are equal.
+/// Returns the difference of two texts, or an empty text if they are equal.
 pub fn unified(old: &str, new: &str) -> String {
     let lines = compared(&old.lines().collect::<Vec<_>>(), &new.lines().collect::<Vec<_>>());
     let mut text = String::new();
@@ -64,7 +64,7 @@ fn piece(text: &mut String, lines: &[Line<'_>], begin: usize, end: usize) {
     }
 }
 
-/// Merges both texts, by the longest common subsequence of their lines.
+/// Merges the lines of both texts by their longest common subsequence.
 fn compared<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<Line<'a>> {
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old_rest, new_rest) = (&old[head..], &new[head..]);

@@ -1,4 +1,4 @@
-//! Files of the settings: the text on the boot volume, and a file in the state folder per revision.
+//! Files of the settings: `box.toml` on the boot volume, and revisions in the state folder.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use platform::slots::BootVolume;
 use serde::{Deserialize, Serialize};
 
-/// Suffix of a revision's file.
+/// Suffix of a revision's file name.
 const ENDING: &str = ".json";
 
 /// Stored revision of the settings.
@@ -17,34 +17,34 @@ const ENDING: &str = ".json";
 pub struct StoredRevision {
     /// Number of the revision, counted from 1.
     pub number: u32,
-    /// Time of the change; `None` if the text was written from outside.
+    /// Time of the change; `None` if the text was written without this module.
     pub at: Option<Timestamp>,
     /// User or place of the change.
     pub actor: String,
     /// Note of the author; may be empty.
     pub note: String,
-    /// Complete text, including secrets: only the box may read the file.
+    /// Complete text, including secrets. Only the box may read the file.
     pub text: String,
 }
 
-/// Access to the files of the settings. Writes are on disk when a call returns.
+/// Access to the files of the settings. A write is on disk when the call returns.
 pub trait Disk: Send + Sync {
-    /// Reads the text; `None` when there is none.
+    /// Reads the text, or returns `None` if the file is missing.
     ///
     /// # Errors
     /// The boot volume cannot be read.
     fn read(&self) -> Result<Option<String>, platform::Error>;
-    /// Writes the text, whole or not at all; `number` is a new one for every change.
+    /// Writes the text completely or not at all. `number` must be new for every change.
     ///
     /// # Errors
-    /// The boot volume cannot be written; the old text stays.
+    /// The boot volume cannot be written. The old text stays.
     fn replace(&self, text: &str, number: u32) -> Result<(), platform::Error>;
-    /// Lists every revision, oldest first.
+    /// Returns every revision, oldest first.
     ///
     /// # Errors
     /// A file cannot be read.
     fn kept(&self) -> io::Result<Vec<StoredRevision>>;
-    /// Stores one more revision.
+    /// Stores a revision.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -56,11 +56,11 @@ pub trait Disk: Send + Sync {
     fn forget(&self, number: u32) -> io::Result<()>;
 }
 
-/// Files of the settings on a box with its own system.
+/// Files of the settings on a box that runs as firmware.
 pub struct OnDisk {
     /// Boot volume, with the text.
     pub volume: BootVolume,
-    /// Folder of the revisions; made when it is absent.
+    /// Folder of the revisions, created if it is missing.
     pub folder: PathBuf,
 }
 
@@ -91,7 +91,7 @@ fn name(number: u32) -> String {
     format!("{number:08}{ENDING}")
 }
 
-/// Reads all revisions of a folder. A damaged one is logged, and does not block the others.
+/// Reads all revisions of a folder. A damaged revision is logged and skipped.
 fn kept(folder: &std::path::Path) -> io::Result<Vec<StoredRevision>> {
     let files = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,4 +1,4 @@
-//! Changes of single keys in a TOML text. Comments and all other lines stay as they are.
+//! Changes of single keys in a TOML text. Comments and all other lines stay unchanged.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use config::mistakes::bare;
 use config::sections;
 use toml_edit::{ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
-/// Maximum number of parts in a key.
+/// Maximum number of dotted parts in a key.
 const DEPTH_MAX: usize = 8;
 
-/// Sets keys to values; `None` removes a key. A value that is not TOML becomes a string.
+/// Sets keys to values; `None` removes a key. A value that is not valid TOML becomes a string.
 ///
 /// # Errors
-/// The key that cannot be set, and the reason.
+/// A sentence with the key that cannot be set, and the reason.
 pub fn set(text: &str, keys: &BTreeMap<String, Option<String>>) -> Result<String, String> {
     let mark = text.len() - bare(text).len();
     let ends = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -54,7 +54,7 @@ fn parts(key: &str) -> Result<Vec<(&str, Option<usize>)>, String> {
     found.filter(|parts| parts.len() <= DEPTH_MAX).ok_or_else(wrong)
 }
 
-/// Returns the table at this path; `None` when it is absent and `make` is false.
+/// Returns the table at `path`, or `None` if the table is missing and `make` is false.
 fn walk<'a>(
     table: &'a mut dyn TableLike,
     path: &[(&str, Option<usize>)],
@@ -123,7 +123,7 @@ fn take(table: &mut dyn TableLike, (key, index): (&str, Option<usize>)) {
     }
 }
 
-/// Lists every value by its current key, as TOML; empty for a text that is not valid TOML.
+/// Returns every value as TOML by its key, in the current spelling. Empty for invalid TOML.
 pub fn leaves(text: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     if let Ok(table) = toml::from_str::<toml::Table>(bare(text)) {

@@ -8,7 +8,7 @@ use stdx::Hint;
 /// Reason why a change of the settings was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The change was made from another text than the current one.
+    /// The change is not based on the current text.
     #[error(
         "somebody else changed the settings meanwhile: they are {found}, and the change was made \
          from {based}"
@@ -16,13 +16,13 @@ pub enum SettingsError {
     Changed {
         /// Sum of the current text.
         found: String,
-        /// Sum of the text that the change was made from.
+        /// Sum of the text that the change is based on.
         based: String,
     },
-    /// The new text has mistakes; all of them are listed.
+    /// The new text has mistakes, which are all listed.
     #[error("the new settings have mistakes:{}", listed(.0))]
     Mistakes(Vec<Mistake>),
-    /// The request is not valid, with the reason.
+    /// The request is not valid. The text is the reason.
     #[error("{0}")]
     Unwanted(String),
     /// No revision has this number.

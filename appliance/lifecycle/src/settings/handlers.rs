@@ -1,5 +1,5 @@
-//! HTTP handlers of the settings. Their API group is `box.tinbox.dev`, which only administrators
-//! may use: the roles of viewers and operators are for machines.
+//! HTTP handlers of the settings. Only administrators may use their API group `box.tinbox.dev`: the
+//! roles of viewers and operators are for machines.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::{ChangeAuthor, Settings, SettingsError};
 type SettingsState = State<Option<Arc<Settings>>>;
 type RequestUser = Extension<User>;
 
-/// Routes of the settings. Every write needs `If-Match` with the sum of the text it changes.
+/// Routes of the settings. Every write needs `If-Match` with the sum of the current text.
 ///
 /// - `/apis/box.tinbox.dev/v1alpha1/settings`: a GET returns a [`SettingsReport`]; a PUT takes the
 ///   new text, a PATCH a [`SettingsChange`].
@@ -106,7 +106,7 @@ async fn revert(
     .await
 }
 
-/// Sum of the text that a change was made from (RFC 9110 section 13.1.1).
+/// Returns the sum from `If-Match` (RFC 9110 section 13.1.1), or `None` without the header.
 fn based(headers: &HeaderMap) -> Option<String> {
     let tag = headers.get(header::IF_MATCH)?.to_str().ok()?.trim();
     Some(tag.trim_matches('"').to_owned())
@@ -118,7 +118,7 @@ fn unconditional() -> Response {
     failure(StatusCode::PRECONDITION_REQUIRED, "PreconditionRequired", why)
 }
 
-/// Response with the settings, and their sum as the entity tag.
+/// Returns a response with the settings, and their sum as the entity tag.
 async fn answer(
     settings: Option<Arc<Settings>>,
     work: impl FnOnce(&Settings) -> Result<SettingsReport, SettingsError> + Send + 'static,
@@ -142,7 +142,7 @@ async fn json<T: serde::Serialize + Send + 'static>(
     done(settings, work).await.map_or_else(|refused| refused, |done| Json(done).into_response())
 }
 
-/// Runs work on a blocking thread, because the disk may be slow.
+/// Runs `work` on a blocking thread, because the disk may be slow.
 async fn done<T: Send + 'static>(
     settings: Option<Arc<Settings>>,
     work: impl FnOnce(&Settings) -> Result<T, SettingsError> + Send + 'static,

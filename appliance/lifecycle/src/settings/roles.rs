@@ -1,39 +1,39 @@
-//! Writes the use of each NIC into a text. Only the tables of changed NICs change, and in them only
-//! the keys for the use.
+//! Writes the use of each NIC into the settings. Only the tables of changed NICs change, and in
+//! these tables only the keys for the use.
 
 use config::mistakes::bare;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, Value};
 
-/// Keys of the racks' networks and of the management interfaces.
+/// Keys of the tables for provisioning networks and for management interfaces.
 const RACKS: &str = "network";
 const OWNERS: &str = "management";
 
 /// Use of a NIC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NicUse {
-    /// Management interface, for people.
+    /// Management: people reach the box over this NIC.
     Management,
-    /// Provisioning network, for machines only.
+    /// Provisioning: only machines use the network of this NIC.
     Machines {
-        /// Address of the box with a prefix length.
+        /// Address of the box with prefix length, such as `192.168.1.5/24`.
         address: String,
         /// DHCP mode of the network.
         mode: String,
-        /// Addresses that DHCP may assign.
+        /// Address ranges that DHCP may assign.
         pool: Vec<String>,
-        /// Last digits of the MAC address, which confirm the pool; else empty.
+        /// Last digits of the MAC address, by which the owner confirms the pool; else empty.
         confirm: String,
     },
-    /// Management and provisioning, on the owner's network.
+    /// Management and provisioning over one NIC, on the owner's network.
     Both {
         /// DHCP mode of the network.
         mode: String,
     },
-    /// Interface that the box does not use.
+    /// No use of the interface by the box.
     Unused,
 }
 
-/// Writes the use of these interfaces.
+/// Writes the use of the NICs into `text`.
 ///
 /// # Errors
 /// The text cannot be parsed, or has its networks in a form that this function cannot change.
@@ -87,7 +87,7 @@ pub fn write(text: &str, nics: &[(String, NicUse)]) -> Result<String, String> {
     Ok(format!("{}{new}", &text[..mark]))
 }
 
-/// True if the table is of the whole interface: a VLAN on it is another network.
+/// Returns true if the table is for the whole interface, not for a VLAN on it.
 fn is_of(table: &Table, interface: &str) -> bool {
     let named = table.get("interface").and_then(Item::as_str) == Some(interface);
     named && !table.contains_key("vlan")
@@ -141,7 +141,7 @@ fn find_or_add<'a>(
     find(document, key, interface).ok_or_else(|| format!("cannot write [[{key}]]"))
 }
 
-/// Sets a string; an empty one removes the key.
+/// Sets a string. An empty string removes the key.
 fn put(table: &mut Table, key: &str, text: &str) {
     if text.is_empty() {
         table.remove(key);
@@ -150,7 +150,7 @@ fn put(table: &mut Table, key: &str, text: &str) {
     }
 }
 
-/// Sets a list of strings; an empty one removes the key.
+/// Sets a list of strings. An empty list removes the key.
 fn put_all(table: &mut Table, key: &str, texts: &[String]) {
     let there: Vec<&str> = match table.get(key) {
         Some(Item::Value(Value::Array(list))) => list.iter().filter_map(Value::as_str).collect(),

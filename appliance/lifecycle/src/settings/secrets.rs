@@ -1,4 +1,4 @@
-//! Hides the secrets of a text, so that it can be shown.
+//! Hides the secret values of a text before the text is shown.
 
 use config::mistakes::bare;
 use toml_edit::visit_mut::{VisitMut, visit_table_like_kv_mut};
@@ -6,22 +6,22 @@ use toml_edit::{DocumentMut, Item, KeyMut, Value};
 
 use super::edit;
 
-/// Words that mark a key as secret: a key that contains one of them has a secret value.
+/// Words of secret keys. A key that contains one of these words has a secret value.
 const WORDS: [&str; 6] = ["passphrase", "password", "secret", "token", "private", "hash"];
-/// Text in place of a secret.
+/// Text shown instead of a secret.
 const HIDDEN: &str = "(hidden)";
-/// Text in place of a secret that differs from the older text.
+/// Text shown instead of a secret whose value differs from the older text.
 const CHANGED: &str = "(hidden, changed)";
-/// Text in place of a text that cannot be parsed: the places of its secrets are unknown.
+/// Text shown instead of a text that cannot be parsed, because its secrets are unknown.
 const UNREADABLE: &str =
     "# This text is not valid TOML, so its secrets are unknown: it is not shown.\n";
 
-/// Returns the text with its secrets hidden.
+/// Returns the text with its secret values hidden.
 pub fn hidden(text: &str) -> String {
     with(text, |_| HIDDEN)
 }
 
-/// Hides the secrets of two texts for a comparison, which still shows that a secret changed.
+/// Hides the secret values of two texts for a comparison. The new text marks changed secrets.
 pub fn hidden_in_both(old: &str, new: &str) -> (String, String) {
     let (before, after) = (edit::leaves(old), edit::leaves(new));
     let word = |path: &str| {

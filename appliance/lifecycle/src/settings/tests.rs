@@ -12,7 +12,7 @@ use stdx::SystemClock;
 
 use super::*;
 
-/// Settings that every text needs here, in lines that the tests ignore.
+/// Settings that every text in these tests needs. The tests ignore their lines.
 const BASE: &str =
     "# The cellar's.\nname = \"cellar\" # by the door\n\n[boot]\nartifacts = \"/\"\n";
 const ME: ChangeAuthor<'static> = ChangeAuthor { actor: "anna", note: "" };
@@ -22,7 +22,7 @@ struct Fake {
     kept: Mutex<Vec<StoredRevision>>,
     text: Mutex<Option<String>>,
     left: AtomicUsize,
-    /// Number of revisions that fit on the disk.
+    /// Number of revisions that fit on the simulated disk.
     room: AtomicUsize,
 }
 

@@ -10,11 +10,11 @@ use web::setup::NicSetup;
 
 use crate::settings::roles::NicUse;
 
-/// Addresses for the box on a provisioning network; the first free one is proposed.
+/// Candidates for the box's address on a provisioning network. The first free address is proposed.
 const OWN: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 99, 0, 1), Ipv4Addr::new(10, 98, 0, 1)];
-/// Prefix length of these addresses.
+/// Prefix length of the addresses in [`OWN`], and of a typed address without prefix length.
 const PREFIX: u8 = 24;
-/// Default pool of a /24 network: `.100` to `.199`.
+/// First and last host number of the default pool in a /24 network.
 const POOL: (u8, u8) = (100, 199);
 
 /// Returns the NICs with their configured or proposed use.
@@ -44,9 +44,9 @@ pub fn now(mut nics: Vec<NicSetup>, config: &Config) -> Vec<NicSetup> {
     nics
 }
 
-/// Proposes a use of each NIC. A single NIC is for both, beside the existing DHCP server. Of
-/// several NICs, the one with the default route is for management and the next for provisioning.
-/// The others are unused.
+/// Proposes a use of each NIC. A single NIC is for management and provisioning, beside the existing
+/// DHCP server. Of several NICs, the NIC with the default route is for management, and the next NIC
+/// for provisioning. The others are unused.
 fn proposed(mut nics: Vec<NicSetup>) -> Vec<NicSetup> {
     let own = free(&nics);
     let people = nics.iter().position(|nic| nic.default_route).unwrap_or(0);
@@ -65,7 +65,7 @@ fn proposed(mut nics: Vec<NicSetup>) -> Vec<NicSetup> {
     nics
 }
 
-/// Proposes an address on a network that no NIC has an address of.
+/// Returns the first address of [`OWN`] in a network where no NIC has an address.
 fn free(nics: &[NicSetup]) -> String {
     let taken: Vec<Ipv4Net> = nics.iter().filter_map(|nic| nic.address.parse().ok()).collect();
     let is_free = |own: &&Ipv4Addr| !taken.iter().any(|net| net.contains(*own));
@@ -76,7 +76,7 @@ fn free(nics: &[NicSetup]) -> String {
 /// Returns the use to write for each NIC.
 ///
 /// # Errors
-/// A sentence about the choice that is not allowed.
+/// A sentence about a choice that is not allowed.
 pub fn wanted(nics: &[NicSetup]) -> Result<Vec<(String, NicUse)>, String> {
     let for_people = |nic: &NicSetup| matches!(nic.role, Role::Management | Role::Both);
     if !nics.iter().any(for_people) {
@@ -89,7 +89,7 @@ pub fn wanted(nics: &[NicSetup]) -> Result<Vec<(String, NicUse)>, String> {
     wanted.and_then(apart)
 }
 
-/// Checks that the networks of machines do not overlap.
+/// Returns `wanted`, or an error sentence if two provisioning networks overlap.
 fn apart(wanted: Vec<(String, NicUse)>) -> Result<Vec<(String, NicUse)>, String> {
     let mut nets: Vec<(&String, Ipv4Net)> = Vec::new();
     for (name, wanted) in &wanted {
@@ -109,7 +109,7 @@ fn apart(wanted: Vec<(String, NicUse)>) -> Result<Vec<(String, NicUse)>, String>
     Ok(wanted)
 }
 
-/// Network of an address; the default prefix length is 24.
+/// Returns the network of an address. The default prefix length is 24.
 fn net(address: &str) -> Option<Ipv4Net> {
     if address.contains('/') {
         return address.parse().ok();
@@ -155,8 +155,8 @@ fn pool(nic: &NicSetup, net: Ipv4Net) -> Result<Vec<String>, String> {
     Ok(vec![format!("{}-{}", at(POOL.0), at(POOL.1))])
 }
 
-/// Returns the confirming digits of the MAC address. A pool on the NIC with the default route needs
-/// them (NW-4). Digits that were typed before stay, also while the default route uses another NIC.
+/// Returns the last digits of the MAC address if they confirm a pool. Only a pool on the NIC with
+/// the default route needs them (NW-4). A former confirmation stays if the default route moves.
 fn confirmed(nic: &NicSetup) -> Result<String, String> {
     let digits: String = nic.mac.chars().filter(char::is_ascii_hexdigit).collect();
     let last = digits.get(digits.len().saturating_sub(4)..).unwrap_or_default();

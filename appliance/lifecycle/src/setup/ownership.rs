@@ -1,4 +1,4 @@
-//! Owner of the box, and the claim that sets the owner.
+//! Owner of the box, and the claim by which a person becomes the owner.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use status::view::{Claim, StatusView};
 use web::claim::TRIES_MAX;
 use web::owner::Owner;
 
-/// Secret keys in the state folder, which protect its other data. The first key opens the store.
+/// Secret keys in the state folder, which protect other data there. The first opens the store.
 pub const KEYS: [&str; 5] =
     ["sealing.key", "boot-token.key", "pki/ca.key", "pki/server.key", "pki/serviceaccount.key"];
 
-/// Source of the owner, the claim code and the number of secret keys.
+/// Status source of the owner, the claim code and the number of secret keys.
 pub struct OwnerSource {
     /// Owner of the box.
     pub owner: Arc<Owner>,
-    /// Configuration, for the address of the pages.
+    /// Configuration, for the address of the web pages.
     pub config: Arc<Config>,
     /// SHA-256 of the certificate's public key.
     pub key: [u8; 32],
-    /// State folder, which holds the keys.
+    /// State folder, which contains the keys.
     pub state: PathBuf,
 }
 

@@ -1,9 +1,9 @@
-//! The store at a start: opened as it was left, or lost.
+//! Opening of the store at a start, and operation without a store that is lost.
 //!
-//! A box whose store is damaged or gone still serves its page, its panel and the error responses of
-//! its API. It runs in safe mode on an empty store in memory. Requests for objects get an error:
-//! clients would trust an empty list. The damaged file stays where it is until a person orders a
-//! restore or a factory reset.
+//! A box whose store is damaged or missing still serves its page, its panel and the error responses
+//! of its API. The box runs in safe mode on an empty store in memory. Requests for objects get an
+//! error, because clients would trust an empty list. The damaged file stays in its place until a
+//! person requests a restore or a factory reset.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
@@ -28,27 +28,27 @@ use crate::storage;
 
 /// Permission bits of the group and of other users.
 const OTHERS: u32 = 0o077;
-/// File that the first start makes after the store: where this file is, a store was.
+/// File that the first start creates after the store. If only this file exists, the store was lost.
 const LATER: &str = "boot-token.key";
-/// Path prefixes that are served without the store, because they return no objects.
+/// Path prefixes that are served without the store, because their responses contain no objects.
 const ANSWERED: [&str; 5] = ["/apis/box.tinbox.dev/", "/backup", "/healthz", "/livez", "/version"];
 
-/// Opened store, and the reason if it is not the one that was left.
+/// Opened store, and the reason if it replaces a lost store.
 pub struct OpenedStore {
     /// Store to read and write.
     pub store: Store,
-    /// Reason why the stored objects cannot be read; `None` when they can.
+    /// Reason why the stored objects cannot be read; `None` for the box's own store.
     pub lost: Option<String>,
-    /// Folder of the empty store in memory, removed with this value.
+    /// Folder of the empty store in memory, removed on drop; `None` for the box's own store.
     pub folder: Option<TempDir>,
 }
 
-/// Opens the store in the folder `state`. Firmware goes on without a store that is lost. A guest
-/// returns the error, which its operator can read.
+/// Opens the store in the folder `state`. Firmware continues with an empty store if the store is
+/// lost. A guest returns the error to its operator.
 ///
 /// # Errors
-/// The folder cannot be made. The store of a guest is damaged or gone. Another process has the
-/// store open, or its conversion lacks disk space: trying again may help.
+/// The folder cannot be created, or the store of a guest is damaged or missing. Another process has
+/// the store open, or a conversion of the store lacks disk space: a later attempt may succeed.
 pub fn open(state: &Path, system_kind: SystemKind) -> anyhow::Result<OpenedStore> {
     std::fs::create_dir_all(state)
         .with_context(|| format!("cannot create the state folder {}", state.display()))?;
@@ -82,7 +82,7 @@ pub fn open(state: &Path, system_kind: SystemKind) -> anyhow::Result<OpenedStore
     Ok(OpenedStore { store, lost: Some(lost), folder: Some(folder) })
 }
 
-/// Removes all permissions of other users: former releases made some of these files readable.
+/// Removes all permissions of other users, because former releases made some files readable.
 fn close(folder: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -94,7 +94,7 @@ fn close(folder: &Path) -> std::io::Result<()> {
     std::fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
 
-/// Refuses API requests for objects while the store is lost.
+/// Rejects API requests for objects while the store is lost. `lost` is the reason.
 pub fn refused(router: Router, lost: Option<&str>) -> Router {
     let Some(why) = lost else { return router };
     let message = format!(
@@ -119,7 +119,7 @@ async fn answered(request: Request, next: Next, message: &str) -> Response {
     failure(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
 }
 
-/// Fault that says that the store is lost, and how to restore it.
+/// Status source of the fault that the store is lost, with the way to restore it.
 pub struct LostStore(pub Option<String>);
 
 impl StatusSource for LostStore {

@@ -1,4 +1,4 @@
-//! Errors of updates, with the remedy for each.
+//! Errors of updates, with hints for the owner.
 
 use platform::bundle;
 use stdx::Hint;
@@ -7,21 +7,21 @@ use store::FreeSpace;
 /// Reason why an update was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum UpdateError {
-    /// Another update is under way or on trial: only one runs at a time.
+    /// Another update is under way or on trial. Only one update runs at a time.
     #[error("another update is being made")]
     Busy,
     /// The bundle is damaged, or its signature is not valid.
     #[error(transparent)]
     Bundle(bundle::Error),
-    /// The release or the restart is not allowed on this box.
+    /// The owner's settings or the state of the box do not allow the request.
     #[error("{why}")]
     Unwanted {
         /// Reason, as a sentence without a full stop.
         why: String,
-        /// Advice; `None` if there is none.
+        /// Hint for the owner; `None` if there is none.
         hint: Option<&'static str>,
     },
-    /// The disk lacks free space for the copy of the store that a newer release may need.
+    /// The disk has too little free space for the copy of the store that a newer release may need.
     #[error(
         "the box's disk is nearly full: {} are free, and {} are needed to bring its store to a \
          newer release",

@@ -16,16 +16,16 @@ use tokio::sync::mpsc;
 use super::{UpdateError, Updates};
 use crate::upload;
 
-/// Pieces of a bundle that may wait for the disk.
+/// Maximum number of uploaded pieces of a bundle that wait for the disk.
 const PIECES: usize = 4;
 
-/// Routes of updates. All take `?now=true`: the restart then does not wait for running workflows.
+/// Routes of updates. With `?now=true`, the restart does not wait for running workflows.
 ///
 /// - `/apis/box.tinbox.dev/v1alpha1/update`: a GET returns a [`status::update::UpdateReport`]. A
 ///   POST takes a bundle as its body, and returns a report when the bundle is in its slot.
 /// - `…/update/rollback`: a POST starts the system in the other slot.
-/// - `…/update/restart`: a POST agrees to the restart for an installed update: it does not wait for
-///   the allowed hours or for consent.
+/// - `…/update/restart`: a POST agrees to the restart for an installed update. The restart then
+///   does not wait for the allowed hours or for consent.
 pub fn router(updates: Option<Arc<Updates>>) -> Router {
     Router::new()
         .route("/apis/box.tinbox.dev/v1alpha1/update", get(report).post(apply))

@@ -1,4 +1,4 @@
-//! Writes a bundle from a stream of bytes into a slot. It blocks, so it needs its own thread.
+//! Installation of a bundle from a stream of bytes into a slot. Needs a thread that may block.
 
 use std::path::Path;
 
@@ -10,32 +10,32 @@ use tokio::sync::mpsc;
 
 use super::UpdateError;
 
-/// Inputs of an installation.
+/// Inputs for the installation of a bundle.
 pub struct Install<'a> {
-    /// Keys whose bundles are accepted.
+    /// Trusted public keys. A bundle must be signed with one of these keys.
     pub keys: Vec<PublicKey>,
     /// Slot of the running system.
     pub running: Slot,
     /// Version of the running release.
     pub version: &'a str,
-    /// Releases that are refused.
+    /// Versions of releases that the owner does not want to install.
     pub hold: Vec<String>,
-    /// Pieces of the bundle. The channel ends with the bundle, or when its sender disconnects.
+    /// Pieces of the bundle. The channel closes at the end, or when the client disconnects.
     pub pieces: mpsc::Receiver<Bytes>,
 }
 
-/// Progress of an installation.
+/// Step of an installation, reported to the caller.
 pub enum Step<'a> {
     /// The signature is valid, and the release is allowed.
     Accepted(&'a Manifest),
     /// Number of bytes received so far.
     Received(u64),
-    /// All data was written; the slot is about to be put on trial.
+    /// All data was received and verified. The slot is about to be put on trial.
     Written(&'a Manifest),
 }
 
 impl Install<'_> {
-    /// Writes the bundle to the other slot. An error from `tell` stops the installation.
+    /// Writes the bundle to the other slot. An error of `tell`, called at each step, stops it.
     pub fn run(
         mut self,
         tell: impl Fn(Step<'_>) -> Result<(), UpdateError>,
@@ -71,7 +71,7 @@ impl Install<'_> {
     }
 }
 
-/// Refuses a release for another architecture, and one that is older than the running release.
+/// Checks that the release is for this architecture and not older than the running release.
 pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), UpdateError> {
     if manifest.arch != Arch::OWN {
         let why = format!("the release is for {}, but this box is {}", manifest.arch, Arch::OWN);
@@ -91,7 +91,7 @@ pub(super) fn wanted(manifest: &Manifest, running: &str) -> Result<(), UpdateErr
     Ok(())
 }
 
-/// Refuses a release that the owner holds back.
+/// Checks that the owner does not hold back the release.
 pub(super) fn held(version: &str, hold: &[String]) -> Result<(), UpdateError> {
     if !hold.iter().any(|held| held == version) {
         return Ok(());
@@ -104,10 +104,10 @@ pub(super) fn held(version: &str, hold: &[String]) -> Result<(), UpdateError> {
     ))
 }
 
-/// Reads the keys whose bundles the box accepts.
+/// Reads the public keys of trusted bundle signers.
 ///
 /// # Errors
-/// The file cannot be read, or a key is damaged.
+/// The file cannot be read, or a key is invalid.
 pub fn keys(file: &Path) -> anyhow::Result<Vec<PublicKey>> {
     use anyhow::Context as _;
     let what = || format!("cannot read {}", file.display());

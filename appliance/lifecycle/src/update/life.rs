@@ -1,8 +1,8 @@
-//! Simulation of an update on a virtual clock. It runs from the boot loader's choice of a slot to
-//! the system that proves itself or is undone, with power cuts at every step.
+//! Simulation of an update on a virtual clock, with power cuts at every step. The simulation runs
+//! from the boot loader's choice of a slot until the new system has passed its checks or is undone.
 //!
 //! Real parts: the reaction of process 1 to a missing heartbeat ([`SupervisorMonitor`]) and to
-//! exits ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to missing proofs
+//! exits ([`Restarts`], [`CrashCounter`]). The reaction of the supervisor to failed checks
 //! ([`Health`]) and to the loader's variables ([`record`]) is real too. Simulated parts: GRUB (see
 //! [`grub`]), the systems, and the disk. A power cut leaves the disk before or after each write.
 //! `tests/firmware` boots real systems for the rest.
@@ -20,33 +20,33 @@ use platform::slots::{Environment, Slot};
 use super::record::{self, Record, Stage, judged};
 use crate::update::proving::{Health, LOOK, Verdict};
 
-/// Seconds of firmware, boot loader and kernel.
+/// Duration of firmware, boot loader and kernel in seconds.
 const BOOT: u64 = 10;
-/// Seconds after which the watchdog restarts a frozen machine.
+/// Timeout in seconds after which the watchdog restarts a frozen machine.
 const WATCHDOG: u64 = 60;
-/// Seconds of a run that no event ends.
+/// Maximum length of a simulated run in seconds.
 const LONG: u64 = 3000;
-/// Number of starts after which a box is taken to restart for ever.
+/// Number of starts after which the simulated box counts as restarting forever.
 const STARTS_MAX: usize = 40;
 const PANIC: &str = "Attempted to kill init!";
 const LACK: &str = "eth1 is missing";
 const AGAIN: &str = "the supervisor ended repeatedly";
 const SILENT: &str = "it was started twice, but did not pass its checks";
 
-/// Behavior of a slot's system; numbers are seconds after the supervisor's start.
+/// Behavior of a slot's system. Numbers are seconds after the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum System {
-    /// Every proof holds from then on.
+    /// All checks pass from this time on.
     Works(u64),
-    /// The kernel panics at that time.
+    /// The kernel panics at this time.
     Panics(u64),
-    /// The machine freezes, including process 1.
+    /// The machine freezes at this time, including process 1.
     Freezes(u64),
-    /// The supervisor exits, in every run.
+    /// The supervisor exits at this time, in every run.
     Ends(u64),
-    /// The supervisor exits in every run, except in safe mode.
+    /// The supervisor exits at this time in every run, except in safe mode.
     EndsUnlessSafe(u64),
-    /// The supervisor hangs from then on.
+    /// The supervisor hangs from this time on.
     Hangs(u64),
     /// The supervisor reports that its API is stuck.
     Mute,
@@ -55,20 +55,20 @@ enum System {
 }
 use System::{Ends, EndsUnlessSafe, Freezes, Hangs, Lacks, Mute, Panics, Works};
 
-/// Power cut of the simulated box.
+/// Error that stands for a power cut of the simulated box.
 #[derive(Debug)]
 struct Cut;
 
-/// End of a run.
+/// Reason why a simulated run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The slot is good.
+    /// The slot was marked good.
     Good,
-    /// The machine starts again.
+    /// Restart of the whole machine.
     Restart,
     /// The supervisor exited, and may be started again.
     Ended,
-    /// No event ended the run.
+    /// No event ended the run within [`LONG`].
     Open,
 }
 
@@ -77,23 +77,22 @@ struct Life {
     systems: [System; 2],
     grubenv: Vec<u8>,
     record: Option<Record>,
-    /// Reason of the end of the last run: the note of process 1, or the kernel's record of its
-    /// panic.
+    /// Reason why the last run ended: the note of process 1, or the kernel's record of a panic.
     note: Option<String>,
     crashes: CrashCounter,
     epoch: Instant,
     now: Duration,
-    /// Steps so far, and the steps at which the power is cut.
+    /// Number of steps so far, and the steps at which the power is cut.
     steps: u64,
     cuts: Vec<u64>,
-    /// Started slots, each with its time in seconds.
+    /// Started slots, each with the start time in seconds.
     starts: Vec<(char, u64)>,
     safe: Option<String>,
 }
 
 impl Life {
-    /// Makes a box with these systems in its slots A and B. `decide` sets the variables on its boot
-    /// volume.
+    /// Creates a box with these systems in its slots A and B. `decide` sets the variables on its
+    /// boot volume.
     fn new(systems: [System; 2], decide: impl FnOnce(&mut Environment)) -> Self {
         let mut loader = Environment::default();
         loader.prefer(Slot::A);
@@ -116,7 +115,7 @@ impl Life {
         }
     }
 
-    /// Makes a box that works in slot A and has just installed `system` in slot B.
+    /// Creates a box that works in slot A and has just installed `system` in slot B.
     fn updated(system: System, cuts: impl IntoIterator<Item = u64>) -> Self {
         let mut life = Self::new([Works(20), system], |loader| loader.put_on_trial(Slot::B));
         life.record = Some(Record::on_trial("9.1.0".to_owned(), Slot::B, Timestamp::UNIX_EPOCH));
@@ -124,7 +123,7 @@ impl Life {
         life
     }
 
-    /// Counts a step at which the power may be cut: a second, and each side of a write.
+    /// Counts a step at which the power may be cut: each second, and before and after each write.
     fn step(&mut self) -> Result<(), Cut> {
         self.steps += 1;
         if self.cuts.contains(&self.steps) { Err(Cut) } else { Ok(()) }
@@ -160,7 +159,7 @@ impl Life {
         self.step()
     }
 
-    /// Starts the box until a slot is good or nothing changes any more.
+    /// Starts the box again and again until a slot is good, or a run has no event.
     fn live(&mut self) -> End {
         while self.starts.len() < STARTS_MAX {
             match self.start() {
@@ -201,7 +200,7 @@ impl Life {
         Ok(End::Restart)
     }
 
-    /// One run of the supervisor; `reason` is the reason of the end of the machine's last run.
+    /// Simulates one run of the supervisor. `reason` is the reason why the previous run ended.
     fn supervise(&mut self, slot: Slot, reason: Option<&str>) -> Result<End, Cut> {
         self.judge(slot, reason)?;
         let on_trial = self.record.as_ref().is_some_and(|record| record.stage == Stage::OnTrial);
@@ -239,7 +238,7 @@ impl Life {
         Ok(End::Open)
     }
 
-    /// Does the writes of `Updates::judge`: the record first, then the loader.
+    /// Performs the writes of `Updates::judge`: the record first, then the loader's variables.
     fn judge(&mut self, running: Slot, reason: Option<&str>) -> Result<(), Cut> {
         let loader = self.loader();
         let facts = (reason.map(str::to_owned), Some("9.1.0".to_owned()));
@@ -253,7 +252,7 @@ impl Life {
         Ok(())
     }
 
-    /// Does the writes of `Updates::proved`: the loader first, then the record.
+    /// Performs the writes of `Updates::proved`: the loader's variables first, then the record.
     fn prove(&mut self, running: Slot) -> Result<(), Cut> {
         self.change(|loader| record::prove(loader, running))?;
         match self.record.clone().filter(|record| record.stage == Stage::OnTrial) {
@@ -262,7 +261,7 @@ impl Life {
         }
     }
 
-    /// Does the writes of `Updates::give_up`. The restart is orderly, so process 1 records no
+    /// Performs the writes of `Updates::give_up`. The restart is orderly, so process 1 records no
     /// reason.
     fn give_up(&mut self, reason: &str) -> Result<End, Cut> {
         if let Some(record) = self.record.clone() {
@@ -275,19 +274,19 @@ impl Life {
         self.starts.iter().map(|(slot, _)| *slot).collect()
     }
 
-    /// Slot of the last start.
+    /// Returns the slot of the last start.
     fn last(&self) -> char {
         self.starts.last().unwrap().0
     }
 
-    /// Last stage of the last update, and its reason.
+    /// Returns the stage of the last update, and its reason.
     fn stage(&self) -> Option<(Stage, &str)> {
         self.record.as_ref().map(|record| (record.stage, record.reason.as_str()))
     }
 }
 
 impl System {
-    /// Heartbeat of the supervisor at that time.
+    /// Returns the heartbeat of the supervisor at `second`.
     fn message(self, second: u64) -> HeartbeatMessage {
         match self {
             Mute if second > 20 => {
@@ -297,7 +296,7 @@ impl System {
         }
     }
 
-    /// Proof that is missing at that time, if any.
+    /// Returns the failed check at `second`, or `None` if all checks pass.
     fn lacks(self, second: u64) -> Option<&'static str> {
         match self {
             Works(at) if second < at => Some(LACK),

@@ -1,6 +1,6 @@
-//! Proof that the system works. After enough time its slot is marked good, and the boot loader's
-//! counter starts again (UP-4). A system that is never marked good loses its slot at every third
-//! start.
+//! Checks that the running system works. After two minutes without a failed check, the slot is
+//! marked good, and the boot loader's start counter is reset (UP-4). The boot loader starts the
+//! other slot if a system was not marked good after three starts.
 
 mod health;
 mod probe;
@@ -16,11 +16,11 @@ use crate::update::Updates;
 pub use health::{Health, Verdict};
 pub use probe::Probe;
 
-/// Interval of checking the system.
+/// Interval between two checks of the system.
 pub const LOOK: Duration = Duration::from_secs(5);
 
-/// Checks the system until its slot is marked good, then waits for `shutdown`. It must not return
-/// earlier: the end of a service ends the process.
+/// Checks the system until its slot is marked good, then waits for `shutdown`. The function must
+/// not return earlier, because the end of a service ends the process.
 pub async fn run(
     probe: Probe,
     updates: Arc<Updates>,
@@ -53,7 +53,7 @@ async fn prove(probe: &Probe, updates: &Arc<Updates>, clock: &dyn Clock) {
     }
 }
 
-/// True if the store of this release could write to the disk.
+/// Returns true if the store of this release can write to the disk.
 async fn stores(probe: &Probe) -> bool {
     let stored = probe.stores().await;
     if let Err(error) = &stored {
@@ -63,7 +63,7 @@ async fn stores(probe: &Probe) -> bool {
     stored.is_ok()
 }
 
-/// Marks the slot good; true when the mark is on disk.
+/// Marks the slot good. Returns true if the mark is on disk.
 async fn mark(updates: &Arc<Updates>) -> bool {
     let proved = Arc::clone(updates);
     let marked = tokio::task::spawn_blocking(move || proved.proved());

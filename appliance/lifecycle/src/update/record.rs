@@ -1,4 +1,4 @@
-//! Record of the last update, and its evaluation at a start. This module does not use the host.
+//! Record of the last update, and the decision at a start. This module does not use the host.
 
 use std::io;
 use std::path::Path;
@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use platform::slots::{Environment, Slot};
 use serde::{Deserialize, Serialize};
 
-/// File of the record, in the state folder, which both slots share.
+/// File with the record, in the state folder, which both slots share.
 const FILE: &str = "update.json";
-/// Reason of a failed update for which no reason was recorded.
+/// Reason shown for a failed update without a recorded reason.
 const SILENT: &str = "it was started twice, but did not pass its checks";
 
 /// Stage of an update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
-    /// The release is in its slot, and has not proved that it works.
+    /// The release is in its slot, and has not passed its checks yet.
     OnTrial,
-    /// The release has proved that it works.
+    /// The release has passed its checks.
     Good,
-    /// The release failed; the release before runs again.
+    /// The release failed. The previous release runs again.
     Undone,
 }
 
@@ -43,13 +43,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// Makes the record of a release that is about to be put on trial.
+    /// Creates the record of a release that is about to be put on trial.
     pub fn on_trial(version: String, slot: Slot, now: Timestamp) -> Self {
         let (slot, reason) = (slot.letter(), String::new());
         Self { version, slot, stage: Stage::OnTrial, reason, since: now }
     }
 
-    /// Reads the record; `None` when there is none.
+    /// Reads the record. Returns `None` if the file is missing.
     ///
     /// # Errors
     /// The file cannot be read, or is damaged.
@@ -60,7 +60,7 @@ impl Record {
         }
     }
 
-    /// Writes the record; it is on disk when this returns.
+    /// Writes the record. The record is on disk when the function returns.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -69,8 +69,8 @@ impl Record {
     }
 }
 
-/// Evaluates a start: returns the record to keep from now on. `last_reason` is the recorded reason
-/// why the last run ended; `held` is the release in the slot on trial.
+/// Evaluates a start, and returns the record to store. `last_reason` is the recorded reason why the
+/// last run ended. `held` is the release in the slot on trial.
 pub fn judged(
     loader: &Environment,
     running: Slot,
@@ -106,7 +106,7 @@ pub fn judged(
     Some(record)
 }
 
-/// Changes the loader's variables once the running system works.
+/// Marks the running slot good after the running system has passed its checks.
 pub fn prove(loader: &mut Environment, running: Slot) {
     loader.mark_good(running);
     if loader.trial() == Some(running) {
@@ -114,7 +114,7 @@ pub fn prove(loader: &mut Environment, running: Slot) {
     }
 }
 
-/// Changes the loader's variables once the update in the other slot has failed.
+/// Marks the other slot bad after its update has failed, and prefers the running slot.
 pub fn undo(loader: &mut Environment, running: Slot) {
     loader.mark_bad(running.other());
     loader.prefer(running);

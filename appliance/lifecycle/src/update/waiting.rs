@@ -11,21 +11,21 @@ use tokio_util::sync::CancellationToken;
 use super::{UpdateError, Updates, restart};
 use crate::settings::LiveSettings;
 
-/// Interval of checking these conditions.
+/// Interval between two checks of the conditions.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Condition that delays the restart.
+/// Condition for which the restart waits.
 #[derive(Debug, PartialEq, Eq)]
 enum RestartWait {
-    /// All conditions hold: restart now.
+    /// All conditions are met.
     Over,
-    /// Names of the workflows that run.
+    /// Running workflows, by name.
     Machines(Vec<String>),
-    /// A time or the consent of a person is missing, as a phrase.
+    /// Missing consent, or the begin of the allowed hours, as a phrase.
     Until(String),
 }
 
-/// Evaluates the conditions: `at_once` skips all of them, `agreed` skips consent and hours.
+/// Evaluates the conditions. `at_once` skips all conditions; `agreed` skips consent and hours.
 fn waits(
     (at_once, agreed): (bool, bool),
     machines: Vec<String>,
@@ -47,7 +47,7 @@ fn waits(
 }
 
 impl Updates {
-    /// Restarts the box when an update is in its slot and the conditions hold.
+    /// Restarts the box after an update was installed and the conditions are met.
     pub async fn run(self: Arc<Self>, shutdown: CancellationToken) {
         let waiting = async {
             self.installed.notified().await;
@@ -60,7 +60,7 @@ impl Updates {
         shutdown.run_until_cancelled(waiting).await;
     }
 
-    /// Checks the conditions, and shows the open one in the status.
+    /// Returns true if all conditions are met. The status shows the condition that is not met.
     fn may_restart(&self) -> bool {
         let consent = {
             let now = self.now();
@@ -82,8 +82,9 @@ impl Updates {
         over
     }
 
-    /// Agrees to the restart for the installed update, so that it does not wait for its hours or
-    /// for consent. With `at_once`, the restart does not wait for running workflows either.
+    /// Agrees to the restart for the installed update, which then waits neither for the allowed
+    /// hours nor for consent. With `at_once`, the restart does not wait for running workflows
+    /// either.
     ///
     /// # Errors
     /// No installed update waits for a restart.

@@ -67,7 +67,7 @@ impl Rig {
         self.actions.objects.list(resource, None).await.unwrap()
     }
 
-    /// Runs an action; returns the error, or an empty text on success.
+    /// Runs an action. Returns the error, or an empty text on success.
     async fn asked(&self, action: Action, machine: &str) -> String {
         let machine = (!machine.is_empty()).then(|| machine.to_owned());
         let done = self.actions.do_it(action, machine).await;

@@ -26,7 +26,7 @@ fn view_source() -> Arc<dyn ViewSource> {
     Arc::new(Example)
 }
 
-/// Makes a log whose folder is already removed.
+/// Creates an audit log whose folder is already removed.
 fn audit() -> Audit {
     let folder = tempfile::tempdir().unwrap();
     Audit::new(AuditLog::open(folder.path()).unwrap(), Arc::new(SystemClock))

@@ -1,4 +1,4 @@
-//! Restores with power cuts, and with a boot volume that refuses the settings.
+//! Tests of restores with power cuts, and with a boot volume that refuses the settings.
 
 use std::fs;
 use std::io;

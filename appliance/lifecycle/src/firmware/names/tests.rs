@@ -1,4 +1,4 @@
-//! Names of the certificate while addresses come and go, on a virtual clock.
+//! Tests of the certificate's names while addresses come and go, on a virtual clock.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -15,39 +15,39 @@ use tokio::time::Instant;
 
 use super::*;
 
-/// Addresses that the box has at times, each with its period in milliseconds.
+/// Simulated addresses of the box, each with its period in milliseconds.
 const ADDRESSES: [(&str, u64); 4] =
     [("10.77.0.1", 1_900), ("169.254.7.9", 2_300), ("192.168.1.5", 3_100), ("fd00::7", 4_700)];
-/// Readers of the interfaces: one that follows the addresses, and four that show them (monitor,
-/// page, panel, API). The times, in milliseconds, are the interval and the duration of a reading.
+/// Simulated readers of the interfaces: the task that follows the addresses, and four that show
+/// them (monitor, page, panel, API). Times are interval and duration of a reading in milliseconds.
 const READERS: [(u64, u64); 5] = [(3_000, 40), (700, 10), (900, 700), (1_700, 400), (2_900, 60)];
-/// No address goes and comes back within this time and the longest reading.
+/// Time within which no address is removed and added again, in addition to the longest reading.
 const FRESH: Duration = Duration::from_millis(1_000);
 /// Simulated time of the test.
 const WATCHED: Duration = Duration::from_secs(30);
 
-/// Makes an interface with these addresses.
+/// Creates an interface with these addresses.
 fn interface(addresses: impl IntoIterator<Item = IpAddr>) -> InterfaceState {
     let link = Link { name: "eth0".into(), index: 2, mac: MacAddr([2, 0, 0, 0, 0, 1]) };
     let addresses = addresses.into_iter().map(|it| (it, 16)).collect();
     InterfaceState { link, mbps: None, addresses, port_of: None }
 }
 
-/// Addresses of the box at time `after`: each is present in every second period.
+/// Returns the addresses of the box at time `after`. Each is present in every second period.
 fn present(after: Duration) -> Vec<IpAddr> {
     let millis = u64::try_from(after.as_millis()).unwrap();
     let is_there = |(_, period): &&(&str, u64)| millis / period % 2 == 1;
     ADDRESSES.iter().filter(is_there).map(|(text, _)| text.parse().unwrap()).collect()
 }
 
-/// True when a client that connects to `address` accepts the certificate.
+/// Returns true if a client that connects to `address` accepts the certificate.
 fn is_named(pki: &Pki, address: IpAddr) -> bool {
     let certificate = pki.server_certificate().unwrap();
     let parsed = ParsedCertificate::try_from(&certificate).unwrap();
     verify_server_name(&parsed, &ServerName::from(address)).is_ok()
 }
 
-/// Checks that the certificate names the addresses of this reading, and of the other recent ones.
+/// Checks that the certificate names the addresses of this reading, and of other recent readings.
 fn check(
     pki: &Pki,
     shown: &Mutex<HashMap<IpAddr, Duration>>,

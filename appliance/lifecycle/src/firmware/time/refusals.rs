@@ -1,4 +1,4 @@
-//! NTP servers that refuse queries, or refuse frequent ones (RFC 5905 section 7.4).
+//! NTP servers that refuse all queries, or too frequent queries (RFC 5905 section 7.4).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,20 +10,20 @@ use tokio::time::Instant;
 /// First and longest wait for a server that sends RATE.
 const RATE: (Duration, Duration) = (Duration::from_mins(34), Duration::from_hours(36));
 
-/// Servers that refused, with the time of the next query.
+/// Servers that refused a query, with the earliest time of the next query.
 #[derive(Debug, Default)]
 pub struct Refusals(HashMap<SocketAddr, Refusal>);
 
 #[derive(Debug)]
 enum Refusal {
-    /// Never queried again, after DENY or RSTR.
+    /// The server is never queried again, after DENY or RSTR.
     Denied,
-    /// Not queried before that time, after RATE.
+    /// The server is not queried before the time, after RATE.
     Rated(Backoff, Instant),
 }
 
 impl Refusals {
-    /// Records the kiss code of a server.
+    /// Records the kiss code `word` of a server.
     pub fn add(&mut self, server: SocketAddr, word: &str, now: Instant) {
         let before = self.0.remove(&server);
         let refused = match (word, before) {
@@ -41,7 +41,7 @@ impl Refusals {
         self.0.insert(server, refused);
     }
 
-    /// True when a server may be queried now.
+    /// Returns true if the server may be queried at `now`.
     pub fn permit(&self, server: SocketAddr, now: Instant) -> bool {
         match self.0.get(&server) {
             None => true,
@@ -50,7 +50,7 @@ impl Refusals {
         }
     }
 
-    /// Forgets all refusals, because the list of servers changed: each may be queried once more.
+    /// Removes all refusals, so that each server may be queried once more after a list change.
     pub fn clear(&mut self) {
         self.0.clear();
     }

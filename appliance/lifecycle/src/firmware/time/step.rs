@@ -1,46 +1,46 @@
-//! Limits for the changes that servers make to the clock. This module uses no clock and no host.
+//! Limits for clock changes by NTP servers. This module uses no clock and no host.
 
 use std::time::{Duration, SystemTime};
 
 use ntp::Offset;
 
-/// Largest step by one server in one round, after the clock was set. Clocks do not go wrong so far
-/// between two rounds, but servers do.
+/// Maximum step by a single server in one round, after the clock was set. A clock does not drift so
+/// far between two rounds, but a server may be wrong.
 const STEP_MAX: Duration = Duration::from_mins(10);
-/// Maximum difference of two opinions that count as equal.
+/// Maximum difference of two offsets that count as equal.
 const AGREES: Duration = Duration::from_secs(2);
-/// Maximum age of the system: a later time is wrong, because GPS clocks roll over every 20 years.
+/// Maximum age of the system. A later time is wrong, because GPS clocks roll over every 20 years.
 const LIFE_MAX: Duration = Duration::from_hours(20 * 366 * 24);
 
-/// Decision about an opinion.
+/// Decision about the offset from a round of queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The clock follows the opinion.
+    /// The clock follows the offset.
     Follow,
     /// The clock stays until another server or the next round confirms the step.
     Confirm,
-    /// The clock stays: the time is before the build of the system, or too long after it.
+    /// The clock stays: the time is before the build of the system, or over 20 years after it.
     Impossible,
 }
 
-/// State of the decisions so far.
+/// State of the decisions since the start.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// Time of the system's build.
+    /// Build time of the system.
     built: Option<SystemTime>,
     /// True if a server has set the clock since the start.
     is_told: bool,
-    /// Large step that the last round proposed.
+    /// Large step from the last round that waits for confirmation.
     wanted: Option<Offset>,
 }
 
 impl Steps {
-    /// Begins with a clock that no server has set.
+    /// Creates the state of a clock that no server has set yet.
     pub fn new(built: Option<SystemTime>) -> Self {
         Self { built, ..Self::default() }
     }
 
-    /// Decides about an opinion that `agreeing` servers share; `now` is the time of the clock.
+    /// Decides about `offset`, on which `agreeing` servers agree. `now` is the time of the clock.
     pub fn judge(&mut self, offset: Offset, agreeing: usize, now: SystemTime) -> Verdict {
         let time = offset.after(now);
         if self.built.is_some_and(|built| time < built || time > built + LIFE_MAX) {
@@ -56,7 +56,7 @@ impl Steps {
         if is_sure { Verdict::Follow } else { Verdict::Confirm }
     }
 
-    /// Number of opinions that are equal to the chosen one.
+    /// Returns the number of offsets in `all` that equal the chosen offset.
     pub fn agreeing(chosen: Offset, all: impl Iterator<Item = Offset>) -> usize {
         all.filter(|other| Offset(other.0.saturating_sub(chosen.0)).abs() <= AGREES).count()
     }

@@ -1,4 +1,4 @@
-//! Files that are damaged or missing, with and without a copy.
+//! Tests of files that are damaged or missing, with and without a copy.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{CopyAction, FileState, OWNER, VITAL, act, keep, mend};
 
-/// Makes a state folder as a start leaves it.
+/// Creates a state folder as a start leaves it.
 fn box_with_files() -> TempDir {
     let folder = TempDir::new().unwrap();
     let state = folder.path();

@@ -1,5 +1,5 @@
-//! Recovery file of sealed keys. It is a backup of the keys only, encrypted with the owner's
-//! passphrase. Its header has the hash of `owner.json`, which identifies the passphrase.
+//! Recovery file of sealed keys. The file is a backup of the keys only, encrypted with the owner's
+//! passphrase. The header has the hash of `owner.json`, which identifies the passphrase.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor};
@@ -14,16 +14,16 @@ use super::SEALED;
 
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
-/// Keys by their names.
+/// Keys with their names.
 pub type NamedKeys = Vec<(&'static str, Vec<u8>)>;
 
-/// Mark of the current passphrase: the SHA-256 of `owner.json`.
+/// Returns the mark of the current passphrase: the SHA-256 of `owner.json`.
 pub fn mark(state: &Path) -> io::Result<String> {
     let owner = std::fs::read(state.join("owner.json"))?;
     Ok(stdx::hex(&Sha256::digest(owner)))
 }
 
-/// Mark in the file at `path`; `None` if the file is absent or damaged.
+/// Returns the mark in the recovery file at `path`, or `None` if the file is missing or damaged.
 pub fn read_mark(path: &Path) -> io::Result<Option<String>> {
     match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -31,7 +31,7 @@ pub fn read_mark(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// Makes the recovery file of these keys.
+/// Returns the bytes of a recovery file with `keys`. `mark` identifies the passphrase.
 pub fn made(
     keys: &[(&'static str, Vec<u8>)],
     mark: &str,
@@ -57,7 +57,7 @@ pub fn made(
     writer.finish().map(Cursor::into_inner)
 }
 
-/// Decrypts the keys of a recovery file; keys of later releases are skipped.
+/// Decrypts the keys of a recovery file. Unknown keys of later releases are skipped.
 pub fn opened(file: &[u8], passphrase: &Secret) -> Result<NamedKeys, Error> {
     let key = Key::Passphrase(passphrase.clone());
     let mut reader = Reader::open(file, Some(&key), OWN)?;

@@ -1,4 +1,4 @@
-//! Keys of a box whose board, TPM or passphrase changes.
+//! Tests of the keys of a box whose board, TPM or passphrase changes.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::{Error, Keys, Login, SEALED, is_older};
 const KEY: [u8; 32] = [0x5a; 32];
 const OTHER: &[u8] = b"AGE-SECRET-KEY-1OFBACKUPS";
 
-/// Simulated TPM of a board with this number.
+/// Simulated TPM of a board. The number identifies the board.
 struct Board(u8);
 
 impl Sealer for Board {
@@ -38,7 +38,7 @@ fn secret(text: &str) -> Secret {
     Secret::from(text.to_owned())
 }
 
-/// Makes a state folder with an owner and unsealed keys.
+/// Creates a state folder with an owner and unsealed keys.
 fn owned() -> tempfile::TempDir {
     let state = tempfile::tempdir().unwrap();
     fs::create_dir(state.path().join("copies")).unwrap();
@@ -50,7 +50,7 @@ fn owned() -> tempfile::TempDir {
     state
 }
 
-/// True if a file of the folder contains the bytes.
+/// Returns true if a file of the folder contains the bytes.
 fn lies_in_the_open(state: &Path, bytes: &[u8]) -> bool {
     let folders = [state.to_owned(), state.join("copies")];
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -125,7 +125,7 @@ fn a_restored_key_wins_over_a_sealed_one_and_is_sealed_in_its_place() {
     assert_eq!(keys.read(SEALED[1]).unwrap().unwrap(), OTHER);
 }
 
-/// An older release would not find a sealed key, and would report it as missing.
+/// Test that no key is sealed while a slot holds an older release, which would not find the key.
 #[test]
 fn nothing_is_sealed_while_a_slot_holds_an_older_release() {
     for (other, own, expected) in [

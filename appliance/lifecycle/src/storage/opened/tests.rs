@@ -1,4 +1,4 @@
-//! Starts with a lost store.
+//! Tests of starts with a lost store.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 use super::{OpenedStore, open, refused};
 use crate::storage;
 
-/// Makes the state folder of a box that has started once.
+/// Creates the state folder of a box that has started once.
 fn started() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let OpenedStore { lost, .. } = open(folder.path(), SystemKind::Firmware).unwrap();

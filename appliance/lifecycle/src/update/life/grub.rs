@@ -1,11 +1,11 @@
-//! Model of the boot loader's choice in `image/boot/grub.cfg`, compared with that script.
+//! Model of the boot loader's choice of a slot, tested against `image/boot/grub.cfg`.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use platform::slots::{BYTES, Slot};
 
-/// GRUB script of every image.
+/// Boot script of GRUB in every image.
 const SCRIPT: &str = include_str!("../../../../../image/boot/grub.cfg");
 /// GRUB's commands in bash. A line of input is a case: the stored variables, with `-` for a
 /// variable that is not stored. A line of output is the slot, and the stored counters.
@@ -61,7 +61,7 @@ pub fn start(block: &mut Vec<u8>) -> Slot {
     [Slot::A, Slot::B][slot]
 }
 
-/// Counter after one more start; `None` after three starts.
+/// Returns the counter after one more start, or `None` after three starts.
 fn next(tries: &str) -> Option<&'static str> {
     match tries {
         "0" => Some("1"),
@@ -71,7 +71,7 @@ fn next(tries: &str) -> Option<&'static str> {
     }
 }
 
-/// Block with these variables.
+/// Returns a block with these variables.
 fn written(variables: &[(String, String)]) -> Vec<u8> {
     let lines = variables.iter().map(|(name, value)| format!("{name}={value}\n"));
     let mut block = format!("# GRUB Environment Block\n{}", lines.collect::<String>()).into_bytes();
@@ -79,7 +79,7 @@ fn written(variables: &[(String, String)]) -> Vec<u8> {
     block
 }
 
-/// All states of the variables that the script can distinguish.
+/// Returns all states of the variables that the script can distinguish.
 fn states() -> Vec<[&'static str; 5]> {
     let (oks, tries) = (["0", "1", "-"], ["0", "1", "2", "3", "9", "-"]);
     let mut states = Vec::new();

@@ -1,11 +1,11 @@
-//! Table of simulated updates, and power cuts at every step of them.
+//! Table of simulated updates, and power cuts at every step of an update.
 
 use super::{
     AGAIN, BOOT, End, Ends, EndsUnlessSafe, Freezes, Hangs, LACK, Lacks, Life, Mute, PANIC, Panics,
     SILENT, Slot, Stage, System, WATCHDOG, Works,
 };
 
-/// System, started slots, last stage, its reason, and the second of the last start.
+/// Test case: system, started slots, last stage, its reason, and the second of the last start.
 type Row = (System, &'static str, Stage, &'static str, u64);
 
 const UPDATES: [Row; 18] = [
@@ -77,7 +77,7 @@ fn a_power_cut_costs_no_good_update_and_keeps_no_bad_one() {
     }
 }
 
-/// Repeated power cuts can undo an update, but must never break the box.
+/// Test that repeated power cuts can undo an update, but never break the box.
 #[test]
 fn many_power_cuts_end_on_a_system_that_works() {
     let mut stages = Vec::new();
@@ -124,7 +124,7 @@ fn a_slot_that_does_not_work_is_passed_over_without_an_update() {
     assert!(life.order().starts_with("aaabbbaaaabbbaaaa"), "{}", life.order());
 }
 
-/// A missing proof does not undo a system that was marked good before.
+/// Test that a failed check does not undo a system that was marked good before.
 #[test]
 fn a_system_that_is_not_on_trial_is_not_given_up_for_a_missing_proof() {
     let mut life = Life::new([Lacks, Works(0)], |_| ());

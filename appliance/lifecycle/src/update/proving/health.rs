@@ -1,40 +1,40 @@
-//! Decides when the system has proved itself, and when an update has failed. It uses no clock and
-//! no host: times are those of [`stdx::Clock::steady`].
+//! Decision when the system works, and when an update has failed. The module uses no clock and no
+//! host. Times are values of [`stdx::Clock::steady`].
 
 use std::time::Duration;
 
-/// Time that every proof must hold without a gap, before the system works (UP-4).
+/// Time for which all checks must pass without a gap before the system counts as working (UP-4).
 pub const PROVED: Duration = Duration::from_secs(120);
-/// Time in which a new system must have every proof. After it the update is undone: an update that
-/// does not work must not keep a rack waiting.
+/// Time after which the update is undone if a check fails. Machines must not wait for an update
+/// that does not work.
 pub const GIVE_UP: Duration = Duration::from_secs(180);
 
-/// Result of one check of the running system.
+/// Decision after a check of the running system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Not decided: check again.
+    /// No decision yet. The caller checks again.
     Open,
-    /// Every proof held for [`PROVED`].
+    /// All checks passed for [`PROVED`].
     Works,
-    /// A system on trial lacks a proof after [`GIVE_UP`].
+    /// A check of a system on trial still fails after [`GIVE_UP`].
     Fails,
 }
 
-/// State of the proofs since the supervisor started.
+/// Results of the checks since the supervisor started.
 #[derive(Debug)]
 pub struct Health {
     began: Duration,
-    /// Time since which no proof is missing.
+    /// Time since which all checks pass; `None` if the last check failed.
     whole_since: Option<Duration>,
 }
 
 impl Health {
-    /// Begins at `now`, the start of the supervisor.
+    /// Creates the state at `now`, the start of the supervisor.
     pub fn new(now: Duration) -> Self {
         Self { began: now, whole_since: None }
     }
 
-    /// Evaluates a check at `now`. `whole` says that every proof holds; `on_trial` says that the
+    /// Evaluates a check at `now`. `whole` is true if all checks passed. `on_trial` is true if the
     /// system is new and may be undone.
     pub fn look(&mut self, whole: bool, on_trial: bool, now: Duration) -> Verdict {
         if !whole {

@@ -1,4 +1,4 @@
-//! Proofs that the running system works, read from the host.
+//! Checks of the running system, which read the host.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,14 +17,14 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-/// Maximum time of a request to the box's own API.
+/// Timeout of a request to the box's own API.
 const ANSWER: Duration = Duration::from_secs(5);
-/// File that the build of the system wrote; its time is the time of the sources.
+/// File from the build of the system. The modification time of this file counts as the build time.
 const BUILT: &str = "/etc/os-release";
-/// Any HTTP response is accepted: the request only checks that the API responds.
+/// HTTP request that checks if the API responds. Any HTTP response is accepted.
 const REQUEST: &[u8] = b"GET /version HTTP/1.1\r\nHost: tinbox\r\nConnection: close\r\n\r\n";
 
-/// Checks the running system.
+/// Checker of the running system.
 pub struct Probe {
     config: Arc<Config>,
     tls: TlsConnector,
@@ -33,8 +33,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Makes a probe. `address` is the box's own address of the API, and `pin` is of the box's own
-    /// key. The certificate's validity period is not checked: the clock may be wrong.
+    /// Creates a checker. `address` is the box's own address of the API; `pin` is the box's own
+    /// pin. The certificate's validity period is not checked, because the clock may be wrong.
     ///
     /// # Errors
     /// TLS 1.3 is not available.
@@ -50,16 +50,16 @@ impl Probe {
         Ok(Self { config, tls: TlsConnector::from(Arc::new(tls)), address, store })
     }
 
-    /// Checks that the store takes writes. They are on the disk when this returns.
+    /// Checks that the store accepts a write. The write is on disk when the function returns.
     ///
     /// # Errors
-    /// The store takes no writes.
+    /// The store accepts no writes.
     pub async fn stores(&self) -> Result<(), store::Error> {
         self.store.touch().await
     }
 
-    /// Lists the missing proofs, as phrases: API, addresses of the networks, clock. The store is
-    /// not checked: it was opened before the services started.
+    /// Returns the failed checks as phrases: API, addresses of the networks, clock. The store is
+    /// not checked, because it was opened before the services started.
     pub async fn lacks(&self) -> Vec<String> {
         let mut lacks = Vec::new();
         if let Err(error) = self.api().await {
@@ -80,7 +80,7 @@ impl Probe {
     /// Sends a request to the API.
     ///
     /// # Errors
-    /// The API does not respond with HTTP in time.
+    /// The API does not respond with HTTP within 5 s.
     pub async fn api(&self) -> anyhow::Result<()> {
         let asking = async {
             let stream = TcpStream::connect(self.address).await?;
@@ -96,8 +96,8 @@ impl Probe {
     }
 }
 
-/// Lists the networks whose interface lacks its address. A missing NIC may have been removed; when
-/// all are missing, the system may lack their drivers, so all are listed.
+/// Returns a phrase for each interface that lacks its address. A missing NIC is skipped, because a
+/// person may have removed it. If all NICs are missing, all are reported: a driver may be missing.
 fn missing<'a>(
     networks: impl Iterator<Item = (&'a str, Ipv4Addr)>,
     seen: &[InterfaceState],
@@ -108,7 +108,7 @@ fn missing<'a>(
     judged.iter().filter_map(|(name, own)| unbound(name, IpAddr::V4(*own), seen)).collect()
 }
 
-/// Returns a phrase if `interface` is missing or lacks its address.
+/// Returns a phrase if `interface` is missing or does not have `address`.
 fn unbound(interface: &str, address: IpAddr, seen: &[InterfaceState]) -> Option<String> {
     let there = seen.iter().find(|seen| seen.link.name == interface);
     match there {
@@ -120,7 +120,7 @@ fn unbound(interface: &str, address: IpAddr, seen: &[InterfaceState]) -> Option<
     }
 }
 
-/// Returns a phrase if the clock is earlier than the build of the system.
+/// Returns a phrase if the clock is earlier than the build time of the system.
 fn early(now: SystemTime, built: Option<SystemTime>) -> Option<String> {
     (built? > now).then(|| "the clock is earlier than the build of the system".to_owned())
 }

@@ -1,4 +1,4 @@
-//! Responses that a probe accepts.
+//! Tests of the responses that a checker accepts.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
