@@ -1,16 +1,16 @@
-//! age's format, version 1 (https://c2sp.org/age), as far as backups use it: a passphrase, or
+//! Format of age, version 1 (https://c2sp.org/age), as far as backups use it: a passphrase, or
 //! public keys of X25519.
 //!
 //! ```text
 //! age-encryption.org/v1
-//! -> scrypt SALT LOG_N              or  -> X25519 SHARE, one for each that may open it
-//! BODY                                  the file key, sealed
+//! -> scrypt SALT LOG_N              or  -> X25519 SHARE, one for each public key
+//! BODY                                  the file key, encrypted
 //! --- MAC
-//! nonce (16) · pieces               each ChaCha20-Poly1305 of 64 KiB, the last one of what is left
+//! nonce (16) · pieces               each ChaCha20-Poly1305 of 64 KiB, the last may be shorter
 //! ```
 //!
-//! All of it is HKDF, HMAC, ChaCha20-Poly1305 and X25519 of the library that TLS uses; scrypt is
-//! the one thing that it does not offer. The pieces are in `stream`, the keys in `keys`.
+//! HKDF, HMAC, ChaCha20-Poly1305 and X25519 come from the library that TLS uses; scrypt comes from
+//! a crate. The pieces are in `stream`, the keys in `keys`.
 
 mod header;
 mod keys;
@@ -28,10 +28,10 @@ use crate::Error;
 pub use keys::{IDENTITY_PREFIX, Identity, Recipient};
 use stream::{Opener, Sealer};
 
-/// Base-2 logarithm of scrypt's N for new passphrases. Hashing needs 64 MiB for its duration, which
-/// a box with 512 MiB can afford; a guess costs the same.
+/// Base-2 logarithm of scrypt's N for new passphrases. Hashing takes 64 MiB of memory, which a box
+/// with 512 MiB has. Each guess of an attacker takes the same memory.
 pub const LOG_N: u8 = 16;
-/// Maximum logarithm that is accepted: 256 MiB, as the stock tool writes.
+/// Maximum accepted base-2 logarithm of scrypt's N: 256 MiB of memory, as age itself writes.
 pub const LOG_N_MAX: u8 = 18;
 
 const FILE_KEY_BYTES: usize = 16;
@@ -41,27 +41,27 @@ type FileKey = Zeroizing<[u8; FILE_KEY_BYTES]>;
 
 /// Secret that opens an age file.
 pub enum Unlock<'a> {
-    /// A passphrase, from which scrypt derives the key.
+    /// Passphrase, from which scrypt derives the key.
     Passphrase(&'a str),
-    /// A secret key of age.
+    /// Secret key in the format of age.
     Identity(&'a Identity),
 }
 
-/// Encrypts to an age file.
+/// Writer that encrypts to an age file.
 pub struct Encryptor<W: Write> {
     out: W,
     sealer: Sealer,
 }
 
 impl<W: Write> Encryptor<W> {
-    /// Encrypts with a passphrase.
+    /// Starts an age file for a passphrase. `log_n` is the base-2 logarithm of scrypt's N.
     pub fn with_passphrase(out: W, passphrase: &str, log_n: u8) -> Result<Self, Error> {
         let file_key = Zeroizing::new(random()?);
         let stanza = keys::seal_with_passphrase(&file_key, passphrase, log_n, random()?)?;
         Self::begin(out, &file_key, &[stanza])
     }
 
-    /// Encrypts for the owners of these public keys.
+    /// Starts an age file for the owners of these public keys.
     pub fn with_recipients(out: W, recipients: &[Recipient]) -> Result<Self, Error> {
         let file_key = Zeroizing::new(random()?);
         let sealed =
@@ -81,7 +81,7 @@ impl<W: Write> Encryptor<W> {
         Ok(Self { out, sealer: Sealer::new(&payload_key(key, &nonce)) })
     }
 
-    /// Encrypts the last piece and returns the stream.
+    /// Encrypts the last piece and returns the inner stream.
     pub fn finish(mut self) -> Result<W, Error> {
         self.out.write_all(self.sealer.last()?).map_err(Error::write)?;
         self.out.flush().map_err(Error::write)?;
@@ -102,14 +102,14 @@ impl<W: Write> Write for Encryptor<W> {
     }
 }
 
-/// Decrypts an age file.
+/// Reader that decrypts an age file.
 pub struct Decryptor<R: BufRead> {
     input: R,
     opener: Opener,
 }
 
 impl<R: BufRead> Decryptor<R> {
-    /// Opens an age file.
+    /// Reads the header of an age file and decrypts its file key.
     pub fn open(mut input: R, unlock: &Unlock<'_>) -> Result<Self, Error> {
         let found = header::decode(&mut input)?;
         let key = match unlock {
@@ -145,7 +145,7 @@ fn payload_key(key: &FileKey, nonce: &[u8]) -> Zeroizing<[u8; 32]> {
     derive(key.as_slice(), nonce, b"payload")
 }
 
-/// HKDF-SHA-256 (RFC 5869) to 32 bytes.
+/// Derives 32 bytes with HKDF-SHA-256 (RFC 5869).
 fn derive(secret: &[u8], salt: &[u8], info: &[u8]) -> Zeroizing<[u8; 32]> {
     let mut out = Zeroizing::new([0; 32]);
     let extracted = hkdf::Salt::new(hkdf::HKDF_SHA256, salt).extract(secret);

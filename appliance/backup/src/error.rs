@@ -1,4 +1,4 @@
-//! Errors of writing and reading backups, each with a sentence for people.
+//! Errors of writing and reading backups, worded for people.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use stdx::Hint;
 
 use crate::{ARCHIVE_BYTES_MAX, ENTRIES_MAX, PASSPHRASE_BYTES_MAX, PASSPHRASE_CHARS_MIN};
 
-/// An error of a backup or of a request.
+/// Error of writing or reading a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file does not begin as a backup does.
+    /// The file does not begin with the first line of a backup.
     #[error("not a valid backup of a Tinbox")]
     NotOne,
     /// The backup was made by a later release.
@@ -17,7 +17,7 @@ pub enum Error {
     Newer {
         /// Oldest release that reads the backup.
         needs: String,
-        /// Version of this box.
+        /// Version of this release.
         own: String,
     },
     /// The passphrase does not open the backup.
@@ -29,13 +29,13 @@ pub enum Error {
         /// Public keys that the backup is encrypted for.
         recipients: String,
     },
-    /// The given secret has the wrong kind, or is missing.
+    /// The supplied secret has the wrong kind, or is missing.
     #[error("this backup can be decrypted only with {with}")]
     KeyNeeded {
         /// Secret that the backup needs.
         with: &'static str,
     },
-    /// The file is shorter than its header says: it was cut short.
+    /// The file is shorter than the size in its header.
     #[error("this backup is truncated")]
     Truncated,
     /// The content of the file was changed.
@@ -50,12 +50,12 @@ pub enum Error {
         /// Name of the limit.
         limit: String,
     },
-    /// Opening would take more memory than the reader allows.
+    /// Decryption would take more memory than the reader allows.
     #[error("this backup was encrypted with work factor {found}; the limit of a box is {known}")]
     TooCostly {
         /// Base-2 logarithm of scrypt's N, from the file.
         found: u8,
-        /// Largest value that the reader accepts.
+        /// Maximum value that the reader accepts.
         known: u8,
     },
     /// The passphrase is too short or too long.
@@ -67,7 +67,7 @@ pub enum Error {
     /// The text is not a public key.
     #[error("expected a public key of age such as age1…, found {text:?}")]
     Recipient {
-        /// Text that was given as the key.
+        /// Text that was supplied as the key.
         text: String,
     },
     /// A part cannot be stored in a backup.
@@ -126,8 +126,8 @@ impl Error {
         Error::TooLarge { limit: format!("{} unpacked", stdx::bytes(ARCHIVE_BYTES_MAX)) }
     }
 
-    /// Converts an error of reading: an error of this crate, if a lower layer passed it through
-    /// `io`.
+    /// Converts an error of reading. An error of this crate that a lower layer passed through `io`
+    /// is unwrapped.
     pub(crate) fn read(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Error::Truncated,

@@ -1,4 +1,4 @@
-//! The two readable lines at the beginning of a backup.
+//! Header of a backup: two readable lines at the beginning of the file.
 
 use std::io::BufRead;
 
@@ -9,27 +9,27 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Format number that this release writes, and the highest that it reads.
+/// Format number that this release writes, and the highest that this release reads.
 pub const FORMAT: u32 = 1;
-/// Oldest release that reads the format that this release writes.
+/// Oldest release that reads the format of this release.
 pub const NEEDS: &str = "0.1.0";
-/// Maximum length of both lines together, in bytes.
+/// Maximum length of both lines together in bytes.
 pub const HEADER_BYTES_MAX: usize = 64 << 10;
 
-/// First words of every format version.
+/// Beginning of the first line in every format version; the format number follows.
 const WORDS: &str = "TINBOX BACKUP ";
-/// Maximum length of the first line, in bytes.
+/// Maximum length of the first line in bytes.
 const FIRST_LINE_MAX: usize = 32;
 
-/// Number of digits of the payload size; the width is fixed because the size is written last.
+/// Number of digits of the payload size: fixed, because the size is overwritten at the end.
 const SIZE_DIGITS: usize = 12;
 
-/// Description of a backup.
+/// Description of a backup, in the second line of the file as JSON.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Header {
-    /// Bytes of the payload; 0 in the archive's own copy. Distinguishes a file that was cut short
-    /// from one that was changed; it is not authenticated.
+    /// Bytes of the payload; 0 in the archive's own copy. A shorter file is reported as truncated
+    /// instead of changed. The size is not authenticated.
     #[serde(serialize_with = "size_to", deserialize_with = "size_from")]
     pub size: u64,
     /// Name of the box.
@@ -38,40 +38,40 @@ pub struct Header {
     pub version: String,
     /// Oldest release that reads the backup.
     pub needs: String,
-    /// Time of the backup.
+    /// Time at which the backup was made.
     pub made: Timestamp,
-    /// Certificate pin of the box, which a restore also restores.
+    /// Certificate pin of the box. A restored box gets this pin.
     pub pin: String,
-    /// `passphrase`, `recipients` or `none`.
+    /// Protection of the payload: `passphrase`, `recipients` or `none`.
     pub encryption: String,
     /// Public keys that the backup is encrypted for; empty with a passphrase.
     pub key_ids: Vec<String>,
-    /// Revision of the store.
+    /// Revision of the store in the backup.
     pub revision: u64,
-    /// Number of objects of each kind.
+    /// Numbers of objects, leases and files in the backup.
     pub contents: Contents,
 }
 
-/// Counted content of a backup.
+/// Numbers of parts in a backup.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Contents {
-    /// Objects of the API, all of them.
+    /// Number of all objects of the API.
     pub objects: u64,
     /// Number of Hardware objects.
     pub hardware: u64,
     /// Number of Secrets among the objects.
     pub secrets: u64,
-    /// Number of interfaces with leases.
+    /// Number of interfaces whose leases are included.
     pub leases: u64,
-    /// Files of the state folder: keys, tokens, settings.
+    /// Number of files of the state folder: keys, tokens, settings.
     pub files: u64,
     /// True if `box.toml` is included.
     pub settings: bool,
 }
 
 impl Header {
-    /// Encodes the two lines at the beginning.
+    /// Encodes the two lines at the beginning of a backup.
     ///
     /// # Errors
     /// The lines are longer than any reader accepts.
@@ -89,13 +89,13 @@ impl Header {
         Ok(bytes)
     }
 
-    /// Offset of the digits of the size in the file, and those digits.
+    /// Returns the offset of the size's digits in the file, and the digits of `size`.
     pub(crate) fn size_at(size: u64) -> (u64, String) {
         let before = format!("{WORDS}{FORMAT}\n{{\"size\":\"");
         (before.len() as u64, digits(size))
     }
 
-    /// Returns both lines as the archive stores them: without the size.
+    /// Returns both lines with zeros as size, as the archive stores them.
     pub(crate) fn unsized_lines(lines: &[u8]) -> Vec<u8> {
         let mut lines = lines.to_vec();
         let (at, digits) = Self::size_at(0);
@@ -106,8 +106,8 @@ impl Header {
         lines
     }
 
-    /// Reads both lines for a reader of the version `own`; answers their bytes too, and leaves
-    /// `input` behind them.
+    /// Reads both lines, for a reader of the version `own`. Returns the header and the bytes of
+    /// both lines. The payload is the rest of `input`.
     ///
     /// # Errors
     /// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
@@ -163,7 +163,7 @@ fn is_above(needs: &str, own: &str) -> Result<bool, Error> {
     Ok(Version::parse(own).is_ok_and(|own| wanted > own))
 }
 
-/// Reads a line with its end, or without it if the stream or the limit ends first.
+/// Reads a line with its line feed. The line feed is missing if the stream or the limit ends first.
 fn line(input: &mut impl BufRead, limit: usize) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let mut part = std::io::Read::take(input, limit as u64);

@@ -1,5 +1,5 @@
-//! A backup of a box: one file with a readable beginning. The rest needs the passphrase or the key
-//! (BK-1, BK-2).
+//! Backup of a box: one file with two readable lines, followed by a payload that needs the
+//! passphrase or the key (BK-1, BK-2).
 //!
 //! ```text
 //! file     TINBOX BACKUP 1 LF                      the format's number
@@ -20,16 +20,16 @@
 //!          images.json                                  the cache's files: origin, size, SHA-256
 //! ```
 //!
-//! The first entry binds the readable lines to the encrypted rest: they cannot be changed without
-//! the key. In names every byte but `A-Z a-z 0-9 : _ -` and dots that are not the first character
-//! is written `%XX`. The stock tools open a backup too:
+//! The first entry of the archive is a copy of the readable lines, so that these lines cannot be
+//! changed without the key. In names, every byte except `A-Z a-z 0-9 : _ -` and dots that are not
+//! the first character is written `%XX`. The tools age and tar open a backup too:
 //!
 //! ```text
 //! tail -n +3 box.boxbak | age -d | tar -xz
 //! ```
 //!
 //! A reader accepts its own format number, and a header whose `needs` is not above its own version.
-//! It refuses anything newer, and names the version that it needs (BK-7).
+//! A newer backup is refused, with the version that it needs (BK-7).
 //!
 //! Never: the network, a clock, a file (callers bring streams), a secret in an error, memory as a
 //! stream demands it: every length has a named limit.
@@ -55,11 +55,11 @@ pub use part::{Part, object_path};
 pub use reader::{Key, Reader, head};
 pub use writer::{Lock, Writer};
 
-/// Bytes of the largest archive, unpacked.
+/// Maximum size of the unpacked archive in bytes.
 pub const ARCHIVE_BYTES_MAX: u64 = 1 << 30;
-/// Bytes of the largest file.
+/// Maximum size of a backup file in bytes.
 pub const FILE_BYTES_MAX: u64 = 512 << 20;
-/// Characters of the shortest passphrase.
+/// Minimum length of a passphrase in characters.
 pub const PASSPHRASE_CHARS_MIN: usize = 8;
-/// Bytes of the longest one.
+/// Maximum length of a passphrase in bytes.
 pub const PASSPHRASE_BYTES_MAX: usize = 1024;

@@ -2,44 +2,44 @@
 
 use crate::Error;
 
-/// Maximum length of a part's name, in bytes.
+/// Maximum length of a part's path in the archive, in bytes.
 pub(crate) const PATH_BYTES_MAX: usize = 2048;
-/// Maximum number of folders in the path of a state file.
+/// Maximum number of components in the path of a state file.
 const DEPTH_MAX: usize = 4;
-/// Group in the path for objects of the core group.
+/// Folder name for the core group, whose real name is empty.
 const CORE: &str = "core";
-/// Namespace in the path for objects without a namespace.
+/// Folder name for objects without a namespace.
 const NOWHERE: &str = "_";
 
-/// A part of a backup.
+/// Part of a backup.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// An object of the API, as JSON.
+    /// Object of the API, as JSON.
     Object {
-        /// Group and plural, `tinkerbell.org/hardware`; `/secrets` of the core group.
+        /// Group and plural, such as `tinkerbell.org/hardware`, or `/secrets` in the core group.
         resource: String,
-        /// Empty for an object of the whole box.
+        /// Namespace of the object; empty for a cluster-scoped object.
         namespace: String,
         /// Name of the object.
         name: String,
     },
-    /// The leases of an interface, as JSON.
+    /// Leases of an interface, as JSON.
     Leases {
         /// Name of the interface.
         interface: String,
     },
-    /// A file of the state folder.
+    /// File of the state folder.
     File {
         /// Path of the file in the state folder, such as `pki/ca.key`.
         path: String,
     },
-    /// The settings file `box.toml`.
+    /// Settings file `box.toml` of the owner.
     Settings,
-    /// List of the files in the cache, as JSON.
+    /// List of the cached files, as JSON.
     Images,
 }
 
-/// Path of an object in the archive.
+/// Returns the path of an object in the archive, or `None` if `resource` has no `/`.
 pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String> {
     let (group, plural) = resource.split_once('/')?;
     let group = if group.is_empty() { CORE.to_owned() } else { escaped(group) };
@@ -49,10 +49,10 @@ pub fn object_path(resource: &str, namespace: &str, name: &str) -> Option<String
 }
 
 impl Part {
-    /// Path in the archive.
+    /// Returns the path of the part in the archive.
     ///
     /// # Errors
-    /// A name cannot be encoded.
+    /// A name is too long or cannot be encoded.
     pub(crate) fn path(&self) -> Result<String, Error> {
         let unkept = |why: &str| Error::Unkept { what: self.what(), why: why.to_owned() };
         let path = match self {
@@ -77,7 +77,7 @@ impl Part {
         Ok(path)
     }
 
-    /// Returns the part with that path; `None` for a path that is not valid.
+    /// Returns the part with the path `path`, or `None` for an invalid path.
     pub(crate) fn at(path: &str) -> Option<Self> {
         let parts: Vec<&str> = path.split('/').collect();
         let part = match parts.as_slice() {
@@ -103,7 +103,7 @@ impl Part {
         (part.path().ok()? == path).then_some(part)
     }
 
-    /// Description of the part for people.
+    /// Returns a description of the part for people.
     pub fn what(&self) -> String {
         match self {
             Part::Object { resource, namespace, name } if namespace.is_empty() => {
@@ -138,7 +138,7 @@ fn escaped(text: &str) -> String {
     }
 }
 
-/// Reverses [`escaped`]; `None` for a text that [`escaped`] never returns.
+/// Reverses [`escaped`]. Returns `None` for invalid escapes or empty text.
 fn plain(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();

@@ -25,10 +25,10 @@ pub enum Key {
 }
 
 impl Key {
-    /// Parses a given secret: a secret key of age, else a passphrase.
+    /// Parses a supplied secret: a secret key of age if it begins like one, else a passphrase.
     ///
     /// # Errors
-    /// It begins as a secret key, and is not a valid one.
+    /// The text begins as a secret key but is not valid, or is longer than a passphrase may be.
     pub fn given(secret: Secret) -> Result<Self, Error> {
         let text = secret.expose();
         if text.len() > PASSPHRASE_BYTES_MAX {
@@ -55,7 +55,7 @@ impl<R: Read> Read for Payload<R> {
     }
 }
 
-/// Counts the bytes read.
+/// Stream that counts the bytes read.
 struct Counted<R> {
     input: R,
     bytes: Rc<Cell<u64>>,
@@ -69,7 +69,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Reader that fails beyond the maximum size of an archive.
+/// Stream that fails beyond [`ARCHIVE_BYTES_MAX`].
 struct Bounded<R> {
     input: R,
     left: u64,
@@ -85,11 +85,11 @@ impl<R: Read> Read for Bounded<R> {
 
 type Unpacked<R> = Bounded<GzDecoder<BufReader<Payload<Counted<R>>>>>;
 
-/// Reads a backup part by part. Do not trust any part before [`Reader::next_part`] has returned
-/// `None`: a truncation shows at the end.
+/// Reader of a backup, part by part. No part is trustworthy before [`Reader::next_part`] has
+/// returned `None`: a truncation shows only at the end.
 pub struct Reader<R: Read> {
     header: Header,
-    /// Bytes that were read, and the size that the header states.
+    /// Number of bytes that were read, and the file size according to the header.
     came: Rc<Cell<u64>>,
     whole: u64,
     tar: Option<TarReader<Unpacked<R>>>,
@@ -98,7 +98,7 @@ pub struct Reader<R: Read> {
     hasher: RandomState,
 }
 
-/// Reads the header, for a reader of version `own`. It is not authenticated yet.
+/// Reads the header, for a reader of version `own`. The header is not authenticated yet.
 ///
 /// # Errors
 /// [`Error::NotOne`], [`Error::Newer`], [`Error::Truncated`], [`Error::Damaged`].
@@ -107,11 +107,11 @@ pub fn head(input: &mut impl BufRead, own: &str) -> Result<Header, Error> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Opens one for a reader of the version `own`. A passphrase costs as much memory as it did
-    /// when the backup was made.
+    /// Opens a backup, for a reader of version `own`. Hashing a passphrase takes as much memory as
+    /// it did when the backup was made.
     ///
     /// # Errors
-    /// Those of [`head`], and a key that is not the one.
+    /// The errors of [`head`], or a missing or wrong key.
     pub fn open(input: R, key: Option<&Key>, own: &str) -> Result<Self, Error> {
         let came = Rc::new(Cell::new(0));
         let input = Counted { input, bytes: Rc::clone(&came) };
@@ -124,15 +124,15 @@ impl<R: Read> Reader<R> {
         Ok(Self { header, came, whole, tar, found, seen, hasher })
     }
 
-    /// Header, authenticated by the payload.
+    /// Returns the header, which the payload has authenticated.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Returns the next part; `None` once all parts were read and match the header.
+    /// Returns the next part, or `None` once all parts were read and match the header.
     ///
     /// # Errors
-    /// [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`], or those of the stream.
+    /// [`Error::Truncated`], [`Error::Damaged`], [`Error::TooLarge`], or an error of the stream.
     pub fn next_part(&mut self) -> Result<Option<(Part, Vec<u8>)>, Error> {
         self.part().map_err(|error| judged(error, &self.came, self.whole))
     }
@@ -159,8 +159,8 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// Classifies an error after `came` bytes: a last piece that does not open was truncated if the
-/// file is shorter than its header says.
+/// Reports [`Error::Truncated`] as damage if `came`, the bytes read, reach `whole`, the file size
+/// according to the header.
 fn judged(error: Error, came: &Cell<u64>, whole: u64) -> Error {
     match error {
         Error::Truncated if came.get() >= whole => Error::damaged("its end was changed"),
@@ -168,7 +168,7 @@ fn judged(error: Error, came: &Cell<u64>, whole: u64) -> Error {
     }
 }
 
-/// Reads up to the end of the archive's first entry.
+/// Decrypts, unpacks and checks the archive's first entry, which must equal the header.
 fn begin<R: Read>(
     input: BufReader<Counted<R>>,
     header: &Header,
@@ -210,8 +210,8 @@ fn begin<R: Read>(
     Ok(tar)
 }
 
-/// Reads to the end of the stream, which checks gzip's checksum and age's last piece. No byte may
-/// follow.
+/// Reads to the end of the stream, which checks gzip's checksum and age's last piece. Extra bytes
+/// are an error.
 fn end<R: Read>(mut unpacked: Unpacked<R>) -> Result<(), Error> {
     let mut rest = [0; 512];
     loop {

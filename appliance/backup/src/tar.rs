@@ -1,7 +1,7 @@
-//! The archive: blocks of the crate `tar`, with GNU's way for long names. Only regular files.
+//! Archive in the tar format, with GNU's encoding of long names. Only regular files.
 //!
-//! The crate encodes and decodes headers. Its own reader is not used: it reads a long name of any
-//! size into memory, and its errors look like those of the stream.
+//! The crate `tar` encodes and decodes headers. Its reader is not used: that reader loads a long
+//! name of any size into memory, and its errors look like stream errors.
 
 use std::io::{Read, Write};
 
@@ -10,7 +10,7 @@ use tar::{Builder, EntryType, Header};
 use crate::Error;
 use crate::part::PATH_BYTES_MAX;
 
-/// Maximum size of an entry in bytes: an object has at most three MiB.
+/// Maximum size of an entry in bytes. An object of the API has at most 3 MiB.
 pub const ENTRY_BYTES_MAX: usize = 8 << 20;
 /// Maximum number of entries of an archive.
 pub const ENTRIES_MAX: u64 = 500_000;
@@ -18,7 +18,7 @@ pub const ENTRIES_MAX: u64 = 500_000;
 const BLOCK: usize = 512;
 const FILE_MODE: u32 = 0o600;
 
-/// Writes entries of a tar archive.
+/// Writer of entries to a tar archive.
 pub struct TarWriter<W: Write>(Builder<W>);
 
 impl<W: Write> TarWriter<W> {
@@ -26,7 +26,7 @@ impl<W: Write> TarWriter<W> {
         Self(Builder::new(out))
     }
 
-    /// Writes one file. `seconds` is the Unix time.
+    /// Writes a regular file. `seconds` is the modification time as Unix time.
     pub fn add(&mut self, name: &str, seconds: u64, content: &[u8]) -> Result<(), Error> {
         let mut header = Header::new_gnu();
         header.set_entry_type(EntryType::Regular);
@@ -43,7 +43,7 @@ impl<W: Write> TarWriter<W> {
     }
 }
 
-/// Reads entries of a tar archive.
+/// Reader of entries from a tar archive.
 pub struct TarReader<R> {
     input: R,
     entries: u64,
@@ -54,7 +54,7 @@ impl<R: Read> TarReader<R> {
         Self { input, entries: 0 }
     }
 
-    /// Returns the next file; `None` at the end of the archive.
+    /// Returns the name and content of the next file, or `None` at the end of the archive.
     pub fn next(&mut self) -> Result<Option<(String, Vec<u8>)>, Error> {
         let mut long = None;
         loop {
@@ -89,12 +89,12 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// Returns the stream behind the end of the archive.
+    /// Returns the stream after the end of the archive.
     pub fn into_inner(self) -> R {
         self.input
     }
 
-    /// Reads a header; `None` for the block of zeros that ends an archive.
+    /// Reads a header. Returns `None` for the block of zeros that ends an archive.
     fn header(&mut self) -> Result<Option<Header>, Error> {
         let mut header = Header::new_old();
         self.input.read_exact(header.as_mut_bytes()).map_err(Error::read)?;
@@ -110,8 +110,8 @@ impl<R: Read> TarReader<R> {
         }
     }
 
-    /// Reads the content. The buffer grows with the received bytes, so a false size costs no
-    /// memory.
+    /// Reads `size` bytes of content. The buffer grows with the received bytes, so a false size
+    /// costs no memory.
     fn content(&mut self, size: usize) -> Result<Vec<u8>, Error> {
         let padded = size.next_multiple_of(BLOCK);
         let mut content = Vec::new();
@@ -125,7 +125,7 @@ impl<R: Read> TarReader<R> {
     }
 }
 
-/// Size of the entry, within its limit.
+/// Returns the size of the entry. A size above [`ENTRY_BYTES_MAX`] is an error.
 fn size(header: &Header) -> Result<usize, Error> {
     let size = header.entry_size().map_err(|_| no_entry())?;
     let limit = || stdx::bytes(ENTRY_BYTES_MAX as u64);

@@ -1,4 +1,4 @@
-//! Whole backup files: contents that return, and refusals, each with its own sentence.
+//! Tests of whole backup files: restored contents, and a separate error for each refusal.
 
 use std::io::Cursor;
 
@@ -92,7 +92,7 @@ fn everything_comes_back_whoever_may_open_it() {
     assert_eq!(read(&file, Some(&identity)).unwrap(), parts());
 }
 
-/// Format 1, made with GNU tar, gzip and age 1.3.2. Every later version of this crate must read it.
+/// Backup of format 1, made with GNU tar, gzip and age 1.3.2. Every later version must read it.
 const STOCK: &[u8] = include_bytes!("tests/stock.boxbak");
 
 #[test]
@@ -111,7 +111,7 @@ fn a_file_of_the_stock_tools_is_read() {
     assert_eq!(names, want);
 }
 
-/// Format 1, with an archive of this crate's writer before it used the crate `tar`.
+/// Backup of format 1, made by this crate's own tar writer before the crate `tar` was used.
 const OLDER: &[u8] = include_bytes!("tests/older.boxbak");
 
 #[test]
@@ -142,7 +142,7 @@ fn its_beginning_is_for_people_and_says_nothing_secret() {
     assert_eq!((read.made, read.contents), (header(&[]).made, header(&parts()).contents));
 }
 
-/// First words of the error for these bytes.
+/// Returns the first words of the error for these bytes.
 fn error_of(file: &[u8], key: Option<&Key>) -> String {
     let message = read(file, key).expect_err("it is taken").to_string();
     message.lines().next().unwrap_or_default().to_owned()

@@ -14,7 +14,7 @@ use crate::{
 
 /// Protection of a new backup.
 pub enum Lock {
-    /// Not encrypted: callers leave secrets out.
+    /// Not encrypted. Callers leave secrets out.
     Plain,
     /// Encrypted with this passphrase.
     Passphrase(Secret),
@@ -23,10 +23,10 @@ pub enum Lock {
 }
 
 impl Lock {
-    /// A passphrase that is none too short.
+    /// Checks the length of a passphrase.
     ///
     /// # Errors
-    /// [`Error::Passphrase`].
+    /// [`Error::Passphrase`] if the passphrase is too short or too long.
     pub fn passphrase(secret: Secret) -> Result<Self, Error> {
         let text = secret.expose();
         let good = text.chars().count() >= PASSPHRASE_CHARS_MIN;
@@ -36,7 +36,7 @@ impl Lock {
         }
     }
 
-    /// Description for the header.
+    /// Returns the header's fields `encryption` and `key_ids`.
     pub fn words(&self) -> (String, Vec<String>) {
         match self {
             Lock::Plain => ("none".to_owned(), Vec::new()),
@@ -69,27 +69,27 @@ impl<W: Write> Write for Payload<W> {
     }
 }
 
-/// A backup that is being written, at the beginning of `W`.
+/// Writer of a backup, from the start of the stream `W`.
 pub struct Writer<W: Write + Seek> {
     tar: TarWriter<GzEncoder<Payload<W>>>,
     seconds: u64,
-    /// Offset of the payload.
+    /// Offset of the payload in the file.
     begin: u64,
     promised: Contents,
     kept: Contents,
 }
 
 impl<W: Write + Seek> Writer<W> {
-    /// Begins a backup. `header.contents` announces the parts; the fields about the encryption are
-    /// filled in.
+    /// Begins a backup. `header.contents` announces the parts. `lock` replaces the header's fields
+    /// about encryption.
     ///
     /// # Errors
-    /// Those of the stream, or a header that is too long.
+    /// The header is too long, or the stream cannot be written.
     pub fn begin(out: W, header: &Header, lock: &Lock) -> Result<Self, Error> {
         Self::begin_with(out, header, lock, age::LOG_N)
     }
 
-    /// Begins a backup with another work factor, for tests that hash often.
+    /// Begins a backup with another scrypt work factor, for tests that hash often.
     pub(crate) fn begin_with(
         mut out: W,
         header: &Header,
@@ -117,7 +117,7 @@ impl<W: Write + Seek> Writer<W> {
     /// Adds a part to the archive.
     ///
     /// # Errors
-    /// The part cannot be stored, or those of the stream.
+    /// The part cannot be stored, or the stream cannot be written.
     pub fn add(&mut self, part: &Part, content: &[u8]) -> Result<(), Error> {
         let path = part.path()?;
         if content.len() > ENTRY_BYTES_MAX {
@@ -131,7 +131,7 @@ impl<W: Write + Seek> Writer<W> {
     /// Completes the backup and returns the stream.
     ///
     /// # Errors
-    /// The added parts differ from the header, or those of the stream.
+    /// The added parts differ from the header, or the stream cannot be written.
     pub fn finish(self) -> Result<W, Error> {
         if self.kept != self.promised {
             let why = format!("its header has {:?}, but it has {:?}", self.promised, self.kept);
@@ -152,7 +152,7 @@ impl<W: Write + Seek> Writer<W> {
 }
 
 impl Contents {
-    /// Counts one more part of this kind.
+    /// Adds `part` to the numbers.
     pub fn count(&mut self, part: &Part) {
         match part {
             Part::Object { resource, .. } => {

@@ -10,15 +10,15 @@ use super::{FileKey, derive};
 use crate::Error;
 
 const VERSION: &str = "age-encryption.org/v1";
-/// Maximum length of a line, in bytes.
+/// Maximum length of a header line in bytes.
 const LINE_BYTES_MAX: usize = 1024;
-/// Maximum length of a header, in bytes.
+/// Maximum length of a header in bytes.
 const HEADER_BYTES_MAX: usize = 64 << 10;
-/// Columns of a body line; a shorter line ends the body.
+/// Maximum columns of a body line. A line with fewer columns ends the body.
 const COLUMNS: usize = 64;
 const END: &str = "---";
 
-/// File key, encrypted for one passphrase or public key.
+/// File key, encrypted with a passphrase or for a public key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza {
     pub kind: String,
@@ -26,7 +26,7 @@ pub struct Stanza {
     pub body: Vec<u8>,
 }
 
-/// Parsed header, before [`Header::check`].
+/// Parsed header, whose MAC [`Header::check`] verifies.
 #[derive(Debug)]
 pub struct Header {
     pub stanzas: Vec<Stanza>,
@@ -61,14 +61,14 @@ fn mac_key(key: &FileKey) -> hmac::Key {
 }
 
 impl Header {
-    /// Verifies the header's authentication code.
+    /// Verifies the header's MAC with the file key.
     pub fn check(&self, key: &FileKey) -> Result<(), Error> {
         hmac::verify(&mac_key(key), &self.signed, &self.mac)
             .map_err(|_| Error::damaged("its list of keys was changed"))
     }
 }
 
-/// Reads the header, up to the beginning of the nonce.
+/// Reads the header; the nonce follows in `input`.
 pub fn decode(input: &mut impl BufRead) -> Result<Header, Error> {
     let wrong = || Error::damaged("its age header is not valid");
     let mut signed = Vec::new();
@@ -103,7 +103,7 @@ pub fn decode(input: &mut impl BufRead) -> Result<Header, Error> {
     }
 }
 
-/// Reads a line without its end, and adds the line to the bytes that the MAC covers.
+/// Reads a line without its line feed, and adds the complete line to the bytes that the MAC covers.
 fn line(input: &mut impl BufRead, signed: &mut Vec<u8>) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let mut part = input.by_ref().take(LINE_BYTES_MAX as u64);

@@ -22,7 +22,7 @@ const SALT_BYTES: usize = 16;
 const CURVE: &str = "X25519";
 const CURVE_LABEL: &[u8] = b"age-encryption.org/v1/X25519";
 const KEY_BYTES: usize = 32;
-/// The file key and its tag.
+/// Length in bytes of an encrypted file key with its tag.
 const BODY_BYTES: usize = FILE_KEY_BYTES + 16;
 
 /// A public key: `age1…`.
@@ -42,7 +42,7 @@ impl Recipient {
     /// Parses a public key.
     ///
     /// # Errors
-    /// [`Error::Recipient`].
+    /// [`Error::Recipient`] if `text` is not a public key.
     pub fn parse(text: &str) -> Result<Self, Error> {
         // Of a slip with a secret key nothing is repeated.
         let shown = if text.starts_with(IDENTITY_PREFIX) { "a secret key" } else { text };
@@ -51,7 +51,7 @@ impl Recipient {
         bytes.as_slice().try_into().map(Self).map_err(|_| wrong())
     }
 
-    /// As it is written.
+    /// Returns the public key as text: `age1…`.
     pub fn text(&self) -> String {
         bech32::encode("age", &self.0)
     }
@@ -76,15 +76,15 @@ impl Identity {
         Ok(Self(Zeroizing::new(super::random()?)))
     }
 
-    /// As it is written.
+    /// Returns the secret key as text: `AGE-SECRET-KEY-1…`.
     pub fn text(&self) -> Secret {
         Secret::from(bech32::encode("age-secret-key-", self.0.as_slice()).to_ascii_uppercase())
     }
 
-    /// Parses a secret key.
+    /// Parses a secret key in upper case.
     ///
     /// # Errors
-    /// [`Error::KeyNeeded`].
+    /// [`Error::KeyNeeded`] if `text` is not a secret key.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let wrong = || Error::KeyNeeded { with: "a valid secret key of age" };
         let lower = Zeroizing::new(text.to_ascii_lowercase());
@@ -95,7 +95,7 @@ impl Identity {
         Ok(Self(Zeroizing::new(bytes)))
     }
 
-    /// The public key that belongs to it.
+    /// Returns the public key of this secret key, or `None` if the library rejects the key.
     pub fn recipient(&self) -> Option<Recipient> {
         let own = PrivateKey::from_private_key(&X25519, self.0.as_slice()).ok()?;
         own.compute_public_key().ok()?.as_ref().try_into().ok().map(Recipient)
@@ -175,7 +175,7 @@ fn cipher(key: &[u8; 32]) -> LessSafeKey {
     LessSafeKey::new(key.expect("the length is that of ChaCha20"))
 }
 
-/// Each key seals one thing: the nonce may be the same.
+/// Returns the zero nonce. Each key encrypts one message only, so the nonce does not repeat.
 fn once() -> Nonce {
     Nonce::assume_unique_for_key([0; NONCE_LEN])
 }
@@ -193,11 +193,11 @@ fn open(key: &[u8; 32], body: &[u8]) -> Option<FileKey> {
     <[u8; FILE_KEY_BYTES]>::try_from(&*opened).ok().map(Zeroizing::new)
 }
 
-/// Keys as people copy them (BIP 173).
+/// !Bech32, the text form of keys with a checksum (BIP 173).
 mod bech32 {
     const ALPHABET: &[u8; 32] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
     const SUM: usize = 6;
-    /// Characters of the longest text; keys have 74.
+    /// Maximum length of an accepted text in characters. Keys have at most 74.
     const TEXT_MAX: usize = 128;
 
     fn checksum(prefix: &str, values: impl Iterator<Item = u8>) -> u32 {
@@ -213,7 +213,7 @@ mod bech32 {
         })
     }
 
-    /// Groups of `from` bits as groups of `to`.
+    /// Converts `from`-bit groups to `to`-bit groups. `fills` pads the last group with zero bits.
     fn regrouped(values: &[u8], from: u32, to: u32, fills: bool) -> Option<Vec<u8>> {
         let (mut held, mut bits, mut out) = (0_u32, 0, Vec::new());
         let group = |held: u32| u8::try_from(held & ((1 << to) - 1)).unwrap_or(0);

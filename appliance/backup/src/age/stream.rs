@@ -1,5 +1,5 @@
-//! Payload of an age file: pieces of 64 KiB, each encrypted with its number; the last one is
-//! marked. A moved, missing or truncated piece is therefore detected.
+//! Payload of an age file: pieces of 64 KiB, each encrypted with its number. The last piece has a
+//! mark. A moved, missing or truncated piece is therefore detected.
 
 use std::io::{BufRead, Read as _};
 
@@ -24,8 +24,8 @@ impl Cipher {
         Self { key, number: 0 }
     }
 
-    /// Returns the nonce of the next piece: eleven bytes with its number, and one byte that marks
-    /// the last piece.
+    /// Returns the nonce of the next piece: eleven bytes with the piece's number, and one byte that
+    /// is 1 for the last piece.
     fn nonce(&mut self, last: bool) -> Nonce {
         let mut nonce = [0; NONCE_LEN];
         nonce[3..11].copy_from_slice(&self.number.to_be_bytes());
@@ -35,7 +35,7 @@ impl Cipher {
     }
 }
 
-/// Encrypts a stream in pieces.
+/// Encryption of a stream in pieces.
 pub struct Sealer {
     cipher: Cipher,
     plain: Zeroizing<Vec<u8>>,
@@ -48,14 +48,14 @@ impl Sealer {
         Self { cipher: Cipher::new(key), plain, sealed: Vec::with_capacity(PIECE + TAG) }
     }
 
-    /// Takes as many bytes as fit, and returns their number.
+    /// Adds as many of `bytes` to the current piece as fit, and returns their number.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
         let count = bytes.len().min(PIECE - self.plain.len());
         self.plain.extend(&bytes[..count]);
         count
     }
 
-    /// Returns a complete piece. Call it before taking more, so that the last piece is recognized.
+    /// Returns the current piece encrypted if complete. Must be called before [`Sealer::take`].
     pub fn full(&mut self) -> Result<Option<&[u8]>, Error> {
         if self.plain.len() < PIECE {
             return Ok(None);
@@ -63,7 +63,7 @@ impl Sealer {
         self.seal(false).map(Some)
     }
 
-    /// Encrypts the last piece.
+    /// Encrypts the last piece, which may be shorter.
     pub fn last(&mut self) -> Result<&[u8], Error> {
         self.seal(true)
     }
@@ -81,7 +81,7 @@ impl Sealer {
     }
 }
 
-/// Decrypts a stream in pieces.
+/// Decryption of a stream in pieces.
 pub struct Opener {
     cipher: Cipher,
     piece: Zeroizing<Vec<u8>>,
@@ -95,12 +95,12 @@ impl Opener {
         Self { cipher: Cipher::new(key), piece, given: 0, over: false }
     }
 
-    /// True if every byte of the piece was returned.
+    /// True if every decrypted byte of the piece was returned.
     pub fn is_empty(&self) -> bool {
         self.given == self.piece.len()
     }
 
-    /// Copies as many bytes as are available, and returns their number.
+    /// Copies decrypted bytes of the piece to `bytes`, and returns their number.
     pub fn give(&mut self, bytes: &mut [u8]) -> usize {
         let rest = &self.piece[self.given..];
         let count = bytes.len().min(rest.len());
@@ -109,7 +109,7 @@ impl Opener {
         count
     }
 
-    /// Reads and decrypts the next piece. After the last one, the piece is empty.
+    /// Reads and decrypts the next piece. After the last piece, the current piece is empty.
     pub fn next(&mut self, input: &mut impl BufRead) -> Result<(), Error> {
         self.piece.clear();
         self.given = 0;
@@ -140,7 +140,7 @@ impl Opener {
         Ok(())
     }
 
-    /// If the last piece cannot be decrypted, it may be a middle piece of a truncated file.
+    /// Returns the error for a piece that fails to decrypt. A wrong last piece means truncation.
     fn wrong(&self, number: u64, last: bool) -> Error {
         match last {
             true => Error::Truncated,

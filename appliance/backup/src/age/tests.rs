@@ -1,4 +1,4 @@
-//! The format against files and keys that the stock tool made, and against itself.
+//! Tests of the format against files and keys that age itself made, and against this crate.
 
 use std::io::{Cursor, Read as _, Write as _};
 
@@ -6,11 +6,11 @@ use super::stream::PIECE;
 use super::{Decryptor, Encryptor, Identity, Recipient, Unlock};
 use crate::Error;
 
-/// `age-keygen`'s example in the specification.
+/// Key that `age-keygen` prints as an example in the specification.
 const SECRET: &str = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX";
 const PUBLIC: &str = "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj";
 
-/// The one of age's manual.
+/// Key in the manual of age.
 const OTHERS: &str = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
 
 fn sealed(plain: &[u8], passphrase: &str) -> Vec<u8> {
