@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Error of a key that could not be read or made.
+/// Error of reading or writing a key.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A line is not a valid public key.

@@ -11,7 +11,7 @@ use crate::Error;
 pub const KEY_ID_BYTES: usize = 8;
 const KEY_BYTES: usize = 32;
 
-/// Public key whose releases can be trusted.
+/// Public key of minisign. The caller decides which keys are trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
     /// Key number, which a signature contains.
@@ -21,10 +21,10 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Parses every key in `text`, which may be several key files of minisign, one after the other.
+    /// Parses all public keys in `text`, which may contain several minisign key files.
     ///
     /// # Errors
-    /// [`Error::PublicKey`] names the line.
+    /// [`Error::PublicKey`] with the number of the first invalid line.
     pub fn list(text: &str) -> Result<Vec<Self>, Error> {
         let lines = text.lines().map(str::trim).enumerate();
         let keys = lines.filter(|(_, line)| !line.is_empty() && !line.contains("comment:"));
@@ -48,7 +48,7 @@ impl PublicKey {
         format!("untrusted comment: minisign public key {name}\n{line}\n")
     }
 
-    /// Second line of that file.
+    /// Returns the second line of the key file: base64 of `Ed`, the key number and the key.
     pub(crate) fn line(&self) -> String {
         STANDARD.encode([b"Ed".as_slice(), &self.id, &self.key].concat())
     }

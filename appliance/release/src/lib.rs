@@ -1,5 +1,5 @@
 //! Trust in a release: public keys, lists of checksums, and signatures in the format of minisign.
-//! It makes and verifies signatures.
+//! The crate makes and verifies signatures.
 //!
 //! Never: decides which keys are trusted, opens a connection, prints a secret key.
 //!

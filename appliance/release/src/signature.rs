@@ -13,12 +13,12 @@ pub enum Unverified {
     /// None of the keys made the signature.
     #[error("the signing key is not one of the trusted keys")]
     UnknownKey,
-    /// One of the keys made the signature, but not over this content or this trusted comment.
+    /// A known key made the signature, but for other content or another trusted comment.
     #[error("the signature does not match this text: {0}")]
     Content(String),
 }
 
-/// Verifies that one of `keys` signed `content`; `signature` is the text of minisign's file.
+/// Verifies that one of `keys` signed `content`. `signature` is the text of minisign's file.
 ///
 /// # Errors
 /// The reason why the signature is not accepted.

@@ -46,7 +46,7 @@ const SEED: std::ops::Range<usize> = 62..94;
 const PUBLIC: std::ops::Range<usize> = 94..126;
 const CHECKSUM: std::ops::Range<usize> = 126..158;
 
-/// Secret key for signing.
+/// Secret Ed25519 key that signs releases.
 pub struct SecretKey {
     id: [u8; KEY_ID_BYTES],
     pair: Ed25519KeyPair,
@@ -89,8 +89,8 @@ impl SecretKey {
         Ok(Self { id, pair })
     }
 
-    /// Makes a key and writes it to `path`. Its public key goes to a file with the added extension
-    /// `pub`.
+    /// Generates a key and writes it to `path`. Its public key goes to a file with the added
+    /// extension `pub`.
     ///
     /// # Errors
     /// [`Error::Write`]; an existing key file is not replaced. [`Error::SecretKey`] if no key can
@@ -119,21 +119,21 @@ impl SecretKey {
         Ok(key)
     }
 
-    /// Public key that verifies the signatures of this key.
+    /// Returns the public key that verifies the signatures of this key.
     pub fn public(&self) -> PublicKey {
         let mut key = [0; 32];
         key.copy_from_slice(self.pair.public_key().as_ref());
         PublicKey { id: self.id, key }
     }
 
-    /// Makes an Ed25519 signature of `message` itself, without a hash of it first.
+    /// Makes an Ed25519 signature of `message` itself, without hashing `message` first.
     pub fn sign(&self, message: &[u8]) -> [u8; 64] {
         let mut signature = [0; 64];
         signature.copy_from_slice(self.pair.sign(message).as_ref());
         signature
     }
 
-    /// Makes the text of the signature file for `contents`; it also signs `comment`.
+    /// Makes the text of the signature file for `contents`, with the signed trusted `comment`.
     pub fn signature_file(&self, contents: &[u8], comment: &str) -> String {
         let signature = self.sign(&Blake2b512::digest(contents));
         let all = self.sign(&[&signature, comment.as_bytes()].concat());

@@ -3,12 +3,12 @@
 /// Name of the file with the checksums of a release.
 pub const SUMS: &str = "SHA256SUMS";
 
-/// Formats the line of a list for the file `name`.
+/// Formats the line of a list for the file `name` with the SHA-256 `sum`.
 pub fn sums_line(sum: &[u8; 32], name: &str) -> String {
     format!("{}  {name}\n", stdx::hex(sum))
 }
 
-/// Finds the checksum of the file `name` in a list; returns it in lower-case hexadecimal digits.
+/// Returns the SHA-256 of the file `name` in a list, in lower-case hexadecimal, if listed.
 pub fn sum_of(sums: &str, name: &str) -> Option<String> {
     let mut lines = sums.lines().filter_map(|line| line.split_once([' ', '\t']));
     let (sum, _) = lines.find(|(_, named)| named.trim_start_matches([' ', '*']) == name)?;
