@@ -6,9 +6,9 @@
 //!
 //! Enter at [`replace`], [`replace_private`] and [`read`].
 //!
-//! Some of these files must be written to solve problems, and also when the disk is full. So each
-//! volume has a reserve: a file that is deleted when a small file lacks disk space. Notes of
-//! process 1 need even less space: they overwrite the old bytes.
+//! Some files must be written even on a full disk. Each volume therefore has a reserve: a file that
+//! is deleted when a small file lacks disk space. Notes of at most one sector need no space,
+//! because the new bytes overwrite the old ones.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -20,16 +20,16 @@ use stdx::is_full;
 
 /// Name of the file with a volume's reserve, in the root of the volume.
 pub const RESERVE: &str = "small-files.reserve";
-/// Size of the reserve, in bytes: twice the largest of the files (the settings, the kernel's last
+/// Size of the reserve in bytes: twice the largest small file (the settings, the kernel's last
 /// lines).
 const RESERVE_BYTES: u64 = 512 << 10;
-/// Maximum number of folders between a small file and the root of its volume.
+/// Number of folders, from a small file upward, that are searched for the reserve.
 const DEPTH_MAX: usize = 4;
-/// Bytes that a disk writes completely or not at all.
+/// Bytes of a sector, which a disk writes completely or not at all.
 const SECTOR: usize = 512;
 
-/// Writes `content` to `folder/name`. If the disk is full, a note of at most one sector is written
-/// over the old note.
+/// Writes `content` to `folder/name` with mode 0644. On a full disk, a note of at most one sector
+/// overwrites the old note in place.
 ///
 /// # Errors
 /// The file system refused the write; the old file is unchanged.
@@ -40,7 +40,7 @@ pub fn replace(folder: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes `content` to `folder/name`, which only the box may read.
+/// Writes `content` to `folder/name` with mode 0600.
 ///
 /// # Errors
 /// The file system refused the write; the old file is unchanged.
@@ -64,12 +64,12 @@ fn write(folder: &Path, name: &str, content: &[u8], mode: u32) -> io::Result<()>
     written.inspect_err(|_| drop(fs::remove_file(&part)))
 }
 
-/// Path of the new file until it is complete.
+/// Returns the temporary path of the new file.
 fn part_of(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.part"))
 }
 
-/// Step of a replacement. A power cut may come before each of them.
+/// Step of a replacement. A power cut may come before each step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     RemoveLeftover,
@@ -79,8 +79,8 @@ enum Step {
     SyncFolder,
 }
 
-/// Writes `part`, and renames it to `path`. `before` is called before each step; an error from it
-/// stops the attempt.
+/// Writes `part`, and renames it to `path`. `before` is called before each step. An error of
+/// `before` stops the attempt.
 fn attempt(
     part: &Path,
     path: &Path,
@@ -105,8 +105,8 @@ fn attempt(
     File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
 
-/// Writes a note over the old one, which keeps its disk blocks. Line ends fill the rest of a longer
-/// old note.
+/// Overwrites a note of at most one sector in place, so that the file keeps its disk blocks. Line
+/// feeds fill the rest of a longer old note.
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     let old = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
@@ -119,7 +119,7 @@ fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the reserve of the volume with the root `root`, unless it exists.
+/// Creates the reserve of the volume mounted at `root`, if the reserve is missing.
 ///
 /// # Errors
 /// The volume lacks disk space, or cannot be written.
@@ -137,7 +137,7 @@ pub fn reserve(root: &Path) -> io::Result<()> {
     attempt().inspect_err(|_| drop(fs::remove_file(&path)))
 }
 
-/// Deletes the reserve of the volume of `folder`; returns false when there is none.
+/// Deletes the reserve of the volume of `folder`. Returns false if the volume has no reserve.
 fn give_up_reserve(folder: &Path) -> bool {
     let mut roots = folder.ancestors().take(DEPTH_MAX);
     // The space is free after the removal is on the disk.
@@ -147,7 +147,7 @@ fn give_up_reserve(folder: &Path) -> bool {
     })
 }
 
-/// Reads at most `limit` bytes of a file; `None` when there is none.
+/// Reads at most `limit` bytes of a file. Returns `None` if the file does not exist.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -161,8 +161,8 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(content))
 }
 
-/// Reads at most `limit` bytes of the note `folder/name`, and blanks the note. A blank note counts
-/// as absent, and keeps the disk space for the next one.
+/// Reads at most `limit` bytes of the note `folder/name`, and blanks the note. Returns `None` for a
+/// blank or missing note. A blank note keeps its disk space for the next note.
 ///
 /// # Errors
 /// The note cannot be read or written.
