@@ -1,8 +1,8 @@
-//! Exponential backoff with a ceiling, as a value: the caller owns the sleeping.
+//! Exponential backoff with a maximum. The module computes waits and does not sleep.
 
 use std::time::Duration;
 
-/// Doubles from `first` up to `max`; [`Backoff::reset`] after a success.
+/// Waits that double from `first` up to `max`. [`Backoff::reset`] is for use after a success.
 ///
 /// ```
 /// use std::time::Duration;
@@ -18,12 +18,12 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// A backoff whose first wait is `first` and whose longest is `max`.
+    /// Creates a backoff whose first wait is `first` and whose longest wait is `max`.
     pub fn new(first: Duration, max: Duration) -> Self {
         Self { first, max, next: first.min(max) }
     }
 
-    /// Returns the wait before the next attempt, and doubles the wait after it.
+    /// Returns the wait before the next attempt, and doubles the following wait.
     pub fn next_wait(&mut self) -> Duration {
         let wait = self.next;
         self.next = wait.saturating_mul(2).min(self.max);

@@ -1,9 +1,9 @@
-//! One line of text for an error and all its causes.
+//! Text of one line for an error and all its causes.
 
 use std::error::Error;
 
-/// Formats `error: its cause: its cause`. A cause is left out if the line already ends with its
-/// text.
+/// Formats an error and its causes: `error: cause: cause`. A cause is left out if the line already
+/// ends with its text.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
     let mut line = error.to_string();
     let mut source = error.source();

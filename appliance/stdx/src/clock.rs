@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Source of the time. Decision functions take a [`Timestamp`]; only their callers hold a clock.
+/// Source of the time. Decision functions take a [`Timestamp`]; only their callers need a clock.
 pub trait Clock: Send + Sync + 'static {
     /// Returns the wall-clock time in UTC.
     fn now(&self) -> Timestamp;
-    /// Returns a monotonic time, which a change of the wall clock does not affect. It counts from a
-    /// moment in this process, so another process cannot use the value.
+    /// Returns a monotonic time, which a change of the wall clock does not affect. The time counts
+    /// from an instant in this process, so another process cannot use the value.
     fn steady(&self) -> Duration;
 }
 
@@ -31,7 +31,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Clock that only a test moves; clones share the time.
+/// Clock for tests, which changes only by its methods. Clones share the time.
 #[derive(Debug, Clone)]
 pub struct TestClock(Arc<Mutex<(Timestamp, Duration)>>);
 
@@ -41,14 +41,14 @@ impl TestClock {
         Self(Arc::new(Mutex::new((now, Duration::ZERO))))
     }
 
-    /// Advances the wall clock and the monotonic time.
+    /// Advances the wall clock and the monotonic time by `by`.
     pub fn advance(&self, by: SignedDuration) {
         self.set(by);
         let mut times = self.0.lock().expect("no holder of this lock panics");
         times.1 += Duration::try_from(by).unwrap_or_default();
     }
 
-    /// Sets the wall clock forward or back; the monotonic time does not change.
+    /// Changes the wall clock by `by`, which may be negative. The monotonic time does not change.
     pub fn set(&self, by: SignedDuration) {
         let mut times = self.0.lock().expect("no holder of this lock panics");
         times.0 = times.0.saturating_add(by).unwrap_or(Timestamp::MAX);

@@ -1,20 +1,20 @@
-//! Hints of errors: advice for the person who reads the error, apart from its text.
+//! Hints of errors: advice for the person who reads the error, separate from the error's text.
 
 use std::error::Error;
 
 use crate::chain;
 
-/// An error that may advise the person who reads it.
+/// Error that may have a hint for the person who reads it.
 pub trait Hint {
-    /// Advice as a sentence without a full stop; `None` if there is none.
+    /// Returns the advice as a sentence without a full stop, or `None` if there is no advice.
     fn hint(&self) -> Option<&str>;
 }
 
-/// Text between an error and its hint, where an interface carries one text.
+/// Separator of an error and its hint in one text.
 const BETWEEN: &str = "\nhint: ";
 
-/// An error with its causes, and its hint on a line of its own (`hint: …`), for interfaces that
-/// carry one text.
+/// Formats an error with its causes, and its hint on a separate line (`hint: …`), for interfaces
+/// that transport one text.
 pub fn with_hint<E: Error + Hint + 'static>(error: &E) -> String {
     match error.hint() {
         Some(hint) => format!("{}{BETWEEN}{hint}", chain(error)),
@@ -22,7 +22,7 @@ pub fn with_hint<E: Error + Hint + 'static>(error: &E) -> String {
     }
 }
 
-/// Splits a text of [`with_hint`] into the error and its hint.
+/// Splits a text of [`with_hint`] into the error and its hint, `None` if the text has no hint.
 pub fn split_hint(text: &str) -> (&str, Option<&str>) {
     match text.split_once(BETWEEN) {
         Some((error, hint)) => (error, Some(hint)),

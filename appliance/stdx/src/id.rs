@@ -1,9 +1,9 @@
 //! Random identifiers and their hexadecimal form.
 
-/// `bytes` random bytes from the kernel, in lower-case hexadecimal.
+/// Returns `bytes` random bytes from the kernel, in lower-case hexadecimal.
 ///
 /// # Panics
-/// When the kernel has no randomness to give, which Linux never reports after boot.
+/// The kernel returns no random bytes, which Linux never does after boot.
 pub fn random_hex(bytes: usize) -> String {
     let mut buffer = vec![0_u8; bytes];
     getrandom::fill(&mut buffer).expect("the kernel gives randomness");
@@ -19,7 +19,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Decodes hexadecimal text of even length; `None` for any other text.
+/// Decodes hexadecimal text of even length. Returns `None` for any other text.
 pub fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// Returns true if a value is nested at most `levels` deep. Stops at that depth.
+/// Returns true if a value is nested at most `levels` deep. Deeper levels are not visited.
 pub fn is_within(value: &Value, levels: usize) -> bool {
     let inner = levels.checked_sub(1);
     match value {
@@ -16,7 +16,7 @@ pub fn is_within(value: &Value, levels: usize) -> bool {
     }
 }
 
-/// Returns true if, for each value, the names on its path have at most `bytes` bytes in total.
+/// Returns true if the field names on the path to each value have at most `bytes` bytes in total.
 pub fn has_paths_within(value: &Value, bytes: usize) -> bool {
     match value {
         Value::Array(items) => items.iter().all(|item| has_paths_within(item, bytes)),
@@ -27,7 +27,7 @@ pub fn has_paths_within(value: &Value, bytes: usize) -> bool {
     }
 }
 
-/// Removes fields that are null, at any depth. Items of arrays stay.
+/// Removes null fields of objects at any depth. Null items of arrays stay.
 pub fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! The ground floor: small things every crate needs and no crate should own.
+//! Small types and functions that all crates share.
 //!
 //! Never: a domain word (machine, lease, workflow), I/O, an async runtime. Enter at [`MacAddr`],
 //! [`Backoff`], [`Clock`], [`Secret`], [`chain`], [`Hint`]; tests at [`testing`].

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A 48-bit hardware address. Prints as `52:54:00:77:00:01`; reads colons, dashes, dots or nothing
-/// between the digits, in either case (the spellings that Smee accepts in URLs).
+/// 48-bit hardware address. The text form is `52:54:00:77:00:01`. Parsing accepts colons, dashes,
+/// dots or no separator, in either case (the spellings that Smee accepts in URLs).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MacAddr(pub [u8; 6]);
 
-/// Text that is not six pairs of hexadecimal digits.
+/// Error for a text that is not six pairs of hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidMac(String);
 

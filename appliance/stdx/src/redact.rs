@@ -1,17 +1,17 @@
-//! Secrets that cannot reach a log by accident.
+//! Secrets that are not printed to a log by accident.
 
 use std::fmt;
 
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-/// A password or token: wiped on drop, printed as `[redacted]`, read only by [`Secret::expose`].
+/// Password or token. Wiped on drop, printed as `[redacted]`, readable only by [`Secret::expose`].
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// The text itself, for the wire that needs it.
+    /// Returns the text of the secret.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -16,7 +16,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// Formats a rate in bytes per second: `5.0 MiB/s`.
+/// Formats a rate: `5.0 MiB/s` for `count` bytes in `millis` milliseconds.
 pub fn rate(count: u64, millis: u64) -> String {
     format!("{}/s", bytes(count.saturating_mul(1000) / millis.max(1)))
 }

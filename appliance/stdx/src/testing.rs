@@ -1,18 +1,18 @@
-//! Waiting in tests: one limit for every crate, and polling with that limit.
+//! Waiting in tests: one time limit for every crate, and polling with this limit.
 
 use std::time::{Duration, Instant};
 
-/// Longest wait of a test for one condition. A failure costs two minutes, a success nothing, and a
-/// machine that is busy with something else does not fail a test.
+/// Maximum wait of a test for one condition: two minutes. A busy machine then does not fail a test,
+/// and a success ends the wait at once.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Time between two looks at a condition.
+/// Interval between two checks of a condition.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Polls `ready` until it returns a value, and returns that value. Blocks the thread.
+/// Polls `ready` until it returns a value, and returns this value. Blocks the thread.
 ///
 /// # Panics
-/// After [`PATIENCE`], with `what` in the message.
+/// The time limit [`PATIENCE`] has passed. The message contains `what`.
 #[track_caller]
 pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     let wait = Wait::new(what);
@@ -27,14 +27,14 @@ pub fn wait_for<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
 /// Polls `condition` until it is true. Blocks the thread.
 ///
 /// # Panics
-/// After [`PATIENCE`], with `what` in the message.
+/// The time limit [`PATIENCE`] has passed. The message contains `what`.
 #[track_caller]
 pub fn until(what: &str, mut condition: impl FnMut() -> bool) {
     wait_for(what, || condition().then_some(()));
 }
 
-/// The limit of one wait, for a test that polls on an async runtime of its own:
-/// `while !condition() { sleep(wait.pause()).await }`.
+/// Time limit of one wait, for a test that polls in its own async runtime: `while !condition() {
+/// sleep(wait.pause()).await }`.
 #[derive(Debug)]
 pub struct Wait {
     what: String,
@@ -48,15 +48,15 @@ impl Wait {
         Self::limited(what, PATIENCE)
     }
 
-    /// Starts a wait for `what` with another limit, such as an emulated machine's start.
+    /// Starts a wait for `what` with another limit, such as for the start of an emulated machine.
     pub fn limited(what: &str, limit: Duration) -> Self {
         Self { what: what.to_owned(), limit, begun: Instant::now() }
     }
 
-    /// Time to sleep before the next look.
+    /// Returns the time to sleep before the next check.
     ///
     /// # Panics
-    /// When the limit has passed.
+    /// The time limit has passed.
     #[track_caller]
     pub fn pause(&self) -> Duration {
         let waited = self.begun.elapsed();
