@@ -24,7 +24,7 @@ use status::progress::Progress;
 /// Default number of log lines in a response.
 const LINES: usize = 200;
 
-/// Routes below `/apis/tinbox.dev/v1alpha1`, for the authenticated part of the API.
+/// Returns the routes below `/apis/tinbox.dev/v1alpha1`, for the authenticated part of the API.
 pub fn router(
     agents: Arc<Service>,
     syslog: Arc<syslog::Log>,
@@ -52,19 +52,19 @@ pub fn router(
         .merge(update::router(updates))
 }
 
-/// Lists the DHCP clients of the last hour, newest first; the list may be empty.
+/// Returns the DHCP clients of the last hour, newest first. The list may be empty.
 async fn dhcp_clients(State(observers): State<Arc<Observers>>) -> Json<Vec<DhcpClient>> {
     Json(observers.dhcp_clients())
 }
 
-/// Makes the box blink for a minute, so that a person can find it among others.
+/// Makes the box blink for a minute, so that a person can find it in a rack.
 async fn identify(State(identify_state): State<IdentifyState>) -> Json<serde_json::Value> {
     tracing::info!("identify requested over the API");
     identify_state.begin();
     Json(json!({ "seconds": IdentifyState::SECONDS }))
 }
 
-/// Query of the log.
+/// Query parameters of the log.
 #[derive(Deserialize)]
 struct LogQuery {
     lines: Option<usize>,
@@ -90,7 +90,7 @@ fn line(entry: syslog::Entry) -> LogLine {
     }
 }
 
-/// Names of severities as in the configuration of syslog (RFC 5424 table 2, syslog.conf).
+/// Returns the keyword of a severity, as in syslog.conf(5) (RFC 5424 table 2).
 fn word(severity: syslog::Severity) -> &'static str {
     use syslog::Severity;
     match severity {
@@ -105,7 +105,7 @@ fn word(severity: syslog::Severity) -> &'static str {
     }
 }
 
-/// Returns a [`Progress`]; 404 while no action has reported its progress.
+/// Returns a [`Progress`], or 404 if no action has reported its progress.
 async fn progress(
     State(agents): State<Arc<Service>>,
     Path((namespace, name)): Path<(String, String)>,

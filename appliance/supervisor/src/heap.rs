@@ -1,4 +1,4 @@
-//! Limits of the heap: the box has 1 GiB of memory for all its parts.
+//! Limits of the heap, because the box has only 1 GiB of memory.
 
 #[cfg(target_env = "gnu")]
 use std::time::Duration;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-/// Arenas of the allocator: one for each worker thread. More arenas hold memory that others lack.
+/// Number of arenas of the allocator: one per worker thread. More arenas would waste memory.
 const ARENAS: i32 = 2;
-/// Free bytes at the end of an arena that are not returned to the system.
+/// Maximum free bytes at the end of an arena that are not returned to the system.
 const KEPT_BYTES: i32 = 128 * 1024;
 
-/// Interval of checking the allocator's free memory.
+/// Interval between two checks of the allocator's free memory.
 #[cfg(target_env = "gnu")]
 const LOOK_EVERY: Duration = Duration::from_secs(15);
-/// Free bytes in all arenas together that cause a return to the system.
+/// Minimum of free bytes in all arenas together at which memory is returned to the system.
 #[cfg(target_env = "gnu")]
 const FREE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -33,11 +33,11 @@ pub fn bound() {
     }
 }
 
-/// Does nothing: other allocators have no such settings.
+/// No effect, because other allocators have no such settings.
 #[cfg(not(target_env = "gnu"))]
 pub fn bound() {}
 
-/// Returns free memory to the system, which large operations have left between used blocks.
+/// Returns free memory between used blocks to the system, at an interval, until `shutdown`.
 #[cfg(target_env = "gnu")]
 pub async fn trim(shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(LOOK_EVERY);
@@ -68,7 +68,7 @@ fn give_back() {
     unsafe { libc::malloc_trim(0) };
 }
 
-/// Only waits for the shutdown: other allocators return memory by themselves.
+/// Waits for the shutdown, because other allocators return memory by themselves.
 #[cfg(not(target_env = "gnu"))]
 pub async fn trim(shutdown: CancellationToken) {
     shutdown.cancelled().await;

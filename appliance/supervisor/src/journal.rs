@@ -1,5 +1,5 @@
-//! Recent lines of the box's own log, in memory, for its pages and screens. A process has one
-//! journal, because it has one log.
+//! Recent lines of the box's own log, in memory, for its pages and screens. A process has one log,
+//! and therefore one journal.
 
 use std::collections::VecDeque;
 use std::fmt::{Debug, Write as _};
@@ -12,19 +12,19 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
-/// Maximum number of kept lines.
+/// Maximum number of stored lines.
 const LINES_MAX: usize = 200;
-/// Maximum length of a line, in bytes.
+/// Maximum length of a line in bytes.
 const TEXT_BYTES_MAX: usize = 400;
 
-/// Last lines of this process's log.
+/// Journal of this process's log.
 pub static JOURNAL: Journal = Journal(Mutex::new(VecDeque::new()));
 
-/// Last lines of a log.
+/// Recent lines of a log.
 pub struct Journal(Mutex<VecDeque<LogLine>>);
 
 impl Journal {
-    /// Lists the lines, oldest first.
+    /// Returns the lines, oldest first.
     pub fn lines(&self) -> Vec<LogLine> {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
@@ -63,7 +63,7 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
     }
 }
 
-/// Message of an event, and its fields.
+/// Text of an event: the message and the fields.
 #[derive(Default)]
 struct LogText {
     sentence: String,

@@ -1,5 +1,5 @@
-//! `tinboxd`: the supervisor. It reads its configuration, opens the store, and runs all services of
-//! the box in one process until a signal stops it.
+//! `tinboxd`: the supervisor. The program reads its configuration, opens the store, and runs all
+//! services of the box in one process until a signal stops the process.
 //!
 //! Never: a decision that a lower crate could make. This crate only connects the others:
 //! `provisioning` handles the machines, `lifecycle` the box itself, and `wiring` starts every
@@ -25,7 +25,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Exit code for a configuration that is not valid (sysexits.h, EX_CONFIG is 78; 64 is EX_USAGE).
+/// Exit code for an invalid configuration: 64, which sysexits.h calls EX_USAGE (EX_CONFIG is 78).
 const BAD_CONFIG: u8 = 64;
 
 /// The provisioning box in one process.
@@ -41,16 +41,16 @@ const BAD_CONFIG: u8 = 64;
     --config /etc/tinbox.toml"
 )]
 struct Arguments {
-    /// Folder of everything that must survive a restart; made when absent.
+    /// Folder of everything that must survive a restart; created if it is missing.
     #[arg(long, value_name = "DIR", required_unless_present = "firmware")]
     state: Option<PathBuf>,
-    /// Configuration in TOML.
+    /// Configuration file in TOML.
     #[arg(long, value_name = "FILE", required_unless_present = "firmware")]
     config: Option<PathBuf>,
-    /// Read the configuration, say what is wrong with it, and stop.
+    /// Check the configuration, print its mistakes, and exit.
     #[arg(long)]
     check: bool,
-    /// This machine is the box: process 1 says so.
+    /// Flag that process 1 sets: this machine is the box.
     #[arg(long, hide = true, conflicts_with_all = ["state", "config", "check"])]
     firmware: bool,
 }
@@ -108,13 +108,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// Secret keys and their copies, in the order of their destruction: the key of the store first.
+/// Returns the secret keys and their copies in order of destruction: the key of the store first.
 fn keys_to_destroy() -> Vec<&'static str> {
     ownership::KEYS.into_iter().chain(sealing::KEYS).chain(copies::KEYS).collect()
 }
 
-/// Continues a restore that was interrupted. This runs before the configuration is read, because a
-/// restore replaces the configuration of firmware too.
+/// Continues an interrupted restore. Must run before the configuration is read, because a restore
+/// replaces the configuration of firmware too.
 fn resume(state: Option<&Path>) -> std::io::Result<()> {
     match state {
         Some(state) => backups::resume(state, |_| Ok(())),
@@ -142,8 +142,8 @@ async fn start(
     wiring::run(state, (opened, trouble), (config, file), firmware).await
 }
 
-/// Writes log lines to standard error. `TINBOX_LOG` takes a filter such as `info,dhcp=debug`; the
-/// default is `info`.
+/// Writes log lines to standard error. The environment variable `TINBOX_LOG` sets a filter such as
+/// `info,dhcp=debug`; the default is `info`.
 fn start_log() {
     let filter = EnvFilter::try_from_env("TINBOX_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     // Log files and captured serial output must not contain color codes.

@@ -8,13 +8,13 @@ use status::view::BootStep;
 /// Step of the supervisor's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Certificates and the API.
+    /// Starts the certificates and the API.
     Api,
-    /// Reading all stored objects.
+    /// Reads all stored objects.
     Objects,
-    /// Boot files for machines.
+    /// Opens the boot files for machines.
     BootFiles,
-    /// DHCP, agents and pages.
+    /// Starts DHCP, agents and pages.
     Services,
 }
 
@@ -26,11 +26,11 @@ const STEPS: [(Step, &str, u64); 4] = [
     (Step::Services, "starting the services", 2_000),
 ];
 
-/// Progress of the start.
+/// Progress of the supervisor's start.
 #[derive(Default)]
 pub struct Start(Mutex<StepTimes>);
 
-/// Start time of each step, and the end of the last one.
+/// Start time of each step, and a flag for the end of the last step.
 #[derive(Default)]
 struct StepTimes {
     steps: Vec<Instant>,
@@ -38,7 +38,7 @@ struct StepTimes {
 }
 
 impl Start {
-    /// Begins a step, which ends the steps before it.
+    /// Begins `step`, and ends the steps before it.
     pub fn begin(&self, step: Step) {
         let mut began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = STEPS.iter().position(|(known, ..)| *known == step).unwrap_or(0);
@@ -52,7 +52,7 @@ impl Start {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).done = true;
     }
 
-    /// Lists the steps with their times; empty when the start is complete.
+    /// Returns the steps with their times, or an empty list after the start is complete.
     pub fn steps(&self) -> Vec<BootStep> {
         let began = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if began.done { Vec::new() } else { steps(&began.steps, Instant::now()) }

@@ -1,4 +1,4 @@
-//! Status view of the box, built from the parts of the box.
+//! Status view of the box, built from status sources of the box's parts.
 //!
 //! A new part implements [`StatusSource`], and is listed in `wiring::pages`.
 
@@ -20,11 +20,11 @@ pub struct StatusBuilder {
     pub name: String,
     /// Clock for the time of the view.
     pub clock: Arc<dyn Clock>,
-    /// Start of this process.
+    /// Start time of this process.
     pub began: Instant,
-    /// Owner of the box, for the claim.
+    /// Owner of the box, for claim and login.
     pub owner: Arc<Owner>,
-    /// Sources of the view, in their order.
+    /// Sources that fill the view, in this order.
     pub parts: Vec<Box<dyn StatusSource>>,
 }
 

@@ -55,10 +55,10 @@ use crate::start::{Start, Step};
 
 /// TCP port of the agents' gRPC service, as in Tinkerbell.
 const AGENT_PORT: u16 = 42113;
-/// Maximum time for services to stop.
+/// Maximum time that the services may take to stop.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// Shared parts that services need.
+/// Parts of the box that several services share.
 struct Wiring {
     config: Arc<Config>,
     clock: Arc<dyn Clock>,
@@ -69,7 +69,7 @@ struct Wiring {
     views: Arc<HardwareViews>,
     agents: Arc<agent_service::Service>,
     images: Images,
-    /// Updates of the system; `None` on a guest, or without slots.
+    /// Updates of the system; `None` on a guest, or on a system without slots.
     updates: Option<Arc<Updates>>,
     settings: Option<Arc<Settings>>,
     leases: OpenLeases,
@@ -85,12 +85,12 @@ struct Wiring {
     shutdown: CancellationToken,
 }
 
-/// Reasons for a restricted operation.
+/// Reasons for safe mode, or for operation without the store.
 #[derive(Default)]
 struct SafeModeReasons {
     /// Reason for safe mode, in which no machine is served or changed; `None` in normal operation.
     mode: Option<String>,
-    /// Reason why the stored objects cannot be read; `None` when they can.
+    /// Reason why the stored objects cannot be read; `None` if they are readable.
     lost: Option<String>,
 }
 
@@ -98,8 +98,8 @@ struct SafeModeReasons {
 /// sentences about files that were damaged.
 ///
 /// # Errors
-/// A service could not be started, or ended, with the reason. A service that ends also ends the
-/// process. Process 1 or the host then starts the process again, from a known good state.
+/// A service could not be started, or ended. A service that ends also ends the process. Process 1
+/// or the host then starts the process again.
 pub async fn run(
     state: &Path,
     kept: (OpenedStore, Vec<String>),
@@ -242,7 +242,7 @@ impl Wiring {
         wiring
     }
 
-    /// Writes facts about machines from boots and agents into their Hardware.
+    /// Starts the tasks that write facts from boots and agents into Hardware objects.
     fn upkeep(&mut self, lessons: Receiver<LearnedLoader>, reports: ReportQueue) {
         let (objects, shutdown) = (Arc::clone(&self.objects), self.shutdown.clone());
         let enrollment = self.config.agents.enrollment;
@@ -270,7 +270,7 @@ impl Wiring {
             .with_context(|| format!("cannot listen on {address} for {what}"))
     }
 
-    /// Runs DHCP on every network, as its Network object says. In safe mode no network is served.
+    /// Runs DHCP on every network as its Network object specifies, or on none in safe mode.
     async fn networks(&mut self, state: &Path) -> anyhow::Result<()> {
         if self.safe.mode.is_some() {
             return Ok(());

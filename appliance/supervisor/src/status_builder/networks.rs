@@ -13,18 +13,18 @@ use provisioning::networks::board::{Board, Standing, Wait};
 use status::source::{Filling, StatusSource};
 use status::view::{Fault, ForeignServer, Nic, Role, StatusView, Trouble};
 
-/// Source of the interfaces.
+/// Status source of the network interfaces.
 pub struct NetworkSource {
     config: Arc<Config>,
     board: Board,
-    /// Names of the certificate, on firmware.
+    /// Names in the certificate; `None` on a guest.
     names: Option<Arc<Names>>,
-    /// True for each interface with a cable at the last reading, and the time of the last change.
+    /// State of each interface's cable: true if plugged in, and the time of the last change.
     cables: Mutex<HashMap<String, (bool, Option<Timestamp>)>>,
 }
 
 impl NetworkSource {
-    /// Reads the interfaces of the machine; `config` and `board` have the state of DHCP.
+    /// Creates a source of the machine's interfaces. `config` and `board` have the state of DHCP.
     pub fn new(config: Arc<Config>, board: Board, names: Option<Arc<Names>>) -> Self {
         Self { config, board, names, cables: Mutex::default() }
     }
@@ -36,7 +36,7 @@ impl NetworkSource {
         }
     }
 
-    /// Time at which the cable was plugged in or removed, as far as a reading showed it.
+    /// Returns the time at which the cable was last plugged in or removed; `None` without a change.
     fn link_since(&self, seen: &InterfaceState, now: Timestamp) -> Option<Timestamp> {
         let mut cables = self.cables.lock().unwrap_or_else(PoisonError::into_inner);
         let is_in = seen.mbps.is_some();
@@ -116,7 +116,7 @@ fn nic(seen: &InterfaceState, plan: Option<&NetworkPlan>, standing: Standing, bo
     }
 }
 
-/// Fault of a network that cannot be served as configured.
+/// Returns a fault if the network cannot be served as configured.
 fn fault(name: &str, standing: &Standing) -> Option<Fault> {
     let failed = standing.status.phase == Phase::Failed;
     let trouble = || Trouble {
@@ -134,7 +134,7 @@ fn fault(name: &str, standing: &Standing) -> Option<Fault> {
     })
 }
 
-/// Fault of a service that waits, and continues by itself.
+/// Returns the fault of a service that is not served yet. The box retries by itself.
 fn waiting(wait: &Wait) -> Fault {
     let Wait { interface, service, why } = wait;
     let trouble = Trouble {
@@ -147,7 +147,7 @@ fn waiting(wait: &Wait) -> Fault {
     Fault { title: format!("{interface} WAITS").into(), trouble, ..Fault::default() }
 }
 
-/// Fault of a bond's port without a cable. No other fault shows it, because the bond goes on.
+/// Returns a fault if a port of a bond has no cable. The bond itself still works.
 fn without_cable(port: &InterfaceState) -> Option<Fault> {
     let (name, bond) = (&port.link.name, port.port_of.as_ref()?);
     let trouble = || Trouble {

@@ -21,12 +21,12 @@ use crate::journal::JOURNAL;
 use crate::start::Start;
 use traffic::Traffic;
 
-/// Minimum interval of reading the system load: CPU time is counted in hundredths of a second.
+/// Minimum interval of reading the system load, because CPU time has a resolution of 10 ms.
 const EVERY: Duration = Duration::from_secs(2);
-/// Source of the clock on a guest.
+/// Name of the clock's source on a guest.
 const HOST: &str = "the host";
 
-/// Source of the box's own state.
+/// Status source of the box's own state.
 pub struct SystemSource {
     state: PathBuf,
     time: Option<watch::Receiver<TimeSync>>,
@@ -34,7 +34,7 @@ pub struct SystemSource {
     safe_mode: String,
     start: Arc<Start>,
     live: Option<watch::Receiver<LiveSettings>>,
-    /// Rights of the process; later threads inherit them.
+    /// Rights of this process, as text. Later threads inherit the rights.
     confinement: String,
     looked: Mutex<LoadReading>,
 }
@@ -49,8 +49,8 @@ struct LoadReading {
 }
 
 impl SystemSource {
-    /// Makes the source. `time` and the zone in `live` exist only if the box keeps its own clock.
-    /// `trouble` lists problems of the start, and `safe_mode` is the reason for safe mode.
+    /// Creates the source. `time` and the zone in `live` are `None` unless the box controls its
+    /// clock. `trouble` lists problems of the start, and `safe_mode` is the reason for safe mode.
     pub fn new(
         state: PathBuf,
         (time, live): (Option<watch::Receiver<TimeSync>>, Option<watch::Receiver<LiveSettings>>),
@@ -72,7 +72,7 @@ impl SystemSource {
         }
     }
 
-    /// System load, and the bytes per second that were sent to machines.
+    /// Returns the system load, and the bytes per second that were sent to machines.
     fn figures(&self, nics: &[Nic]) -> (System, Vec<u64>) {
         let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
         if looked.at.is_none_or(|at| at.elapsed() >= EVERY) {
@@ -143,14 +143,14 @@ fn clock(known: &TimeSync) -> Clock {
     Clock { state, source: known.source.as_str().into(), ..Clock::default() }
 }
 
-/// State of the host's clock as its kernel reports it. Without a report, the clock was set by other
-/// means.
+/// Returns the state of the host's clock. Without a report of a time service, the clock counts as
+/// in holdover.
 fn hosts_clock(is_kept: Option<bool>) -> Clock {
     let state = if is_kept == Some(true) { TimeState::Synced } else { TimeState::Holdover };
     Clock { state, source: HOST.into(), ..Clock::default() }
 }
 
-/// Adds the zone, in which people read times, to a clock.
+/// Adds to a clock the time zone in which people read times.
 fn in_zone(clock: Clock, zone: &TimeZone, now: Timestamp) -> Clock {
     let info = zone.to_offset_info(now);
     Clock { utc_offset_seconds: info.offset().seconds(), zone: info.abbreviation().into(), ..clock }

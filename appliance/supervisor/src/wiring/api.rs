@@ -17,8 +17,8 @@ use crate::status_builder::StatusBuilder;
 
 impl Wiring {
     /// Starts the Kubernetes-compatible API, and the tasks that maintain its built-in objects.
-    /// Returns a second address of the API on the loopback interface. Only the box itself uses it,
-    /// so that other clients cannot exhaust its connections.
+    /// Returns a second address of the API on the loopback interface. Only the box itself uses the
+    /// second address, so that other clients cannot exhaust its connections.
     pub(super) async fn api(
         &mut self,
         state: &Path,
@@ -101,7 +101,7 @@ impl Wiring {
         ))
     }
 
-    /// Starts the collector of garbage, deleted namespaces and old events.
+    /// Starts the collector, which deletes garbage, objects of deleted namespaces, and old events.
     pub(super) fn collector(&mut self, pki: &Pki) {
         let furniture = builtin::furniture(pki.ca_pem());
         let collector = Collector::new(self.engine.clone(), furniture);
@@ -112,8 +112,8 @@ impl Wiring {
         });
     }
 
-    /// Makes the authentication of the API; needs the administrator's token. On a box with its own
-    /// system, unauthenticated requests get a hint how to claim the box until it has an owner.
+    /// Creates the authentication of the API. The administrator's token must exist. On firmware
+    /// without an owner, unauthenticated requests get a hint how to claim the box.
     fn auth_config(
         &self,
         state: &Path,

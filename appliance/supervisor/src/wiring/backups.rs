@@ -13,12 +13,12 @@ use store::Store;
 
 use super::Wiring;
 
-/// Interval of checking for changed vital files.
+/// Interval of checking for changed vital files: one minute.
 const COPIED_EVERY: Duration = Duration::from_secs(60);
 
 impl Wiring {
-    /// Starts the backups of this box. `settings` is the path of its settings, and `key` is the
-    /// hash of its certificate's key.
+    /// Starts the backups of this box. `settings` is the path of the settings file, and `key` is
+    /// the hash of the certificate's key.
     pub(super) fn backups(
         &mut self,
         state: &Path,
@@ -51,7 +51,7 @@ impl Wiring {
         backups
     }
 
-    /// Starts the second copies, after the files were made.
+    /// Starts the second copies of vital files. The files must exist.
     pub(super) fn copies(&mut self, state: &Path) {
         let copying = copy(state.to_owned());
         let copying = self.shutdown.clone().run_until_cancelled_owned(copying);
@@ -62,7 +62,7 @@ impl Wiring {
     }
 }
 
-/// Copies the changed files that the box cannot start without, at an interval.
+/// Copies changed vital files to their second copies, once each [`COPIED_EVERY`].
 async fn copy(state: PathBuf) {
     loop {
         let folder = state.clone();

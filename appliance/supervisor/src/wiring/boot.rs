@@ -25,25 +25,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::Wiring;
 
-/// Port of boot files over TLS.
+/// TCP port of boot files over TLS.
 const HTTPS_PORT: u16 = 7443;
-/// Port of the agent OS's files alone, at the paths of Tinkerbell's chart.
+/// Port that serves only the agent OS's files, at the paths of Tinkerbell's Helm chart.
 const FILES_PORT: u16 = 7173;
-/// Port of metadata where CAPT's default template expects it.
+/// Port of metadata, as in CAPT's default template.
 const METADATA_PORT: u16 = 50061;
 /// UDP port of TFTP (RFC 1350).
 const TFTP_PORT: u16 = 69;
 /// UDP port of syslog (RFC 5426).
 const SYSLOG_PORT: u16 = 514;
-/// Maximum wait until an address can be bound: the kernel checks a new IPv6 address for a second.
+/// Maximum wait until an address can be bound, and interval of the attempts.
 const ADDRESS_WAIT: Duration = Duration::from_secs(5);
 const ADDRESS_RETRY: Duration = Duration::from_millis(200);
-/// First and longest wait before ports that could not be opened are tried again.
+/// First and longest wait before a retry of ports that could not be opened.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Wiring {
-    /// Serves boot files, metadata and syslog on every network: at once if the box has its address,
-    /// else as soon as it does.
+    /// Serves boot files, metadata and syslog on every network, as soon as the box has its address
+    /// there.
     pub(super) async fn boot_files(&mut self, pki: &Pki) -> anyhow::Result<()> {
         self.assemble_media();
         let services = Services {
@@ -88,8 +88,8 @@ impl Wiring {
         Ok(())
     }
 
-    /// Serves the result of `open`: at once, or as soon as it can be opened. No other service waits
-    /// for it, and the status shows the reason of the wait.
+    /// Serves the result of `open` as soon as `open` succeeds. No other service waits, and the
+    /// status shows the error meanwhile.
     pub(super) async fn serve_when_open<Opening>(
         &mut self,
         service: &'static str,
@@ -124,8 +124,8 @@ impl Wiring {
         self.spawn(service, keeping);
     }
 
-    /// Makes the unified kernel image and the ISO of the agent OS if they are missing, or older
-    /// than their sources. No service waits for them: an earlier request gets 404.
+    /// Creates the unified kernel image and the ISO of the agent OS if they are missing or older
+    /// than their sources. No service waits for the files: an earlier request gets 404.
     fn assemble_media(&self) {
         let files = Files::new(&self.config.boot.artifacts);
         let (kernel, initramfs) =
@@ -160,10 +160,10 @@ impl Wiring {
     }
 }
 
-/// Services at one address, which end when the box stops.
+/// Future of all services at one address. The future ends when the box stops.
 pub(super) type ServiceFuture = Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
 
-/// Shared parts of the boot services at all addresses of the box.
+/// Parts that the boot services share at all addresses of the box.
 struct BootFiles {
     services: Services,
     metadata: Router,
@@ -174,7 +174,7 @@ struct BootFiles {
 }
 
 impl BootFiles {
-    /// Opens every port of an address.
+    /// Opens all ports of one address, and returns the future that serves them.
     async fn open(&self, interface: &str, address: IpAddr) -> anyhow::Result<ServiceFuture> {
         let script_base = format!("http://{}", SocketAddr::new(address, HTTP_PORT));
         let version = env!("CARGO_PKG_VERSION").to_owned();
@@ -213,7 +213,7 @@ impl BootFiles {
     }
 }
 
-/// Listens at an address that the kernel may not have assigned to the box yet.
+/// Listens at an address. Retries for up to 5 s if the kernel has not assigned the address yet.
 pub(super) async fn listen_at(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
     let deadline = Instant::now() + ADDRESS_WAIT;
     let bound = loop {

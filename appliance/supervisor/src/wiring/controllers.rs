@@ -1,4 +1,4 @@
-//! Wiring of the reconcilers, and of the watches that feed them.
+//! Wiring of the reconcilers, and of the watches that wake them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 
 use super::Wiring;
 
-/// Maximum time of reading all stored objects.
+/// Maximum time for reading all stored objects.
 const LIST_WAIT: Duration = Duration::from_secs(60);
 
 impl Wiring {
@@ -36,7 +36,7 @@ impl Wiring {
     }
 
     /// Starts the controllers, and waits until all stored objects are in the index. A machine that
-    /// boots earlier would be treated as a machine without a workflow.
+    /// boots before that would be treated as a machine without a workflow.
     pub(super) async fn controllers(&mut self) -> anyhow::Result<()> {
         let (objects, clock) = (Arc::clone(&self.objects), Arc::clone(&self.clock));
         let drivers = Arc::new(BmcDrivers);

@@ -1,4 +1,4 @@
-//! Wiring of services that only firmware has: screen, panel, time, updates and their proof.
+//! Wiring of services that only firmware has: screen, panel, time, updates and their checks.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -34,8 +34,8 @@ impl Wiring {
         Arc::new(Settings::open(Box::new(disk), clock, SystemKind::Firmware, &self.config))
     }
 
-    /// Opens the updates of this box, if it runs from a slot. A box that cannot be updated still
-    /// serves.
+    /// Opens the updates of this box. Returns `None` on a system without slots or after an error,
+    /// because a box that cannot be updated still serves.
     pub(super) fn updates(&self, state: &Path, store: &Store) -> Option<Arc<Updates>> {
         let slot = match init::slot() {
             Ok(Some(name)) if name == "a" => Slot::A,
@@ -70,7 +70,7 @@ impl Wiring {
         proving::Probe::new(Arc::clone(&self.config), pin, asked_at, store)
     }
 
-    /// Starts the proof of the running system, which marks its slot good, and the restart after an
+    /// Starts the checks of the running system, which mark its slot good, and the restart after an
     /// update.
     pub(super) fn proving(
         &mut self,
@@ -97,8 +97,8 @@ impl Wiring {
         Ok(())
     }
 
-    /// Restarts the program when the store has stopped and its disk takes writes again. Also
-    /// returns unused memory to the system.
+    /// Ends the process when the store has stopped and its disk accepts writes again, so that the
+    /// process restarts. Also returns unused memory to the system.
     pub(super) fn keep(&mut self, state: &Path, store: Store) {
         let watching = storage::watch_over(store, state.to_owned());
         let watching = self.shutdown.clone().run_until_cancelled_owned(watching);
@@ -150,7 +150,7 @@ impl Wiring {
         Ok(())
     }
 
-    /// Starts the updates of the names in the box's certificate, which follow its addresses.
+    /// Starts the task that updates the names in the box's certificate when its addresses change.
     pub(super) fn names(&mut self, pki: &Arc<Pki>, firmware: &Firmware) -> Arc<Names> {
         let (own, config) = (firmware.name.clone(), Arc::clone(&self.config));
         let names = Arc::new(Names::new(Arc::clone(pki), own, config, Arc::clone(&self.clock)));
@@ -162,7 +162,7 @@ impl Wiring {
         names
     }
 
-    /// Serves NTP on every rack's network.
+    /// Serves NTP on every configured network.
     pub(super) async fn time(&mut self, firmware: &Firmware) {
         for network in self.config.networks.clone() {
             let (address, known) = (network.address, firmware.time.clone());
@@ -206,7 +206,7 @@ impl Wiring {
         });
     }
 
-    /// Writes the status to the serial console.
+    /// Starts the task that writes the status to the serial console.
     pub(super) fn serial(&mut self, status_builder: &Arc<StatusBuilder>) {
         let running = serial::run(Arc::clone(status_builder) as _, self.shutdown.clone());
         self.spawn("serial console", async move {

@@ -47,15 +47,15 @@ use crate::status_builder::StatusBuilder;
 use crate::status_builder::networks::NetworkSource;
 use crate::status_builder::system::SystemSource;
 
-/// Port of the pages over HTTPS, and port of HTTP, which only redirects to HTTPS.
+/// Ports of the pages: HTTPS, and HTTP, which only redirects to HTTPS.
 const HTTPS_PORT: u16 = 443;
 const HTTP_PORT: u16 = 80;
-/// Maximum size of one of the owner's files, in bytes. Each is a code or a hash, as JSON.
+/// Maximum size in bytes of a file of the owner: a code or a hash, as JSON.
 const OWNER_FILE_MAX: u64 = 16 << 10;
-/// Maximum size of the administrator's kubeconfig, in bytes.
+/// Maximum size of the administrator's kubeconfig in bytes.
 const KUBECONFIG_MAX: u64 = 64 << 10;
 
-/// State folder, for the owner's files.
+/// State folder, with the owner's files.
 struct StateFolder(PathBuf);
 
 impl PrivateFiles for StateFolder {
@@ -70,7 +70,7 @@ impl PrivateFiles for StateFolder {
     }
 }
 
-/// Data and actions of the box for the pages.
+/// Data and actions of the box for the web pages.
 struct PageSource {
     status_builder: Arc<StatusBuilder>,
     backups: Arc<Backups>,
@@ -79,7 +79,7 @@ struct PageSource {
     api_port: u16,
     /// Names in the certificate of the API.
     names: Vec<String>,
-    /// True on firmware, where the box uses the monitor of its machine.
+    /// True on firmware, where the box uses the monitor of its machine and may restart the machine.
     of_its_own: bool,
     screens: Option<Screens>,
     audit: Audit,
@@ -155,7 +155,7 @@ impl Source for PageSource {
     }
 }
 
-/// Error text for a page: a sentence with the error, and one with its hint.
+/// Returns the text of an error for a page: a sentence with the error, and one with the hint.
 fn sentences(refused: BackupError) -> String {
     let (why, hint) = (stdx::chain(&refused), refused.hint());
     tracing::warn!(reason = why, hint, "a backup was refused");
@@ -168,7 +168,7 @@ fn sentences(refused: BackupError) -> String {
     sentence(&why) + &hint.unwrap_or_default()
 }
 
-/// True for an IP address; an IPv6 address must be in brackets.
+/// Returns true for an IP address. An IPv6 address must be in brackets.
 fn is_address(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     match bare {
@@ -177,13 +177,13 @@ fn is_address(host: &str) -> bool {
     }
 }
 
-/// Names of the box in the network, in addition to the configured ones.
+/// Returns the names of the box in the network, in addition to the configured names.
 fn own_names() -> [String; 2] {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     [format!("{name}.local"), name]
 }
 
-/// Replaces the server in a kubeconfig with `host`, by which the client reached the box.
+/// Replaces the server in a kubeconfig with `host`, the name by which the client reached the box.
 fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
     let line = |line: &str| match line.split_once("server: ") {
         Some((before, _)) => format!("{before}server: https://{host}:{port}\n"),
@@ -193,7 +193,7 @@ fn at_host(kubeconfig: &str, host: &str, port: u16) -> String {
 }
 
 impl Wiring {
-    /// Makes the status view, from all its sources.
+    /// Creates the status view from all its sources.
     pub(super) fn status_builder(
         &self,
         state: &Path,
@@ -257,7 +257,7 @@ impl Wiring {
         }))
     }
 
-    /// Serves the pages: on every address of firmware, else at the configured address.
+    /// Serves the pages: on all addresses as firmware, else at the configured address.
     pub(super) async fn pages(
         &mut self,
         state: &Path,
@@ -306,7 +306,7 @@ impl Wiring {
     }
 }
 
-/// Listens on every address of both families, or of IPv4 alone when the kernel has no IPv6.
+/// Listens on all IPv6 and IPv4 addresses, or only on IPv4 if the kernel has no IPv6.
 async fn everywhere(port: u16) -> anyhow::Result<TcpListener> {
     let both = TcpListener::bind(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))).await;
     match both {

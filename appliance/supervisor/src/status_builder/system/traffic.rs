@@ -1,14 +1,14 @@
-//! Recent bytes per second to booting machines.
+//! Recent rate of bytes that were sent to booting machines.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Period of one sample.
+/// Length of one sample.
 const SAMPLE: Duration = Duration::from_secs(5);
 /// Maximum number of samples: five minutes.
 const SAMPLES_MAX: usize = 60;
 
-/// Samples of the sent bytes. Bytes of a longer interval are spread evenly over its samples.
+/// Rates in bytes per second. A longer interval gives several samples of the same rate.
 #[derive(Default)]
 pub struct Traffic {
     last: Option<(Instant, u64)>,
@@ -16,7 +16,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Records `sent`, the bytes since the NICs appeared.
+    /// Records `sent`, the total bytes that the NICs have sent.
     pub fn note(&mut self, now: Instant, sent: u64) {
         let Some((at, before)) = self.last else {
             self.last = Some((now, sent));
@@ -38,7 +38,7 @@ impl Traffic {
         self.last = Some((now, sent));
     }
 
-    /// Lists the samples, newest last.
+    /// Returns the samples, newest last.
     pub fn samples(&self) -> Vec<u64> {
         self.samples.iter().copied().collect()
     }
