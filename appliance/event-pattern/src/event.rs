@@ -1,33 +1,34 @@
-//! A document as its leaves: the path to each without the arrays on the way, and which element of
-//! which array it lies in.
+//! JSON document as a list of leaves. A leaf has its path without array indexes, and the array
+//! elements that contain it.
 
 use serde_json::Value;
 
 use crate::value::Leaf;
 use crate::{Error, LEAVES_MAX};
 
-/// Parts the names of a path, as Quamina does.
+/// Separator between the names of a path, as in Quamina.
 pub const SEPARATOR: char = '\n';
 
-/// A document, taken apart once for all patterns.
+/// Leaves of a JSON document, computed once for all patterns.
 #[derive(Debug, Clone, Default)]
 pub struct Event {
     /// Leaves, sorted by path.
     fields: Vec<Field>,
 }
 
-/// A leaf of the document.
+/// Leaf of the document: a value that is neither an object nor an array.
 #[derive(Debug, Clone)]
 pub struct Field {
     path: String,
     /// Value of the leaf.
     pub leaf: Leaf,
-    /// Arrays it lies in, the outermost first: which array, which element.
+    /// Arrays that contain the leaf, the outermost first: number of the array, index of the
+    /// element.
     trail: Vec<(usize, usize)>,
 }
 
 impl Field {
-    /// True if no array holds the two leaves in different elements.
+    /// Returns true unless an array has the two leaves in different elements.
     pub fn shares_elements(&self, other: &Self) -> bool {
         let apart = |(array, at): &(usize, usize)| {
             other.trail.iter().any(|(its, its_at)| its == array && its_at != at)
@@ -37,10 +38,10 @@ impl Field {
 }
 
 impl Event {
-    /// Take a document apart.
+    /// Splits a document into its leaves.
     ///
     /// # Errors
-    /// [`Error::Large`].
+    /// [`Error::Large`] for more than [`LEAVES_MAX`] leaves.
     pub fn new(document: &Value) -> Result<Self, Error> {
         let mut walk = Walk::default();
         walk.value(document)?;
@@ -50,14 +51,14 @@ impl Event {
         Ok(Self { fields })
     }
 
-    /// The leaves at `path`, by their place among all.
+    /// Returns the leaves at `path`, each with its index in the whole list.
     pub fn at(&self, path: &str) -> impl Iterator<Item = (usize, &Field)> {
         let from = self.fields.partition_point(|field| field.path.as_str() < path);
         let fields = self.fields.iter().enumerate().skip(from);
         fields.take_while(move |(_, field)| field.path == path)
     }
 
-    /// The leaf at a place.
+    /// Returns the leaf at index `place`; `None` if there are fewer leaves.
     pub fn field(&self, place: usize) -> Option<&Field> {
         self.fields.get(place)
     }

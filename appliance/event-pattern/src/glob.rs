@@ -1,12 +1,13 @@
-//! Strings with stars, each of which is any string.
+//! Glob patterns: strings with stars, which match any text.
 
-/// Strings between the stars; a single string has no star.
+/// Texts between the stars; a pattern without a star has one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob(Vec<String>);
 
 impl Glob {
-    /// `wildcard`, where `\` takes the meaning from the star and from itself, or `shellstyle`,
-    /// where it does not. `None` where two stars stand together or a `\` before anything else.
+    /// Parses the pattern kinds `wildcard` (`has_escapes`: `\*` and `\\` are literal) and
+    /// `shellstyle` (without escapes). Returns `None` for two adjacent stars, or `\` before another
+    /// character.
     pub fn parse(text: &str, has_escapes: bool) -> Option<Self> {
         let mut parts = vec![String::new()];
         let mut after_star = false;
@@ -30,7 +31,7 @@ impl Glob {
         Some(Self(parts))
     }
 
-    /// True if a string matches. Each part is taken at its first occurrence.
+    /// Returns true if the whole `text` matches. Each part matches at its first occurrence.
     pub fn fits(&self, text: &str) -> bool {
         let (Some((first, rest)), Some(last)) = (self.0.split_first(), self.0.last()) else {
             return false;

@@ -1,10 +1,10 @@
-//! JSON as it is written: members in order, and twice where they stand twice.
+//! JSON with members in the order of the text, including duplicate names.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A JSON value with numbers as text.
+/// JSON value with numbers as text.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Json {
     Null,
@@ -16,7 +16,7 @@ pub enum Json {
 }
 
 impl Json {
-    /// Name of the type, for a sentence.
+    /// Returns the name of the type, for an error message.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Null => "null",

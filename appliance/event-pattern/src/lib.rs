@@ -2,8 +2,8 @@
 //! against a JSON document.
 //!
 //! A pattern is a JSON object whose leaves are arrays of allowed values: `{"bios": {"vendor":
-//! ["Intel", {"prefix": "Amer"}]}}`. All its fields must match, and fields below one array of the
-//! document must match in one element of it.
+//! ["Intel", {"prefix": "Amer"}]}}`. A document matches if all fields of the pattern match. Fields
+//! below one array of the document must match in the same element.
 //!
 //! Never: I/O, a clock, a panic or unbounded work because of its input.
 //!
@@ -22,48 +22,48 @@ mod value;
 pub use event::Event;
 pub use parse::Pattern;
 
-/// Longest pattern, in bytes.
+/// Maximum length of a pattern, in bytes.
 pub const PATTERN_BYTES: usize = 16 << 10;
-/// Fields of one pattern.
+/// Maximum number of fields of one pattern.
 pub const FIELDS_MAX: usize = 128;
-/// Limit of allowed values of one field.
+/// Maximum number of allowed values of one field.
 pub const VALUES_MAX: usize = 256;
-/// Leaves of a document.
+/// Maximum number of leaves of a document.
 pub const LEAVES_MAX: usize = 16 << 10;
-/// Pairs of leaves that are compared before a pattern is given up.
+/// Maximum number of leaf comparisons for one match; then [`Error::Costly`].
 pub const STEPS_MAX: usize = 4 << 20;
-/// Memory of one compiled regular expression, in bytes.
+/// Maximum memory of one compiled regular expression, in bytes.
 const REGEXP_BYTES: usize = 1 << 20;
-/// The largest count in braces of a regular expression.
+/// Maximum count in braces of a regular expression.
 const COUNT_MAX: u32 = 99;
-/// Parentheses within parentheses of a regular expression.
+/// Maximum nesting of parentheses in a regular expression.
 const GROUPS_MAX: usize = 32;
 
 /// Reason why a pattern cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// Longer than a pattern may be.
+    /// The pattern is longer than [`PATTERN_BYTES`].
     #[error("the pattern is longer than {PATTERN_BYTES} bytes")]
     Long,
-    /// The text is not valid JSON.
+    /// The text is not valid JSON, or not an object.
     #[error("the pattern is not a JSON object: {0}")]
     Json(String),
-    /// A field whose value is neither an object nor an array.
+    /// The value of a field is neither an object nor an array.
     #[error("{0:?}: expected an array of allowed values such as [\"…\"], found {1}")]
     Leaf(String, &'static str),
-    /// An array within an array.
+    /// An array contains an array.
     #[error("{0:?}: an array within an array is not allowed")]
     Nested(String),
-    /// Too much of something.
+    /// The pattern exceeds a limit: the limit, and the name of what it counts.
     #[error("the pattern has more than {0} {1}")]
     Many(usize, &'static str),
-    /// An extended pattern that is not known.
+    /// The kind of an extended pattern, such as `prefix`, is unknown.
     #[error("{0:?}: {1:?} is not a known kind of pattern")]
     Kind(String, String),
-    /// An extended pattern with more or less than one member.
+    /// An extended pattern does not have exactly one member.
     #[error("{0:?}: expected an object with one kind of pattern, found {1} members")]
     Members(String, usize),
-    /// The value of an extended pattern.
+    /// The value of an extended pattern has the wrong type or form.
     #[error("{path:?}: {kind} expects {want}")]
     Value {
         /// Path of the field.
@@ -73,16 +73,16 @@ pub enum Error {
         /// Value that the kind expects.
         want: &'static str,
     },
-    /// An extended pattern that stands alone, among others.
+    /// An extended pattern that must be the only value of its field stands beside other values.
     #[error("{0:?}: {1} cannot be combined with other values")]
     Alone(String, &'static str),
-    /// Regular expression that is not supported, with the reason.
+    /// A regular expression is invalid or not supported; the second text is the reason.
     #[error("{0:?}: the regular expression is not valid: {1}")]
     Regexp(String, String),
-    /// A document with too many leaves.
+    /// The document has more than [`LEAVES_MAX`] leaves.
     #[error("the document has more than {LEAVES_MAX} values")]
     Large,
-    /// Too many ways to fit.
+    /// The match needs more than [`STEPS_MAX`] comparisons.
     #[error("the pattern needs more than {STEPS_MAX} comparisons with the document")]
     Costly,
 }

@@ -1,4 +1,4 @@
-//! Parses a pattern, and matches it.
+//! Parser and matcher of patterns.
 
 use crate::event::{Event, SEPARATOR};
 use crate::glob::Glob;
@@ -6,21 +6,21 @@ use crate::json::Json;
 use crate::value::{Leaf, Test};
 use crate::{Error, FIELDS_MAX, PATTERN_BYTES, STEPS_MAX, VALUES_MAX, regexp};
 
-/// A pattern that was understood.
+/// Parsed pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// Conditions, sorted by path.
     fields: Vec<(String, Condition)>,
 }
 
-/// Condition for one path.
+/// Condition for the leaves at one path.
 #[derive(Debug, Clone)]
 enum Condition {
-    /// There is a leaf.
+    /// At least one leaf exists at the path.
     Some,
-    /// The path must not exist.
+    /// No leaf exists at the path.
     None,
-    /// There is a leaf that fits one of these.
+    /// At least one leaf passes at least one of the tests.
     One(Vec<Test>),
 }
 
@@ -28,7 +28,7 @@ impl Pattern {
     /// Parses a pattern and checks its limits.
     ///
     /// # Errors
-    /// The part that is not supported.
+    /// The pattern is invalid, not supported, or exceeds a limit.
     pub fn parse(text: &str) -> Result<Self, Error> {
         if text.len() > PATTERN_BYTES {
             return Err(Error::Long);
@@ -43,10 +43,10 @@ impl Pattern {
         Ok(Self { fields })
     }
 
-    /// True if every field matches. A pattern without fields matches no document.
+    /// Returns true if every field matches. A pattern without fields matches no document.
     ///
     /// # Errors
-    /// [`Error::Costly`].
+    /// [`Error::Costly`] after [`STEPS_MAX`] comparisons.
     pub fn fits(&self, event: &Event) -> Result<bool, Error> {
         // Each is the last leaf taken on one way to fit the fields so far: the next one must come
         // after it and lie in the same elements of arrays.
@@ -144,11 +144,11 @@ fn list(items: Vec<Json>, path: &str) -> Result<Option<Condition>, Error> {
     Ok((!tests.is_empty()).then_some(Condition::One(tests)))
 }
 
-/// An object in the array of a field.
+/// Extended pattern: an object in the array of a field.
 enum Extended {
-    /// One of several things that a leaf may be.
+    /// Test that can stand beside others in the array; the leaf must pass one of them.
     Test(Test),
-    /// A condition that cannot be combined with others, with its name.
+    /// Condition that must be the only element of the array, with the name of its kind.
     Alone(&'static str, Condition),
 }
 

@@ -1,5 +1,5 @@
-//! I-Regexp (RFC 9485) as Quamina writes it, with `~` for `\`, as the regular expressions of crate
-//! `regex`: always of the whole string.
+//! Translation of I-Regexp (RFC 9485) in Quamina's syntax, with `~` for `\`, to the crate `regex`.
+//! An expression must match the whole string.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -8,10 +8,10 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{COUNT_MAX, GROUPS_MAX, REGEXP_BYTES};
 
-/// Compiles an expression of Quamina's syntax.
+/// Compiles an expression in Quamina's syntax.
 ///
 /// # Errors
-/// The part that is not supported, as a phrase.
+/// A phrase about the part that is invalid or not supported.
 pub fn compile(text: &str) -> Result<Regex, String> {
     let mut reader = Reader { chars: text.chars().peekable(), out: String::new() };
     reader.branches(0)?;
@@ -31,7 +31,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// `branch *( "|" branch )`, up to a `)` or the end.
+    /// Parses `branch *( "|" branch )`, up to a `)` or the end.
     fn branches(&mut self, depth: usize) -> Result<(), String> {
         if depth > GROUPS_MAX {
             return Err(format!("more than {GROUPS_MAX} nested parentheses"));
@@ -112,7 +112,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `"[" [ "^" ] ( "-" / CCE1 ) *CCE1 [ "-" ] "]"`, after its `[`.
+    /// Parses a class after its `[`: `"[" [ "^" ] ( "-" / CCE1 ) *CCE1 [ "-" ] "]"` (RFC 9485 §3).
     fn class(&mut self) -> Result<(), String> {
         const OPEN: &str = "a [ without its ]";
         self.out.push('[');

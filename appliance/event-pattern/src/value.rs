@@ -1,15 +1,15 @@
-//! One leaf against one thing that it may be.
+//! Leaves of a document, and tests of a leaf.
 
 use regex::Regex;
 
 use crate::glob::Glob;
 
-/// A leaf of a document.
+/// Leaf of a document: a value that is neither an object nor an array.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     Null,
     Bool(bool),
-    /// The bits of a `float64`: a zero has a sign.
+    /// Bits of a `float64`, so that 0 and -0 differ.
     Number(u64),
     Text(String),
 }
@@ -23,17 +23,17 @@ impl Leaf {
 /// Test of a leaf.
 #[derive(Debug, Clone)]
 pub enum Test {
-    /// Equal to this value.
+    /// The leaf equals the value.
     Exactly(Leaf),
-    /// A string that begins so.
+    /// The leaf is a string with the prefix.
     Prefix(String),
-    /// None of these strings. A value that is not a string matches.
+    /// The leaf is not one of the strings. A leaf of another type passes.
     AnythingBut(Vec<String>),
-    /// This string, in capitals or not.
+    /// The leaf is the string, with upper and lower case as equal.
     IgnoreCase(String),
-    /// A string of this shape.
+    /// The leaf is a string that the glob matches.
     Glob(Glob),
-    /// A string that the whole expression describes.
+    /// The leaf is a string that the expression matches as a whole.
     Regexp(Regex),
 }
 
@@ -52,7 +52,8 @@ impl Test {
     }
 }
 
-/// Letter by letter; those whose other case is more than one letter have no other case.
+/// Returns true if the texts are equal apart from case. Compares letter by letter; a letter whose
+/// other case has several letters (`ß`) equals only itself.
 fn same_letters(wanted: &str, text: &str) -> bool {
     let mut letters = text.chars();
     let same = wanted.chars().all(|wanted| {
