@@ -1,11 +1,11 @@
-//! Package `util/validation/field` of Kubernetes: formatting of values in its errors.
+//! Formatting of values in errors, as in Kubernetes' package `util/validation/field`.
 
 use serde_json::Value;
 
 use crate::fmt::{number, quoted};
 use crate::json::json;
 
-/// Formats the value in a `field.Error`'s message.
+/// Formats the value of a `field.Error` for its message.
 pub fn field_value(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),

@@ -1,10 +1,10 @@
-//! Package `fmt`: the verbs `%q`, `%v`, `%#v` and `%T`.
+//! Formatting as in Go's package `fmt`: the verbs `%q`, `%v`, `%#v` and `%T`.
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Power of ten above which Go prints a float with an exponent.
+/// Power of ten from which Go prints a float with an exponent.
 const LARGE_EXPONENT: i32 = 21;
 
 /// Formats a string literal like the verb `%q`.
@@ -39,8 +39,8 @@ fn escape(out: &mut String, c: char) {
     };
 }
 
-/// Approximates `unicode.IsPrint`: false for control characters, spaces other than ASCII's, and
-/// private use characters.
+/// Approximates Go's `unicode.IsPrint`. Returns false for control characters, spaces other than
+/// ASCII's, invisible format characters and private use characters.
 pub fn is_printable(c: char) -> bool {
     let code = u32::from(c);
     let unprinted = c.is_control()
@@ -60,7 +60,7 @@ pub fn float(number: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.abs())
 }
 
-/// Mantissa and power of ten of a number.
+/// Returns the mantissa and the power of ten of a number.
 pub(crate) fn scientific(number: f64) -> (String, i32) {
     let text = format!("{number:e}");
     match text.split_once('e') {
@@ -117,7 +117,7 @@ pub fn literal(value: &Value) -> String {
     }
 }
 
-/// Go type of an unstructured value, like `%T`.
+/// Returns the Go type of an unstructured value, like `%T`.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",

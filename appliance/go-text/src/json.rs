@@ -1,4 +1,4 @@
-//! Package `encoding/json`: JSON text of values.
+//! JSON text as Go's package `encoding/json` writes it.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::fmt::scientific;
 
-/// JSON as `encoding/json` writes it: sorted keys, HTML characters escaped, floats in Go's format.
+/// Formats a value as `encoding/json`: sorted keys, HTML characters escaped, floats in Go's format.
 pub fn json(value: &Value) -> String {
     let mut out = String::new();
     write_json(&mut out, value);
@@ -47,7 +47,7 @@ fn write_json(out: &mut String, value: &Value) {
     }
 }
 
-/// Appends a text as a JSON string; `html` escapes `<`, `>` and `&` too.
+/// Appends a text as a JSON string. If `html` is true, escapes `<`, `>` and `&` too.
 pub fn push_json_string(out: &mut String, text: &str, html: bool) {
     out.push('"');
     for c in text.chars() {
@@ -81,7 +81,7 @@ pub fn json_float(number: f64) -> String {
     format!("{mantissa}e{sign}{}", exponent.abs())
 }
 
-/// Name of a value's type in the errors of `encoding/json`.
+/// Returns the name of a value's type in the errors of `encoding/json`.
 pub fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,12 +1,11 @@
-//! Package `json-iterator/go`, which structured-merge-diff uses for field paths. It formats control
-//! characters and floats differently from `encoding/json`.
+//! JSON text as the package `json-iterator/go` writes it, which structured-merge-diff uses for
+//! field paths. The package formats control characters and floats differently from `encoding/json`.
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Appends a text as a JSON string; `html` escapes the characters that Go's encoder escapes in
-/// values.
+/// Appends a text as a JSON string. If `html` is true, escapes `<`, `>`, `&`, U+2028 and U+2029.
 pub fn push_json_text(out: &mut String, text: &str, html: bool) {
     out.push('"');
     for letter in text.chars() {

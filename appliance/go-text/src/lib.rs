@@ -1,4 +1,5 @@
-//! Values in the text form of Go programs: clients of Kubernetes search for these exact texts.
+//! Text forms of values as Go programs print them: clients of Kubernetes search for these exact
+//! texts.
 //!
 //! Never parses Go, never prints a value other than JSON's (`template` has its own functions, with
 //! limits). Enter at [`quoted`], [`plain`], [`json()`] and [`field_value`]; [`json_iterator`] is
