@@ -9,7 +9,7 @@ use crate::Key;
 pub struct Stored {
     /// Revision of the last write.
     pub revision: u64,
-    /// Bytes as they were written; the store never parses them.
+    /// Bytes of the object; the store never parses them.
     pub value: Arc<[u8]>,
 }
 
@@ -31,7 +31,7 @@ pub enum ChangeKind {
     Put {
         /// Value from this revision on.
         value: Arc<[u8]>,
-        /// State that the change replaced.
+        /// State that the change replaced; `None` if the object is new.
         previous: Option<Stored>,
     },
     /// The object was deleted.
@@ -60,7 +60,8 @@ impl Change {
         }
     }
 
-    /// Bytes of names and values that this change keeps in memory.
+    /// Returns the bytes of the key, the value and the previous value, which the change keeps in
+    /// memory.
     pub(crate) fn weight(&self) -> usize {
         let value = match &self.kind {
             ChangeKind::Put { value, .. } => value.len(),

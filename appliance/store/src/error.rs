@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::Key;
 
-/// An error of the store. Cheap to clone: one failed commit answers many callers.
+/// Error of the store. Cheap to clone, because every caller of a failed commit gets a copy.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// The file or its folder could not be made ready.
+    /// An operation on the store's file or its folder failed.
     #[error("cannot {attempt} {}", path.display())]
     File {
         /// Operation that failed, as a verb.
@@ -28,9 +28,9 @@ pub enum Error {
     FutureFormat {
         /// Path of the file.
         path: PathBuf,
-        /// The version in the file.
+        /// Format version of the file.
         found: u64,
-        /// The newest version this code reads.
+        /// Newest format version that this release reads.
         known: u64,
     },
     /// Another process has the file open.
@@ -39,7 +39,7 @@ pub enum Error {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The disk, or the database on it, failed.
+    /// The disk failed, or redb reported an error.
     #[error("cannot {attempt} the store")]
     Storage {
         /// Operation that failed, as a verb.
@@ -54,7 +54,7 @@ pub enum Error {
         /// Description of the inconsistency.
         what: String,
     },
-    /// The store is to be brought to a newer format, and a copy of it does not fit on the disk.
+    /// The store needs a migration to a newer format, but the disk has no space for a copy.
     #[error(
         "cannot convert the store {} to this release's format: {needed} bytes are needed, {free} \
          are free on its disk",
@@ -63,63 +63,64 @@ pub enum Error {
     NoRoom {
         /// Path of the file.
         path: PathBuf,
-        /// Bytes of a copy, and some more.
+        /// Bytes of a copy of the store, and a margin of 16 MiB.
         needed: u64,
-        /// Bytes that are free.
+        /// Free bytes of the disk.
         free: u64,
     },
-    /// An earlier commit failed; nothing more is written until the store is opened again.
+    /// An earlier commit failed. The store refuses writes until it is opened again.
     #[error("the store refuses writes after a failed commit; open it again")]
     Refusing {
-        /// The failure that began it.
+        /// Error of the failed commit.
         #[source]
         cause: Arc<Error>,
     },
-    /// One value is larger than [`crate::MAX_VALUE_BYTES`].
+    /// A value is larger than [`crate::MAX_VALUE_BYTES`], or a key is longer than 4096 bytes.
     #[error("cannot store {key}: {bytes} bytes, the limit is {limit}")]
     ValueTooLarge {
         /// Key of the object.
         key: Key,
-        /// Size of the value in bytes.
+        /// Size of the value or the key in bytes.
         bytes: usize,
         /// Limit of the size in bytes.
         limit: usize,
     },
-    /// One write closure changed more than [`crate::MAX_TXN_BYTES`].
+    /// The changes of a write closure exceed [`crate::MAX_TXN_BYTES`].
     #[error("cannot store {key}: the transaction exceeds {limit} bytes")]
     TxnTooLarge {
-        /// The object that went over it.
+        /// Key of the object whose change exceeded the limit.
         key: Key,
         /// Limit of the size in bytes.
         limit: usize,
     },
-    /// A sealed value could not be opened or made: another key, or changed bytes.
+    /// An encrypted value cannot be decrypted (other key, or changed bytes), or encryption failed.
     #[error("cannot open the sealed value of {key}: it was sealed with another key, or changed")]
     Unsealable {
         /// Key of the object.
         key: Key,
     },
-    /// The store was sealed with a key that is not the one given.
+    /// The values of the store are encrypted with another key than the given key, if any.
     #[error("cannot open the store {}: its secrets are sealed with another key", path.display())]
     WrongKey {
         /// Path of the file.
         path: PathBuf,
     },
-    /// A write closure panicked; nothing of it was kept.
+    /// A write closure panicked; none of its changes were stored.
     #[error("a write was dropped because its closure panicked: {message}")]
     Panicked {
         /// Message of the panic.
         message: String,
     },
-    /// The log no longer reaches back to the requested revision: list again.
+    /// The log does not contain the requested revision any more; the client must list again.
     #[error("cannot watch after revision {after}: the log begins after revision {floor}")]
     Compacted {
         /// Revision that was requested.
         after: u64,
-        /// The oldest revision that can be watched after.
+        /// Oldest revision that a watch can start after.
         floor: u64,
     },
-    /// The requested revision has not happened here (an older backup was restored): list again.
+    /// The requested revision is higher than the store's, because an older backup was restored. The
+    /// client must list again.
     #[error("cannot watch after revision {after}: the store is at revision {current}")]
     Future {
         /// Revision that was requested.
@@ -127,12 +128,12 @@ pub enum Error {
         /// Current revision of the store.
         current: u64,
     },
-    /// The watch fell so far behind that the log was compacted past it: list again.
+    /// The log no longer contains the changes that a slow watch needs; the client must list again.
     #[error("the watch is too slow: it is at revision {at}, the log begins after {floor}")]
     Lagged {
-        /// The last revision this watch has seen.
+        /// Last revision that the watch has read.
         at: u64,
-        /// The oldest revision that can be watched after.
+        /// Oldest revision that a watch can start after.
         floor: u64,
     },
     /// The store is closed.
@@ -140,12 +141,12 @@ pub enum Error {
     Closed,
 }
 
-/// Wraps any error of the database with what was being done.
+/// Returns a conversion of a redb error; `attempt` names the failed operation, as a verb.
 pub(crate) fn storage<E: Into<redb::Error>>(attempt: &'static str) -> impl FnOnce(E) -> Error {
     move |source| Error::Storage { attempt, source: Arc::new(source.into()) }
 }
 
-/// Contradictory bytes on disk.
+/// Returns the error of inconsistent data on disk.
 pub(crate) fn damaged(what: impl Into<String>) -> Error {
     Error::Damaged { what: what.into() }
 }

@@ -1,15 +1,15 @@
-//! Free space on the disk. A store needs some to be emptied, since deleting writes too, and as much
-//! as its own size for a migration to the format of a later release.
+//! Free space on the disk. The store needs free space for deletions, which also write, and its own
+//! size again for a migration to a later format.
 //!
 //! ```text
 //! free  = what the disk has + what the store's file has and does not use
 //! needed = the store once more + MARGIN
 //! ```
 //!
-//! Below that the store is short of space: it keeps little history, and writers for clients refuse
-//! changes that make it grow ([`crate::Txn::free_space`]). Deleting and the box's own small writes
-//! go on. The file `STORE.reserve` provides their space when other programs filled the disk to its
-//! last byte.
+//! The disk is short of space below `needed` bytes: the store keeps little history, and writers for
+//! clients refuse changes that make the store grow ([`crate::Txn::free_space`]). Deletions and the
+//! box's own small writes continue. The file `STORE.reserve` provides their space if other programs
+//! filled the disk completely.
 
 pub mod fake;
 
@@ -26,31 +26,31 @@ use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use crate::error::storage;
 use crate::{Error, Options};
 
-/// Bytes that must stay free beside a copy of the store: for keys, leases, settings and logs.
+/// Bytes that must stay free besides a copy of the store: for keys, leases, settings and logs.
 const MARGIN: u64 = 16 << 20;
 /// Free bytes of the disk below which the reserve is released.
 const RESERVE_UNTIL: u64 = 4 << 20;
 /// Maximum bytes of history while the disk is short of space.
 const SHORT_LOG_BYTES: u64 = 1 << 20;
-/// Interval of counting the used pages while the disk is short of space; a count reads the whole
-/// store.
+/// Interval between counts of the used pages while the disk is short of space. A count reads the
+/// whole store.
 const COUNTED_EVERY: Duration = Duration::from_secs(5);
-/// Bytes of the file for each byte of a change: the object, its history, and pages that are reused
-/// only after the next commit.
+/// Bytes that the file grows for each byte of a change: the object, its history, and pages that are
+/// reused only after the next commit.
 const WRITTEN: u64 = 3;
 /// Size in bytes of a block in stat(2).
 const BLOCK: u64 = 512;
 
-/// Disk with the store's file.
+/// Disk that holds the store's file.
 pub trait Volume: Send + Sync {
-    /// Returns the bytes that this user may still write beside the file at `path`.
+    /// Returns the free bytes of the disk with `path`, for an unprivileged user.
     ///
     /// # Errors
-    /// The error of the system.
+    /// The operating system reports an error.
     fn free(&self, path: &Path) -> io::Result<u64>;
 }
 
-/// Disk as the operating system measures it.
+/// Volume that gets the free space from the operating system.
 pub struct SystemVolume;
 
 impl Volume for SystemVolume {
@@ -61,12 +61,12 @@ impl Volume for SystemVolume {
     }
 }
 
-/// Space for a store, in bytes.
+/// Free and needed space for a store, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FreeSpace {
     /// Free bytes: on the disk, and within the store's file if its pages were counted.
     pub free: u64,
-    /// Bytes that should be free.
+    /// Bytes that must be free for a migration.
     pub needed: u64,
 }
 
@@ -76,7 +76,7 @@ impl FreeSpace {
         self.free < self.needed
     }
 
-    /// Returns the space after changes of this many bytes.
+    /// Returns the space after changes of `bytes` bytes.
     pub(crate) fn after(self, bytes: u64) -> Self {
         Self { free: self.free.saturating_sub(bytes.saturating_mul(WRITTEN)), ..self }
     }
@@ -92,7 +92,7 @@ pub(crate) struct Gauge {
     path: PathBuf,
     volume: Arc<dyn Volume>,
     reserve: Option<Reserve>,
-    /// Bytes of the used pages, and the time of that count.
+    /// Bytes of the used pages, and the time at which they were counted.
     used: Option<(u64, Instant)>,
 }
 
@@ -112,7 +112,7 @@ impl Gauge {
         Self { path: path.to_owned(), volume: Arc::clone(&options.volume), reserve, used: None }
     }
 
-    /// Space as far as it is known without reading the store.
+    /// Returns the free space of the disk, without the unused pages of the store's file.
     pub fn without_pages(&self) -> FreeSpace {
         let free = self.volume.free(&self.path).unwrap_or(u64::MAX);
         FreeSpace { free, needed: taken(&self.path).saturating_add(MARGIN) }
@@ -152,7 +152,7 @@ impl Gauge {
         Some(used)
     }
 
-    /// Releases the reserve; true if there was one.
+    /// Deletes the reserve file. Returns true if there was a reserve file.
     fn give_up(&mut self) -> bool {
         let Some(reserve) = self.reserve.as_mut().filter(|reserve| reserve.is_there) else {
             return false;
@@ -170,7 +170,7 @@ impl Gauge {
         }
     }
 
-    /// Creates the reserve again when there is enough space.
+    /// Creates the reserve file again if there is enough space.
     fn keep_reserve(&mut self, free_space: FreeSpace) {
         let Some(reserve) = self.reserve.as_mut().filter(|reserve| !reserve.is_there) else {
             return;
@@ -196,16 +196,16 @@ impl Reserve {
     }
 }
 
-/// Bytes that the file at `path` occupies on its disk.
+/// Returns the bytes that the file at `path` occupies on the disk.
 fn taken(path: &Path) -> u64 {
     path.metadata().map_or(0, |found| found.blocks() * BLOCK)
 }
 
-/// Checks that a copy of the store at `path` fits beside it, after unused space of its file was
-/// given back.
+/// Checks that a copy of the store at `path` fits on the disk. If not, compacts the store's file
+/// and checks again.
 ///
 /// # Errors
-/// [`Error::NoRoom`], or those of the disk.
+/// [`Error::NoRoom`] if a copy does not fit, or the disk fails.
 pub(crate) fn for_a_copy(path: &Path, db: &mut Database, volume: &dyn Volume) -> Result<(), Error> {
     let free_space = || {
         let free = volume.free(path).unwrap_or(u64::MAX);

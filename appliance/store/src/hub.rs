@@ -1,4 +1,4 @@
-//! Latest changes in memory, and notification of watches.
+//! Ring of the latest changes in memory, and notification of watches.
 //!
 //! The writer only appends and notifies. Each watch reads at its own pace, and reads from the log
 //! on disk when it is late. The ring therefore limits the memory for any number of watches, and no
@@ -13,7 +13,7 @@ use crate::Change;
 
 /// Maximum number of changes in memory.
 const RING_ENTRIES: usize = 1024;
-/// Maximum bytes of names and values in memory; the last change is always kept.
+/// Maximum bytes of names and values in memory; the last change is kept even if it is larger.
 const RING_BYTES: usize = 8 * 1024 * 1024;
 
 /// Progress of the store.
@@ -30,7 +30,7 @@ pub(crate) struct Hub {
     progress: watch::Sender<Progress>,
 }
 
-/// Every change after revision `floor`, without gaps.
+/// Changes after revision `floor`, without gaps.
 struct Recent {
     floor: u64,
     ring: VecDeque<Arc<Change>>,
@@ -42,7 +42,7 @@ struct Recent {
 pub(crate) struct BatchLimit {
     /// Maximum number of changes.
     pub changes: usize,
-    /// Bytes of changes after which the read stops.
+    /// Maximum bytes of changes; the last change may exceed the limit.
     pub bytes: usize,
 }
 
@@ -71,7 +71,8 @@ impl Hub {
         self.progress.send_modify(|progress| progress.revision = revision);
     }
 
-    /// Continues after `revision`. Watches from before it can no longer be served.
+    /// Empties the ring and continues after `revision`. Watches of earlier revisions cannot
+    /// continue.
     pub fn leap(&self, revision: u64) {
         *self.recent() = Recent { floor: revision, ring: VecDeque::new(), bytes: 0 };
     }
@@ -89,28 +90,28 @@ impl Hub {
         self.progress.send_modify(|progress| progress.open = false);
     }
 
-    /// Subscribes to the progress.
+    /// Returns a receiver of the store's progress.
     pub fn subscribe(&self) -> watch::Receiver<Progress> {
         self.progress.subscribe()
     }
 
-    /// Current progress of the store.
+    /// Returns the current progress of the store.
     pub fn progress(&self) -> Progress {
         *self.progress.borrow()
     }
 
-    /// Number of subscribed watches.
+    /// Returns the number of open watches.
     pub fn watches(&self) -> usize {
         self.progress.receiver_count()
     }
 
-    /// True if the ring has every change after `after`.
+    /// Returns true if the ring has every change after revision `after`.
     pub fn reaches(&self, after: u64) -> bool {
         after >= self.recent().floor
     }
 
-    /// Returns the changes after `after` that `wanted` accepts, up to `limit`, and the revision up
-    /// to which the reader has read. Returns `None` if the ring no longer has that revision.
+    /// Returns the changes after revision `after` that `wanted` accepts, up to `limit`, and the
+    /// last revision that was examined. Returns `None` if the ring does not reach back to `after`.
     pub fn after(
         &self,
         after: u64,

@@ -1,28 +1,30 @@
-//! Name of an object, and its encoding in bytes of the same order.
+//! Key of an object, and its encoding in bytes of the same order.
 //!
 //! ```text
 //! resource 00 namespace 00 name        a 00 byte inside a part is written 00 FF
 //! ```
 //!
-//! FF never occurs in UTF-8, so the separators are unambiguous, and the bytes order exactly as the
-//! three strings do: one resource is one range, and one namespace a range inside it.
+//! FF never occurs in UTF-8, so the separators are unambiguous. The bytes order exactly as the
+//! three strings do. All keys of a resource are one range, which contains one range for each
+//! namespace.
 
 use std::fmt;
 
-/// Name of one object.
+/// Key of one object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// Group and plural, `tinkerbell.org/hardware`; the core group is empty: `/secrets`.
+    /// API group and plural name, such as `tinkerbell.org/hardware`. The core group is empty:
+    /// `/secrets`.
     pub resource: String,
-    /// Namespace; empty for an object of the whole box.
+    /// Namespace; empty for an object without a namespace.
     pub namespace: String,
     /// Name, unique within resource and namespace.
     pub name: String,
 }
 
 impl Key {
-    /// Creates the key of `name` in `namespace` of `resource`. An empty namespace means the whole
-    /// box.
+    /// Creates the key of the object `name` of `resource`. An empty `namespace` means an object
+    /// without a namespace.
     pub fn new(
         resource: impl Into<String>,
         namespace: impl Into<String>,
@@ -56,7 +58,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// Returns the bounds `from..to` of every key of `resource`, or of one `namespace` of it.
+/// Returns the bounds `from..to` of every key of `resource`, or of only its `namespace`.
 pub(crate) fn bounds(resource: &str, namespace: Option<&str>) -> (Vec<u8>, Vec<u8>) {
     let from = prefix(resource, namespace);
     let mut to = from.clone();
@@ -82,8 +84,8 @@ fn escape(bytes: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// Splits off the first part of `bytes`. Also returns the bytes after the separator, if there is
-/// one.
+/// Returns the first part of `bytes`, and the bytes after its separator; `None` for the bytes if no
+/// separator follows.
 fn part(bytes: &[u8]) -> Option<(String, Option<&[u8]>)> {
     let mut text = Vec::with_capacity(bytes.len());
     let mut at = 0;

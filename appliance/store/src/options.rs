@@ -13,19 +13,20 @@ pub struct Options {
     pub log_entries: u64,
     /// Maximum size of the log in bytes.
     pub log_bytes: u64,
-    /// Age after which a change leaves the log, so that deleted secrets do not linger in it.
+    /// Age after which a change is removed from the log, so that the log does not keep deleted
+    /// secrets.
     pub log_age: Duration,
-    /// Clock of the box; only dates log entries.
+    /// Wall clock of the box; used only for the time of log entries.
     pub clock: Arc<dyn stdx::Clock>,
     /// Key that encrypts the values of `sealed` resources. A store with encrypted values opens only
     /// with the same key.
     pub sealing_key: Option<SealingKey>,
     /// Size in bytes of the file `PATH.reserve`, which is removed when the disk is full, so that
-    /// objects can still be deleted. Zero: no such file.
+    /// objects can still be deleted. Zero: no reserve file.
     pub reserve: u64,
-    /// Measures free space of the disk.
+    /// Volume that measures the free space of the disk.
     pub volume: Arc<dyn Volume>,
-    /// Resources whose values are encrypted on disk from their next write on, as in
+    /// Resources whose values are encrypted on disk at their next write, named as in
     /// [`crate::Key::resource`].
     pub sealed: Vec<String>,
 }

@@ -15,14 +15,14 @@ use crate::{Error, FreeSpace};
 pub(crate) struct Shared {
     /// Path of the store's file.
     pub path: PathBuf,
-    /// Lock held while a file is copied, because two copies to one path would damage each other.
+    /// Lock that is held while a file is copied: two copies to one path would damage each other.
     pub copying: Mutex<()>,
     pub db: Database,
     pub vault: Vault,
     pub hub: Hub,
     pub commits: AtomicU64,
     pub writes: AtomicU64,
-    /// First failed commit. After it, data in redb's memory may be missing on disk.
+    /// Error of the first failed commit. Data in redb's memory may then be missing on disk.
     pub stopped: watch::Sender<Option<Arc<Error>>>,
     /// Free space as of the last commit.
     pub free_space: Mutex<FreeSpace>,

@@ -1,4 +1,4 @@
-//! Handle of the store: cheap to clone. Reads run on the caller's thread, writes on the writer
+//! Handle of the store; cheap to clone. Reads run on the caller's thread, writes on the writer
 //! thread.
 
 use std::path::Path;
@@ -21,11 +21,11 @@ use crate::write::ages::Ages;
 use crate::write::group::{Job, Write, Writer};
 use crate::{Error, FreeSpace, Key, Stored, Txn, Watch};
 
-/// Maximum number of writes that wait or are being committed; further callers wait for a place.
+/// Maximum number of writes in the queue or in a commit; further callers wait.
 const WRITE_QUEUE: usize = 1024;
 
-/// The store. Clones share it; when the last one is dropped the writer finishes and stops, and the
-/// file is released once the last [`Watch`] is gone too.
+/// Handle of an open store. Clones share the store. Dropping the last handle stops the writer after
+/// its pending writes; the file is closed when the last [`Watch`] is dropped too.
 #[derive(Clone)]
 pub struct Store {
     handle: Arc<Handle>,
@@ -38,27 +38,28 @@ struct Handle {
     writer: Option<JoinHandle<()>>,
 }
 
-/// Figures for metrics and tests.
+/// Counters for metrics and tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stats {
     /// Last revision on disk.
     pub revision: u64,
     /// Number of commits since the store was opened; each is one disk sync.
     pub commits: u64,
-    /// Number of writes in these commits.
+    /// Number of writes in all commits.
     pub writes: u64,
-    /// Number of writes that wait for the disk now.
+    /// Number of writes that are in the queue or in a commit now.
     pub waiting: usize,
     /// Number of open watches.
     pub watches: usize,
 }
 
 impl Store {
-    /// Opens the store in the file at `path`; creates it (mode 0600) if there is none. Its folder
-    /// must exist. Blocks; after a crash for the time of a repair, about 2.5 s per gigabyte.
+    /// Opens the store in the file at `path`; creates the file (mode 0600) if it does not exist.
+    /// The folder must exist. Blocks; a repair after a crash takes about 2.5 s per gigabyte.
     ///
     /// # Errors
-    /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], or those of the disk.
+    /// [`Error::FutureFormat`], [`Error::InUse`], [`Error::Damaged`], [`Error::WrongKey`],
+    /// [`Error::NoRoom`], or the disk fails.
     pub fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let (db, totals) = crate::file::open::open(path, &options)?;
         Self::start(path, db, totals, options)
@@ -94,16 +95,16 @@ impl Store {
         Ok(Self { handle: Arc::new(handle) })
     }
 
-    /// Run `f` on the writer thread and answer when what it changed is on disk. A closure that
-    /// returns `Err` changes nothing, and the inner result carries its error.
+    /// Runs `f` on the writer thread. Returns its result after its changes are on disk. A closure
+    /// that returns `Err` changes nothing; the inner result has its error.
     ///
-    /// The closure must be quick: every other writer waits for it. Dropping the future does not
-    /// take the write back.
+    /// The closure must be fast, because every other writer waits for it. Dropping the future does
+    /// not cancel the write.
     ///
     /// # Errors
     /// The outer error: the disk failed ([`Error::Storage`], then [`Error::Refusing`]), the closure
-    /// panicked, or went over a limit. After [`Error::Storage`] it is not known whether the write
-    /// is there until the store is opened again.
+    /// panicked, or its changes exceed a limit. After [`Error::Storage`], only opening the store
+    /// again shows whether the write was stored.
     pub async fn write<T, E, F>(&self, f: F) -> Result<Result<T, E>, Error>
     where
         F: FnOnce(&mut Txn<'_>) -> Result<T, E> + Send + 'static,
@@ -120,15 +121,15 @@ impl Store {
         answer.await.map_err(|_| Error::Closed)?
     }
 
-    /// Returns the object as last committed.
+    /// Returns the last committed state of the object; `None` if it does not exist.
     pub fn get(&self, key: &Key) -> Result<Option<Stored>, Error> {
         let txn = self.handle.shared.db.begin_read().map_err(storage("read"))?;
         let table = txn.open_table(OBJECTS).map_err(storage("read"))?;
         Opened { table: &table, vault: &self.handle.shared.vault }.object(key)
     }
 
-    /// Returns every object of `resource`, or of one `namespace` of it, in key order, and the
-    /// revision of the list. A watch after that revision misses no change.
+    /// Returns every object of `resource`, or of only its `namespace`, in key order, and the
+    /// revision of the list. A watch after this revision misses no change.
     pub fn list(
         &self,
         resource: &str,
@@ -149,11 +150,11 @@ impl Store {
         self.handle.shared.revision()
     }
 
-    /// The changes above revision `after`, of `resource` or of one `namespace` of it.
+    /// Watches the changes after revision `after` of `resource`, or of only its `namespace`.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when the log no longer reaches back to `after`, [`Error::Future`] when
-    /// `after` has not happened here: list again.
+    /// [`Error::Compacted`] if the log no longer reaches back to `after`, [`Error::Future`] if
+    /// `after` is above the store's revision. The client must then list again.
     pub fn watch(
         &self,
         resource: &str,
@@ -163,7 +164,7 @@ impl Store {
         Watch::new(self.handle.shared.clone(), Some(resource), namespace, after)
     }
 
-    /// The changes of every resource above revision `after`.
+    /// Watches the changes of all resources after revision `after`.
     ///
     /// # Errors
     /// As [`Self::watch`].
@@ -171,8 +172,8 @@ impl Store {
         Watch::new(self.handle.shared.clone(), None, None, after)
     }
 
-    /// Trim the log to its limits of count, size and age; every write does so too, and an idle
-    /// store every ten minutes. Answers the oldest revision that can still be watched after.
+    /// Trims the log to its limits of count, size and age. Every write also trims the log, and an
+    /// idle store every ten minutes. Returns the oldest revision that a watch can start after.
     pub async fn compact(&self) -> Result<u64, Error> {
         match self.write(|_| Ok::<_, std::convert::Infallible>(())).await? {
             Ok(()) => {}
@@ -182,8 +183,8 @@ impl Store {
         meta(&txn, META_FLOOR)
     }
 
-    /// Writes to the disk, and waits for it, though nothing changes: after this the store is known
-    /// to take writes.
+    /// Commits a transaction without changes and waits for the disk, to check that the store
+    /// accepts writes.
     ///
     /// # Errors
     /// As [`Self::write`].
@@ -198,13 +199,13 @@ impl Store {
         }
     }
 
-    /// Error of the failed commit after which nothing is written any more, if any. A reopened store
-    /// goes on.
+    /// Returns the error of the failed commit after which the store refuses writes; `None` while it
+    /// accepts writes. Only opening the store again ends this state.
     pub fn stopped(&self) -> Option<Arc<Error>> {
         self.handle.shared.stopped.borrow().clone()
     }
 
-    /// Waits until a commit has failed, for ever while none does.
+    /// Waits until a commit has failed; never returns while no commit fails.
     pub async fn until_stopped(&self) -> Arc<Error> {
         let mut stopped = self.handle.shared.stopped.subscribe();
         match stopped.wait_for(Option::is_some).await.map(|stopped| stopped.clone()) {
@@ -213,12 +214,12 @@ impl Store {
         }
     }
 
-    /// Free space on the store's disk, as of the last write.
+    /// Returns the free space of the store's disk, as of the last write.
     pub fn free_space(&self) -> FreeSpace {
         *self.handle.shared.free_space.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Figures of the store for metrics.
+    /// Returns the counters of the store.
     pub fn stats(&self) -> Stats {
         let shared = &self.handle.shared;
         Stats {
@@ -236,8 +237,8 @@ impl Shared {
         *self.free_space.lock().unwrap_or_else(PoisonError::into_inner) = free_space;
     }
 
-    /// Last revision on disk. Read from the database, since the hub learns of a commit a moment
-    /// after readers can see it; from the hub if the database fails.
+    /// Returns the last revision on disk. Reads it from the database, because the hub is updated a
+    /// moment after readers can see a commit. If the database fails, reads it from the hub.
     pub fn revision(&self) -> u64 {
         let read = || meta(&self.db.begin_read().map_err(storage("read"))?, META_REVISION);
         read().unwrap_or_else(|_: Error| self.hub.progress().revision)

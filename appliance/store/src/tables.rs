@@ -1,4 +1,4 @@
-//! The format on disk, version 2: three redb tables. Integers are big-endian except redb's own
+//! Format of the file, version 2: three redb tables. Integers are big-endian except redb's own
 //! `u64` keys and values.
 //!
 //! ```text
@@ -27,11 +27,11 @@
 //!   sealed-by  fingerprint of the key that sealed values are sealed with
 //! ```
 //!
-//! A blob is a value behind one byte that says whether it is sealed (see `vault`). Version 1 had
-//! the values themselves in the place of blobs; `migrate` brings it forward.
+//! A blob is a value after one byte that says if the value is encrypted (see `vault`). Version 1
+//! stored the values without this byte; `migrate` converts them.
 //!
-//! The three change in one transaction, so they agree after any power cut: `revision` never goes
-//! back, and replaying the log from `floor` ends in `objects`.
+//! The three tables change in one transaction, so they agree after any power cut: `revision` never
+//! decreases, and the changes of the log from `floor` on end in the state of `objects`.
 
 use redb::{ReadTransaction, ReadableTable, TableDefinition};
 
@@ -39,7 +39,7 @@ use crate::error::{damaged, storage};
 use crate::vault::Vault;
 use crate::{Change, ChangeKind, Error, Key, Stored};
 
-/// The layout this module draws.
+/// Version of the format that this module describes.
 pub(crate) const FORMAT: u64 = 2;
 
 pub(crate) const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
@@ -56,25 +56,26 @@ const CREATED: u8 = 1;
 const REPLACED: u8 = 2;
 const DELETED: u8 = 3;
 
-/// The objects table, seen from a read or a write transaction alike.
+/// The `objects` table in a read or a write transaction.
 pub(crate) trait Objects {
-    /// Reads one object by its key.
+    /// Returns the object with `key`; `None` if it does not exist.
     fn object(&self, key: &Key) -> Result<Option<Stored>, Error>;
-    /// Every object of a resource, or of one namespace of it, in key order.
+    /// Returns every object of `resource`, or of only its `namespace`, in key order.
     fn objects(&self, resource: &str, namespace: Option<&str>)
     -> Result<Vec<(Key, Stored)>, Error>;
-    /// Passes the encoded key and the revision of the same objects to `each`, without opening them.
+    /// Calls `each` with the encoded key and the revision of every object of `namespace` of
+    /// `resource`, without decrypting values.
     fn revisions(
         &self,
         resource: &str,
         namespace: &str,
         each: &mut dyn FnMut(&[u8], u64),
     ) -> Result<(), Error>;
-    /// Every object there is, in key order.
+    /// Returns every object of the store, in key order.
     fn everything(&self) -> Result<Vec<(Key, Stored)>, Error>;
 }
 
-/// The objects table behind the vault that reads its blobs.
+/// The `objects` table, with the vault that decrypts its values.
 pub(crate) struct Opened<'a, T> {
     pub table: &'a T,
     pub vault: &'a Vault,
@@ -130,20 +131,20 @@ impl<T: ReadableTable<&'static [u8], &'static [u8]>> Objects for Opened<'_, T> {
     }
 }
 
-/// A number of the meta table, in the snapshot of `txn`; zero when it was never written.
+/// Returns a number of the `meta` table in the snapshot of `txn`; zero if it was never written.
 pub(crate) fn meta(txn: &ReadTransaction, name: &str) -> Result<u64, Error> {
     let table = txn.open_table(META).map_err(storage("read"))?;
     Ok(table.get(name).map_err(storage("read"))?.map_or(0, |value| value.value()))
 }
 
-/// A value as the objects table holds it.
+/// Encodes a value for the `objects` table.
 pub(crate) fn encode_object(key: &Key, stored: &Stored, vault: &Vault) -> Result<Vec<u8>, Error> {
     let mut bytes = stored.revision.to_be_bytes().to_vec();
     bytes.extend(vault.close(key, stored.revision, &stored.value)?);
     Ok(bytes)
 }
 
-/// A value from the objects table.
+/// Decodes a value of the `objects` table.
 pub(crate) fn decode_object(key: &Key, bytes: &[u8], vault: &Vault) -> Result<Stored, Error> {
     let (revision, blob) = split_revision(bytes)?;
     Ok(Stored { revision, value: vault.open(key, revision, blob)? })
@@ -155,7 +156,7 @@ fn split_revision(bytes: &[u8]) -> Result<Revised<'_>, Error> {
     Ok((u64::from_be_bytes(*revision), blob))
 }
 
-/// A change as the log holds it.
+/// Encodes a change for the log; `millis` is the commit time in milliseconds since 1970.
 pub(crate) fn encode_change(change: &Change, millis: u64, vault: &Vault) -> Result<Vec<u8>, Error> {
     let kind = match &change.kind {
         ChangeKind::Put { previous: None, .. } => CREATED,
@@ -176,7 +177,7 @@ pub(crate) fn encode_change(change: &Change, millis: u64, vault: &Vault) -> Resu
     Ok(bytes)
 }
 
-/// The change of `revision`, from the log.
+/// Decodes the change of `revision` from the log.
 pub(crate) fn decode_change(revision: u64, bytes: &[u8], vault: &Vault) -> Result<Change, Error> {
     let unreadable = || damaged(format!("the log's row of revision {revision} cannot be read"));
     let row = parse_change(bytes).ok_or_else(unreadable)?;
@@ -196,32 +197,32 @@ pub(crate) fn decode_change(revision: u64, bytes: &[u8], vault: &Vault) -> Resul
     Ok(Change { revision, key, kind })
 }
 
-/// Commit time of the change in `bytes`, in milliseconds since 1970.
+/// Returns the commit time of the change in `bytes`, in milliseconds since 1970.
 #[cfg(test)]
 pub(crate) fn change_millis(bytes: &[u8]) -> Option<u64> {
     bytes.get(1..)?.first_chunk().map(|millis| u64::from_be_bytes(*millis))
 }
 
-/// The encoded key of the object that the change in `bytes` changed.
+/// Returns the encoded key of the object that the change in `bytes` changed.
 pub(crate) fn change_key(bytes: &[u8]) -> Option<&[u8]> {
     take_sized(bytes.get(9..)?).map(|(key, _)| key)
 }
 
-/// The revision that wrote a value, and the value.
+/// Revision that wrote a value, and the encoded value.
 type Revised<'a> = (u64, &'a [u8]);
 
-/// A row of the log in its parts.
+/// Parts of a row of the log.
 pub(crate) struct ChangeRow<'a> {
     pub kind: u8,
     pub millis: [u8; 8],
     pub key: &'a [u8],
-    /// Revision and blob of what was replaced or deleted.
+    /// Revision and blob of the replaced or deleted value; `None` for a new object.
     pub previous: Option<Revised<'a>>,
-    /// The blob that was put.
+    /// Blob of the new value; `None` for a deletion.
     pub current: Option<&'a [u8]>,
 }
 
-/// Splits a row of the log; `None` when it is none.
+/// Splits a row of the log into its parts; `None` if the row is invalid.
 pub(crate) fn parse_change(bytes: &[u8]) -> Option<ChangeRow<'_>> {
     let (&kind, rest) = bytes.split_first()?;
     let (&millis, rest) = rest.split_first_chunk()?;

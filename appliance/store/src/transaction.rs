@@ -5,7 +5,7 @@ use redb::{Database, Durability, WriteTransaction};
 use crate::Error;
 use crate::error::storage;
 
-/// Numbers of the meta table.
+/// Numbers of the `meta` table, described in the module `tables`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Totals {
     pub revision: u64,

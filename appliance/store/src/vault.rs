@@ -1,15 +1,15 @@
-//! Values as they lie on disk: plain, or sealed so that a copied file or backup gives no secret
-//! away.
+//! Encoding of values on disk: plain, or encrypted so that a copied file or backup reveals no
+//! secret.
 //!
 //! ```text
 //! blob   form 0   0 · value
 //!        form 1   1 · nonce (12) · AES-256-GCM ciphertext · tag (16)
 //! ```
 //!
-//! Bound to a sealed value (as associated data) are its object's key and its revision, so that no
-//! sealed value can be moved to another object or brought back in time. The nonce is random; one
-//! key is good for 2^32 values (NIST SP 800-38D §8.3): a write a second, which seals three, for 45
-//! years.
+//! The associated data of an encrypted value are the key and the revision of its object, so that an
+//! encrypted value cannot be moved to another object or replaced by an older value. The nonce is
+//! random, so one key may encrypt at most 2^32 values (NIST SP 800-38D §8.3): enough for one write
+//! a second, which encrypts three values, for 45 years.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -23,7 +23,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use crate::error::damaged;
 use crate::{Error, Key};
 
-/// Length of a sealing key in bytes.
+/// Length of a sealing key in bytes (AES-256).
 pub const SEALING_KEY_BYTES: usize = 32;
 
 const PLAIN: u8 = 0;
@@ -52,7 +52,7 @@ impl SealingKey {
     /// 0600), which is on disk before its first use.
     ///
     /// # Errors
-    /// [`Error::File`], also for a file of another length.
+    /// [`Error::File`] if the file cannot be read or created, or has another length than the key.
     pub fn load_or_create(path: &Path) -> Result<Self, Error> {
         let failed = |attempt: &'static str| {
             let path = path.to_owned();
@@ -67,7 +67,7 @@ impl SealingKey {
         }
     }
 
-    /// Number that identifies the key; never zero.
+    /// Returns a number that identifies the key; never zero.
     pub(crate) fn fingerprint(&self) -> u64 {
         self.fingerprint.max(1)
     }
@@ -108,7 +108,8 @@ pub(crate) struct Vault {
 }
 
 impl Vault {
-    /// Encodes `value` of the object `key` at `revision` as the tables store it.
+    /// Encodes `value` of the object `key` at `revision` as a blob; encrypts it if its resource is
+    /// sealed.
     pub fn close(&self, key: &Key, revision: u64, value: &[u8]) -> Result<Vec<u8>, Error> {
         let sealing = self.key.as_ref().filter(|_| self.resources.contains(&key.resource));
         let Some(sealing) = sealing else {
@@ -129,7 +130,7 @@ impl Vault {
         Ok(blob)
     }
 
-    /// Returns the value in `blob`.
+    /// Returns the value in `blob`, decrypted if it is encrypted.
     pub fn open(&self, key: &Key, revision: u64, blob: &[u8]) -> Result<Arc<[u8]>, Error> {
         match blob.split_first() {
             Some((&PLAIN, value)) => Ok(Arc::from(value)),

@@ -1,4 +1,5 @@
-//! Writes: the closure's view of the store, and the thread that commits groups of them.
+//! Writes: the view of a write closure on the store, and the thread that commits closures in
+//! groups.
 
 pub mod ages;
 pub mod group;

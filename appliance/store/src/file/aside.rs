@@ -1,4 +1,4 @@
-//! The files of other formats that lie beside the store (UP-6).
+//! Files of other formats beside the store, for updates and rollbacks of the box (UP-6).
 //!
 //! ```text
 //! STORE.format-N       the store as it was before a release with a newer format took it over
@@ -6,8 +6,8 @@
 //!                      back, which cannot read it
 //! ```
 //!
-//! Both names are a contract between releases: the one that comes back was made before the one that
-//! made the copy.
+//! Both names are fixed, because a rollback starts an earlier release, which must find the copy
+//! that the later release made.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -31,8 +31,8 @@ pub struct NewerStore {
     pub file: PathBuf,
     /// Format version of the file.
     pub format: u64,
-    /// Last revision of the file; revisions after that of the copy exist only here. `None` if it
-    /// cannot be read.
+    /// Last revision of the file; `None` if it cannot be read. Revisions above the copy's exist
+    /// only in this file.
     pub revision: Option<u64>,
 }
 
@@ -43,8 +43,8 @@ fn named(path: &Path, mark: &str, rest: &str) -> PathBuf {
     name.into()
 }
 
-/// Keeps a copy of the store at `path` beside it. The store has the format `format` and is not
-/// open.
+/// Creates a copy of the store at `path`, which has the format `format` and is not open. The copy
+/// is named `STORE.format-N`.
 pub(crate) fn keep(path: &Path, format: u64) -> Result<(), Error> {
     let copy = named(path, COPY, &format.to_string());
     match std::fs::remove_file(&copy) {
@@ -60,7 +60,7 @@ pub(crate) fn keep(path: &Path, format: u64) -> Result<(), Error> {
     sync_folder(path)
 }
 
-/// Copies on file systems without hard links. An incomplete copy keeps the name `.part`.
+/// Copies the file, on file systems without hard links. An incomplete copy keeps the name `.part`.
 fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     let part = named(copy, ".part", "");
     std::fs::copy(path, &part)?;
@@ -70,8 +70,8 @@ fn copied(path: &Path, copy: &Path) -> io::Result<()> {
     std::fs::rename(&part, copy)
 }
 
-/// Puts the newest copy that this release can read in the place of the store at `path`, which has
-/// the newer format and the revision of `newer`, is not open, and is set aside.
+/// Replaces the store at `path` by the newest copy that this release can read. The replaced store
+/// has the format and revision of `newer`, must not be open, and is set aside.
 pub(crate) fn go_back(path: &Path, newer: (u64, Option<u64>)) -> Result<(), Error> {
     let (found, revision) = newer;
     let copies = (1..=FORMAT).rev().map(|format| named(path, COPY, &format.to_string()));
@@ -105,7 +105,7 @@ pub(crate) fn go_back(path: &Path, newer: (u64, Option<u64>)) -> Result<(), Erro
     Ok(())
 }
 
-/// Stores of newer formats that lie beside the one at `path`, the newest last.
+/// Returns the stores of newer formats beside the store at `path`, the newest last.
 ///
 /// # Errors
 /// The folder cannot be read.
@@ -130,11 +130,11 @@ pub fn returned(path: &Path) -> Result<Vec<NewerStore>, Error> {
     Ok(found)
 }
 
-/// Removes the copies of the store at `path` for earlier releases: none of them can come back any
-/// more.
+/// Removes the copies of the store at `path` for earlier releases, because the box cannot roll back
+/// to these releases any more.
 ///
 /// # Errors
-/// One is there still.
+/// A copy cannot be removed, or the folder cannot be synced.
 pub fn forget_copy(path: &Path) -> Result<(), Error> {
     for format in 1..FORMAT {
         let copy = named(path, COPY, &format.to_string());

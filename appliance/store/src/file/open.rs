@@ -23,8 +23,8 @@ use crate::transaction::{Totals, begin};
 use crate::vault::{SealingKey, Vault};
 use crate::{Error, Options};
 
-/// Size of redb's page cache in bytes: the whole working set of a rack. It also limits the memory
-/// of a repair.
+/// Size of redb's page cache in bytes, enough for all objects of a rack. Also limits the memory of
+/// a repair.
 const CACHE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Files up to this size are checked page by page whenever they are opened (about 0.3 ms a
@@ -56,18 +56,18 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, Totals),
     forward(path, db, vault, Before::Kept(&*options.volume))
 }
 
-/// Opens a store as [`open`] does, but the file must exist.
+/// Opens the store file at `path`, which must exist. Does not keep a copy before a migration.
 pub(crate) fn existing(path: &Path, vault: &Vault) -> Result<(Database, Totals), Error> {
     let db = database_in(path)?;
     forward(path, db, vault, Before::Dropped)
 }
 
-/// Use of the file as it was before the migration.
+/// Handling of the old file in a migration.
 #[derive(Clone, Copy)]
 enum Before<'a> {
-    /// The file is kept for the release that made it, which may come back (UP-6).
+    /// Keeps a copy of the file for a rollback to the earlier release (UP-6).
     Kept(&'a dyn Volume),
-    /// The file is a copy already.
+    /// Discards the old file, because it is a temporary copy.
     Dropped,
 }
 
@@ -120,7 +120,7 @@ fn meta_of(db: &Database, name: &str) -> Result<Option<u64>, Error> {
     }
 }
 
-/// Converts the store of an earlier release to this format, in a new file.
+/// Converts the store `old` of an earlier release to this release's format, in a new file `fresh`.
 fn bring_forward(old: &Database, fresh: &Path, vault: &Vault) -> Result<(), Error> {
     let from = old.begin_read().map_err(storage("migrate"))?;
     let db = fresh_database(fresh)?;
@@ -129,8 +129,8 @@ fn bring_forward(old: &Database, fresh: &Path, vault: &Vault) -> Result<(), Erro
     to.commit().map_err(storage("migrate"))
 }
 
-/// Creates a new store beside `path` and renames it when complete. A power cut before that leaves
-/// no file that looks like a store.
+/// Creates a new store beside `path` and renames it when complete. A power cut before the rename
+/// leaves no file that looks like a store.
 fn create(path: &Path, vault: &Vault) -> Result<(), Error> {
     let fresh = unfinished(path)?;
     let db = fresh_database(&fresh)?;
@@ -151,8 +151,8 @@ pub(crate) fn fresh_database(path: &Path) -> Result<Database, Error> {
     database(path, backend(path, file)?)
 }
 
-/// Returns the name of a file for `path` until the file is complete. Removes an older file with
-/// this name.
+/// Returns the temporary name `PATH.new` for an incomplete file. Removes an older file with this
+/// name.
 pub(crate) fn unfinished(path: &Path) -> Result<PathBuf, Error> {
     let fresh = PathBuf::from(format!("{}.new", path.display()));
     match std::fs::remove_file(&fresh) {
@@ -203,7 +203,7 @@ fn backend(path: &Path, file: File) -> Result<FileBackend, Error> {
     })
 }
 
-/// Checks the format, writes the format to a new file, and reads the totals.
+/// Checks the format, writes it if the store is new, and reads the totals.
 pub(crate) fn prepare(path: &Path, db: &Database, vault: &Vault) -> Result<Totals, Error> {
     let txn = begin(db)?;
     let (totals, written) = {
@@ -238,8 +238,8 @@ fn number(meta: &impl ReadableTable<&'static str, u64>, name: &str) -> Result<Op
     Ok(value.map(|value| value.value()))
 }
 
-/// True if the key's fingerprint was written now. A store accepts only the key that it was sealed
-/// with.
+/// Checks that the store was encrypted with the key of `vault`. Returns true if the store had no
+/// fingerprint of a key and this call wrote it.
 fn check_key(path: &Path, meta: &mut Meta<'_>, vault: &Vault) -> Result<bool, Error> {
     let given = vault.key.as_ref().map(SealingKey::fingerprint);
     match (number(meta, META_SEALED_BY)?, given) {

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::Volume;
 
-/// Disk with this many free bytes.
+/// Test double of a volume; reports a fixed number of free bytes.
 pub struct FreeSpace(AtomicU64);
 
 impl FreeSpace {
-    /// Creates a disk with this many free bytes.
+    /// Creates a volume with `bytes` free bytes.
     pub fn new(bytes: u64) -> Self {
         Self(AtomicU64::new(bytes))
     }

@@ -1,4 +1,5 @@
-//! Consistency check of the store: replays the log and compares its result with the objects.
+//! Consistency check of the store: compares the objects with the state after all changes of the
+//! log.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -18,13 +19,13 @@ use crate::{Error, Key, Store, Stored};
 pub struct CheckReport {
     /// Last revision of the store.
     pub revision: u64,
-    /// Revision above which the log has every revision.
+    /// Last revision that was removed from the log; the log has every revision above it.
     pub floor: u64,
     /// Number of objects in the store.
     pub objects: u64,
 }
 
-/// Revision of an object and a hash of its value: enough for a comparison, with little memory.
+/// Revision of an object and a hash of its value: enough to compare two states, in little memory.
 type Mark = (u64, u64);
 
 struct Check<'a> {
@@ -33,21 +34,22 @@ struct Check<'a> {
     hasher: RandomState,
     revision: u64,
     floor: u64,
-    /// Last state of each object in the log; `None` after a deletion.
+    /// Last state of each changed object in the log; `None` after a deletion.
     ends: HashMap<Key, Option<Mark>>,
 }
 
 impl Store {
-    /// Read everything and compare log and objects; for after a repair and for tests.
+    /// Reads the whole store and compares log and objects. Used after a repair and in tests.
     ///
     /// # Errors
-    /// [`Error::Damaged`] with the first contradiction.
+    /// [`Error::Damaged`] with the first inconsistency; the disk fails; or a value cannot be
+    /// decrypted.
     pub fn check(&self) -> Result<CheckReport, Error> {
         check(&self.shared().db, &self.shared().vault)
     }
 }
 
-/// Checks a database that is not an open store yet, as [`Store::check`] does.
+/// Checks a database as [`Store::check`] does, before it is an open store.
 pub(crate) fn check(db: &Database, vault: &Vault) -> Result<CheckReport, Error> {
     let txn = db.begin_read().map_err(storage("check"))?;
     let mut check = Check {
@@ -97,7 +99,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Compares the objects with the result of the log, and returns their number.
+    /// Compares the objects with their last states in the log. Returns the number of objects.
     fn compare(&self) -> Result<u64, Error> {
         let table = self.txn.open_table(OBJECTS).map_err(storage("check"))?;
         let (mut objects, mut logged) = (0, 0);

@@ -1,5 +1,5 @@
-//! The store as it was at one moment, read at leisure while it goes on; and a store filled with
-//! what was read so.
+//! State of the store at one revision, readable while writes continue. Also imports the objects of
+//! such a state into another store.
 
 use std::ops::ControlFlow;
 
@@ -10,8 +10,8 @@ use crate::error::{damaged, storage};
 use crate::tables::{META_REVISION, OBJECTS, decode_object, meta};
 use crate::{Error, Key, Store, Stored};
 
-/// Every object at one moment. Changed pages of the file are not reused before this value is
-/// dropped, so do not keep it for long.
+/// State of the store at one revision. The file cannot reuse changed pages before this value is
+/// dropped, so drop it soon.
 pub struct Frozen {
     store: Store,
     txn: ReadTransaction,
@@ -19,22 +19,23 @@ pub struct Frozen {
 }
 
 impl Store {
-    /// The store as it is now.
+    /// Returns the current state of the store; later writes do not change it.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// The disk fails.
     pub fn freeze(&self) -> Result<Frozen, Error> {
         let txn = self.shared().db.begin_read().map_err(storage("read"))?;
         let revision = meta(&txn, META_REVISION)?;
         Ok(Frozen { store: self.clone(), txn, revision })
     }
 
-    /// Puts objects of another store, whose last revision was `revision`, into this one, all of
-    /// them or none. Revisions go on above all that were given out there since ([`RESTORE_LEAP`]),
-    /// so none comes again; that takes effect once, however many calls say the same.
+    /// Imports objects of another store, whose last revision was `revision`: all of them or none.
+    /// First raises this store's revision to `revision` + [`RESTORE_LEAP`], above every revision
+    /// that the other store can have used since. A later call with the same `revision` does not
+    /// raise it again.
     ///
     /// # Errors
-    /// As [`Store::write`]; more than [`crate::MAX_TXN_BYTES`] in one call is too much.
+    /// As [`Store::write`]; also if the objects exceed [`crate::MAX_TXN_BYTES`] in one call.
     pub async fn adopt(&self, revision: u64, objects: Vec<(Key, Vec<u8>)>) -> Result<(), Error> {
         let adopted = self.write(move |txn| {
             txn.leap(revision.saturating_add(RESTORE_LEAP));
@@ -48,15 +49,16 @@ impl Store {
 }
 
 impl Frozen {
-    /// Last revision of the frozen state.
+    /// Returns the last revision of the frozen state.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Shows `visit` every object in key order, until it breaks. Blocks; holds up no writer.
+    /// Calls `visit` with every object in key order, until it returns `Break`. Blocks the thread,
+    /// but does not delay writers.
     ///
     /// # Errors
-    /// When the disk fails, or a sealed value does not open.
+    /// The disk fails, or a value cannot be decrypted.
     pub fn each(&self, mut visit: impl FnMut(Key, Stored) -> ControlFlow<()>) -> Result<(), Error> {
         let table = self.txn.open_table(OBJECTS).map_err(storage("read"))?;
         for row in table.iter().map_err(storage("read"))? {

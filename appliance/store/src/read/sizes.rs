@@ -1,4 +1,4 @@
-//! Bytes of the objects of each kind.
+//! Total size of the objects of each kind.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use crate::error::{damaged, storage};
 use crate::tables::OBJECTS;
 use crate::{Error, Key, Store};
 
-/// Bytes of the objects of one kind.
+/// Number and total size of the objects of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Size {
-    /// The kind, as in [`Key::resource`].
+    /// Kind of the objects, as in [`Key::resource`].
     pub resource: String,
     /// Number of stored objects.
     pub objects: u64,
-    /// Bytes of their rows.
+    /// Total bytes of their keys and values on disk.
     pub bytes: u64,
 }
 
 impl Store {
-    /// Bytes of the objects of each kind, the largest first. Blocks: it walks the whole store, and
-    /// opens no value.
+    /// Returns the total size of the objects of each kind, the largest first. Blocks, because it
+    /// reads the whole store; decrypts no value.
     ///
     /// # Errors
-    /// When the disk fails.
+    /// The disk fails.
     pub fn sizes(&self) -> Result<Vec<Size>, Error> {
         let txn = self.shared().db.begin_read().map_err(storage("read"))?;
         let table = txn.open_table(OBJECTS).map_err(storage("read"))?;

@@ -1,8 +1,9 @@
-//! Snapshots of the running store, and the restore.
+//! Snapshots of the running store, and their restore.
 //!
 //! A snapshot is a store file of the same format; encrypted values stay encrypted. A restore writes
 //! the differences in one transaction: after a power cut, either all of them or none are present.
-//! The revisions leap before these changes, so that every watch must list again.
+//! The store's revision jumps by [`RESTORE_LEAP`] before these changes, so that every watch must
+//! list again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,8 @@ use crate::tables::{CHANGELOG, META, META_REVISION, OBJECTS, Objects as _, Opene
 use crate::transaction::begin;
 use crate::{Error, Key, Store, Stored};
 
-/// Distance between the snapshot's revisions and those after a restore. Changes acknowledged after
-/// the snapshot also had revisions, which may not be reused. A thousand writes a second use as many
+/// Number of revisions that a restore skips after the snapshot's last revision. Changes after the
+/// snapshot also used revisions, which must not be reused. A thousand writes a second use as many
 /// revisions in 49 days.
 pub const RESTORE_LEAP: u64 = 1 << 32;
 
@@ -30,11 +31,12 @@ pub const RESTORE_LEAP: u64 = 1 << 32;
 const MAX_RESTORE_BYTES: usize = 256 * 1024 * 1024;
 
 impl Store {
-    /// Copies the store as it is now to a new file at `path`, durable on return; writers and
-    /// readers go on. Returns the snapshot's revision. Blocks while it copies.
+    /// Copies the current state of the store to a new file at `path`, durable on return; an
+    /// existing file is replaced. Blocks while it copies; writers and readers continue. Returns the
+    /// revision of the snapshot.
     ///
     /// # Errors
-    /// Those of the disk; an existing file is replaced.
+    /// The disk fails.
     pub fn snapshot(&self, path: &Path) -> Result<u64, Error> {
         let shared = self.shared();
         let _alone = shared.copying.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +54,14 @@ impl Store {
         Ok(revision)
     }
 
-    /// Replaces the objects by those of the snapshot at `path`, which is not changed, and returns
-    /// the revision of the last change. Objects that the snapshot does not have are deleted.
+    /// Replaces all objects by the objects of the snapshot at `path`, and deletes objects that the
+    /// snapshot does not have. Does not change the snapshot. Returns the revision of the last
+    /// change.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] for a snapshot that another key sealed, [`Error::FutureFormat`] for one
-    /// of a later release, [`Error::Damaged`], or those of the disk; nothing is changed then.
+    /// [`Error::WrongKey`] if the snapshot was encrypted with another key, [`Error::FutureFormat`]
+    /// if a later release made it, [`Error::Damaged`], or the disk fails. The store is then
+    /// unchanged.
     pub async fn restore(&self, path: &Path) -> Result<u64, Error> {
         let (store, path) = (self.clone(), path.to_owned());
         let read = tokio::task::spawn_blocking(move || store.read_snapshot(&path));
@@ -82,8 +86,8 @@ impl Store {
         Ok(self.revision())
     }
 
-    /// Returns revision and objects of a snapshot. A copy of it is opened as a store: checked, and
-    /// migrated if an earlier release made it.
+    /// Returns revision and objects of a snapshot. Opens a copy of the snapshot as a store, which
+    /// checks it and migrates it from an earlier format.
     fn read_snapshot(&self, path: &Path) -> Result<(u64, Vec<(Key, Stored)>), Error> {
         let Shared { path: own, vault, copying, .. } = self.shared();
         let _alone = copying.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,8 +1,9 @@
-//! Reads a resource in key order, from any key on, at the current or an earlier revision.
+//! Reads the objects of a resource in key order, from any key on, at the current or an earlier
+//! revision.
 //!
-//! An earlier state is the current one with the later changes of the log undone: the first change
-//! of an object after the requested revision holds its former state. Table and log are read in one
-//! snapshot, so concurrent writers have no effect.
+//! An earlier state is the current state, in which the later changes of the log are undone: the
+//! first change of an object after the requested revision holds the object's former state. Table
+//! and log are read in one snapshot, so concurrent writers have no effect.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,22 +16,22 @@ use crate::tables::{CHANGELOG, META_FLOOR, META_REVISION, OBJECTS, decode_change
 use crate::tables::{Objects as _, Opened, change_key, meta};
 use crate::{Error, Key, Stored};
 
-/// Maximum bytes of earlier values that one walk holds to undo changes. An older revision counts as
+/// Maximum bytes of former values that one walk holds. A revision that needs more is reported as
 /// compacted.
 pub const MAX_UNDONE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Range of a walk.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Walk<'a> {
-    /// Group and plural, as in [`Key`].
+    /// API group and plural name, as in [`Key::resource`].
     pub resource: &'a str,
-    /// Namespace; all if `None`.
+    /// Namespace; `None` means all namespaces.
     pub namespace: Option<&'a str>,
-    /// Key after which the walk begins; it need not exist.
+    /// Key after which the walk begins; an object with this key need not exist.
     pub after: Option<&'a Key>,
-    /// Revision of the state; `None` is the newest.
+    /// Revision whose state is read; `None` is the newest.
     pub at: Option<u64>,
-    /// True to skip counting the objects after the one at which the visitor stops.
+    /// True to not count the objects after the object at which the visitor stopped.
     pub uncounted: bool,
 }
 
@@ -41,16 +42,16 @@ pub struct WalkResult {
     pub revision: u64,
     /// Newest revision at the time of the walk.
     pub newest: u64,
-    /// Number of objects after the one at which the visitor stopped, if they are counted.
+    /// Number of objects after the object at which the visitor stopped; 0 if they are not counted.
     pub left: usize,
 }
 
-/// Objects with another state at the requested revision; `None` means that the object did not
+/// Former states of objects that changed after the requested revision; `None` if the object did not
 /// exist.
 type FormerObjects = BTreeMap<Vec<u8>, Option<Stored>>;
 
 impl Store {
-    /// Returns the object as last committed, and the revision of that state.
+    /// Returns the last committed state of the object, and the last revision of the store.
     ///
     /// # Errors
     /// The disk fails.
@@ -61,12 +62,12 @@ impl Store {
         Ok((meta(&txn, META_REVISION)?, objects.object(key)?))
     }
 
-    /// Shows `visit` every object of `walk` in key order, until it breaks. Blocks; the visitor
-    /// holds up no writer.
+    /// Calls `visit` with every object of `walk` in key order, until it returns `Break`. Blocks the
+    /// thread, but does not delay writers.
     ///
     /// # Errors
-    /// [`Error::Compacted`] when the log no longer reaches back that far, [`Error::Future`] for a
-    /// revision that has not happened.
+    /// [`Error::Compacted`] if the log no longer reaches back to the revision, [`Error::Future`] if
+    /// the revision is above the newest, or the disk fails.
     pub fn walk(
         &self,
         walk: Walk<'_>,
@@ -128,7 +129,8 @@ impl Store {
         Ok(WalkResult { revision, newest, left })
     }
 
-    /// Former states of objects between the keys `from` and `end` that changed after `revision`.
+    /// Returns the former states of objects that changed after `revision`, with keys from `from` to
+    /// `end`.
     fn undone(
         &self,
         txn: &ReadTransaction,

@@ -22,14 +22,14 @@ const AHEAD_BYTES: usize = 1024 * 1024;
 /// Maximum bytes that a watch holds while its reader is stalled.
 const RESTING_BYTES: usize = 64 * 1024;
 
-/// Watch of a resource, of one namespace of it, or of everything. Returns every change in order of
-/// revision.
+/// Watch of a resource, of only one namespace of it, or of all resources. Returns every change in
+/// order of revision.
 pub struct Watch {
     shared: Arc<Shared>,
     resource: Option<String>,
     namespace: Option<String>,
-    /// Last examined revision. Every change up to it was returned, is in `pending`, or is not
-    /// wanted.
+    /// Last examined revision. Each change up to it was returned, is in `pending`, or was not
+    /// requested.
     at: u64,
     pending: VecDeque<Change>,
     progress: watch::Receiver<Progress>,
@@ -62,11 +62,12 @@ impl Watch {
         })
     }
 
-    /// The next change; waits for one. Dropping the future loses nothing.
+    /// Returns the next change; waits until there is a change. Cancel-safe: dropping the future
+    /// loses no change.
     ///
     /// # Errors
-    /// [`Error::Lagged`] when the log was compacted past this watch (list again);
-    /// [`Error::Closed`] when the store was closed.
+    /// [`Error::Lagged`] if the log no longer has the next changes of this watch (list again);
+    /// [`Error::Closed`] if the store was closed.
     pub async fn next(&mut self) -> Result<Change, Error> {
         loop {
             if let Some(change) = self.pending.pop_front() {
@@ -88,14 +89,14 @@ impl Watch {
         }
     }
 
-    /// Revision up to which every wanted change was returned, for a bookmark. It advances when
-    /// [`Watch::next`] is polled.
+    /// Returns the revision up to which every requested change was returned, for a bookmark event.
+    /// Only [`Watch::next`] advances it.
     pub fn revision(&self) -> u64 {
         self.pending.front().map_or(self.at, |change| change.revision - 1)
     }
 
-    /// Drops changes that were read ahead; they are read again later. A watch with a stalled reader
-    /// then holds only a revision.
+    /// Drops changes that were read ahead, beyond 64 KiB; they are read again later. Saves memory
+    /// while the reader is stalled.
     pub fn rest(&mut self) {
         let mut bytes = 0;
         let mut fits = |change: &Change| {
@@ -110,7 +111,7 @@ impl Watch {
         }
     }
 
-    /// Bytes of the changes that were read ahead.
+    /// Returns the bytes of the changes that were read ahead.
     pub fn held(&self) -> usize {
         self.pending.iter().map(Change::weight).sum()
     }

@@ -1,20 +1,20 @@
-//! Ages of log rows, by the monotonic clock. A step of the wall clock must not trim the log: every
-//! watch that lags would have to list again.
+//! Ages of log rows, by the monotonic clock. A jump of the wall clock must not trim the log,
+//! because every slow watch would then have to list again.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Number of marks within the maximum age of the log. A row may stay longer by one interval between
-/// marks.
+/// Number of marks within the maximum age of the log. A row may stay in the log longer by the
+/// interval between two marks.
 const PARTS: u32 = 64;
 
-/// Revisions of the store at intervals. Rows of an earlier process count from the start of this
+/// Revisions of the store at intervals. Rows of an earlier process are aged from the start of this
 /// process.
 #[derive(Debug, Default)]
 pub(crate) struct Ages(VecDeque<(Duration, u64)>);
 
 impl Ages {
-    /// Records that the store is at `revision` at `now` of the monotonic clock.
+    /// Records that the store has the revision `revision` at the time `now` of the monotonic clock.
     pub fn mark(&mut self, now: Duration, revision: u64, log_age: Duration) {
         match self.0.back_mut() {
             Some((at, last)) if *at == now => *last = revision,
@@ -23,7 +23,7 @@ impl Ages {
         }
     }
 
-    /// Newest revision whose row is older than `log_age`; zero if there is none.
+    /// Returns the newest revision whose row is older than `log_age`; zero if no row is.
     pub fn aged(&mut self, now: Duration, log_age: Duration) -> u64 {
         let is_old = |at: Duration| now.saturating_sub(at) > log_age;
         // Only the newest of the old marks is needed.

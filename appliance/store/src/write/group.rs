@@ -25,27 +25,27 @@ use crate::{Change, Error, Txn};
 
 /// Maximum number of writes in one commit.
 pub(crate) const GROUP_WRITES: usize = 64;
-/// Longest wait for as many writers as the last group had. A lone writer never waits.
+/// Maximum wait for as many writes as the last group had. A single writer never waits.
 const GROUP_WAIT: Duration = Duration::from_millis(2);
-/// Maximum bytes of changes in one commit; the write that exceeds the limit is still included.
+/// Maximum bytes of changes in one commit; the write that exceeds the limit still belongs to it.
 const GROUP_BYTES: usize = 32 * 1024 * 1024;
 /// Interval at which an idle writer removes changes that exceed their age.
 const TRIM_EVERY: Duration = Duration::from_secs(600);
 
 /// Write of one caller.
 pub(crate) trait Job: Send {
-    /// Runs the closure. Returns the changes to commit, or `None` if the closure failed.
+    /// Runs the closure. Returns the changes to commit; `None` if the closure failed.
     fn run(&mut self, txn: Txn<'_>) -> Option<CommitSet>;
     /// Sends the result to the caller after the commit of the group.
     fn answer(self: Box<Self>, committed: Result<(), Error>);
 }
 
-/// Write closure on its way to the writer, and its result on the way back.
+/// Write closure of a caller, and its result until the group is committed.
 pub(crate) struct Write<T, E, F> {
     closure: Option<F>,
     outcome: Result<Result<T, E>, Error>,
     reply: oneshot::Sender<Result<Result<T, E>, Error>>,
-    /// Place in the queue, released when the caller gets its result.
+    /// Place in the write queue, released when the caller gets the result.
     place: OwnedSemaphorePermit,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct Writer {
     pub ages: Ages,
 }
 
-/// Closes the watches when the writer ends, for any reason.
+/// Ends the watches on drop: whenever the writer stops, also by a panic.
 struct CloseOnDrop(Arc<Shared>);
 
 impl Drop for CloseOnDrop {
@@ -116,7 +116,7 @@ impl Drop for CloseOnDrop {
 }
 
 impl Writer {
-    /// Runs until every sender is dropped.
+    /// Commits writes until every handle of the store is dropped.
     pub fn run(mut self) {
         let _close = CloseOnDrop(self.shared.clone());
         let mut last = 1;
@@ -133,7 +133,7 @@ impl Writer {
         }
     }
 
-    /// Collects the waiting jobs, and waits briefly for the writers of the last group.
+    /// Collects the waiting jobs, and waits up to 2 ms for as many writers as the last group had.
     fn collect(&self, first: Box<dyn Job>, last: usize) -> Vec<Box<dyn Job>> {
         let deadline = Instant::now() + GROUP_WAIT;
         let mut group = vec![first];
@@ -174,7 +174,7 @@ impl Writer {
     }
 
     /// Commits the changes of `group` in one transaction, durably on return. Returns the number of
-    /// jobs that ran; the rest did not fit.
+    /// jobs that ran; the others exceed the size of a commit and run in the next.
     fn commit(&mut self, group: &mut [Box<dyn Job>]) -> Result<usize, Error> {
         let now = u64::try_from(self.options.clock.now().as_millisecond()).unwrap_or(0);
         let txn = begin(&self.shared.db)?;
@@ -268,16 +268,16 @@ impl<'txn> Tables<'txn> {
         Ok(())
     }
 
-    /// Continues after `revision`, which is higher than the current one. The log starts again
-    /// there, because it must not have gaps.
+    /// Continues after `revision`, which must be higher than the current revision. Empties the log,
+    /// because it must not have gaps.
     fn leap(&mut self, revision: u64) -> Result<(), Error> {
         self.log.retain(|_, _| false).map_err(storage("trim"))?;
         self.totals = Totals { revision, floor: revision, log_bytes: 0 };
         Ok(())
     }
 
-    /// Removes the oldest changes while the log exceeds a limit, and those up to the revision
-    /// `old`. Returns the last revision removed for its age, or zero.
+    /// Removes the oldest changes while the log exceeds a limit, and all changes up to revision
+    /// `old`. Returns the last revision that was removed only because of its age, or zero.
     fn trim(&mut self, options: &Options, log_bytes: u64, old: u64) -> Result<u64, Error> {
         let mut aged = 0;
         loop {
@@ -302,7 +302,7 @@ impl<'txn> Tables<'txn> {
         Ok(aged)
     }
 
-    /// Revision and length of the oldest row of the log.
+    /// Returns revision and length of the oldest row of the log; `None` if the log is empty.
     fn oldest(&self) -> Result<Option<(u64, u64)>, Error> {
         let first = self.log.first().map_err(storage("trim"))?;
         let Some((revision, row)) = first else { return Ok(None) };

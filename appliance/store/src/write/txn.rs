@@ -1,4 +1,4 @@
-//! View of a write closure: the store with the closure's own changes on top.
+//! View of a write closure on the store, including the closure's own changes.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -20,10 +20,11 @@ pub const MAX_TXN_BYTES: usize = 32 * 1024 * 1024;
 /// allows.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// View of one write closure. Changes are buffered: a closure that fails changes nothing.
+/// View of one write closure on the store. Changes are buffered: a closure that fails changes
+/// nothing.
 ///
-/// The returned revisions become valid when [`crate::Store::write`] returns. Revisions of a failed
-/// closure are used again.
+/// The revisions that methods return become valid when [`crate::Store::write`] returns. Revisions
+/// of a failed closure are used again.
 pub struct Txn<'a> {
     base: &'a dyn Objects,
     overlay: BTreeMap<Key, Option<Stored>>,
@@ -34,7 +35,7 @@ pub struct Txn<'a> {
     bytes: usize,
     limit: usize,
     touched: bool,
-    /// First failure. It fails the whole closure, even if the closure ignores it.
+    /// First error. The whole closure then fails, even if the closure ignores the error.
     failed: RefCell<Option<Error>>,
 }
 
@@ -42,15 +43,15 @@ pub struct Txn<'a> {
 pub(crate) struct CommitSet {
     /// Changes in the order of their revisions.
     pub changes: Vec<Change>,
-    /// Revision to continue after, before these changes.
+    /// Revision to continue after, before `changes`; `None` to continue without a jump.
     pub leap: Option<u64>,
     /// True to commit even without changes.
     pub touched: bool,
 }
 
 impl<'a> Txn<'a> {
-    /// Creates a view on `base`. Its first change gets revision `next`; the disk has this much
-    /// `free_space`.
+    /// Creates a view on `base`. The first change gets the revision `next`; the disk has the free
+    /// space `free_space`.
     pub(crate) fn new(base: &'a dyn Objects, next: u64, free_space: FreeSpace) -> Self {
         Self {
             base,
@@ -66,12 +67,12 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Free space of the disk, less the bytes of other writes in the same commit.
+    /// Returns the free space of the disk, minus the bytes of other writes in the same commit.
     pub fn free_space(&self) -> FreeSpace {
         self.free_space
     }
 
-    /// Returns the object, with this closure's own changes.
+    /// Returns the object, including this closure's own changes; `None` if it does not exist.
     pub fn get(&self, key: &Key) -> Result<Option<Stored>, Error> {
         if let Some(own) = self.overlay.get(key) {
             return Ok(own.clone());
@@ -79,7 +80,7 @@ impl<'a> Txn<'a> {
         self.note(self.base.object(key))
     }
 
-    /// Returns every object of `resource`, or of one `namespace` of it, in key order, with this
+    /// Returns every object of `resource`, or of only its `namespace`, in key order, including this
     /// closure's own changes.
     pub fn list(
         &self,
@@ -100,10 +101,10 @@ impl<'a> Txn<'a> {
         Ok(rows)
     }
 
-    /// Keys of objects of one `namespace` of `resource` to delete so that `keep` remain, including
-    /// this closure's own changes. Repeatedly chooses the oldest object of the `subject` with most
-    /// objects, so no subject displaces those of others. Opens no object: it runs at each write of
-    /// a kind with a limit.
+    /// Returns keys of objects in `namespace` of `resource` to delete, so that `keep` remain;
+    /// includes this closure's own changes. Repeatedly chooses the oldest object of the `subject`
+    /// with most objects, so no subject displaces objects of others. Decrypts no object, because it
+    /// runs at each write of a kind with a limit.
     pub fn beyond(
         &self,
         resource: &str,
@@ -174,7 +175,7 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// True if this closure has changed an object of `resource`.
+    /// Returns true if this closure has changed an object of `resource`.
     pub fn changes(&self, resource: &str) -> bool {
         self.overlay.keys().any(|key| key.resource == resource)
     }
@@ -194,8 +195,8 @@ impl<'a> Txn<'a> {
         self.limit = limit;
     }
 
-    /// Continues after `revision` if it is higher than the current one. Call it before the first
-    /// change.
+    /// Sets the store's revision to `revision` if it is higher than the current one. Must be called
+    /// before the first change.
     pub(crate) fn leap(&mut self, revision: u64) {
         if revision >= self.next {
             self.next = revision + 1;
