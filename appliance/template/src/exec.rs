@@ -1,4 +1,5 @@
-//! Evaluation of the tree (Go `text/template`, exec.go) with `missingkey=error`.
+//! Evaluation of a parsed template (Go `text/template`, exec.go) with the option
+//! `missingkey=error`.
 
 mod call;
 mod method;
@@ -36,7 +37,7 @@ pub fn render(
     }
 }
 
-/// Reason to leave a list of nodes early: an error, `break` or `continue`.
+/// Reason to leave a list of nodes before its end: an error, `break` or `continue`.
 enum Stop {
     Error(RenderError),
     Break,
@@ -116,7 +117,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Text has no line of its own; only too much of it is an error.
+    /// Returns 1. Text nodes have no line number; their only error is too much output.
     fn line_of_output(&self) -> usize {
         1
     }
@@ -226,7 +227,7 @@ impl<'w> Walk<'w> {
         self.operand(word, command.line, dot)
     }
 
-    /// Value of a word in a place without an expected type.
+    /// Returns the value of an operand in a place without an expected type.
     fn operand(
         &mut self,
         operand: &'w Operand,

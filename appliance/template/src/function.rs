@@ -1,18 +1,18 @@
 //! Definition of a function that a template can call: name, parameters and code. A function accepts
-//! the types that its counterpart in Go accepts, because other templates fail in Go too.
+//! the same types as its counterpart in Go, because a template with other types fails in Go too.
 
 use crate::value::{Element, Heap, Map, Value};
 use crate::version::Version;
 
-/// Result of a function, or the reason of its failure.
+/// Result of a function, or its error message.
 pub type Answer = Result<Value, String>;
 
-/// The type of a parameter.
+/// Type of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
     /// Any type: Go's `interface {}`.
     Any,
-    /// `reflect.Value`, of Go's own functions: it takes anything.
+    /// Any value: Go's `reflect.Value`, used by the built-in functions.
     Reflect,
     /// A string: Go's type `string`.
     Text,
@@ -44,7 +44,7 @@ impl Type {
     }
 }
 
-/// A function that templates can call.
+/// Function that templates can call.
 pub struct Function {
     /// Name of the function in templates.
     pub name: &'static str,
@@ -56,7 +56,7 @@ pub struct Function {
     pub run: fn(&Args) -> Answer,
 }
 
-/// Creates a function with exactly these parameters.
+/// Creates a function with exactly the parameters `fixed`.
 pub const fn exact(
     name: &'static str,
     fixed: &'static [Type],
@@ -65,7 +65,8 @@ pub const fn exact(
     Function { name, fixed, rest: None, run }
 }
 
-/// Creates a function with these parameters and any number of further arguments.
+/// Creates a function with the parameters `fixed` and any number of further arguments of type
+/// `rest`.
 pub const fn variadic(
     name: &'static str,
     fixed: &'static [Type],
@@ -84,8 +85,8 @@ impl Function {
     }
 }
 
-/// The arguments of a call; each fits its parameter. An accessor gives an empty value where the
-/// parameter has another type, which the table rules out.
+/// Arguments of a call; each has the type of its parameter. An accessor for another type returns an
+/// empty value, which the function table prevents.
 pub struct Args<'a> {
     /// Heap for new values.
     pub heap: &'a Heap,
@@ -94,12 +95,12 @@ pub struct Args<'a> {
 }
 
 impl<'a> Args<'a> {
-    /// Argument of any type.
+    /// Returns the argument at `at`; nil if it is missing.
     pub fn any(&self, at: usize) -> &'a Value {
         self.values.get(at).unwrap_or(&Value::Nil)
     }
 
-    /// Argument of type string.
+    /// Returns the string argument at `at`.
     pub fn text(&self, at: usize) -> &'a str {
         match self.any(at) {
             Value::Text(text) => text,
@@ -107,7 +108,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Argument of type int.
+    /// Returns the int argument at `at`.
     pub fn int(&self, at: usize) -> i64 {
         match self.any(at) {
             Value::Int(number) => *number,
@@ -115,12 +116,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Argument of type bool.
+    /// Returns the bool argument at `at`.
     pub fn bool(&self, at: usize) -> bool {
         matches!(self.any(at), Value::Bool(true))
     }
 
-    /// Argument of type float.
+    /// Returns the float argument at `at`.
     pub fn float(&self, at: usize) -> f64 {
         match self.any(at) {
             Value::Float(number) => *number,
@@ -128,7 +129,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Argument of type version; `None` is Go's nil pointer.
+    /// Returns the version argument at `at`; `None` for Go's nil pointer.
     pub fn version(&self, at: usize) -> Option<&'a Version> {
         match self.any(at) {
             Value::Version(it) => Some(&it.version),
@@ -136,7 +137,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Argument of type map; nil is Go's nil map.
+    /// Returns the map argument at `at`; for nil, Go's nil map.
     pub fn map(&self, at: usize) -> Result<Map, String> {
         match self.any(at) {
             Value::Map(map) => Ok(map.clone()),
@@ -147,12 +148,12 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Arguments from `at` on.
+    /// Returns the arguments from `at` on.
     pub fn from(&self, at: usize) -> &'a [Value] {
         self.values.get(at..).unwrap_or_default()
     }
 
-    /// Makes a new text.
+    /// Creates a text value, within the limits of the heap.
     pub fn made(&self, text: impl Into<std::rc::Rc<str>>) -> Answer {
         self.heap.text(text)
     }

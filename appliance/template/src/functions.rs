@@ -35,13 +35,13 @@ const REFUSED: [(&[&str], &str); 3] = [
     (&["derivePassword"], "uses 32 MiB of memory at each call, which is too much for a box"),
 ];
 
-/// Every function; of two functions with one name, the first counts.
+/// Returns every function. If two have the same name, templates call the first.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     // Sprig's functions come before Go's: Sprig's `slice` hides Go's.
     tinkerbell::FUNCTIONS.iter().chain(sprig::tables()).chain(builtin::FUNCTIONS)
 }
 
-/// Names of functions that are refused, with the reason.
+/// Returns the names of refused functions, with the reason.
 pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
     REFUSED.iter().flat_map(|(names, why)| names.iter().map(|name| (*name, *why)))
 }
@@ -49,7 +49,7 @@ pub fn refused() -> impl Iterator<Item = (&'static str, &'static str)> {
 /// Finds a function by name.
 ///
 /// # Errors
-/// There is no such function, or it is refused.
+/// The function does not exist or is refused.
 pub fn find(name: &str) -> Result<&'static Function, String> {
     if let Some(function) = all().find(|function| function.name == name) {
         return Ok(function);

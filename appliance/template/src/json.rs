@@ -2,7 +2,7 @@
 
 use crate::value::{Heap, Value, deep, may_make};
 
-/// Error for a number that JSON cannot represent.
+/// Error message for a number that JSON cannot represent.
 pub const UNSUPPORTED: &str = "json: unsupported value";
 
 /// Style of JSON output.
@@ -17,7 +17,7 @@ pub struct Style {
 /// Encodes a value as JSON.
 ///
 /// # Errors
-/// A number that JSON cannot represent, or an exceeded limit.
+/// The value has a number that JSON cannot represent, or exceeds a limit.
 pub fn write(heap: &Heap, value: &Value, style: Style) -> Result<String, String> {
     let mut writer = Writer { heap, style, out: String::new() };
     writer.value(value, 0)?;
@@ -101,7 +101,7 @@ impl Writer<'_> {
 /// Parses a JSON text.
 ///
 /// # Errors
-/// The text is not valid. The message has the position, not the content.
+/// The text is not valid JSON. The message has the position, not the content.
 pub fn read(heap: &Heap, text: &str) -> Result<Value, String> {
     let json: serde_json::Value = serde_json::from_str(text)
         .map_err(|error| format!("no JSON: line {} column {}", error.line(), error.column()))?;

@@ -1,5 +1,5 @@
-//! Go's `text/template` with Tinkerbell's functions: Sprig's repeatable ones and four of its own,
-//! with `missingkey=error`.
+//! Go's `text/template` with Tinkerbell's functions: Sprig's functions with repeatable results, and
+//! four of Tinkerbell. Uses the option `missingkey=error`.
 //!
 //! Never: I/O, a clock, chance, the environment. A template is untrusted text, so it may not cause
 //! a panic, run long or fill the memory. Every limit is a named constant of [`limits`].
@@ -24,11 +24,12 @@ mod yaml;
 
 use serde_json::Value;
 
-/// Fields of the dot that are structs in Tinkerbell's Go, and no JSON
+/// Fields of the dot (`.`) that are Go structs in Tinkerbell, not decoded JSON
 /// (tink/controller/internal/workflow/hardware.go).
 pub const STRUCTS: &[&str] = &["Hardware"];
 
-/// Names of the functions that a template can call, with their parameters, each name once.
+/// Returns the names of the functions that a template can call, with their parameters. Each name
+/// occurs once.
 pub fn functions() -> Vec<(&'static str, String)> {
     let mut functions: Vec<(&'static str, String)> = Vec::new();
     for function in functions::all() {
@@ -39,7 +40,7 @@ pub fn functions() -> Vec<(&'static str, String)> {
     functions
 }
 
-/// Names of Sprig's functions that are refused, with the reason.
+/// Returns the names of Sprig's functions that are refused, with the reason.
 pub fn refused_functions() -> Vec<(&'static str, &'static str)> {
     functions::refused().collect()
 }
@@ -48,9 +49,10 @@ pub fn refused_functions() -> Vec<(&'static str, &'static str)> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("template line {line}: {message}")]
 pub struct RenderError {
-    /// Line of the template, from 1.
+    /// Line in the template, from 1.
     pub line: usize,
-    /// Description of the mistake. It names fields and types, never a value, which may be a secret.
+    /// Description of the mistake: names of fields and types, but never a value, because it may be
+    /// secret.
     pub message: String,
 }
 
@@ -62,12 +64,12 @@ impl RenderError {
     }
 }
 
-/// Render a template with `data` as its dot. Numbers of `data` are what Go's `encoding/json` makes
-/// of them, `float64`; below the fields that [`STRUCTS`] names, whole ones are `int64`.
+/// Renders a template with `data` as its dot (`.`). Numbers become `float64`, as in Go's
+/// `encoding/json`; whole numbers below the fields of [`STRUCTS`] become `int64`.
 ///
 /// # Errors
-/// [`RenderError`] with the line: broken syntax, a key that is not there, a function that fails,
-/// more than one of the [`limits`].
+/// [`RenderError`] with the line: invalid syntax, a missing key, a failed function, or an exceeded
+/// limit of [`limits`].
 pub fn render(text: &str, data: &Value) -> Result<String, RenderError> {
     exec::render(&parse::parse(text)?, data, STRUCTS)
 }

@@ -1,8 +1,8 @@
-//! Limits of one rendering. A template that exceeds one is refused with the limit's name.
+//! Limits of one rendering. A template that exceeds a limit fails with the name of the limit.
 
 /// Maximum length of the rendered text, in bytes (Tinkerbell's own limit).
 pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
-/// Maximum size of a template, in bytes: that of an API object.
+/// Maximum size of a template in bytes, as of an API object.
 pub const TEMPLATE_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Maximum nesting of actions, parentheses and templates.
 pub const NESTING_MAX: usize = 100;
@@ -23,7 +23,8 @@ pub const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 pub const PATTERN_STEPS: usize = 2_000;
 /// Maximum size of a small pattern, in bytes.
 pub const SMALL_PATTERN_BYTES: usize = 256 * 1024;
-/// Maximum number of compiled patterns in the cache of one rendering; only small ones.
+/// Maximum number of compiled patterns in the cache of one rendering. Only small patterns are
+/// cached.
 pub const PATTERNS_KEPT_MAX: usize = 8;
 /// Maximum bytes of one pattern's states during a match.
 pub const PATTERN_STATES_BYTES: usize = 256 * 1024;

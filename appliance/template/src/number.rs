@@ -1,26 +1,26 @@
-//! Numbers of a template (Go `strconv`): what one literal is as an integer and as a float.
+//! Number literals of a template (Go `strconv`), as integers and as floats.
 
-/// A number; it is at least one of both.
+/// Number literal: an integer, a float, or both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Number {
-    /// Its value as an integer, if it has one.
+    /// Value as an integer; `None` if it is not a whole number, or too large.
     pub int: Option<i64>,
-    /// Its value as a float.
+    /// Value as a float.
     pub float: f64,
-    /// Written as a float, so it is one in a place without an expected type.
+    /// True if written as a float; its type is then `float64` in a place without an expected type.
     pub is_float: bool,
-    /// An integer too large for `int`.
+    /// True for an integer that is too large for `int`.
     pub overflows: bool,
 }
 
 impl Number {
-    /// The number of a character literal.
+    /// Creates the number of a character literal.
     pub fn of_char(number: i64) -> Number {
         Number { int: Some(number), float: number as f64, is_float: false, overflows: false }
     }
 }
 
-/// Parses a literal, as the lexer accepts it.
+/// Parses a number literal in Go's syntax.
 ///
 /// # Errors
 /// The text is not a valid number, or too large for any type.
@@ -54,7 +54,8 @@ fn is_hex(text: &str) -> bool {
     text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"))
 }
 
-/// Sign and size, as `strconv.ParseUint` with base 0 and an optional sign.
+/// Returns true for a minus sign, and the absolute value. The syntax is that of `strconv.ParseUint`
+/// with base 0 and an optional sign.
 fn unsigned(text: &str) -> Option<(bool, u64)> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -73,7 +74,8 @@ fn unsigned(text: &str) -> Option<(bool, u64)> {
     u64::from_str_radix(&plain, radix).ok().map(|size| (negative, size))
 }
 
-/// Digits without their underscores, each of which must stand between digits, or after a prefix.
+/// Returns the digits without underscores; `None` if an underscore is not between digits or after a
+/// prefix.
 fn without_underscores(body: &str, prefixed: bool) -> Option<String> {
     let after_prefix = if prefixed { body.strip_prefix('_').unwrap_or(body) } else { body };
     let parts: Vec<&str> = after_prefix.split('_').collect();
@@ -82,7 +84,7 @@ fn without_underscores(body: &str, prefixed: bool) -> Option<String> {
     (is_sound && !has_sign).then(|| parts.concat())
 }
 
-/// A float as Go writes it: decimal, or hexadecimal with an exponent of two.
+/// Parses a float in Go's syntax: decimal, or hexadecimal with a power of two.
 fn float(text: &str) -> Option<f64> {
     let (negative, body) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -122,7 +124,7 @@ fn hex_float(body: &str) -> Option<f64> {
     float.is_finite().then_some(float)
 }
 
-/// `strconv.ParseInt` with base 0.
+/// Parses an int as `strconv.ParseInt` with base 0; `None` if invalid.
 pub fn int_from_text(text: &str) -> Option<i64> {
     match unsigned(text)? {
         (false, size) => i64::try_from(size).ok(),

@@ -15,7 +15,8 @@ use lex::{Kind, Token, lex};
 /// Parses `text` and every template that it defines.
 ///
 /// # Errors
-/// [`RenderError`] with the line: bad syntax, an unknown function or variable.
+/// [`RenderError`] with the line: invalid syntax, an unknown function or variable, or an exceeded
+/// limit.
 pub fn parse(text: &str) -> Result<Templates, RenderError> {
     if text.len() > TEMPLATE_BYTES_MAX {
         let message = format!("a template of more than {TEMPLATE_BYTES_MAX} bytes");
@@ -32,7 +33,7 @@ pub fn parse(text: &str) -> Result<Templates, RenderError> {
     Ok(Templates { root, named: parser.named })
 }
 
-/// Variables of one template: nested templates do not see them.
+/// Variables of one template; nested templates cannot use them.
 struct Scope {
     variables: Vec<String>,
     ranges: usize,
@@ -92,7 +93,7 @@ impl<'a> Parser<'a> {
         if token.kind == kind { Ok(token) } else { unexpected(token, context) }
     }
 
-    /// Runs `body` one nesting level deeper, and fails beyond the limit.
+    /// Runs `body` one nesting level deeper; an error beyond [`NESTING_MAX`].
     fn nested<T>(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<T, RenderError>,

@@ -1,6 +1,6 @@
-//! Go's pattern syntax (RE2), translated for the `regex` crate: `\d` and `\b` are ASCII, a brace
-//! that is not a count is a brace, a bracket within a class is a bracket. Characters are written by
-//! number, so that none has a meaning for the crate.
+//! Translation of Go's regular expressions (RE2) for the `regex` crate. In Go, `\d` and `\b` are
+//! ASCII, and `{` without a count and `[` within a class are literal. Literals are written by
+//! number, so that no character has a special meaning for the crate.
 
 mod class;
 mod unicode;
@@ -19,11 +19,11 @@ const COUNT_MAX: u32 = 1000;
 /// Maximum nesting of groups.
 const NESTING_MAX: u32 = 100;
 
-/// A compiled pattern with its group names.
+/// Compiled pattern with its group names.
 pub struct Pattern {
     /// Regular expression of the `regex` crate.
     pub regex: Regex,
-    /// Names of the groups, by number. The crate accepts fewer names than Go, and each only once.
+    /// Names of the groups, by number. The crate accepts fewer names than Go, and no duplicates.
     names: Vec<String>,
 }
 
@@ -35,13 +35,13 @@ pub struct Patterns(RefCell<VecDeque<(String, Compiled)>>);
 pub type Compiled = Result<Rc<Pattern>, String>;
 
 impl Patterns {
-    /// Compiled pattern from the cache.
+    /// Returns a pattern from the cache; `None` if it is not cached.
     pub fn get(&self, pattern: &str) -> Option<Compiled> {
         let all = self.0.borrow();
         all.iter().find(|(source, _)| source == pattern).map(|(_, compiled)| compiled.clone())
     }
 
-    /// Adds a pattern to the cache, in place of the oldest one if the cache is full.
+    /// Adds a pattern to the cache, and removes the oldest if the cache is full.
     pub fn keep(&self, pattern: &str, compiled: &Compiled) {
         let mut all = self.0.borrow_mut();
         if all.len() >= PATTERNS_KEPT_MAX {
@@ -55,7 +55,7 @@ impl Patterns {
 pub enum Bad {
     /// The syntax is not valid in Go.
     Syntax(String),
-    /// The pattern would exceed the limit of memory.
+    /// The compiled pattern exceeds the limit of memory.
     Large,
 }
 
@@ -65,10 +65,10 @@ impl From<String> for Bad {
     }
 }
 
-/// Compiles a pattern that takes no more than `bytes`.
+/// Compiles a pattern, with at most `bytes` bytes of memory.
 ///
 /// # Errors
-/// It is none of Go's, or too large.
+/// The pattern is not valid in Go, or too large.
 pub fn compiled(pattern: &str, bytes: usize) -> Result<Pattern, Bad> {
     let names = vec![String::new()];
     let mut translator = Translator { rest: pattern, out: String::new(), names, repeated: false };
@@ -84,7 +84,7 @@ pub fn compiled(pattern: &str, bytes: usize) -> Result<Pattern, Bad> {
 }
 
 impl Pattern {
-    /// Text of the first group of this name.
+    /// Returns the text of the first group with this name.
     pub fn named<'t>(&self, found: &Captures<'t>, name: &str) -> Option<&'t str> {
         let groups = self.names.iter().enumerate().filter(|(_, own)| *own == name);
         groups.filter_map(|(at, _)| found.get(at)).map(|group| group.as_str()).next()
@@ -95,7 +95,7 @@ struct Translator<'a> {
     rest: &'a str,
     out: String,
     names: Vec<String>,
-    /// True directly after a repetition, which cannot be repeated.
+    /// True if the last element was a repetition operator; a second one (`a**`) is a syntax error.
     repeated: bool,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Translator<'a> {
         Some(c)
     }
 
-    /// Skips `prefix`; true if the text continued with it.
+    /// Skips `prefix`; returns false if the rest does not begin with it.
     fn skips(&mut self, prefix: &str) -> bool {
         let rest = self.rest.strip_prefix(prefix);
         self.rest = rest.unwrap_or(self.rest);
@@ -149,7 +149,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// A character that stands for itself.
+    /// Writes a literal character.
     fn character(&mut self, c: char) {
         if c.is_ascii_alphanumeric() {
             return self.out.push(c);
@@ -191,7 +191,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// `i-s:` and `i)`: only the flags that Go has, and each of them once.
+    /// Parses the flags of a group, `i-s:` or `i)`. Accepts only Go's flags, and writes each once.
     fn flags(&mut self) -> Result<(), String> {
         let (mut on, mut off, mut after_minus) = (String::new(), String::new(), false);
         loop {
@@ -244,7 +244,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// The character that an escape stands for; its backslash is past.
+    /// Parses an escape after its backslash, and returns the character.
     fn escaped(&mut self) -> Result<char, String> {
         let c = self.next().ok_or("trailing backslash at end of expression")?;
         match c {
@@ -280,7 +280,8 @@ impl<'a> Translator<'a> {
         code.and_then(char::from_u32).ok_or_else(bad_escape)
     }
 
-    /// Up to three digits; one alone would be a reference to a group, which Go has not.
+    /// Parses up to three octal digits. A single digit from 1 to 7 is an error: it would be a
+    /// back-reference, which Go does not support.
     fn octal(&mut self, first: char) -> Result<char, String> {
         let more = self.rest.bytes().take(2).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
         if first != '0' && more == 0 {
@@ -293,7 +294,8 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// Length of the count that follows a brace, brace included; none where it is only a brace.
+/// Returns the length of a repetition count after `{`, including `}`. Returns `None` if the `{` is
+/// literal.
 fn count(text: &str) -> Result<Option<usize>, String> {
     let Some(end) = text.find('}') else { return Ok(None) };
     let (least, most) = match text[..end].split_once(',') {

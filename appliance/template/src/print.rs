@@ -1,4 +1,4 @@
-//! Values as text (Go `fmt`): what `{{ }}`, `print` and `printf` write.
+//! Formatting of values as text (Go `fmt`), for `{{ }}`, `print` and `printf`.
 
 mod float;
 mod format;
@@ -16,7 +16,7 @@ struct Flags {
     sharp: bool,
     space: bool,
     zero: bool,
-    /// Flag of the verb `%#v`.
+    /// True for the flag `#` with the verb `v`: Go syntax.
     go_syntax: bool,
     width: Option<usize>,
     precision: Option<usize>,
@@ -28,7 +28,7 @@ struct Printer<'h> {
     flags: Flags,
 }
 
-/// One value as `%v` writes it.
+/// Formats a value as `%v` does.
 pub fn plain(heap: &Heap, value: &Value) -> Result<String, String> {
     if let Value::Text(text) = value {
         return Ok(text.to_string());
@@ -38,7 +38,7 @@ pub fn plain(heap: &Heap, value: &Value) -> Result<String, String> {
     Ok(printer.out)
 }
 
-/// `fmt.Sprint`: a space between two operands neither of which is a string.
+/// Formats values as `fmt.Sprint`, with a space between two values that are not strings.
 pub fn sprint(heap: &Heap, values: &[Value]) -> Result<String, String> {
     let mut printer = Printer::new(heap);
     let mut after_text = true;
@@ -84,7 +84,7 @@ impl<'h> Printer<'h> {
         Ok(())
     }
 
-    /// Writes `text` with what fills it up to the width.
+    /// Writes `text`, padded to the width.
     fn pad(&mut self, text: &str) -> Result<(), String> {
         let Some(width) = self.flags.width else { return self.write(text) };
         let missing = width.saturating_sub(text.chars().count());
@@ -101,7 +101,7 @@ impl<'h> Printer<'h> {
         self.write(&fill.repeat(count.min(TEXT_BYTES_MAX + 1)))
     }
 
-    /// The verb does not fit the value.
+    /// Writes `%!verb(type=value)` for a verb that the value does not support.
     fn bad_verb(&mut self, value: &Value, verb: char) -> Result<(), String> {
         self.write(&format!("%!{verb}("))?;
         if value.is_nil() {
@@ -191,7 +191,8 @@ impl<'h> Printer<'h> {
         self.write(close)
     }
 
-    /// Writes how a collection begins; gives what stands between its elements and how it ends.
+    /// Writes the beginning of a list or map. Returns the separator of elements, and the end
+    /// (`None` for nil, which has no elements).
     fn opening(
         &mut self,
         is_nil: bool,

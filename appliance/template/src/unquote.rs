@@ -1,6 +1,6 @@
-//! Go's literals of strings and characters (`strconv.Unquote`).
+//! Parser of Go's string and character literals (`strconv.Unquote`).
 
-/// Text of a string literal, quotes included.
+/// Returns the text of a string literal; `literal` includes the quotes.
 ///
 /// # Errors
 /// The literal is malformed, or its bytes are not valid UTF-8.
@@ -25,10 +25,10 @@ pub fn string(literal: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "a string constant that is no UTF-8".to_owned())
 }
 
-/// The number of a character literal, quotes included.
+/// Returns the code of a character literal; `literal` includes the quotes.
 ///
 /// # Errors
-/// It is malformed.
+/// The literal is malformed.
 pub fn char(literal: &str) -> Result<i64, String> {
     let inner = literal.strip_prefix('\'').unwrap_or(literal);
     match unit(inner, '\'')? {
@@ -43,7 +43,7 @@ enum Unit {
     Char(char),
 }
 
-/// The first character or byte of `text`, and what follows it.
+/// Returns the first character or byte of `text`, and the rest.
 fn unit(text: &str, quote: char) -> Result<(Unit, &str), String> {
     let bad = || "invalid syntax in a quoted constant".to_owned();
     let mut chars = text.chars();

@@ -1,4 +1,4 @@
-//! URLs as Go's `net/url` parses and formats them, which differs from browsers.
+//! URLs as Go's `net/url` parses and formats them; browsers use other rules.
 
 use std::fmt;
 use std::net::Ipv6Addr;
@@ -24,14 +24,14 @@ pub struct Url {
     pub fragment: String,
 }
 
-/// Name and password of a URL.
+/// User name and password of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
     name: String,
     password: Option<String>,
 }
 
-/// Part of a URL; it decides which characters are escaped.
+/// Part of a URL; determines which characters are escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Path,
@@ -42,7 +42,7 @@ enum Part {
 }
 
 impl Part {
-    /// True if a byte is not escaped.
+    /// Returns true if a byte is not escaped.
     fn keeps(self, byte: u8) -> bool {
         let more = match self {
             Part::Path => "$&+,/:;=@",
@@ -101,7 +101,7 @@ impl Url {
     /// Parses a URL or a relative reference.
     ///
     /// # Errors
-    /// The text is not valid. The message does not repeat the text.
+    /// The URL is not valid. The message does not contain the URL, because it may have a password.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (text, fragment) = text.split_once('#').unwrap_or((text, ""));
         let mut url = Self::without_fragment(text)?;
@@ -159,7 +159,7 @@ fn first_segment(path: &str) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
-/// Returns the scheme, if there is one, and the text after its colon.
+/// Returns the scheme and the text after its colon; an empty scheme if there is none.
 fn scheme(text: &str) -> Result<(&str, &str), String> {
     let is_inner = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
     let end = text.find(|c| !is_inner(c)).unwrap_or(text.len());
@@ -188,7 +188,7 @@ fn parse_authority(scheme: &str, text: &str) -> Result<(Option<User>, String), S
     Ok((Some(User { name: unescaped(name, Part::User)?, password }), host))
 }
 
-/// Nothing, or a colon and digits, if any.
+/// Returns true for an empty text, or a colon and any number of digits.
 fn is_port(text: &str) -> bool {
     match text.strip_prefix(':') {
         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_digit()),
@@ -260,7 +260,7 @@ impl fmt::Display for Url {
 }
 
 impl Url {
-    /// User, host and path.
+    /// Writes user, host and path.
     fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has_host = !self.host.is_empty() || self.user.is_some();
         if has_host || (!self.scheme.is_empty() && !self.path.is_empty()) {

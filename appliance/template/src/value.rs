@@ -1,6 +1,6 @@
 //! Values of a template, with their Go types: `printf "%T"`, `eq` and function parameters
-//! distinguish `int` from `int64`. Lists and maps are shared as in Go: every holder of a map sees
-//! the effect of `set`.
+//! distinguish `int` from `int64`. Lists and maps are shared as in Go: `set` changes a map for
+//! every reference to it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -12,15 +12,15 @@ use crate::limits::{
 use crate::pattern::Patterns;
 use crate::version::{Version, VersionRef};
 
-/// Bytes that each element of a list or map counts as, besides its text.
+/// Bytes charged to the heap limit for each list element or map entry, in addition to its text.
 const ELEMENT_BYTES: usize = 64;
 
-/// A value in a template.
+/// Value in a template.
 #[derive(Clone)]
 pub enum Value {
     /// No value: Go's invalid `reflect.Value`.
     Nil,
-    /// Nil inside a list or map: it has the type `interface {}` and does not count as a nil map.
+    /// Nil inside a list or map: an empty `interface {}`, which is not a nil map.
     Hollow,
     /// A boolean: Go's type `bool`.
     Bool(bool),
@@ -57,7 +57,7 @@ pub enum Element {
     List,
 }
 
-/// Slice: a window of items that other lists may share.
+/// List, Go's slice: a window of items that other lists may share.
 #[derive(Clone)]
 pub struct List {
     /// Type of the elements.
@@ -72,7 +72,7 @@ pub struct List {
 /// Entries of a map, shared by all references to the map.
 type Entries = Rc<RefCell<BTreeMap<Rc<str>, Value>>>;
 
-/// A map with string keys, as in Go.
+/// Map with string keys, as in Go.
 #[derive(Clone)]
 pub struct Map {
     /// Type of the values: [`Element::Any`] or [`Element::Text`].
@@ -84,12 +84,13 @@ pub struct Map {
 }
 
 impl List {
-    /// Number of elements in the list.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns the element at `at`; a nil element is [`Value::Hollow`].
+    /// Returns the element at `at`; a nil element is [`Value::Hollow`]. Returns `None` if there are
+    /// fewer elements.
     pub fn get(&self, at: usize) -> Option<Value> {
         if at >= self.len {
             return None;
@@ -97,13 +98,13 @@ impl List {
         self.items.borrow().get(self.from + at).map(held)
     }
 
-    /// Returns a copy of the elements. Nil elements are [`Value::Nil`], the form for function
-    /// arguments.
+    /// Returns a copy of the elements. A nil element is [`Value::Nil`], as in function arguments.
     pub fn items(&self) -> Vec<Value> {
         self.items.borrow().iter().skip(self.from).take(self.len).cloned().collect()
     }
 
-    /// Returns a window from `from` to `to` of the same items; `None` if there are too few.
+    /// Returns a window from `from` to `to` of the shared items, which may exceed this list; `None`
+    /// if there are too few items.
     pub fn window(&self, from: usize, to: usize) -> Option<List> {
         let end = self.items.borrow().len();
         (from <= to && self.from + to <= end).then(|| List {
@@ -113,7 +114,7 @@ impl List {
         })
     }
 
-    /// Sorts the shared items in place.
+    /// Sorts the texts of this list in place, for every list that shares them.
     pub fn sort_texts(&self) {
         let mut items = self.items.borrow_mut();
         items[self.from..self.from + self.len].sort_by(|a, b| match (a, b) {
@@ -124,7 +125,8 @@ impl List {
 }
 
 impl Map {
-    /// Returns the value of a key; a nil value is [`Value::Hollow`].
+    /// Returns the value of a key; a nil value is [`Value::Hollow`]. Returns `None` if the key does
+    /// not exist.
     pub fn get(&self, key: &str) -> Option<Value> {
         self.entries.borrow().get(key).map(held)
     }
@@ -135,7 +137,7 @@ impl Map {
     }
 }
 
-/// Returns a value in its form as an element.
+/// Returns a value as an element of a list or map: nil becomes [`Value::Hollow`].
 fn held(value: &Value) -> Value {
     match value {
         Value::Nil => Value::Hollow,
@@ -144,7 +146,7 @@ fn held(value: &Value) -> Value {
 }
 
 impl Value {
-    /// Returns the value without the interface around it.
+    /// Returns the value without the interface around it: [`Value::Hollow`] becomes [`Value::Nil`].
     pub fn bare(self) -> Value {
         match self {
             Value::Hollow => Value::Nil,
@@ -152,12 +154,12 @@ impl Value {
         }
     }
 
-    /// True for Go's nil slice.
+    /// Returns true for nil, but not for a nil slice or a nil map.
     pub fn is_nil(&self) -> bool {
         matches!(self, Value::Nil | Value::Hollow)
     }
 
-    /// Go's truth: `false`, 0, "", nil and what is empty are false.
+    /// Returns the truth of a condition: false for `false`, 0, nil, and an empty text, list or map.
     pub fn truth(&self) -> bool {
         match self {
             Value::Nil | Value::Hollow => false,
@@ -173,7 +175,7 @@ impl Value {
         }
     }
 
-    /// Name of the type, as `%T` prints it.
+    /// Returns the name of the type, as `%T` prints it.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::Nil | Value::Hollow => "<nil>",
@@ -195,7 +197,7 @@ impl Value {
         }
     }
 
-    /// Name of the kind, as `kindOf` gives it.
+    /// Returns the name of the kind, as Sprig's `kindOf` does.
     pub fn kind_name(&self) -> &'static str {
         match self {
             Value::Nil | Value::Hollow => "invalid",
@@ -208,9 +210,9 @@ impl Value {
     }
 }
 
-/// Owner of the lists and maps of one rendering. It counts their bytes and clears them on drop. A
-/// list that contains itself would otherwise never be freed, and a deep one would overflow the
-/// stack.
+/// Owner of the lists and maps of one rendering. Counts their bytes and empties them on drop: a
+/// list that contains itself would otherwise never be freed, and dropping a deep list would
+/// overflow the stack.
 #[derive(Default)]
 pub struct Heap {
     lists: RefCell<Vec<Rc<RefCell<Vec<Value>>>>>,
@@ -233,7 +235,7 @@ impl Drop for Heap {
 }
 
 impl Heap {
-    /// Counts `count` steps, and fails beyond the limit.
+    /// Counts `count` steps; an error beyond [`STEPS_MAX`].
     pub fn step(&self, count: usize) -> Result<(), String> {
         self.steps.set(self.steps.get().saturating_add(count));
         if self.steps.get() > STEPS_MAX {
@@ -251,7 +253,7 @@ impl Heap {
         Ok(())
     }
 
-    /// Makes a text value on the heap.
+    /// Creates a text value, and charges its size.
     pub fn text(&self, text: impl Into<Rc<str>>) -> Result<Value, String> {
         let text = text.into();
         may_make(text.len())?;
@@ -259,7 +261,7 @@ impl Heap {
         Ok(Value::Text(text))
     }
 
-    /// Makes a list value on the heap.
+    /// Creates a list value, and charges its size.
     pub fn list(&self, element: Element, items: Vec<Value>) -> Result<Value, String> {
         self.may_hold(items.len())?;
         self.pay(ELEMENT_BYTES * (1 + items.len()))?;
@@ -269,13 +271,13 @@ impl Heap {
         Ok(Value::List(List { element, items, from: 0, len, nil: false }))
     }
 
-    /// Makes a version value on the heap.
+    /// Creates a version value, and charges its size.
     pub fn version(&self, version: Version, is_pointer: bool) -> Result<Value, String> {
         self.pay(ELEMENT_BYTES + version.size())?;
         Ok(Value::Version(VersionRef { version: Rc::new(version), is_pointer }))
     }
 
-    /// Makes a list of text values on the heap.
+    /// Creates a list of text values, and charges its size.
     pub fn texts<T: Into<Rc<str>>>(
         &self,
         texts: impl IntoIterator<Item = T>,
@@ -288,13 +290,13 @@ impl Heap {
         self.list(Element::Text, items)
     }
 
-    /// Makes Go's nil slice.
+    /// Creates Go's nil slice.
     pub fn nil_list(&self, element: Element) -> Result<Value, String> {
         let Value::List(list) = self.list(element, Vec::new())? else { return Ok(Value::Nil) };
         Ok(Value::List(List { nil: true, ..list }))
     }
 
-    /// Makes a map value on the heap.
+    /// Creates a map, and charges its size.
     pub fn map(&self, element: Element, entries: BTreeMap<Rc<str>, Value>) -> Result<Map, String> {
         self.may_hold(entries.len())?;
         let texts: usize = entries.keys().map(|key| key.len()).sum();
@@ -304,7 +306,7 @@ impl Heap {
         Ok(Map { element, entries, nil: false })
     }
 
-    /// Inserts an entry into a map.
+    /// Inserts an entry into a map, and charges its size; an error for a nil map.
     pub fn set(&self, map: &Map, key: Rc<str>, value: Value) -> Result<(), String> {
         if map.nil {
             return Err("assignment to entry in nil map".to_owned());
@@ -322,13 +324,13 @@ impl Heap {
         Ok(())
     }
 
-    /// Converts JSON as Go's `encoding/json` does.
+    /// Converts JSON as Go's `encoding/json`: numbers become `float64`.
     pub fn json(&self, json: &serde_json::Value, depth: usize) -> Result<Value, String> {
         self.typed(json, Numbers::Floats, depth)
     }
 
-    /// Makes the dot of a template: JSON, except for the fields `structs`, which are Go structs
-    /// upstream.
+    /// Creates the dot of a template from JSON. Whole numbers below the fields `structs`, which are
+    /// Go structs upstream, become `int64`.
     pub fn dot(&self, json: &serde_json::Value, structs: &[&str]) -> Result<Value, String> {
         let serde_json::Value::Object(fields) = json else { return self.json(json, 0) };
         let entries = fields.iter().map(|(key, value)| {
@@ -378,7 +380,7 @@ enum Numbers {
     Integers,
 }
 
-/// Refuses a text that is too long, before it is created.
+/// Returns an error if a text of `bytes` bytes would exceed [`TEXT_BYTES_MAX`].
 pub fn may_make(bytes: usize) -> Result<(), String> {
     if bytes > TEXT_BYTES_MAX {
         return Err(format!("makes a text of more than {TEXT_BYTES_MAX} bytes"));
@@ -386,7 +388,7 @@ pub fn may_make(bytes: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a value that is nested too deeply to be visited.
+/// Returns an error for a nesting `depth` beyond [`VALUE_DEPTH_MAX`].
 pub fn deep(depth: usize) -> Result<(), String> {
     if depth > VALUE_DEPTH_MAX {
         return Err(format!("a value nested more than {VALUE_DEPTH_MAX} deep"));

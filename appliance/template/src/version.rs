@@ -5,20 +5,20 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::rc::Rc;
 
-/// A semantic version, as Go's `semver` reads it.
+/// Semantic version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Version {
-    /// Number of incompatible changes.
+    /// Major number: incompatible changes.
     pub major: u64,
-    /// Number of compatible additions.
+    /// Minor number: compatible additions.
     pub minor: u64,
-    /// Number of compatible corrections.
+    /// Patch number: compatible corrections.
     pub patch: u64,
     /// Prerelease, such as `rc.1`; empty for a release.
     pub pre: String,
     /// Text after the plus; ignored in comparisons.
     pub metadata: String,
-    /// Text that the version was parsed from, or an equivalent text.
+    /// Text that the version was parsed from; for a computed version, its normal text.
     pub original: String,
 }
 
@@ -27,8 +27,8 @@ pub struct Version {
 pub struct VersionRef {
     /// Version that the value refers to.
     pub version: Rc<Version>,
-    /// True for Go's `*semver.Version`. A version that a method has made is not a pointer, and
-    /// lacks the methods of one.
+    /// True for Go's `*semver.Version`. The results of methods are not pointers, and lack the
+    /// methods of pointers.
     pub is_pointer: bool,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Version {
 }
 
 impl Version {
-    /// Parses `v1.2.3-rc.1+build`, of which only the first number is required.
+    /// Parses a version such as `v1.2.3-rc.1+build`; only the major number is required.
     ///
     /// # Errors
     /// The text is not a valid version, or a number is too large.
@@ -70,12 +70,13 @@ impl Version {
         Ok(Self { major, minor, patch, pre, metadata, original })
     }
 
-    /// Its texts, in bytes.
+    /// Returns the length of the version's texts, in bytes.
     pub fn size(&self) -> usize {
         self.pre.len() + self.metadata.len() + self.original.len()
     }
 
-    /// The order of semantic versions: a release comes after all that came before it.
+    /// Compares by the order of semantic versions: a release is higher than its pre-releases.
+    /// Ignores metadata.
     pub fn order(&self, other: &Self) -> Ordering {
         let numbers = |it: &Self| (it.major, it.minor, it.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {
@@ -88,7 +89,7 @@ impl Version {
         })
     }
 
-    /// Another version in its place, spelled with a `v` where this one is.
+    /// Returns a copy changed by `change`. Its text begins with `v` if this version's text does.
     pub fn changed(&self, change: impl FnOnce(&mut Self)) -> Self {
         let mut next = self.clone();
         change(&mut next);
@@ -102,13 +103,14 @@ fn is_identifier(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '-'
 }
 
-/// The digits that a text begins with, of which there must be one, and the rest.
+/// Splits off the digits at the beginning; `None` if there is no digit.
 fn digits(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Splits at `sign`: the dotted identifiers after it, and the rest; empty if there is none.
+/// Splits off `sign` and the dotted identifiers after it; returns the identifiers and the rest. The
+/// identifiers are empty if there are none.
 fn tail(text: &str, sign: char) -> (&str, &str) {
     let Some(after) = text.strip_prefix(sign) else { return ("", text) };
     let end = after.find(|c| !(is_identifier(c) || c == '.')).unwrap_or(after.len());
@@ -116,10 +118,10 @@ fn tail(text: &str, sign: char) -> (&str, &str) {
     if found.split('.').any(str::is_empty) { ("", text) } else { (found, rest) }
 }
 
-/// Checks the text after the minus of a version.
+/// Checks the pre-release of a version: the text after `-`.
 ///
 /// # Errors
-/// The text is not valid there.
+/// The text is not valid.
 pub fn check_pre(pre: &str) -> Result<(), String> {
     for part in pre.split('.') {
         let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
@@ -133,10 +135,10 @@ pub fn check_pre(pre: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks the text after the plus of a version.
+/// Checks the metadata of a version: the text after `+`.
 ///
 /// # Errors
-/// The text is not valid there.
+/// The text is not valid.
 pub fn check_metadata(metadata: &str) -> Result<(), String> {
     match metadata.split('.').all(|part| part.chars().all(is_identifier)) {
         true => Ok(()),
@@ -144,7 +146,7 @@ pub fn check_metadata(metadata: &str) -> Result<(), String> {
     }
 }
 
-/// The order of what follows the minus: part by part, fewer before more.
+/// Compares pre-releases part by part; a missing part is lower than any part.
 pub fn order_of_pre(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a.split('.'), b.split('.'));
     loop {
@@ -159,7 +161,8 @@ pub fn order_of_pre(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Nothing before numbers, numbers before words.
+/// Compares two parts of pre-releases: a missing part is lower than a number, and a number lower
+/// than a word.
 fn order_of_parts(a: &str, b: &str) -> Ordering {
     let number = |part: &str| part.parse::<u64>().ok();
     match (number(a), number(b)) {

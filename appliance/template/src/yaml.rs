@@ -1,9 +1,9 @@
-//! `toYaml` and `fromYaml`: conversion by way of JSON, as in upstream's library.
+//! The functions `toYaml` and `fromYaml`, which convert through JSON as upstream's library.
 
 use crate::json::{self, Style};
 use crate::value::{Heap, Value, may_make};
 
-/// The YAML of a value.
+/// Returns a value as YAML.
 pub fn write(heap: &Heap, value: &Value) -> Result<String, String> {
     let text = json::write(heap, value, Style { html: false, pretty: false })?;
     let value: serde_json::Value =
@@ -13,7 +13,7 @@ pub fn write(heap: &Heap, value: &Value) -> Result<String, String> {
     Ok(text)
 }
 
-/// The value of a YAML text.
+/// Parses a YAML text.
 pub fn read(heap: &Heap, text: &str) -> Result<Value, String> {
     if text.is_empty() {
         return Err("empty YAML input".to_owned());

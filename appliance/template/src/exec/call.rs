@@ -41,7 +41,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Evaluates `and` or `or` up to the argument that decides.
+    /// Evaluates `and` or `or` up to the first argument whose truth is `wanted`.
     fn decide(
         &mut self,
         wanted: bool,
@@ -98,7 +98,7 @@ fn parameter(function: &Function, at: usize) -> Type {
     function.fixed.get(at).copied().or(function.rest).unwrap_or(Type::Any)
 }
 
-/// The value as an argument of this type, if it is one.
+/// Returns the value as an argument of type `wanted`; an error if the types differ.
 pub(super) fn fit(value: Value, wanted: Type, line: usize) -> Result<Value, RenderError> {
     let fits = match (&value, wanted) {
         (_, Type::Any | Type::Reflect) => true,

@@ -1,4 +1,4 @@
-//! Methods: only a version has any.
+//! Method calls. Only versions have methods.
 
 use super::call::fit;
 use super::{RenderError, Value, Walk, at, fail};
@@ -8,7 +8,7 @@ use crate::parse::Operand;
 use crate::version::VersionRef;
 
 impl<'w> Walk<'w> {
-    /// A word that is given arguments: its last field is a method.
+    /// Evaluates an operand with arguments: its last field is the method.
     pub(super) fn method_call(
         &mut self,
         word: &'w Operand,

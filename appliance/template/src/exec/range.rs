@@ -1,4 +1,4 @@
-//! `range`: over integers, lists and maps.
+//! The action `range` over integers, lists and maps.
 
 use super::{Stop, Walk, at, fail};
 use crate::parse::{Node, Pipe};
@@ -61,8 +61,8 @@ impl<'w> Walk<'w> {
         Ok(list.len() > 0)
     }
 
-    /// Visits entries in the order of the keys. Only entries that exist at the beginning are
-    /// visited.
+    /// Visits the entries of a map in the order of their keys. Entries that the loop adds are not
+    /// visited. Returns false for an empty map.
     fn mapped(&mut self, map: &Map, pipe: &'w Pipe, nodes: &'w [Node]) -> Result<bool, Stop> {
         let pairs = map.pairs();
         at(pipe.line, self.heap.step(pairs.len()))?;

@@ -1,4 +1,4 @@
-//! Go's own functions (`text/template`, funcs.go).
+//! Built-in functions of Go templates (`text/template`, funcs.go).
 
 use super::{compare, escape};
 use crate::function::Type::{Any, Reflect, Text};
@@ -6,7 +6,8 @@ use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Element, Value};
 
-/// The table. `and` and `or` are called by the walk itself, which stops at what decides.
+/// Functions of this file. The evaluator itself runs `and` and `or`, because it stops at the
+/// argument that decides.
 pub static FUNCTIONS: &[Function] = &[
     variadic("and", &[Reflect], Reflect, |args| Ok(args.any(0).clone())),
     variadic("or", &[Reflect], Reflect, |args| Ok(args.any(0).clone())),
@@ -40,7 +41,7 @@ fn less(args: &Args) -> Result<bool, String> {
     compare::less(args.any(0), args.any(1))
 }
 
-/// Less, or equal: so two NaN are neither.
+/// Returns true if the first argument is less than or equal to the second; false if one is NaN.
 fn less_or_equal(args: &Args) -> Result<bool, String> {
     Ok(less(args)? || compare::equal(args.any(0), args.from(1))?)
 }

@@ -1,4 +1,4 @@
-//! `eq`, `lt` and their like: only values of one basic kind can be compared.
+//! Comparisons such as `eq` and `lt`: only values of the same basic kind can be compared.
 
 use std::rc::Rc;
 
@@ -39,7 +39,7 @@ fn incompatible(a: &Value, b: &Value) -> String {
     format!("incompatible types for comparison: {} and {}", a.type_name(), b.type_name())
 }
 
-/// True if `first` equals one of the others, compared in order until one does.
+/// Returns true if `first` equals one of the others. Stops at the first equal value.
 pub fn equal(first: &Value, others: &[Value]) -> Result<bool, String> {
     if others.is_empty() {
         return Err("missing argument for comparison".to_owned());
@@ -79,12 +79,12 @@ fn equal_to(a: &Value, b: &Value) -> Result<bool, String> {
     }
 }
 
-/// Of one kind, as Go's reflection names it.
+/// Returns true if both values have the same kind in Go's package `reflect`.
 fn is_like(a: &Value, b: &Value) -> bool {
     a.kind_name() == b.kind_name()
 }
 
-/// Nil, or a nil map or slice.
+/// Returns true for nil, a nil map and a nil slice.
 fn is_nil(value: &Value) -> bool {
     match value {
         Value::List(list) => list.nil,
@@ -93,7 +93,7 @@ fn is_nil(value: &Value) -> bool {
     }
 }
 
-/// True if `a` is less than `b`.
+/// Returns true if `a` is less than `b`.
 pub fn less(a: &Value, b: &Value) -> Result<bool, String> {
     let (kind_a, kind_b) = (kind(a), kind(b));
     if kind_a == Kind::Other || kind_b == Kind::Other {

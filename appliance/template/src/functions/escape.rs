@@ -1,10 +1,10 @@
-//! `html`, `js` and `urlquery`: text made safe for what it is put into.
+//! Escaping of text for HTML, JavaScript and URLs: `html`, `js` and `urlquery`.
 
 use crate::function::{Answer, Args};
 use crate::print;
 use crate::value::{Value, may_make};
 
-/// The arguments as one text; nil is `<no value>`.
+/// Returns the arguments as one text; nil becomes `<no value>`.
 fn text(args: &Args) -> Result<String, String> {
     let shown = args.values.iter().map(|value| match value {
         value if value.is_nil() => Value::Text("<no value>".into()),

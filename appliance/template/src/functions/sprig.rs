@@ -1,4 +1,4 @@
-//! Sprig's functions that give the same each time (its `HermeticTxtFuncMap`), by topic.
+//! Functions of Sprig with the same result at each call (its `HermeticTxtFuncMap`), by topic.
 
 mod defaults;
 mod dicts;
@@ -16,7 +16,7 @@ use crate::function::Function;
 use encoding::cipher;
 use strings::{cases, pieces, regexes, wrap};
 
-/// Functions of all tables.
+/// Returns the functions of all topics.
 pub fn tables() -> impl Iterator<Item = &'static Function> {
     [
         cases::FUNCTIONS,

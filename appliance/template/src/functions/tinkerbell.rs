@@ -1,4 +1,4 @@
-//! The functions that Tinkerbell adds (`template_funcs.go`).
+//! Functions that Tinkerbell adds (`template_funcs.go`).
 
 use std::net::IpAddr;
 
@@ -20,7 +20,7 @@ pub static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// The device file of a partition.
+/// Returns the device file of a partition: `/dev/sda1`, `/dev/nvme0n1p1`.
 fn format_partition(args: &Args) -> Answer {
     let (device, number) = (args.text(0), args.int(1));
     let infix = match device {
@@ -31,7 +31,7 @@ fn format_partition(args: &Args) -> Answer {
     args.made(format!("{device}{infix}{number}"))
 }
 
-/// Number of set bits of a mask; 0 for one with holes, as upstream.
+/// Returns the number of set bits of an IPv4 mask; 0 for a mask with gaps, as upstream.
 fn prefix_length(args: &Args) -> Answer {
     let text = args.text(0);
     let address: IpAddr = text.parse().map_err(|_| "invalid netmask format".to_owned())?;

@@ -1,4 +1,5 @@
-//! Lexer of templates (Go `text/template/parse`, lex.go): text outside of actions, tokens inside.
+//! Lexer of templates (Go `text/template/parse`, lex.go). Text outside of actions is one token;
+//! actions are split into tokens.
 
 use crate::RenderError;
 
@@ -28,7 +29,7 @@ pub enum Kind {
     Eof,
 }
 
-/// Token with its text and the line of its beginning.
+/// Token with its text and its first line.
 #[derive(Debug, Clone, Copy)]
 pub struct Token<'a> {
     pub kind: Kind,
@@ -117,7 +118,8 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Returns the length of a closing delimiter at this position, and true if it trims.
+    /// Returns the length of a closing delimiter at this position, and true if it trims the
+    /// following space.
     fn closing(&self) -> Option<(usize, bool)> {
         let rest = self.rest();
         if rest.starts_with(RIGHT) {

@@ -1,4 +1,4 @@
-//! Pipelines: declarations, commands and their words.
+//! Parser of pipelines: declarations, commands and operands.
 
 use super::lex::{Kind, Token};
 use super::{Command, Operand, Parser, Pipe, unexpected};
@@ -6,7 +6,7 @@ use crate::number::{Number, from_text as number_from_text};
 use crate::{RenderError, functions, unquote};
 
 impl Parser<'_> {
-    /// A pipeline up to `end`, which is taken.
+    /// Parses a pipeline including the token `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Pipe, RenderError> {
         self.skip_space();
         let line = self.peek().line;
@@ -167,7 +167,7 @@ fn starts_operand(token: Token<'_>) -> bool {
     }
 }
 
-/// There is a command, and only the first may be a plain value.
+/// Checks that a pipeline has a command, and that only its first command is a plain value.
 fn check(pipe: &Pipe, context: &str) -> Result<(), RenderError> {
     if pipe.commands.is_empty() {
         return Err(RenderError::new(pipe.line, format!("missing value for {context}")));

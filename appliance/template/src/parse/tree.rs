@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::function::Function;
 use crate::number::Number;
 
-/// Template, with the templates that it defines.
+/// Template, with the templates that it defines by `define` and `block`.
 pub struct Templates {
     /// Nodes of the template itself.
     pub root: Vec<Node>,
@@ -25,8 +25,8 @@ pub enum Node {
     Continue,
 }
 
-/// Commands, each with the result of the previous one as its last argument, and the variables that
-/// get the result.
+/// Pipeline: commands, of which each gets the result of the previous as its last argument, and
+/// variables that get the final result.
 pub struct Pipe {
     pub line: usize,
     /// True for `=`, false for `:=`.
@@ -35,7 +35,7 @@ pub struct Pipe {
     pub commands: Vec<Command>,
 }
 
-/// Function or value, with its arguments; never empty.
+/// Function or value, with its arguments; has at least one operand.
 pub struct Command {
     pub line: usize,
     pub words: Vec<Operand>,
@@ -58,7 +58,7 @@ pub enum Operand {
     Chain(Box<Operand>, Vec<String>),
 }
 
-/// True if the nodes are only white space.
+/// Returns true if the nodes are only white space.
 pub fn is_empty(nodes: &[Node]) -> bool {
     nodes.iter().all(|node| matches!(node, Node::Text(text) if text.trim().is_empty()))
 }

@@ -1,4 +1,4 @@
-//! Classes: `[…]`, `\d` and its like, `\p{…}`.
+//! Character classes: `[…]`, `\d` and similar, `\p{…}`.
 
 use super::{Translator, unicode};
 
@@ -28,7 +28,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// One character, range or class within a class.
+    /// Parses a character, a range or a class within a class.
     fn item(&mut self) -> Result<(), String> {
         if let Some(named) = self.rest.strip_prefix("[:")
             && let Some((name, rest)) = named.split_once(":]")
@@ -72,8 +72,8 @@ impl Translator<'_> {
         }
     }
 
-    /// The inside of a class for `\d`, `\pL` and their like, whose backslash is past; none for
-    /// another escape.
+    /// Returns the contents of a class for `\d`, `\pL` and similar, after the backslash. Returns
+    /// `None` for another escape.
     pub(super) fn named_class(&mut self) -> Result<Option<String>, String> {
         let inner = match self.rest.chars().next() {
             Some(c @ ('p' | 'P')) => {
@@ -92,7 +92,7 @@ impl Translator<'_> {
         Ok(Some(inner.to_owned()))
     }
 
-    /// Parses `L`, `{Greek}`, `{^Lu}`.
+    /// Parses the name after `\p`: `L`, `{Greek}`, `{^Lu}`.
     fn unicode_class(&mut self, is_negated: bool) -> Result<String, String> {
         let rest = self.rest;
         let name = match rest.strip_prefix('{') {

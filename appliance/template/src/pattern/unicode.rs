@@ -1,6 +1,6 @@
-//! Names of Unicode's categories and scripts, as Go's patterns take them.
+//! Names of Unicode categories and scripts that Go's regular expressions accept.
 
-/// Categories, with the names that Unicode gives them beside.
+/// Categories: short name, and long name in Unicode.
 const CATEGORIES: [(&str, &str); 38] = [
     ("C", "Other"),
     ("Cc", "Control"),
@@ -42,14 +42,14 @@ const CATEGORIES: [(&str, &str); 38] = [
     ("Zs", "Spaceseparator"),
 ];
 
-/// More names of these.
+/// Other names of categories.
 const ALIASES: [(&str, &str); 5] =
     [("Cntrl", "Cc"), ("Digit", "Nd"), ("Punct", "P"), ("Combiningmark", "M"), ("Lc", "LC")];
 
 /// Ranges that the `regex` crate knows by another name.
 const RANGES: [(&str, &str); 3] = [("Any", "Any"), ("Assigned", "Assigned"), ("Ascii", "ASCII")];
 
-/// Scripts. Go takes none whose name is of more than one word.
+/// Scripts. Go accepts only names of one word.
 const SCRIPTS: &str = "Adlam Ahom Arabic Armenian Avestan Balinese Bamum Batak Bengali Bhaiksuki \
     Bopomofo Brahmi Braille Buginese Buhid Carian Chakma Cham Cherokee Chorasmian Common Coptic \
     Cuneiform Cypriot Cyrillic Deseret Devanagari Dogra Duployan Elbasan Elymaic Ethiopic \
@@ -62,8 +62,8 @@ const SCRIPTS: &str = "Adlam Ahom Arabic Armenian Avestan Balinese Bamum Batak B
     Tangsa Tangut Telugu Thaana Thai Tibetan Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi Wancho \
     Yezidi Yi";
 
-/// The class of this name in the words of Rust's engine; case, spaces, hyphens and underscores of
-/// the name do not matter.
+/// Returns the class `name` in the syntax of the `regex` crate; `None` if it is unknown. Ignores
+/// case, spaces, hyphens and underscores.
 pub fn class(name: &str) -> Option<String> {
     let mut plain: String = name.chars().filter(|c| !"_- ".contains(*c)).collect();
     plain.make_ascii_lowercase();

@@ -1,13 +1,14 @@
-//! Digits of positive floats (Go `strconv.FormatFloat`); the caller handles the sign.
+//! Formatting of floats without sign (Go `strconv.FormatFloat`); the caller writes the sign.
 
 /// Power of ten below which `%g` writes an exponent.
 const SMALL_EXPONENT: i32 = -4;
-/// Power of ten from which `%g` with the shortest digits writes an exponent.
+/// Power of ten from which `%g` without a precision writes an exponent.
 const LARGE_EXPONENT: i32 = 6;
 /// Number of digits of `%#g` without a precision.
 const SHARP_DIGITS: usize = 6;
 
-/// Formats as `%g`: the shortest digits that read back the same, or at most `precision`.
+/// Formats as `%g`: with the shortest digits that parse to the same float, or at most `precision`
+/// digits.
 pub fn general(number: f64, precision: Option<usize>) -> String {
     let (digits, exponent) = match precision {
         None => scientific(&format!("{number:e}")),
@@ -41,15 +42,15 @@ fn power(exponent: i32) -> String {
     format!("e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// `%b`: the mantissa as an integer, and the power of two.
+/// Formats as `%b`: the mantissa as an integer, and the power of two.
 pub fn binary(number: f64) -> String {
     let (mantissa, exponent) = parts(number);
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}p{sign}{}", exponent.unsigned_abs())
 }
 
-/// `%x`: the mantissa in hexadecimal digits, one of them before the point and `precision` behind
-/// it, or as many as it needs.
+/// Formats as `%x`: hexadecimal digits, one before the point and `precision` after it; without a
+/// precision, as many as needed.
 pub fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     let (mut mantissa, mut exponent) = parts(number);
     if mantissa == 0 {
@@ -86,7 +87,7 @@ pub fn hexadecimal(number: f64, precision: Option<usize>) -> String {
     format!("0x{first}{point}{rest}p{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// Hexadecimal digits behind the point that a float can have.
+/// Maximum number of hexadecimal digits after the point of a float64.
 const HEX_PLACES: usize = 13;
 
 /// Returns mantissa and power of two of a positive float (IEEE 754).
@@ -105,7 +106,7 @@ fn scientific(text: &str) -> (String, i32) {
     (digits.to_owned(), exponent.parse().unwrap_or_default())
 }
 
-/// The digits with their point and no exponent.
+/// Formats digits with a decimal point, without an exponent.
 fn plain(digits: &str, exponent: i32) -> String {
     if exponent < 0 {
         let zeros = usize::try_from(-exponent - 1).unwrap_or(0);
@@ -118,7 +119,7 @@ fn plain(digits: &str, exponent: i32) -> String {
     format!("{}.{}", &digits[..whole], &digits[whole..])
 }
 
-/// The `#` flag: a point always, and the trailing zeros that `%g` drops.
+/// Applies the flag `#`: adds a decimal point if missing, and the trailing zeros that `%g` drops.
 pub fn with_point(text: &str, verb: char, precision: Option<usize>) -> String {
     let (number, tail) = match text.find(['e', 'E']) {
         Some(at) => text.split_at(at),

@@ -1,5 +1,5 @@
-//! The format of `printf`: flags, argument indexes, width, precision, verbs, and Go's words for
-//! what is wrong with them.
+//! Format strings of `printf`: flags, argument indexes, width, precision and verbs, with Go's
+//! messages for mistakes.
 
 use super::{Flags, Printer};
 use crate::limits::WIDTH_MAX;
@@ -11,10 +11,10 @@ struct Reader<'a> {
     values: &'a [Value],
     /// Index of the next argument.
     at: usize,
-    /// Arguments were named by their index.
+    /// True if an explicit index `[n]` was used.
     reordered: bool,
     good: bool,
-    /// True directly after an explicit index.
+    /// True directly after an explicit index `[n]`.
     after_index: bool,
 }
 
@@ -56,7 +56,7 @@ impl Printer<'_> {
         self.write(")")
     }
 
-    /// One verb with all that stands before it; its `%` is past.
+    /// Formats one directive after its `%`: flags, indexes, width, precision and verb.
     fn directive(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
         reader.good = true;
         self.flags = Flags::default();
@@ -151,7 +151,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `[n]`, which names the next argument.
+    /// Reads an explicit index `[n]` of the next argument, if there is one.
     fn index(&mut self) {
         self.after_index = false;
         let Some(inner) = self.rest.strip_prefix('[') else { return };
@@ -178,7 +178,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a decimal number.
+    /// Reads a decimal number for width or precision; `None` without digits.
     fn number(&mut self) -> Result<Option<usize>, String> {
         let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
         if end == 0 {
@@ -193,7 +193,8 @@ impl Reader<'_> {
         Ok(Some(number))
     }
 
-    /// `*`: an argument is the number.
+    /// Reads width or precision `*` from the next argument; `None` if the argument is missing or
+    /// not an int.
     fn number_argument(&mut self) -> Result<Option<i64>, String> {
         let Some(value) = self.values.get(self.at) else { return Ok(None) };
         self.at += 1;

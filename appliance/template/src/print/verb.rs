@@ -1,4 +1,4 @@
-//! Verbs of plain values: integers, strings, floats.
+//! Formatting of integers, strings and floats by their verbs.
 
 use go_text::quoted;
 
@@ -7,7 +7,7 @@ use crate::limits::WIDTH_MAX;
 use crate::value::Value;
 
 impl Printer<'_> {
-    /// An integer of this size and sign.
+    /// Writes an integer with the absolute value `size`.
     pub(super) fn integer(
         &mut self,
         size: u64,
@@ -49,7 +49,7 @@ impl Printer<'_> {
         self.without_zeros(&text)
     }
 
-    /// Nothing but the width.
+    /// Writes only spaces, up to the width.
     fn blank(&mut self) -> Result<(), String> {
         let zero = std::mem::replace(&mut self.flags.zero, false);
         self.fill(self.flags.width.unwrap_or(0))?;

@@ -1,4 +1,5 @@
-//! Versions: a text for the verbs that want one, else the numbers and texts of Go's struct.
+//! Formatting of versions: as text for the verbs of strings, otherwise as Go's struct with its
+//! fields.
 
 use super::Printer;
 use crate::value::Value;
@@ -27,7 +28,7 @@ impl Printer<'_> {
         self.write(")")
     }
 
-    /// `&{1 2 3 rc.1  v1.2.3-rc.1}`
+    /// Writes the fields of the struct: `&{1 2 3 rc.1  v1.2.3-rc.1}`.
     fn inside(&mut self, it: &VersionRef, verb: char, depth: usize) -> Result<(), String> {
         let version = &it.version;
         if it.is_pointer {

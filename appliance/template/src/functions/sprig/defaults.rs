@@ -56,7 +56,7 @@ fn strict(args: &Args, style: Style) -> Answer {
     args.made(json::write(args.heap, args.any(0), style)?)
 }
 
-/// Encodes as JSON; a value that JSON cannot express becomes empty.
+/// Encodes a value as JSON; a value that JSON cannot represent becomes an empty text.
 fn lenient(args: &Args, style: Style) -> Answer {
     match json::write(args.heap, args.any(0), style) {
         Err(error) if error == json::UNSUPPORTED => args.made(""),
@@ -95,7 +95,7 @@ fn copy(heap: &Heap, value: &Value, depth: usize) -> Answer {
     }
 }
 
-/// The elements of a list; Sprig's functions refuse anything else with these words.
+/// Returns the elements of a list, and their type. Other values are an error with Sprig's message.
 pub fn items(value: &Value, doing: &str) -> Result<(Vec<Value>, Element), String> {
     match value {
         Value::List(list) => Ok((list.items(), list.element)),

@@ -62,7 +62,7 @@ fn pluck(args: &Args) -> Answer {
     args.heap.list(Element::Any, found)
 }
 
-/// In the order of the maps, and of the keys in each.
+/// Returns the keys of all maps, in the order of the maps and sorted within each map.
 fn keys(args: &Args) -> Answer {
     let mut keys = Vec::new();
     for at in 0..args.values.len() {
@@ -71,7 +71,7 @@ fn keys(args: &Args) -> Answer {
     args.heap.list(Element::Text, keys)
 }
 
-/// A map of the entries whose keys are named, or are not.
+/// Returns a map of the entries whose keys are in the arguments (`named`), or are not.
 fn kept(args: &Args, named: bool) -> Answer {
     let names = args.from(1).iter().filter_map(|name| match name {
         Value::Text(name) => Some(name.clone()),

@@ -1,4 +1,5 @@
-//! Durations (Go `time.Duration`); points in time are refused, they need a clock and a zone.
+//! Durations (Go `time.Duration`). Functions of dates are refused, because they need a clock and a
+//! time zone.
 
 use crate::function::Type::Any;
 use crate::function::{Function, exact};
@@ -29,7 +30,8 @@ pub static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// `strconv.ParseInt`, whose error still leaves the nearest number.
+/// Parses an int as `strconv.ParseInt`, without its error: a number out of range becomes the
+/// nearest int, any other text 0.
 fn clamped(text: &str) -> i64 {
     match text.parse::<i64>() {
         Ok(number) => number,
@@ -41,7 +43,7 @@ fn clamped(text: &str) -> i64 {
     }
 }
 
-/// `1h2m3s`; below a second in smaller units. Whole seconds and what wraps around them.
+/// Formats as `time.Duration.String`: `1h2m3.5s`; below a second in ns, µs or ms.
 fn shown(nanoseconds: i64) -> String {
     if nanoseconds == 0 {
         return "0s".to_owned();
@@ -70,7 +72,7 @@ fn shown(nanoseconds: i64) -> String {
     }
 }
 
-/// The largest unit there is more than one of.
+/// Formats a duration in the largest unit that is shorter than the duration, rounded down.
 fn rounded(nanoseconds: u64) -> String {
     let units =
         [(365 * DAY, "y"), (30 * DAY, "mo"), (DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (SECOND, "s")];
@@ -83,7 +85,7 @@ fn rounded(nanoseconds: u64) -> String {
     "0s".to_owned()
 }
 
-/// Parses a duration as `time.ParseDuration` does.
+/// Parses nanoseconds as `time.ParseDuration`; `None` if the text is invalid.
 fn parsed(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),

@@ -1,5 +1,5 @@
-//! Base 64, base 32 and digests. Undecodable text is not an error: the result contains the message
-//! and the position that Go gives.
+//! Base 64, base 32 and digests. Invalid encoded text is not an error: the result contains Go's
+//! message with the position.
 
 pub mod cipher;
 
@@ -58,7 +58,7 @@ fn base64_digit(byte: u8) -> Option<u32> {
     }))
 }
 
-/// The bytes, or where it goes wrong.
+/// Decodes base 64; the error is the position of the invalid byte, as Go reports it.
 pub(super) fn base64_bytes(text: &str) -> Result<Vec<u8>, usize> {
     let all = text.as_bytes();
     let skip = |mut at: usize| {
@@ -120,7 +120,8 @@ fn base32(bytes: &[u8]) -> String {
     out
 }
 
-/// The bytes, or where it goes wrong, line breaks not counted.
+/// Decodes base 32; the error is the position of the invalid byte as Go reports it, without line
+/// breaks.
 fn base32_bytes(text: &str) -> Result<Vec<u8>, usize> {
     let all: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let mut out = Vec::new();

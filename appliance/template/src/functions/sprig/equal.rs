@@ -2,7 +2,7 @@
 
 use crate::value::{Heap, Value, deep};
 
-/// True if two values have the same type and content.
+/// Returns true if two values have the same type and content.
 pub fn deep_equal(heap: &Heap, a: &Value, b: &Value, depth: usize) -> Result<bool, String> {
     deep(depth)?;
     heap.step(1)?;
@@ -44,7 +44,7 @@ pub fn deep_equal(heap: &Heap, a: &Value, b: &Value, depth: usize) -> Result<boo
     })
 }
 
-/// True if one of the values equals `needle`.
+/// Returns true if one of the values equals `needle`.
 pub fn is_in(heap: &Heap, values: &[Value], needle: &Value) -> Result<bool, String> {
     for value in values {
         if deep_equal(heap, needle, value, 0)? {

@@ -10,8 +10,8 @@ use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Value};
 
-/// Functions of this file; each has a twin that, as Sprig says, returns an error instead of
-/// panicking.
+/// Functions of this file. The variants with the prefix `must` return an error in Sprig instead of
+/// a panic; here both return an error.
 pub static FUNCTIONS: &[Function] = &[
     variadic("list", &[], Any, |args| args.heap.list(Element::Any, args.values.to_vec())),
     variadic("tuple", &[], Any, |args| args.heap.list(Element::Any, args.values.to_vec())),
@@ -69,7 +69,8 @@ fn last(args: &Args) -> Answer {
     Ok(all.last().cloned().unwrap_or(Value::Nil))
 }
 
-/// The list without this many of its first and last elements; of an empty one, Go's nil slice.
+/// Returns the list without its `first` first and `last` last elements; Go's nil slice if the list
+/// is empty.
 fn without_end(args: &Args, first: usize, last: usize) -> Answer {
     let (all, _) = items(args.any(0), "find rest or initial")?;
     if all.is_empty() {
@@ -137,7 +138,8 @@ fn slice(args: &Args) -> Answer {
     window.map(Value::List).ok_or_else(|| "slice bounds out of range".to_owned())
 }
 
-/// The number of chunks as Sprig counts them, so that odd sizes fail or not as they do there.
+/// Splits a list into chunks. Computes the number of chunks with floats, as Sprig does, so that
+/// unusual sizes give the same result or error.
 fn chunk(args: &Args) -> Answer {
     let (all, _) = items(args.any(1), "chunk")?;
     let (length, size) = (all.len() as f64, args.int(0) as f64);
@@ -175,7 +177,8 @@ fn concat(args: &Args) -> Answer {
     args.heap.list(Element::Any, all)
 }
 
-/// Sorts a list of strings where it lies, as everyone who holds it sees; else a new one.
+/// Sorts a list of strings in place, so that every reference to the list changes, as in Sprig. Any
+/// other value becomes a new sorted list of texts.
 fn sort_alpha(args: &Args) -> Answer {
     match args.any(0) {
         Value::List(list) => {

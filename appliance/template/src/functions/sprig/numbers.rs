@@ -65,8 +65,8 @@ pub static FUNCTIONS: &[Function] = &[
     variadic("seq", &[], Int, seq),
 ];
 
-/// Converts to an int. A too large number becomes the largest int; a text that is not a number
-/// becomes zero.
+/// Parses an int. A number out of range becomes the nearest int; a text that is not a number
+/// becomes 0.
 fn atoi(text: &str) -> i64 {
     match text.parse::<i64>() {
         Ok(number) => number,
@@ -91,7 +91,8 @@ fn extreme(args: &Args, replaces: fn(i64, i64) -> bool) -> Answer {
     Ok(Value::Int64(found.unwrap_or(0)))
 }
 
-/// Extreme of floats: `limit` wins over NaN, which wins over all others.
+/// Returns the minimum or maximum of floats. The infinity `limit` has precedence over NaN, and NaN
+/// over other numbers.
 fn extreme_float(args: &Args, limit: f64, replaces: fn(f64, f64) -> bool) -> Answer {
     let numbers = args.values.iter().map(float);
     let found = numbers.reduce(|a, b| match (a, b) {
@@ -132,9 +133,10 @@ fn round(args: &Args) -> Answer {
     Ok(Value::Float(rounded / power))
 }
 
-/// Computes with the steps of Go's `math.Pow`; another method differs in the last digit.
+/// Returns 10^`exponent`, computed with the steps of Go's `math.Pow`, because another method can
+/// differ in the last digit.
 fn power_of_ten(exponent: i64) -> f64 {
-    /// Exponent beyond which a power of two is infinite or zero.
+    /// Exponent above which (or below minus which) a power of two is infinite (or zero).
     const FAR: i64 = 4096;
     let (mut base, mut base_twos) = (0.625, 4_i64);
     let (mut power, mut twos) = (1.0, 0);
@@ -165,7 +167,7 @@ fn power_of_ten(exponent: i64) -> f64 {
     power * 2f64.powi(half) * 2f64.powi(twos - half)
 }
 
-/// Returns the numbers from `start` up to, but not including, `stop`.
+/// Returns the numbers from `start` to `stop`, without `stop`.
 fn counted(args: &Args, start: i64, stop: i64, step: i64) -> Result<Vec<i64>, String> {
     let mut all = Vec::new();
     let is_down = stop < start;
@@ -189,7 +191,7 @@ fn ints(args: &Args, all: Vec<i64>) -> Answer {
     args.heap.list(Element::Int, all.into_iter().map(Value::Int).collect())
 }
 
-/// Works as the shell's `seq`: the result includes the last number.
+/// Returns the numbers that the shell command `seq` prints; the last number is included.
 fn seq(args: &Args) -> Answer {
     let given: Vec<i64> = (0..args.values.len()).map(|at| args.int(at)).collect();
     let (start, step, end) = match given.as_slice() {

@@ -1,10 +1,10 @@
-//! Paths with slashes (Go `path`).
+//! Functions of paths with slashes (Go `path`).
 
 use crate::function::Type::Text;
 use crate::function::{Function, exact};
 use crate::value::Value;
 
-/// The table; a file's path is one with slashes too.
+/// Functions of this file. Functions of file paths also use slashes, as on Linux.
 pub static FUNCTIONS: &[Function] = &[
     exact("base", &[Text], |args| args.made(base(args.text(0)))),
     exact("osBase", &[Text], |args| args.made(base(args.text(0)))),

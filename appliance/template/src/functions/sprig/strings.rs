@@ -1,4 +1,4 @@
-//! Functions that search, cut, pad and quote texts.
+//! Functions that search, truncate, pad and quote texts.
 
 pub mod cases;
 pub mod pieces;
@@ -49,7 +49,7 @@ pub static FUNCTIONS: &[Function] = &[
     variadic("cat", &[], Any, |args| joined(args, |args, value| print::plain(args.heap, value))),
 ];
 
-/// Joins the values that are not nil as texts, with spaces.
+/// Joins all values except nil as texts, with spaces.
 fn joined(args: &Args, make: impl Fn(&Args, &Value) -> Result<String, String>) -> Answer {
     let mut text = String::new();
     for (at, value) in args.values.iter().filter(|value| !value.is_nil()).enumerate() {
@@ -90,7 +90,7 @@ fn indent(args: &Args) -> Result<String, String> {
     Ok(format!("{pad}{}", text.replace('\n', &format!("\n{pad}"))))
 }
 
-/// Returns the bytes from `from` to `to`.
+/// Returns the text from byte `from` to byte `to`.
 ///
 /// # Errors
 /// The text is too short, or a character would be split.

@@ -57,7 +57,7 @@ fn join(args: &Args) -> Answer {
     args.made(url.to_string())
 }
 
-/// The text of a key, or nothing.
+/// Returns the text of a key; empty if the key is missing.
 fn part(map: &Map, key: &str) -> Result<String, String> {
     match map.get(key) {
         None => Ok(String::new()),

@@ -1,4 +1,4 @@
-//! Semantic versions, and the methods that a template can call on one.
+//! Semantic versions, and the methods that a template can call on a version.
 
 mod constraint;
 
@@ -8,7 +8,7 @@ use crate::limits::STEP_BYTES;
 use crate::value::Value;
 use crate::version::{Version, check_metadata, check_pre};
 
-/// Cost of parsing a constraint, in steps, besides one per byte.
+/// Cost of parsing a constraint, in steps, in addition to one step per byte.
 const COMPARE_STEPS: usize = 50;
 
 /// Functions of this file.
@@ -57,7 +57,8 @@ pub static METHODS: &[Function] = &[
     }),
 ];
 
-/// Methods of what `semver` gives, and not of what another method has made of it.
+/// Methods of `*semver.Version` (pointer receiver), as returned by `semver`. The results of other
+/// methods are not pointers and lack them.
 pub static POINTER_METHODS: &[Function] = &[
     exact("Original", &[Pointer], |args| args.made(own(args)?.original.as_str())),
     exact("Compare", &[Pointer, Pointer], |args| Ok(Value::Int(order(args)? as i64))),
@@ -84,7 +85,7 @@ fn changed(args: &Args, change: impl FnOnce(&mut Version)) -> Answer {
     args.heap.version(own(args)?.changed(change), false)
 }
 
-/// The version with a number raised, without what followed its numbers.
+/// Returns the version with a number increased by `raise`, without pre-release and metadata.
 fn raised(args: &Args, raise: fn(&mut Version, &Version)) -> Answer {
     let before = own(args)?;
     changed(args, |next| {

@@ -1,4 +1,5 @@
-//! `merge` and `mergeOverwrite` (`dario.cat/mergo`): into the first map, entry by entry.
+//! The functions `merge` and `mergeOverwrite` (`dario.cat/mergo`), which merge maps into the first
+//! map.
 
 use crate::function::{Answer, Args};
 use crate::value::{Element, Heap, Map, Value, deep};

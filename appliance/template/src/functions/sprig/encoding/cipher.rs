@@ -1,5 +1,5 @@
-//! Decryption with AES in CBC mode. Encryption is refused, because `encryptAES` uses random bytes:
-//! its result differs each time.
+//! Decryption with AES in CBC mode. Encryption (`encryptAES`) is refused, because its random bytes
+//! make each result different.
 
 use aes::Aes256;
 use cbc::cipher::block_padding::NoPadding;
@@ -12,7 +12,7 @@ use crate::function::{Answer, Args, Function, exact};
 /// Functions of this file.
 pub static FUNCTIONS: &[Function] = &[exact("decryptAES", &[Text, Text], decrypt)];
 
-/// Length of the key in bytes: a longer password is cut, a shorter one is padded with zeros.
+/// Length of the key in bytes. A longer password is truncated, a shorter one padded with zeros.
 const KEY: usize = 32;
 /// Length of a block and of the initialization vector, in bytes.
 const BLOCK: usize = 16;

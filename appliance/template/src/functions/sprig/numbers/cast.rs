@@ -26,8 +26,8 @@ pub fn float(value: &Value) -> f64 {
     }
 }
 
-/// Converts a float to an integer. A value out of range becomes the smallest integer, as on the
-/// processor.
+/// Converts a float to an integer. A value out of range becomes the smallest integer, as in Go on
+/// amd64.
 pub fn truncated(number: f64) -> i64 {
     let fits = (-(2f64.powi(63))..2f64.powi(63)).contains(&number);
     if fits { number as i64 } else { i64::MIN }

@@ -1,12 +1,12 @@
-//! Decimal arithmetic (`shopspring/decimal`), so that 0.1 and 0.2 make 0.3. Numbers are as long as
-//! 128 bits hold; what needs more is refused.
+//! Decimal arithmetic (`shopspring/decimal`), so that 0.1 + 0.2 is 0.3. A number that exceeds 128
+//! bits is an error.
 
 use std::cmp::Ordering;
 
-/// Digits after the point of a quotient.
+/// Number of digits after the decimal point of a quotient.
 const QUOTIENT_DIGITS: i32 = 16;
 
-/// `value` times ten to the power of `exponent`.
+/// Decimal number `value` × 10^`exponent`.
 #[derive(Debug, Clone, Copy)]
 pub struct Decimal {
     value: i128,
@@ -24,7 +24,7 @@ fn scaled(value: i128, digits: i32) -> Result<i128, String> {
 }
 
 impl Decimal {
-    /// The shortest decimal that is this float.
+    /// Converts a float to the shortest decimal that parses to the same float.
     pub fn new(number: f64) -> Result<Decimal, String> {
         if !number.is_finite() {
             return Err("cannot create a Decimal from NaN or infinity".to_owned());
@@ -37,7 +37,7 @@ impl Decimal {
         Ok(Decimal { value, exponent: exponent - i32::try_from(part).unwrap_or(0) })
     }
 
-    /// Both with the smaller exponent.
+    /// Returns both values with the smaller exponent, and that exponent.
     fn aligned(self, other: Decimal) -> Result<(i128, i128, i32), String> {
         if self.value == 0 || other.value == 0 {
             let exponent = if self.value == 0 { other.exponent } else { self.exponent };
@@ -62,7 +62,7 @@ impl Decimal {
         Ok(Decimal { value, exponent: self.exponent + other.exponent })
     }
 
-    /// Rounded, half away from zero.
+    /// Divides; rounds to 16 decimal places, half away from zero.
     pub fn div(self, other: Decimal) -> Result<Decimal, String> {
         if other.value == 0 {
             return Err("decimal division by 0".to_owned());
@@ -79,7 +79,7 @@ impl Decimal {
         Ok(Decimal { value, exponent: -QUOTIENT_DIGITS })
     }
 
-    /// Nearest float of the decimal.
+    /// Returns the nearest float of the decimal.
     pub fn float(self) -> f64 {
         format!("{}e{}", self.value, self.exponent).parse().unwrap_or(f64::NAN)
     }

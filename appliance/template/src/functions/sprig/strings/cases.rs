@@ -15,7 +15,8 @@ pub static FUNCTIONS: &[Function] = &[
     exact("kebabcase", &[Text], |args| args.made(connected(args.text(0), '-'))),
 ];
 
-/// One character for one: what has no single counterpart stays.
+/// Returns the upper case of a character; the character itself if its upper case has several
+/// characters.
 fn upper(c: char) -> char {
     let mut all = c.to_uppercase();
     if all.len() == 1 { all.next().unwrap_or(c) } else { c }
@@ -65,7 +66,7 @@ fn is_connector(c: char) -> bool {
     matches!(c, '-' | '_') || c.is_whitespace()
 }
 
-/// `http_server` becomes `HttpServer`; connectors at the beginning stay.
+/// Converts `http_server` to `HttpServer`. Connectors at the beginning stay.
 fn pascal(text: &str) -> String {
     let start = text.find(|c| !is_connector(c)).unwrap_or(text.len());
     let (head, body) = text.split_at(start);
@@ -118,7 +119,7 @@ fn is_punctuation(c: char) -> bool {
         || matches!(c, '¡' | '§' | '«' | '¶' | '·' | '»' | '¿' | '\u{2010}'..='\u{2027}')
 }
 
-/// The word that a text begins with, and the rest of the text.
+/// Returns the kind of the first word, the word, and the rest of the text.
 fn word(text: &str) -> (Word, &str, &str) {
     let mut chars = text.chars();
     let Some(first) = chars.next() else { return (Word::End, "", "") };
@@ -156,7 +157,7 @@ fn word(text: &str) -> (Word, &str, &str) {
     (kind, &text[..end], &text[end..])
 }
 
-/// Converts `HTTPServer` to `http_server`.
+/// Converts `HTTPServer` to `http_server`, with `connector` for `_`.
 fn connected(text: &str, connector: char) -> String {
     let mut out = String::new();
     let put = |out: &mut String, kind: Word, word: &str| match kind {

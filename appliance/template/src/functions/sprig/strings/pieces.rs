@@ -22,7 +22,7 @@ pub static FUNCTIONS: &[Function] = &[
     exact("join", &[Text, Any], join),
 ];
 
-/// Equivalent of `strings.SplitN`: a negative limit means none.
+/// Splits a text as `strings.SplitN`; a negative `limit` means no limit.
 fn split<'a>(text: &'a str, separator: &str, limit: i64) -> Result<Vec<&'a str>, String> {
     let limit = if limit < 0 { usize::MAX } else { usize::try_from(limit).unwrap_or(0) };
     if limit == 0 {
@@ -61,7 +61,7 @@ fn numbered(args: &Args, pieces: &[&str]) -> Answer {
     args.heap.map(Element::Text, entries).map(Value::Map)
 }
 
-/// Converts a value to a list of strings; nil elements of a list are left out.
+/// Converts a value to a list of strings, without nil elements.
 pub fn texts(heap: &Heap, value: &Value) -> Answer {
     let list = match value {
         Value::List(list) if list.element == Element::Text => return Ok(value.clone()),

@@ -12,10 +12,11 @@ use crate::limits::{
 use crate::pattern::{self, Pattern, compiled};
 use crate::value::{Element, Value, may_make};
 
-/// Digits of a group's number that is looked at as one.
+/// Maximum digits of a group number such as `$12`; a longer number counts as a group name.
 const GROUP_DIGITS_MAX: usize = 8;
 
-/// The table; only `regexMatch` takes a bad pattern for one that matches nothing.
+/// Functions of this file. Only `regexMatch` treats an invalid pattern as a pattern without a
+/// match.
 pub static FUNCTIONS: &[Function] = &[
     exact("regexMatch", &[Text, Text], |args| match pattern(args, args.text(1)) {
         Ok(pattern) => Ok(Value::Bool(pattern.regex.is_match(args.text(1)))),
@@ -56,7 +57,8 @@ impl From<Bad> for String {
     }
 }
 
-/// The first argument as a pattern that is held against `text`.
+/// Returns the first argument as a compiled pattern, from the cache if possible. Counts steps for
+/// the compilation and for a match of `text`.
 fn pattern(args: &Args, text: &str) -> Result<Rc<Pattern>, Bad> {
     let source = args.text(0);
     args.heap.step(1 + (text.len() + source.len()) / 8).map_err(Bad::Limit)?;
@@ -73,7 +75,7 @@ fn pattern(args: &Args, text: &str) -> Result<Rc<Pattern>, Bad> {
     small.map_err(Bad::Pattern)
 }
 
-/// One that is too large to be kept.
+/// Compiles a pattern that is too large for the cache.
 fn large(args: &Args) -> Result<Rc<Pattern>, Bad> {
     args.heap.step(LARGE_PATTERN_STEPS).map_err(Bad::Limit)?;
     compiled(args.text(0), PATTERN_BYTES_MAX).map(Rc::new).map_err(|bad| match bad {
@@ -89,7 +91,7 @@ fn find(args: &Args) -> Answer {
     args.made(pattern.regex.find(args.text(1)).map_or("", |found| found.as_str()))
 }
 
-/// At most this many: none for 0, all below.
+/// Converts a limit of matches: 0 allows no match, a negative number all.
 fn most(count: i64) -> usize {
     usize::try_from(count).unwrap_or(LIST_ITEMS_MAX + 1)
 }
@@ -130,7 +132,7 @@ fn replace(args: &Args, expands: bool) -> Answer {
     args.made(made)
 }
 
-/// `Regexp.Expand`: `$1` and `${name}` are what a group has matched.
+/// Appends `with` to `made`, as `Regexp.Expand`: `$1` and `${name}` become the text of the group.
 fn expand(pattern: &Pattern, found: &Captures<'_>, with: &str, made: &mut String) {
     let mut rest = with;
     while let Some((before, after)) = rest.split_once('$') {
@@ -159,7 +161,8 @@ fn expand(pattern: &Pattern, found: &Captures<'_>, with: &str, made: &mut String
     made.push_str(rest);
 }
 
-/// The name that follows a `$`, in braces or not, and what comes after it.
+/// Returns the group name after a `$`, with or without braces, and the rest. `None` if the name is
+/// invalid.
 fn reference(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('{').unwrap_or(text);
     let end = inner.find(|c: char| !(c == '_' || c.is_alphanumeric())).unwrap_or(inner.len());

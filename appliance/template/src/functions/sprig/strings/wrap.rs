@@ -1,5 +1,5 @@
-//! Texts made to fit (`goutils`). It counts bytes and takes each for a character; so do we, where
-//! that leaves the text whole.
+//! Wrapping and abbreviation of texts (`goutils`). Upstream counts bytes as characters; so does
+//! this module unless it would split a character.
 
 use super::cut;
 use crate::function::Type::{Int, Text};
@@ -7,9 +7,9 @@ use crate::function::{Answer, Args, Function, exact};
 use crate::limits::STEP_BYTES;
 use crate::value::may_make;
 
-/// Smallest width with room for the mark and a letter.
+/// Minimum width of `abbrev`: an ellipsis of three dots and one letter.
 const ABBREVIATED_MIN: i64 = 4;
-/// Smallest width with room for two marks and a letter.
+/// Minimum width of `abbrevboth` with text cut at both ends: two ellipses and one letter.
 const ABBREVIATED_BOTH_MIN: i64 = 7;
 
 /// Functions of this file.
@@ -60,7 +60,8 @@ fn abbreviated(text: &str, offset: i64, width: i64) -> Result<String, String> {
     Ok(format!("...{}", cut(text, length - room, length)?))
 }
 
-/// A byte as the character of its number.
+/// Returns the first byte of each word. Each byte counts as the character with its number, as
+/// upstream.
 fn initials(text: &str) -> String {
     let mut after_gap = true;
     let mut out = String::new();

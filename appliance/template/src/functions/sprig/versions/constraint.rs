@@ -1,5 +1,5 @@
-//! Constraints of versions, `>= 1.2, < 2 || ^3.1` (`Masterminds/semver` 3.3, constraints.go). The
-//! patterns are upstream's own, because what they take is what is understood.
+//! Version constraints such as `>= 1.2, < 2 || ^3.1` (`Masterminds/semver` 3.3, constraints.go).
+//! The regular expressions are upstream's, so that the same texts are accepted.
 
 use std::sync::LazyLock;
 
@@ -8,21 +8,21 @@ use regex::{Captures, Regex};
 use crate::limits::CONSTRAINT_BYTES_MAX;
 use crate::version::{Version, order_of_pre};
 
-/// White space in Go: `\s`.
+/// Characters of the class `\s` in Go.
 const SPACE: &str = "[\\t\\n\\x0c\\r ]";
 const OPERATORS: &str = "=||!=|>|<|>=|=>|<=|=<|~|~>|\\^";
 const VERSION: &str = "v?([0-9|x|X|*]+)(\\.[0-9|x|X|*]+)?(\\.[0-9|x|X|*]+)?\
     (-([0-9A-Za-z\\-]+(\\.[0-9A-Za-z\\-]+)*))?(\\+([0-9A-Za-z\\-]+(\\.[0-9A-Za-z\\-]+)*))?";
 
-/// Patterns that find and split constraints.
+/// Regular expressions that find and split constraints.
 struct Patterns {
-    /// One constraint: operator, version, its numbers, what follows its minus.
+    /// Splits a constraint into operator, version, numbers, and the text after `-`.
     one: Regex,
-    /// `1.2 - 3`: the version before, and the eleventh group, the one after.
+    /// Matches a range such as `1.2 - 3`. Group 1 is the lower version, group 11 the upper.
     range: Regex,
     /// Finds the constraints of a text.
     find: Regex,
-    /// Constraints and nothing else.
+    /// Matches a text that contains only constraints.
     valid: Regex,
 }
 
@@ -37,11 +37,11 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
     })
 });
 
-/// A constraint on versions.
+/// Constraint on a version.
 struct Constraint {
     operator: Operator,
     version: Version,
-    /// A number is a wildcard or missing.
+    /// True if any number is missing or a wildcard.
     dirty: bool,
     /// True if the minor number is missing or a wildcard.
     minor_dirty: bool,
@@ -61,10 +61,10 @@ enum Operator {
     Caret,
 }
 
-/// True if a version satisfies one of the lists separated by `||`.
+/// Returns true if `version` satisfies all constraints of one of the lists separated by `||`.
 ///
 /// # Errors
-/// The text is not a valid constraint, or too long.
+/// The text or the version is not valid, or the text is too long.
 pub fn fits(text: &str, version: &str) -> Result<bool, String> {
     if text.len() > CONSTRAINT_BYTES_MAX {
         return Err(format!("a constraint of more than {CONSTRAINT_BYTES_MAX} bytes"));
@@ -77,7 +77,7 @@ pub fn fits(text: &str, version: &str) -> Result<bool, String> {
     Ok(lists.iter().any(|list| list.iter().all(|constraint| constraint.holds(&version))))
 }
 
-/// `1.2 - 3` becomes `>= 1.2, <= 3`.
+/// Replaces ranges: `1.2 - 3` becomes `>= 1.2, <= 3`.
 fn without_ranges(patterns: &Patterns, text: &str) -> String {
     let mut out = text.to_owned();
     for found in patterns.range.captures_iter(text) {
@@ -154,7 +154,7 @@ impl Constraint {
         }
     }
 
-    /// `!=` with a wildcard.
+    /// Returns true if `version` satisfies `!=` with a wildcard.
     fn differs(&self, version: &Version) -> bool {
         let own = &self.version;
         if own.major != version.major {
@@ -173,7 +173,7 @@ impl Constraint {
         }
     }
 
-    /// `>` with a wildcard: 11.1 is not above 11.
+    /// Returns true if `version` satisfies `>` with a wildcard: 11.1 does not satisfy `>11`.
     fn is_beyond(&self, version: &Version) -> bool {
         let own = &self.version;
         match version.major.cmp(&own.major) {
@@ -184,14 +184,14 @@ impl Constraint {
         }
     }
 
-    /// `<=` with a wildcard: 11.9 is not above 11.
+    /// Returns true if `version` satisfies `<=` with a wildcard: 11.9 satisfies `<=11`.
     fn reaches(&self, version: &Version) -> bool {
         let own = &self.version;
         version.major < own.major
             || (version.major == own.major && (version.minor <= own.minor || self.minor_dirty))
     }
 
-    /// `~`, of a version that is not below.
+    /// Returns true if `version` satisfies `~`. The caller has checked that it is not lower.
     fn is_near(&self, version: &Version) -> bool {
         let own = &self.version;
         let is_zero = (own.major, own.minor, own.patch) == (0, 0, 0);
@@ -201,7 +201,8 @@ impl Constraint {
         version.major == own.major && (version.minor == own.minor || self.minor_dirty)
     }
 
-    /// `^`, of a version that is not below: the first number that is not zero stays.
+    /// Returns true if `version` satisfies `^`: the first number that is not zero is equal. The
+    /// caller has checked that `version` is not lower.
     fn is_compatible(&self, version: &Version) -> bool {
         let own = &self.version;
         if version.major != own.major {
