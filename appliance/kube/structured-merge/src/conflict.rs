@@ -1,4 +1,4 @@
-//! Errors of an apply, and its conflicts with other managers, worded as by an API server
+//! Errors of an apply, and its conflicts with other managers, with the messages of an API server
 //! (apimachinery, `util/managedfields/internal/conflict.go`).
 
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::set::Set;
 use crate::typed::shortened;
 use go_text::quoted;
 
-/// Maximum number of conflicts in a message; further ones are only counted.
+/// Maximum number of conflicts in a message; the message only counts further conflicts.
 const MAX_CONFLICTS: usize = 100;
 
 /// Reason why an apply is rejected, or the ownership of a write cannot be determined.
@@ -28,20 +28,20 @@ pub enum ApplyError {
 /// Field that another manager owns and that the apply would change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// Owner of the field: its name, subresource and, for plain writes, version.
+    /// Owner of the field: name, subresource and, for other writes than an apply, version.
     pub manager: String,
-    /// Path of the field, as paths are printed.
+    /// Path of the field, such as `.spec.replicas`.
     pub field: String,
 }
 
 impl Conflict {
-    /// Message for one conflict; the response carries the field separately.
+    /// Returns the message without the field, which the response has in another place.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.manager)
     }
 }
 
-/// All fields that an apply may not change without force, by manager; never empty.
+/// All fields that an apply may change only with force, by manager; never empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conflicts(Vec<(String, Set)>);
 
@@ -51,7 +51,7 @@ impl Conflicts {
         self.0.push((owner(entry), owned));
     }
 
-    /// Conflicts outside of `allowed`.
+    /// Returns the conflicts without the fields in `allowed`.
     pub(crate) fn without(&self, allowed: &Set) -> Self {
         let left = self.0.iter().map(|(owner, owned)| (owner.clone(), owned.difference(allowed)));
         Self(left.filter(|(_, owned)| !owned.is_empty()).collect())
@@ -65,7 +65,7 @@ impl Conflicts {
         self.0.iter().map(|(_, owned)| owned.len()).sum()
     }
 
-    /// The first 100 conflicts; those of one manager are adjacent.
+    /// Returns the first 100 conflicts, grouped by manager.
     pub fn listed(&self) -> Vec<Conflict> {
         let mut listed: Vec<Conflict> = Vec::new();
         for (manager, owned) in &self.0 {

@@ -1,5 +1,5 @@
 //! Entry points for every write of an API server (apimachinery, `util/managedfields/internal`:
-//! `fieldmanager.go` and the managers it chains).
+//! `fieldmanager.go` and the managers that it combines).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 /// Manager whose applies also update the annotation of client-side apply.
 const KUBECTL: &str = "kubectl";
 
-/// Fields without owner: the server writes them, or they name the object.
+/// Fields without owner: fields that the server writes, and fields that identify the object.
 const UNOWNED: [&str; 9] = [
     "name",
     "namespace",
@@ -38,7 +38,8 @@ const UNOWNED: [&str; 9] = [
 /// Field ownership rules of one kind for the object itself or one subresource.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldManager<'a> {
-    /// API version of the request, such as `apps/v1`; all objects passed in must have it.
+    /// API version of the request, such as `apps/v1`; all objects in the calls must have this
+    /// version.
     pub api_version: &'a str,
     /// Name of the kind.
     pub kind: &'a str,
@@ -46,7 +47,7 @@ pub struct FieldManager<'a> {
     pub subresource: &'a str,
     /// Merge schema of each served version; includes [`FieldManager::api_version`].
     pub schemas: &'a BTreeMap<String, Arc<Schema>>,
-    /// Fields that a write to this object or subresource cannot change, including everything below
+    /// Fields that a write to this object or subresource cannot change, including all fields below
     /// them.
     pub reset: &'a Set,
 }
@@ -54,7 +55,7 @@ pub struct FieldManager<'a> {
 /// Role of an object in a write.
 #[derive(Debug, Clone, Copy)]
 enum Role {
-    /// Applied configuration; only this object must not contain duplicates.
+    /// Applied configuration; the only object that must not contain duplicate list items.
     Config,
     /// Stored object that an apply is merged into.
     Live,
@@ -65,8 +66,8 @@ enum Role {
 }
 
 impl Role {
-    /// Message parts before and after the object's name, for an object that does not match its
-    /// type.
+    /// Returns the parts of an error message before and after the object's name, for an object that
+    /// does not match its type.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Config => ("failed to create typed patch object", ""),
@@ -82,8 +83,8 @@ impl FieldManager<'_> {
     /// patch. All other fields of `new` stay.
     ///
     /// # Errors
-    /// When the objects do not match the schema. Then `new` has no managedFields any more, because
-    /// wrong ones would be worse.
+    /// The objects do not match the schema. `new` then has no managedFields, because wrong entries
+    /// would be worse.
     pub fn update(
         &self,
         live: Option<&Value>,
@@ -103,12 +104,12 @@ impl FieldManager<'_> {
         Ok(())
     }
 
-    /// Returns the object after `manager` applied `config` to `live` (none: the apply creates the
+    /// Returns the object after `manager` applied `config` to `live` (`None`: the apply creates the
     /// object), with its managedFields. An apply without changes returns `live`.
     ///
     /// # Errors
-    /// [`ApplyError::Conflicts`] when other managers own fields that the apply would change, and it
-    /// is not forced.
+    /// [`ApplyError::Conflicts`] if `force` is false and other managers own fields that the apply
+    /// would change; other errors if `config` is invalid.
     pub fn apply(
         &self,
         live: Option<&Value>,
@@ -139,19 +140,20 @@ impl FieldManager<'_> {
         Ok(new)
     }
 
-    /// Checks a configuration with `schema`, the schema of the request's version, for objects that
-    /// are stored in another form.
+    /// Checks a configuration with `schema`, the schema of the request's version. Used for objects
+    /// that are stored in another form.
     ///
     /// # Errors
-    /// When the configuration is of another kind, or does not match the schema.
+    /// The configuration is of another kind, or does not match the schema.
     pub fn check_config(&self, config: &Value, schema: &Schema) -> Result<(), ApplyError> {
         self.check_kind(config)?;
         let typed = Typed::new(schema, Cow::Borrowed(config));
         typed.map(drop).map_err(|why| self.misfit(Role::Config, config, &why))
     }
 
-    /// Entries that a write starts from. A client may write the entries itself, but not through a
-    /// subresource. Missing or invalid entries in the request do not delete the stored ones.
+    /// Returns the managers before a write. A client may write `managedFields` itself, but not
+    /// through a subresource. Missing or invalid entries in the request do not delete the stored
+    /// entries.
     fn managers_before(&self, live: Option<&Value>, new: &Value) -> Managers {
         let read = |object: &Value| Managers::read(&object["metadata"]["managedFields"]);
         let stored = || live.and_then(|live| read(live).ok()).unwrap_or_default();
@@ -167,7 +169,7 @@ impl FieldManager<'_> {
         }
     }
 
-    /// Managers after a write by `manager` that changed `live` to `new`.
+    /// Returns the managers after a write by `manager` that changed `live` to `new`.
     fn track(
         &self,
         live: &Value,
@@ -232,7 +234,7 @@ impl FieldManager<'_> {
         Ok((new.unwrap_or_else(|| live.clone()), managers))
     }
 
-    /// Fields that client-side apply set and that were not changed since.
+    /// Returns the fields that client-side apply set and that no later write changed.
     fn taken_from_client_side_apply(&self, live: &Value) -> Option<Set> {
         let config = last_applied::read(live)?;
         if config["apiVersion"] != *self.api_version {
@@ -325,8 +327,8 @@ fn set_managed_fields(object: &mut Value, managers: &Managers) {
     }
 }
 
-/// Group, version and kind for a message: `apps/v1, Kind=Deployment`. The core group is empty:
-/// `/v1, Kind=Secret`.
+/// Formats group, version and kind for a message: `apps/v1, Kind=Deployment`. The core group is
+/// empty: `/v1, Kind=Secret`.
 fn group_version_kind(api_version: &str, kind: &str) -> String {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     format!("{group}/{version}, Kind={kind}")

@@ -1,6 +1,6 @@
-//! Annotation in which client-side apply stores its configuration. It is needed to change between
-//! client-side and server-side apply (apimachinery, `util/managedfields/internal`:
-//! `lastapplied*.go`).
+//! Annotation in which client-side apply stores its configuration. Server-side apply reads and
+//! updates it, so that clients can change between both kinds of apply (apimachinery,
+//! `util/managedfields/internal`: `lastapplied*.go`).
 
 use serde_json::{Map, Value};
 
@@ -10,21 +10,21 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Size limit of all annotations of one object, keys and values, in bytes (Kubernetes' limit).
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
-/// Configuration in the annotation.
+/// Returns the configuration in the annotation; `None` if it is missing or invalid.
 pub(crate) fn read(object: &Value) -> Option<Value> {
     let text = annotations(object)?[ANNOTATION].as_str()?;
     serde_json::from_str(text).ok().filter(Value::is_object)
 }
 
-/// Annotations of an object; none if one of them is not a text, as in upstream.
+/// Returns the annotations of an object; `None` if an annotation is not a string, as in upstream.
 fn annotations(object: &Value) -> Option<&Value> {
     let annotations = &object["metadata"]["annotations"];
     let texts = annotations.as_object()?.values().all(|value| value.is_string() || value.is_null());
     texts.then_some(annotations)
 }
 
-/// Writes `config` into the annotation, if the object has it. An annotation that would be too long
-/// is removed.
+/// Writes `config` into the annotation, if the object has the annotation. Removes the annotation if
+/// all annotations together would exceed 256 KiB.
 pub(crate) fn refresh(object: &mut Value, config: &Value) {
     let Some(annotations) = annotations(object) else { return };
     if annotations[ANNOTATION].as_str().is_none_or(str::is_empty) {
@@ -47,7 +47,7 @@ pub(crate) fn refresh(object: &mut Value, config: &Value) {
     }
 }
 
-/// Configuration as a line of JSON, without the annotation itself.
+/// Formats the configuration as a line of JSON, without the annotation itself.
 fn encode(config: &Value) -> String {
     let mut config = config.clone();
     if let Some(metadata) = config.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -65,7 +65,7 @@ fn encode(config: &Value) -> String {
     text
 }
 
-/// Replaces null by an empty text, because annotations are texts.
+/// Replaces null by an empty string, because annotations are strings.
 fn coerce(annotations: &mut Map<String, Value>) {
     for value in annotations.values_mut().filter(|value| value.is_null()) {
         *value = Value::from("");

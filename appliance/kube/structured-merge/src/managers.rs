@@ -10,16 +10,16 @@ use serde_json::{Map, Value, json};
 use crate::set::{Set, UnreadableSet};
 use go_text::json_iterator::push_json_text;
 
-/// Maximum number of entries of one object; an object with more is rejected when it is read.
+/// Maximum number of entries of one object. Reading an object with more entries is an error.
 pub const MAX_ENTRIES: usize = 1000;
-/// Maximum number of separate entries of plain writes; the oldest are merged into one.
+/// Maximum number of separate entries of writes other than an apply; the oldest entries are merged.
 pub const MAX_UPDATE_MANAGERS: usize = 10;
 
-/// Name of the manager that the oldest plain writes are merged into.
+/// Manager of the merged entry of the oldest writes.
 const ANCIENT: &str = "ancient-changes";
 const FIELDS_TYPE: &str = "FieldsV1";
 
-/// Operation by which a manager came to own fields.
+/// Operation that made a manager the owner of its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// Server-side apply with the manager's configuration.
@@ -42,18 +42,18 @@ impl Operation {
 pub(crate) struct Entry {
     pub manager: String,
     pub operation: Operation,
-    /// API version of the field names.
+    /// API version of the object in the manager's last write; defines the field names of the set.
     pub api_version: String,
     /// Subresource; empty for the object itself.
     pub subresource: String,
-    /// Time of the manager's last change.
+    /// Time of the manager's last change; `None` if unknown.
     pub time: Option<Timestamp>,
     pub set: Set,
 }
 
 impl Entry {
-    /// Key of an entry. An applier keeps its entry across versions; a writer has one entry for each
-    /// version. The text equals upstream's, because upstream sorts by it.
+    /// Returns the key of the entry. An apply keeps its entry across versions; other writes have
+    /// one entry for each version. The text equals upstream's, because upstream sorts by it.
     pub(crate) fn identifier(&self) -> String {
         let api_version = match self.operation {
             Operation::Apply => "",
@@ -138,7 +138,7 @@ impl Managers {
     /// Parses `metadata.managedFields`; null or a missing value means no managers.
     ///
     /// # Errors
-    /// When an entry does not match the API.
+    /// The value is not an array, has too many entries, or an entry is invalid.
     pub fn read(managed_fields: &Value) -> Result<Self, UnreadableManagers> {
         let entries = match managed_fields {
             Value::Null => return Ok(Self::default()),
@@ -154,7 +154,7 @@ impl Managers {
         Ok(managers)
     }
 
-    /// True if a client requests to remove every manager: it sends `[]` or `[{}]`.
+    /// Returns true if a client requests to remove every manager: the value is `[]` or `[{}]`.
     pub fn is_reset(managed_fields: &Value) -> bool {
         match managed_fields.as_array().map(Vec::as_slice) {
             Some([]) => true,
@@ -163,8 +163,8 @@ impl Managers {
         }
     }
 
-    /// Value of `metadata.managedFields`: appliers first, then by time, manager, version and
-    /// subresource. `None` when no field has an owner.
+    /// Returns the value of `metadata.managedFields`: entries of applies first, then by time,
+    /// manager, version and subresource. Returns `None` if no field has an owner.
     pub fn write(&self) -> Option<Value> {
         let mut entries: Vec<_> = self.entries.values().collect();
         entries.sort_by(|one, other| {
@@ -179,12 +179,12 @@ impl Managers {
         (!written.is_empty()).then_some(Value::Array(written))
     }
 
-    /// True if no field has an owner.
+    /// Returns true if no field has an owner.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Fields that `manager` owns by `operation`, over all versions and subresources.
+    /// Returns the fields that `manager` owns by `operation`, in all versions and subresources.
     pub fn owned(&self, manager: &str, operation: Operation) -> Set {
         let mut owned = Set::default();
         for entry in self.values() {
@@ -199,8 +199,8 @@ impl Managers {
         self.entries.values()
     }
 
-    /// Keeps at most [`MAX_UPDATE_MANAGERS`] entries of plain writes: the oldest of each version
-    /// are merged into one.
+    /// Merges the oldest entries of each version, until at most [`MAX_UPDATE_MANAGERS`] entries of
+    /// writes other than an apply remain.
     pub(crate) fn cap(&mut self) {
         let is_update = |(_, entry): &(&String, &Entry)| entry.operation == Operation::Update;
         let mut updaters: Vec<_> = self

@@ -7,7 +7,7 @@ use serde_json::{Map as Object, Value};
 
 use crate::schema::{Atom, Field, List, Map, Scalar, Schema, TypeId};
 
-/// Kubernetes types whose values differ from their OpenAPI schema.
+/// Kubernetes type whose values differ from its OpenAPI schema.
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const RAW_EXTENSION: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
@@ -40,11 +40,11 @@ pub enum Unconvertible {
 }
 
 impl Schema {
-    /// Merge schema for objects of the model `root`. `models` are OpenAPI schemas by name; a `$ref`
-    /// ends in one of these names.
+    /// Creates the merge schema for objects of the model `root`. `models` are OpenAPI schemas by
+    /// name; the last segment of a `$ref` is such a name.
     ///
     /// # Errors
-    /// When a model is invalid or refers to a missing model.
+    /// A model is invalid or refers to a missing model.
     pub fn from_openapi(
         models: &BTreeMap<String, Value>,
         root: &str,
@@ -80,8 +80,8 @@ impl Schema {
 struct Convert<'m> {
     schema: Schema,
     named: BTreeMap<&'m str, TypeId>,
-    /// References that override the `atomic` setting of their type; resolved after all types are
-    /// known.
+    /// References that override the `atomic` setting of their type; resolved after the conversion
+    /// of all types.
     overridden: Vec<(TypeId, String, bool)>,
 }
 
@@ -90,7 +90,7 @@ impl Convert<'_> {
         self.named.get(name).copied().ok_or_else(|| Unconvertible::NoModel(name.to_owned()))
     }
 
-    /// Type of a schema inside another: a reference or an inline schema.
+    /// Returns the type of a schema inside another: a reference or an inline schema.
     fn of(&mut self, model: &Value, preserve: bool) -> Result<TypeId, Unconvertible> {
         if let Some(name) = reference(model) {
             let target = self.find(name)?;
@@ -103,7 +103,8 @@ impl Convert<'_> {
         Ok(self.schema.inline(atom))
     }
 
-    /// Converts a model; `preserve` keeps undeclared fields, at this level and below.
+    /// Converts a model. If `preserve` is true, undeclared fields are allowed at this level and
+    /// below.
     fn atom(&mut self, model: &Value, preserve: bool) -> Result<Atom, Unconvertible> {
         let preserve = preserve || model["x-kubernetes-preserve-unknown-fields"] == true;
         let kind = match &model["type"] {
@@ -158,8 +159,8 @@ impl Convert<'_> {
     }
 }
 
-/// Name in `$ref`. The `$ref` may be alone in an `allOf`, so that other keywords can be used with
-/// it.
+/// Returns the name in `$ref`. The `$ref` may be the only element of an `allOf`, so that other
+/// keywords can stand beside it.
 fn reference(model: &Value) -> Option<&str> {
     let holder = match (&model["$ref"], model["allOf"].as_array().map(Vec::as_slice)) {
         (Value::String(_), _) => model,
@@ -179,8 +180,8 @@ fn map_type(model: &Value) -> Result<Option<bool>, Unconvertible> {
     }
 }
 
-/// True if the list is atomic, and the list's keys. Built-in kinds use the older keywords of
-/// strategic merge patch.
+/// Returns true if the list is atomic, and the list's keys. Built-in kinds use the older keywords
+/// of strategic merge patch.
 fn list_type(model: &Value) -> Result<(bool, Vec<String>), Unconvertible> {
     const LIST: &str = "x-kubernetes-list-type";
     const PATCH: &str = "x-kubernetes-patch-strategy";

@@ -7,17 +7,18 @@ use serde_json::{Map, Value};
 
 use crate::value;
 
-/// One step of a path from a container to a value in it. The order is that of the written form:
-/// fields, keys, values, indices.
+/// Step of a path from a container to a value in it. The steps are ordered by kind: fields, keys,
+/// values, indices.
 #[derive(Debug, Clone)]
 pub enum PathElement {
     /// Field of an object, written `f:`.
     Field(String),
-    /// List item with these values of its key fields, written `k:`; the fields are sorted by name.
+    /// List item with the given values of its key fields, written `k:`; the key fields are sorted
+    /// by name.
     Key(Vec<(String, Value)>),
-    /// Set item that equals this value, written `v:`.
+    /// Set item that equals the value, written `v:`.
     Value(Value),
-    /// List item at this index, written `i:`.
+    /// List item at the index, written `i:`.
     Index(i64),
 }
 
@@ -32,22 +33,22 @@ pub struct UnreadableElement {
 }
 
 impl PathElement {
-    /// Path element of an object's field.
+    /// Creates the path element of an object's field.
     pub fn field(name: impl Into<String>) -> Self {
         Self::Field(name.into())
     }
 
-    /// Path element of a list item, from its key fields.
+    /// Creates the path element of a list item from its key fields.
     pub fn key(mut fields: Vec<(String, Value)>) -> Self {
         fields.sort_by(|(one, _), (other, _)| one.cmp(other));
         Self::Key(fields)
     }
 
-    /// Parses a path element of `fieldsV1`: `f:spec`, `k:{"name":"x"}`. `None` is an element kind
-    /// of a newer version, which readers skip.
+    /// Parses a path element of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`. Returns `None`
+    /// for an element kind of a later version, which readers skip.
     ///
     /// # Errors
-    /// When the text is not a valid path element.
+    /// The text is not a valid path element.
     pub fn parse(text: &str) -> Result<Option<Self>, UnreadableElement> {
         let wrong = |why| UnreadableElement { element: text.to_owned(), why };
         if text.len() < 2 {
@@ -72,7 +73,7 @@ impl PathElement {
         }))
     }
 
-    /// Text of the path element in `fieldsV1`.
+    /// Returns the text of the path element in `fieldsV1`.
     pub fn written(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -159,7 +160,7 @@ impl fmt::Display for PathElement {
     }
 }
 
-/// Value inside a path, for a message.
+/// Formats a value in a path, for a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
@@ -183,7 +184,7 @@ fn shown_object(map: &Map<String, Value>) -> String {
 pub struct Path(pub Vec<PathElement>);
 
 impl Path {
-    /// Path with only object fields.
+    /// Creates a path with only object fields.
     pub fn fields(names: &[&str]) -> Self {
         Self(names.iter().map(|name| PathElement::field(*name)).collect())
     }

@@ -21,14 +21,14 @@ pub enum Scalar {
     Untyped,
 }
 
-/// Values that a type admits: scalars, arrays or objects, for each part that is set.
+/// Values that a type allows: scalars, arrays, objects, or several of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Atom {
-    /// Scalars, if the type admits them.
+    /// Rule for scalars; `None` if the type does not allow them.
     pub scalar: Option<Scalar>,
-    /// Arrays, if the type admits them.
+    /// Rule for arrays; `None` if the type does not allow them.
     pub list: Option<List>,
-    /// Objects, if the type admits them.
+    /// Rule for objects; `None` if the type does not allow them.
     pub map: Option<Map>,
 }
 
@@ -49,7 +49,7 @@ pub struct List {
 pub struct Map {
     /// Declared fields by name.
     pub fields: BTreeMap<String, Field>,
-    /// Type of undeclared fields; without it, undeclared fields are not allowed.
+    /// Type of undeclared fields; `None` if undeclared fields are not allowed.
     pub element: Option<TypeId>,
     /// True if the whole object has one owner.
     pub atomic: bool,
@@ -70,7 +70,7 @@ struct Type {
     named: bool,
 }
 
-/// Types of a kind. Types refer to each other by [`TypeId`], so they may be recursive.
+/// Types of a kind. Types refer to each other by [`TypeId`], and may therefore be recursive.
 #[derive(Debug, Clone)]
 pub struct Schema {
     types: Vec<Type>,
@@ -85,7 +85,8 @@ impl Schema {
     /// Type of any value: objects are owned field by field, arrays as a whole.
     pub const DEDUCED: TypeId = TypeId(1);
 
-    /// Schema with only the two types of unknown content; [`Schema::DEDUCED`] is the root.
+    /// Creates a schema with only the types [`Schema::ATOMIC`] and [`Schema::DEDUCED`], for objects
+    /// of unknown content; the second is the root.
     pub fn deduced() -> Self {
         let untyped = |element, atomic| Atom {
             scalar: Some(Scalar::Untyped),
@@ -99,12 +100,12 @@ impl Schema {
         Self { types, root: Self::DEDUCED }
     }
 
-    /// Adds a type that is used in one location.
+    /// Adds a type for one location, which is never referenced by name.
     pub fn inline(&mut self, atom: Atom) -> TypeId {
         self.push(Type { atom, named: false })
     }
 
-    /// Adds a named type for references; [`Schema::define`] sets its content later.
+    /// Adds a named type that other types can refer to; [`Schema::define`] sets its content later.
     pub fn declare(&mut self) -> TypeId {
         self.push(Type { atom: Atom::default(), named: true })
     }
@@ -116,7 +117,7 @@ impl Schema {
         }
     }
 
-    /// Makes `id` the type of whole objects.
+    /// Sets the type of whole objects to `id`.
     #[must_use]
     pub fn rooted(mut self, id: TypeId) -> Self {
         self.root = id;
@@ -128,18 +129,18 @@ impl Schema {
         TypeId(self.types.len() - 1)
     }
 
-    /// Type of whole objects.
+    /// Returns the type of whole objects.
     pub fn root(&self) -> TypeId {
         self.root
     }
 
-    /// Values that a type admits.
+    /// Returns the values that a type allows.
     pub fn atom(&self, id: TypeId) -> &Atom {
         self.types.get(id.0).map_or(&NOTHING, |of| &of.atom)
     }
 
-    /// True for an object type without declared fields. Changes of its type cannot be detected,
-    /// because its content was never known.
+    /// Returns true for an object type without declared fields. A later change of its type cannot
+    /// be detected, because its fields were never known.
     pub(crate) fn is_untyped_map(&self, map: &Map) -> bool {
         let Some(element) = map.element.filter(|_| map.fields.is_empty()) else { return false };
         let inline_scalar = || {
@@ -165,12 +166,12 @@ pub(crate) enum Choice {
     Scalar,
     List,
     Map,
-    /// The value selects no part: it is missing, null or of a kind that the atom does not admit.
+    /// The value selects no part: it is missing, null or of a kind that the type does not allow.
     Whole,
 }
 
 impl Atom {
-    /// Part that `value` selects. An atom with one part always selects that part.
+    /// Returns the part that `value` selects. An atom with one part always selects that part.
     pub(crate) fn choose(&self, value: Option<&Value>) -> Choice {
         match (&self.scalar, &self.list, &self.map) {
             (Some(_), None, None) => return Choice::Scalar,
@@ -188,7 +189,8 @@ impl Atom {
         }
     }
 
-    /// Selected part; for [`Choice::Whole`], the first of map, scalar and list.
+    /// Returns the selected part; for [`Choice::Whole`], the first that exists of map, scalar and
+    /// list.
     pub(crate) fn part(&self, choice: Choice) -> Part<'_> {
         let scalar = self.scalar.map(Part::Scalar);
         let list = self.list.as_ref().map(Part::List);
@@ -202,14 +204,14 @@ impl Atom {
         part.unwrap_or(Part::Nothing)
     }
 
-    /// Part that applies to `value`.
+    /// Returns the part that applies to `value`.
     pub(crate) fn part_for(&self, value: Option<&Value>) -> Part<'_> {
         self.part(self.choose(value))
     }
 }
 
 impl Map {
-    /// Type of the field `name`.
+    /// Returns the type of the field `name`; `None` if the field is not allowed.
     pub(crate) fn field(&self, name: &str) -> Option<TypeId> {
         self.fields.get(name).map(|field| field.of).or(self.element)
     }

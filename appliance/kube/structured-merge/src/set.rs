@@ -1,4 +1,4 @@
-//! Sets of fields, as trees (structured-merge-diff, `fieldpath/set.go`).
+//! Sets of fields, stored as trees (structured-merge-diff, `fieldpath/set.go`).
 
 mod fields_v1;
 
@@ -10,17 +10,17 @@ use crate::schema::{Schema, TypeId};
 
 pub use fields_v1::UnreadableSet;
 
-/// Set of fields. Membership of a field is independent of its parents and of the fields below it.
+/// Set of fields. A field can be in the set without its parents and without the fields below it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Set {
     /// Fields of this level that are in the set.
     members: BTreeSet<PathElement>,
-    /// Fields of this level with set members below them.
+    /// Fields of this level that have members of the set below them.
     children: BTreeMap<PathElement, Set>,
 }
 
 impl Set {
-    /// Set of the fields at `paths`.
+    /// Creates the set of the fields at `paths`.
     pub fn of(paths: impl IntoIterator<Item = Path>) -> Self {
         let mut set = Self::default();
         for path in paths {
@@ -29,7 +29,8 @@ impl Set {
         set
     }
 
-    /// Adds the field, not its parents. The path of the whole object has no owner and is ignored.
+    /// Adds the field, without its parents. Ignores the path of the whole object, which has no
+    /// owner.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((last, parents)) = path.split_last() else { return };
         let mut at = self;
@@ -39,7 +40,7 @@ impl Set {
         at.members.insert(last.clone());
     }
 
-    /// True if the field is in the set.
+    /// Returns true if the field is in the set.
     pub fn has(&self, path: &[PathElement]) -> bool {
         let Some((last, parents)) = path.split_last() else { return false };
         let parent = parents.iter().try_fold(self, |at, element| at.children.get(element));
@@ -50,12 +51,14 @@ impl Set {
         self.members.contains(element)
     }
 
-    /// Set of the fields below `element`, relative to it.
+    /// Returns the set of the fields below `element`, with paths relative to it; `None` if there
+    /// are none.
     pub(crate) fn inside(&self, element: &PathElement) -> Option<&Set> {
         self.children.get(element)
     }
 
-    /// Elements of this level: those that only have fields below them, then the members.
+    /// Returns the elements of this level: first elements that only have members below them
+    /// (false), then the members (true).
     pub(crate) fn elements(&self) -> impl Iterator<Item = (&PathElement, bool)> {
         let only_inside = self.children.keys().filter(|element| !self.members.contains(element));
         only_inside
@@ -63,17 +66,17 @@ impl Set {
             .chain(self.members.iter().map(|element| (element, true)))
     }
 
-    /// True if no field is in the set.
+    /// Returns true if no field is in the set.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
-    /// Number of fields in the set.
+    /// Returns the number of fields in the set.
     pub fn len(&self) -> usize {
         self.members.len() + self.children.values().map(Self::len).sum::<usize>()
     }
 
-    /// Fields of both sets.
+    /// Returns the fields that are in this set, in `other`, or in both.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut union = self.clone();
@@ -89,7 +92,7 @@ impl Set {
         }
     }
 
-    /// Fields that are in both sets.
+    /// Returns the fields that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let shared = self.children.iter().filter_map(|(element, inside)| {
@@ -102,13 +105,14 @@ impl Set {
         }
     }
 
-    /// Fields of this set that are not in `other`. A field stays if only its parent is in `other`.
+    /// Returns the fields of this set that are not in `other`. A field stays if only its parent is
+    /// in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.without(other, false)
     }
 
-    /// Fields of this set that are neither in `other` nor below a field of `other`.
+    /// Returns the fields of this set that are neither in `other` nor below a field of `other`.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
         self.without(other, true)
@@ -133,7 +137,7 @@ impl Set {
         }
     }
 
-    /// Adds every declared field with set members below it as a member. The owner of `.a.b` in a
+    /// Adds every declared field that has members below it as a member. The owner of `.a.b` in a
     /// struct also owns `.a`; in a map it does not.
     #[must_use]
     pub(crate) fn with_named_fields(&self, schema: &Schema, of: Option<TypeId>) -> Self {
@@ -159,7 +163,7 @@ impl Set {
         named
     }
 
-    /// Calls `f` with every field: the members of a level, then the fields below.
+    /// Calls `f` with every field: first the members of a level, then the fields below.
     pub fn each(&self, f: &mut dyn FnMut(&[PathElement])) {
         self.each_below(&mut Vec::new(), f);
     }
@@ -177,7 +181,7 @@ impl Set {
         }
     }
 
-    /// First paths in the order of [`Set::each`], at most `most`.
+    /// Returns the first paths in the order of [`Set::each`], at most `most`.
     pub(crate) fn first_paths(&self, most: usize) -> Vec<Path> {
         let mut paths = Vec::new();
         self.each(&mut |path| {
@@ -188,7 +192,7 @@ impl Set {
         paths
     }
 
-    /// Paths of all fields, in the order of [`Set::each`].
+    /// Returns the paths of all fields, in the order of [`Set::each`].
     pub fn paths(&self) -> Vec<Path> {
         let mut paths = Vec::new();
         self.each(&mut |path| paths.push(Path(path.to_vec())));

@@ -40,10 +40,10 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Maximum number of mismatches in a message; further ones are only counted.
+/// Maximum number of mismatches in a message; the message only counts further mismatches.
 const MAX_MISMATCHES: usize = 100;
 
-/// Longest path and longest message of one mismatch, in bytes.
+/// Maximum length of the path and of the message of one mismatch, in bytes.
 const MAX_TEXT_BYTES: usize = 1_024;
 
 /// All mismatches between a value and its type.
@@ -63,7 +63,7 @@ impl Mismatches {
         Self::default()
     }
 
-    /// The first 100 mismatches.
+    /// Returns the first 100 mismatches.
     pub fn listed(&self) -> &[Mismatch] {
         &self.listed
     }
@@ -72,7 +72,7 @@ impl Mismatches {
         self.listed.is_empty()
     }
 
-    /// Prepends `prefix` to all paths; it is computed only if there are mismatches.
+    /// Prepends `prefix` to all paths; calls `prefix` only if there are mismatches.
     fn below(mut self, prefix: impl Fn() -> String) -> Self {
         if !self.is_empty() {
             let prefix = shortened(prefix());
@@ -94,7 +94,7 @@ impl Mismatches {
     }
 }
 
-/// Text, cut to [`MAX_TEXT_BYTES`].
+/// Truncates a text to [`MAX_TEXT_BYTES`].
 pub(crate) fn shortened(mut text: String) -> String {
     if text.len() > MAX_TEXT_BYTES {
         text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
@@ -130,14 +130,14 @@ impl<'a> Typed<'a> {
     /// Checks `value` against the root type of the schema.
     ///
     /// # Errors
-    /// All mismatches. These include two items with the same key, equal items of a set, and a value
-    /// nested deeper than [`MAX_DEPTH`].
+    /// All mismatches. Items with the same key, equal items of a set, and a nesting deeper than
+    /// [`MAX_DEPTH`] are mismatches too.
     pub fn new(schema: &'a Schema, value: Cow<'a, Value>) -> Result<Self, Mismatches> {
         Self::checked(schema, value, false)
     }
 
-    /// As [`Typed::new`], but lists may contain duplicates: a stored object may be older than the
-    /// rule.
+    /// Checks `value` as [`Typed::new`], but allows duplicates in lists, because a stored object
+    /// may be older than the rule.
     ///
     /// # Errors
     /// As [`Typed::new`].
@@ -157,12 +157,12 @@ impl<'a> Typed<'a> {
         mismatches.or_else_ok(Self { schema, value })
     }
 
-    /// Part of a value that was checked before.
+    /// Creates a typed value without a check, from a value that was checked before.
     pub(crate) fn unchecked(schema: &'a Schema, value: Value) -> Self {
         Self { schema, value: Cow::Owned(value) }
     }
 
-    /// Value without its type.
+    /// Returns the value without its type.
     pub fn value(&self) -> &Value {
         &self.value
     }
@@ -172,35 +172,35 @@ impl<'a> Typed<'a> {
         self.value.into_owned()
     }
 
-    /// Schema with the type of the value.
+    /// Returns the schema with the type of the value.
     pub fn schema(&self) -> &'a Schema {
         self.schema
     }
 
-    /// Set of every leaf and item of the value.
+    /// Returns the set of every leaf and list item of the value.
     pub fn field_set(&self) -> Set {
         field_set::field_set(self.schema, &self.value)
     }
 
-    /// Fields that `other` removes from, changes in and adds to this value.
+    /// Returns the fields that `other` removes from, changes in and adds to this value.
     ///
     /// # Errors
-    /// When the two values cannot have the same type.
+    /// The two values do not match the same type.
     pub fn compare(&self, other: &Typed<'_>) -> Result<Comparison, Mismatches> {
         compare::compare(self.schema, &self.value, &other.value)
     }
 
-    /// Merges the leaves of `config` into this value; nothing is removed. Items of lists that are
-    /// in `config` have its order.
+    /// Merges the leaves of `config` into this value; removes nothing. List items that are in
+    /// `config` get its order.
     ///
     /// # Errors
-    /// When the two values cannot have the same type.
+    /// The two values do not match the same type.
     pub fn merge(&self, config: &Typed<'_>) -> Result<Typed<'a>, Mismatches> {
         let value = merge::merge(self.schema, &self.value, &config.value)?;
         Ok(Self { schema: self.schema, value: Cow::Owned(value) })
     }
 
-    /// Copy of this value without the items and fields in `items`.
+    /// Returns a copy of this value without the items and fields in `items`.
     #[must_use]
     pub fn remove(&self, items: &Set) -> Typed<'a> {
         let value = remove::remove(self.schema, self.schema.root(), &self.value, items);

@@ -15,7 +15,8 @@ use crate::set::Set;
 use crate::typed::{Comparison, Mismatches, Typed, reconcile};
 use crate::value::equal;
 
-/// Manager of a plain write in progress; its fields join the manager's entry afterward.
+/// Name of the manager of a write in progress that is not an apply. Its fields are added to the
+/// real manager's entry afterward.
 pub(crate) const CURRENT: &str = "current-operation";
 
 /// Schemas and settings for the writes of one kind.
@@ -24,19 +25,19 @@ pub(crate) struct Updater<'a> {
     pub version: &'a str,
     /// Schemas of all served versions.
     pub schemas: &'a BTreeMap<String, Arc<Schema>>,
-    /// Fields that a write to this object or subresource cannot change, so that no manager gets to
-    /// own them.
+    /// Fields that a write to this object or subresource cannot change, so that no manager becomes
+    /// their owner.
     pub reset: &'a Set,
 }
 
-/// Adds the attempted operation in front of the mismatches.
+/// Returns a conversion of mismatches to an error that names the attempted operation.
 fn failed(attempted: impl fmt::Display) -> impl FnOnce(Mismatches) -> ApplyError {
     move |mismatches| ApplyError::Failed(format!("{attempted}: {mismatches}"))
 }
 
 impl Updater<'_> {
-    /// Converts the object to another version; only the version and the schema differ. `None` when
-    /// that version is not served.
+    /// Converts the object to another version; changes only `apiVersion` and the schema. Returns
+    /// `None` if the version is not served.
     fn convert<'t>(
         &'t self,
         object: &'t Typed<'t>,
@@ -53,8 +54,8 @@ impl Updater<'_> {
         Typed::new(schema, Cow::Owned(value)).map(|typed| Some(Cow::Owned(typed)))
     }
 
-    /// Managers after a plain write that changed `live` to `new`. Fields that the write changed are
-    /// owned by [`CURRENT`].
+    /// Returns the managers after a write, not an apply, that changed `live` to `new`. [`CURRENT`]
+    /// owns the fields that the write changed.
     pub(crate) fn update(
         &self,
         live: &Typed<'_>,
@@ -79,8 +80,8 @@ impl Updater<'_> {
         Ok(managers)
     }
 
-    /// Object and managers after an apply; no object if the apply changes nothing. The applier's
-    /// `entry` is passed without fields, which are those of `config`.
+    /// Returns object and managers after an apply; no object if the apply changes nothing. `entry`
+    /// is the applier's entry without fields; they are taken from `config`.
     pub(crate) fn apply(
         &self,
         live: &Typed<'_>,
@@ -102,7 +103,8 @@ impl Updater<'_> {
         Ok((changed.then(|| new.into_value()), managers))
     }
 
-    /// Takes the fields that `workflow` changed or removed out of the sets of all other managers.
+    /// Removes the fields that `workflow` changed or removed from the sets of all other managers;
+    /// without `force`, a conflict is an error.
     fn take_over(
         &self,
         old: &Typed<'_>,
@@ -158,8 +160,8 @@ impl Updater<'_> {
         }
     }
 
-    /// Removes fields of the applier's last apply that the present one omits and no other manager
-    /// owns.
+    /// Removes fields of the applier's last apply that are not in the new configuration and have no
+    /// other owner.
     fn prune<'t>(
         &'t self,
         merged: Typed<'t>,
@@ -188,7 +190,7 @@ impl Updater<'_> {
         })
     }
 
-    /// Restores removed fields that a manager owns; the applier's new configuration counts too.
+    /// Restores removed fields that a manager owns, including the applier by its new configuration.
     fn add_back_owned<'t>(
         &'t self,
         merged: &Typed<'t>,
@@ -243,7 +245,7 @@ impl Updater<'_> {
         Ok(merged.remove(&gone))
     }
 
-    /// Converts the managers' sets to the present schema.
+    /// Converts the managers' sets to the current schema.
     fn reconcile(&self, live: &Typed<'_>, mut managers: Managers) -> Result<Managers, ApplyError> {
         let mut served: BTreeMap<String, bool> = BTreeMap::new();
         for entry in managers.values() {

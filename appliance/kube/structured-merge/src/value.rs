@@ -1,15 +1,15 @@
-//! Comparison of JSON values: one order over all values, in which 1 and 1.0 are equal
-//! (structured-merge-diff, `value/value.go`).
+//! Comparison of JSON values: a total order in which 1 and 1.0 are equal (structured-merge-diff,
+//! `value/value.go`).
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
-/// Deepest nesting of a typed value and of a set of fields; JSON parsers stop at 128.
+/// Maximum nesting of a typed value and of a set of fields; JSON parsers stop at 128.
 pub const MAX_DEPTH: usize = 128;
 
-/// True if two values are equal; integers and floats are compared as numbers.
+/// Returns true if two values are equal; integers and floats are compared as numbers.
 pub(crate) fn equal(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => compare_numbers(one, other).is_eq(),
@@ -24,7 +24,7 @@ pub(crate) fn equal(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// Order of values: numbers, strings, booleans, arrays, objects, null.
+/// Compares two values. Order of the types: numbers, strings, booleans, arrays, objects, null.
 pub(crate) fn compare(one: &Value, other: &Value) -> Ordering {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => compare_numbers(one, other),
@@ -60,7 +60,7 @@ fn compare_arrays(one: &[Value], other: &[Value]) -> Ordering {
     items.find(|order| order.is_ne()).unwrap_or_else(|| one.len().cmp(&other.len()))
 }
 
-/// Compares objects key by key, in the order of the keys. An object that lacks the next key of the
+/// Compares objects key by key, in the order of the keys. An object without the next key of the
 /// other is greater, unless it has no further keys.
 fn compare_objects(one: &Map<String, Value>, other: &Map<String, Value>) -> Ordering {
     let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();

@@ -23,16 +23,16 @@ pub enum UnreadableSet {
 }
 
 impl Set {
-    /// Parses `fieldsV1`. Path elements of unknown kinds are left out.
+    /// Parses `fieldsV1`. Ignores path elements of unknown kinds.
     ///
     /// # Errors
-    /// When the JSON is not a valid set of fields.
+    /// The JSON is not a valid set of fields.
     pub fn from_fields_v1(fields: &Value) -> Result<Self, UnreadableSet> {
         let (set, _) = read(fields, "", MAX_DEPTH)?;
         Ok(set.unwrap_or_default())
     }
 
-    /// Value of `fieldsV1` for the set.
+    /// Returns the value of `fieldsV1` for the set.
     pub fn to_fields_v1(&self) -> Value {
         Value::Object(self.object(false))
     }
@@ -50,14 +50,15 @@ impl Set {
         object
     }
 
-    /// Members and children of this level together, in order.
+    /// Returns members and children of this level together, in order.
     fn level(&self) -> impl Iterator<Item = (&PathElement, Option<&Set>)> {
         let elements: BTreeSet<_> = self.members.iter().chain(self.children.keys()).collect();
         elements.into_iter().map(|element| (element, self.children.get(element)))
     }
 }
 
-/// Set below the value, if there is one, and true if the value itself is a member of the set above.
+/// Returns the set below the value, if there is one, and true if the value itself is a member of
+/// the set above.
 fn read(fields: &Value, under: &str, levels: usize) -> Result<(Option<Set>, bool), UnreadableSet> {
     let levels = levels.checked_sub(1).ok_or(UnreadableSet::TooDeep)?;
     let empty = Map::new();

@@ -11,7 +11,7 @@ use crate::schema::{Choice, List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 use crate::value::equal;
 
-/// Differences between a first and a second value. A field is in at most one of the sets.
+/// Differences between a first and a second value. A field is in at most one of the three sets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Fields that only the first value has.
@@ -23,7 +23,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Removes the fields in `excluded` and everything below them.
+    /// Removes the fields in `excluded` and all fields below them.
     #[must_use]
     pub(crate) fn without(self, excluded: &Set) -> Self {
         if excluded.is_empty() {
@@ -37,7 +37,7 @@ impl Comparison {
     }
 }
 
-/// Fields that `new` removes from, changes in and adds to `old`.
+/// Returns the fields that `new` removes from, changes in and adds to `old`.
 pub(super) fn compare(schema: &Schema, old: &Value, new: &Value) -> Result<Comparison, Mismatches> {
     let mut walk = Walk { schema, path: Vec::new(), found: Comparison::default() };
     let mismatches = walk.visit(schema.root(), Some(old), Some(new));
@@ -82,7 +82,7 @@ impl<'s> Walk<'s> {
         mismatches
     }
 
-    /// Returns the mismatches, and true if the field is a leaf.
+    /// Compares one part of an atom. Returns the mismatches, and true if the field is a leaf.
     fn part(
         &mut self,
         of: TypeId,
@@ -191,7 +191,7 @@ impl<'s> Walk<'s> {
         mismatches
     }
 
-    /// Compares the items of one path element. Several items on one side form one leaf.
+    /// Compares the items with the same path element. Several items on one side form one leaf.
     fn items(
         &mut self,
         list: &'s List,
@@ -236,12 +236,12 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// Items of a list; any other value has none.
+/// Returns the items of a list; empty for any other value.
 pub(super) fn items<'v>(side: Side<'v>) -> &'v [Value] {
     side.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Fields of an object; any other value has none.
+/// Returns the fields of an object; `None` for any other value.
 pub(super) fn fields<'v>(side: Side<'v>) -> Option<&'v Object<String, Value>> {
     side.and_then(Value::as_object)
 }

@@ -9,7 +9,7 @@ use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 
-/// Set of every leaf and item of `value`.
+/// Returns the set of every leaf and list item of `value`.
 pub(super) fn field_set(schema: &Schema, value: &Value) -> Set {
     let mut walk = Walk { schema, path: Vec::new(), set: Set::default() };
     walk.visit(schema.root(), value);
@@ -42,8 +42,8 @@ impl<'s> Walk<'s> {
         }
     }
 
-    /// Adds the items of a list. Duplicate items are one leaf, because a manager cannot own a part
-    /// of them.
+    /// Adds the items of a list. Duplicate items form one leaf, because a manager cannot own only
+    /// one of them.
     fn list(&mut self, list: &'s List, items: &[Value]) {
         let mut by_element: BTreeMap<PathElement, Vec<&Value>> = BTreeMap::new();
         for one in items {

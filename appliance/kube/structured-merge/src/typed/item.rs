@@ -6,10 +6,10 @@ use crate::path::PathElement;
 use crate::schema::{List, Schema};
 use go_text::quoted;
 
-/// Path element of an item: the values of its keys, or the scalar itself in a set.
+/// Returns the path element of an item: the values of its keys, or the scalar itself in a set.
 ///
 /// # Errors
-/// A sentence, for an item without a unique path element.
+/// A message, for an item without a unique path element.
 pub(super) fn element(schema: &Schema, list: &List, item: &Value) -> Result<PathElement, String> {
     if list.atomic {
         return Err("invalid indexing of non-associative list".to_owned());

@@ -20,11 +20,11 @@ struct Merge<'s> {
     schema: &'s Schema,
 }
 
-/// Merged value, if there is one, and the mismatches.
+/// Merged value (`None` if there is none), and the mismatches.
 type Merged = (Option<Value>, Mismatches);
 
 impl<'s> Merge<'s> {
-    /// Merges two sides. A value of only one side is taken unchanged.
+    /// Merges two values. A value that only one side has is taken unchanged.
     fn either(&self, of: TypeId, live: Option<&Value>, config: Option<&Value>) -> Merged {
         match (live, config) {
             (Some(live), Some(config)) => self.visit(of, live, config),
@@ -157,8 +157,8 @@ impl Index<'_> {
     }
 }
 
-/// Merge of two lists. Shared items have the order of the configuration; other items of the live
-/// list keep their position.
+/// Merge of two lists. Items of both lists get the order of the configuration; other items of the
+/// live list keep their position.
 struct Zip<'a, 's> {
     merge: &'a Merge<'s>,
     list: &'s List,
@@ -214,8 +214,8 @@ impl Zip<'_, '_> {
         }
     }
 
-    /// Adds the item of the configuration, merged into the live item if there is one. Mismatches
-    /// below were reported when both values were validated.
+    /// Adds the item of the configuration, merged into the live item if there is one. Ignores
+    /// mismatches below, because the validation of both values reported them.
     fn take_both(&mut self, element: &PathElement) {
         let (left, right) = (self.left.items.get(element), self.right.items.get(element));
         let (merged, _) = self.merge.either(self.list.element, left.copied(), right.copied());

@@ -1,12 +1,12 @@
 //! Conversion of old sets of fields after a schema change (structured-merge-diff,
-//! `typed/reconcile_schema.go`). The owner of fields below a value that is a leaf now owns the
-//! leaf. In the other direction, from a leaf to parts, sets stay unchanged.
+//! `typed/reconcile_schema.go`). If a value became a leaf, the owner of fields below it now owns
+//! the leaf. If a leaf became a container, sets stay unchanged.
 
 use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 
-/// Set in terms of the present schema; `None` if the set stays unchanged.
+/// Converts a set to the current schema; `None` if the set stays unchanged.
 pub(crate) fn reconcile(schema: &Schema, set: &Set) -> Option<Set> {
     let mut walk = Walk { schema, path: Vec::new(), leaves: Set::default(), changed: false };
     walk.visit(schema.root(), Some(set), false);
@@ -22,7 +22,7 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    /// Visits a field; `is_leaf` is true if the set has the field and nothing below it.
+    /// Visits a field. `is_leaf` is true if the set has the field but no fields below it.
     fn visit(&mut self, of: TypeId, set: Option<&Set>, is_leaf: bool) {
         match self.schema.atom(of).part_for(None) {
             Part::List(list) => self.list(list, set, is_leaf),

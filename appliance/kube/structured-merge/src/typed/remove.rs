@@ -7,7 +7,7 @@ use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 
-/// Copy of `value` without the fields and items in `items`; null when nothing is left.
+/// Returns a copy of `value` without the fields and items in `items`; null if nothing remains.
 pub(super) fn remove(schema: &Schema, of: TypeId, value: &Value, items: &Set) -> Value {
     match (schema.atom(of).part_for(Some(value)), value) {
         (Part::Scalar(_), value) => value.clone(),

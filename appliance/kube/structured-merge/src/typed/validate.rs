@@ -8,12 +8,12 @@ use super::{Mismatches, item};
 use crate::path::PathElement;
 use crate::schema::{List, Map, Part, Scalar, Schema, TypeId};
 
-/// All mismatches between `value` and its type.
+/// Returns all mismatches between `value` and its type. `duplicates` allows duplicate list items.
 pub(super) fn validate(schema: &Schema, of: TypeId, value: &Value, duplicates: bool) -> Mismatches {
     Validator { schema, duplicates }.visit(of, value)
 }
 
-/// Mismatches between `value` and a scalar type; null matches every type.
+/// Returns the mismatches between `value` and a scalar type; null matches every type.
 pub(super) fn scalar(kind: Scalar, value: Option<&Value>, side: &str) -> Mismatches {
     let value = match value {
         None | Some(Value::Null) => return Mismatches::none(),
