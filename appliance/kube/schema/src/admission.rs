@@ -12,7 +12,7 @@ use crate::rules::RuleTree;
 use crate::schema::Schema;
 use crate::{fault, object_meta, rules, validate};
 
-/// All mistakes in the `openAPIV3Schema` at `path` of its definition.
+/// Returns all mistakes in an `openAPIV3Schema`; `path` is its path in the definition.
 pub fn check_structural(source: &Value, path: &str) -> Vec<FieldError> {
     let schema = match Schema::parse(source) {
         Ok(schema) => schema,
@@ -58,7 +58,7 @@ fn root_or_below(node: &Node, holds: &dyn Fn(&Node) -> bool) -> bool {
 #[derive(Clone, Copy)]
 struct Spot {
     is_root: bool,
-    /// True in the type or metadata of an object, which have fields that the schema does not name.
+    /// True in the type or metadata of an object, whose fields the schema does not list.
     inside_meta: bool,
 }
 

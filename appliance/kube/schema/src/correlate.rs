@@ -1,6 +1,7 @@
 //! Correlation of new values with old ones (apiserver `pkg/cel/common/equality.go`).
 //!
-//! Fields correlate by name, items of lists of type map by their keys; other values do not.
+//! Fields correlate by name, and items of lists of type map by their keys. Other values do not
+//! correlate.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ pub(crate) struct OldItems<'a> {
 }
 
 impl<'a> OldItems<'a> {
-    /// Indexes the old items; `None` if the items of the list do not correlate.
+    /// Indexes the old items; `None` if the list is not of type map or has no old value.
     pub fn of(node: &'a Node, old: Option<&'a Value>) -> Option<Self> {
         let old = old?.as_array()?;
         let keys = node.list_map_keys();
@@ -31,14 +32,14 @@ impl<'a> OldItems<'a> {
         Some(Self { keys, by_key })
     }
 
-    /// Old item with the keys of `item`.
+    /// Returns the old item with the same keys as `item`; `None` if there is none.
     pub fn get(&self, item: &Value) -> Option<&'a Value> {
         let key = composite_key(self.keys, item.as_object()?)?;
         self.by_key.get(&key).copied()
     }
 }
 
-/// Text of all keys; `None` if a key is absent or not a scalar.
+/// Returns the values of all keys as one text; `None` if a key is absent or not a scalar.
 fn composite_key(keys: &[String], item: &Map<String, Value>) -> Option<String> {
     let mut composite = String::new();
     for key in keys {
@@ -52,13 +53,13 @@ fn composite_key(keys: &[String], item: &Map<String, Value>) -> Option<String> {
     Some(composite)
 }
 
-/// Old value of the field `name`; `None` also if no schema describes the field.
+/// Returns the old value of the field `name`; `None` also if no schema describes the field.
 pub(crate) fn old_field<'a>(node: &Node, name: &str, old: Option<&'a Value>) -> Option<&'a Value> {
     node.child(name)?;
     old?.as_object()?.get(name)
 }
 
-/// True if a value is unchanged; items of lists of type map may have another order.
+/// Returns true if a value is unchanged. Items of lists of type map may have another order.
 pub(crate) fn is_unchanged(node: &Node, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Array(new_items), Value::Array(old_items)) => {

@@ -29,7 +29,7 @@ pub const MAX_VERSIONS: usize = 32;
 /// Maximum number of selectable fields of one version, as upstream.
 pub const MAX_SELECTABLE_FIELDS: usize = 8;
 
-/// Finalizer that stays until the instances of a deleted definition are removed.
+/// Finalizer of a definition until its objects are deleted.
 pub const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Reason why a value is not a valid definition.
@@ -70,7 +70,7 @@ pub struct Names {
     pub list_kind: String,
     /// Abbreviations that kubectl accepts.
     pub short_names: Vec<String>,
-    /// Groups of kinds that the kind belongs to, such as `all`.
+    /// Categories for kubectl that the kind belongs to, such as `all`.
     pub categories: Vec<String>,
 }
 
@@ -98,7 +98,7 @@ pub struct ScalePaths {
     pub spec_replicas: String,
     /// Path of the current replicas, below `.status`.
     pub status_replicas: String,
-    /// Path of the label selector, below `.spec` or `.status`.
+    /// Path of the label selector, below `.spec` or `.status`; `None` for none.
     pub label_selector: Option<String>,
 }
 
@@ -113,9 +113,9 @@ pub struct Version {
     pub storage: bool,
     /// True if responses carry a deprecation warning.
     pub deprecated: bool,
-    /// Custom deprecation warning, instead of the default one.
+    /// Deprecation warning; `None` for the default text.
     pub deprecation_warning: Option<String>,
-    /// Schema of the objects.
+    /// Schema of the objects; `None` if the version has none.
     pub schema: Option<Arc<Schema>>,
     /// True if the version has a status subresource.
     pub has_status: bool,
@@ -145,8 +145,8 @@ pub struct CustomResourceDefinition {
 }
 
 impl CustomResourceDefinition {
-    /// Parses a definition that [`default`] has completed. Fails if [`check`] would, or on a wrong
-    /// type.
+    /// Parses a definition after [`default`]. Returns an error for a definition that [`check`]
+    /// would reject, or a field of the wrong type.
     pub fn parse(object: &Value) -> Result<Self, DefinitionError> {
         let spec = Fields::of(object, "spec")?;
         let names = spec.below("names")?;
@@ -180,7 +180,7 @@ impl CustomResourceDefinition {
         })
     }
 
-    /// Version in which objects are stored.
+    /// Returns the version in which objects are stored.
     pub fn storage_version(&self) -> Option<&Version> {
         self.versions.iter().find(|version| version.storage)
     }
@@ -244,8 +244,8 @@ impl PrinterColumn {
     }
 }
 
-/// Sets the same defaults as upstream: singular and list kind, conversion `None`, and the storage
-/// version among the stored ones.
+/// Sets upstream's defaults: singular name, list kind, conversion `None`, and the storage version
+/// in `status.storedVersions`.
 pub fn default(object: &mut Value) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
     if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
@@ -280,7 +280,7 @@ pub fn remember_storage_version(object: &mut Value) {
     }
 }
 
-/// Fields of one object in the definition, with the object's path.
+/// Fields of one object in the definition, and the object's path.
 struct Fields<'a> {
     map: &'a Map<String, Value>,
     path: String,
@@ -304,7 +304,7 @@ impl<'a> Fields<'a> {
         self.map.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Fields of the object `name`; an absent object counts as empty.
+    /// Returns the fields of the object `name`; none if it is absent.
     fn below(&self, name: &str) -> Result<Fields<'a>, DefinitionError> {
         let path = self.place(name);
         match self.map.get(name) {

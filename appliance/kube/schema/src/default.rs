@@ -1,4 +1,4 @@
-//! Setting of defaults (apiextensions `schema/defaulting/{algorithm,prunenulls}.go`).
+//! Defaults of absent fields (apiextensions `schema/defaulting/{algorithm,prunenulls}.go`).
 
 use serde_json::Value;
 
@@ -6,19 +6,20 @@ use crate::node::Node;
 use crate::object_meta;
 use crate::schema::Schema;
 
-/// Maximum number of JSON bytes that defaults add to one object. An object with more exceeds the
-/// maximum object size and is rejected for it.
+/// Maximum number of JSON bytes that defaults add to one object. An object with more defaults
+/// exceeds the maximum object size and is rejected later.
 const MAX_DEFAULTS_BYTES: usize = 4 * 1024 * 1024;
 
 impl Schema {
-    /// Drops nulls of non-nullable fields without default; sets defaults of absent and null fields.
+    /// Removes nulls from fields that are not nullable and have no default. Sets the defaults of
+    /// absent and null fields.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(&self.root));
         self.fill_in(object);
     }
 
-    /// Sets the defaults of absent and null fields. Fields that metadata does not have are removed
-    /// from defaults too.
+    /// Sets the defaults of absent and null fields. Removes unknown fields from the metadata of
+    /// embedded resources, which defaults may add.
     pub fn fill_in(&self, object: &mut Value) {
         Filling { left: MAX_DEFAULTS_BYTES }.fill(object, &self.root);
         if self.embeds {
@@ -69,12 +70,13 @@ fn drop_nulls(value: &mut Value, node: Option<&Node>) {
 }
 
 struct Filling {
-    /// Remaining number of bytes that may be added.
+    /// Number of bytes that defaults may still add.
     left: usize,
 }
 
 impl Filling {
-    /// Default of a field; `None` without default, or if the default exceeds the remaining bytes.
+    /// Returns the default of a field; `None` without default, or if the default exceeds the
+    /// remaining bytes.
     fn default_of(&mut self, node: &Node, name: &str) -> Option<Value> {
         let default = node.default.as_ref()?;
         let bytes = name.len() + default.to_string().len();

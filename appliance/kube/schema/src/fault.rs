@@ -1,10 +1,10 @@
-//! Mistakes in a value whose path in the object is not known yet.
+//! Mistakes in a value, before the value's path in the object is known.
 
 use serde_json::Value;
 
 use crate::field_error::{FieldError, MAX_SHOWN_BYTES, NO_PATH, cut};
 
-/// Maximum number of mistakes that one check reports; a person would not read more.
+/// Maximum number of mistakes that one check reports, because a person would not read more.
 pub(crate) const MAX_ERRORS: usize = 1_000;
 
 /// Mistake without the path of the value in its object.
@@ -16,7 +16,7 @@ pub(crate) struct Fault {
 
 #[derive(Debug, Clone)]
 enum FaultKind {
-    /// Mistake in a combination of schemas: upstream reports it without a field.
+    /// Mistake in `allOf`, `anyOf`, `oneOf` or `not`, which upstream reports without a field.
     Nowhere,
     At {
         path: String,
@@ -29,7 +29,8 @@ impl Fault {
         Self { message, kind: FaultKind::Nowhere }
     }
 
-    /// Mistake at `path`: `make` gets the path, and `words` follow "PATH in body ".
+    /// Creates a mistake at `path` with the message "PATH in body WORDS"; `make` creates the error
+    /// from that message.
     pub fn at(path: &str, words: &str, make: impl FnOnce(&str) -> FieldError) -> Self {
         let path = cut(path.to_owned(), MAX_SHOWN_BYTES);
         let message = format!("{path} in body {words}");
@@ -41,7 +42,7 @@ impl Fault {
         Self::at(path, words, |message| FieldError::invalid("", value, message))
     }
 
-    /// Like [`Self::invalid`], with a message of another form.
+    /// Creates an invalid-value mistake as [`Self::invalid`], with the complete message `message`.
     pub fn invalid_saying(path: &str, value: &Value, message: String) -> Self {
         let message = cut(message, MAX_SHOWN_BYTES);
         let error = FieldError::invalid("", value, message.as_str());
@@ -57,7 +58,8 @@ impl Fault {
     }
 }
 
-/// Result of a check. Of failed alternatives, the one with the most passed checks is reported.
+/// Result of a check, with the number of passed checks: of several failed alternatives, the one
+/// that passed most checks is reported.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub faults: Vec<Fault>,
@@ -83,7 +85,7 @@ impl Outcome {
         }
     }
 
-    /// True if the outcome has the maximum number of mistakes.
+    /// Returns true if the outcome has the maximum number of mistakes.
     pub fn is_full(&self) -> bool {
         self.faults.len() >= MAX_ERRORS
     }
@@ -93,7 +95,8 @@ impl Outcome {
     }
 }
 
-/// Adds the paths: `prefix` is the field of the checked value, empty for the object.
+/// Converts faults to errors with paths. `prefix` is the field of the checked value; empty for the
+/// whole object.
 pub(crate) fn field_errors(prefix: &str, outcome: Outcome) -> Vec<FieldError> {
     let root = if prefix.is_empty() { NO_PATH } else { prefix };
     let place = |fault: Fault| match fault.kind {

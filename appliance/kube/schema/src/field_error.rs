@@ -1,4 +1,4 @@
-//! Mistake in one field, worded as Kubernetes' `field.Error` (apimachinery
+//! Mistake in one field, with the messages of Kubernetes' `field.Error` (apimachinery
 //! `util/validation/field/errors.go`).
 
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Maximum length of a shown value and of a shown path, in bytes.
 pub(crate) const MAX_SHOWN_BYTES: usize = 4 * 1024;
 
-/// Maximum length of the detail, in bytes: the detail may contain a rule and its mistakes.
+/// Maximum length of the detail in bytes; the detail may contain a CEL rule and its mistakes.
 const MAX_DETAIL_BYTES: usize = 32 * 1024;
 
 /// Path of the object itself in upstream's messages.
@@ -25,7 +25,7 @@ pub enum Mistake {
     TypeInvalid,
     /// The value is not in the set of allowed values.
     NotSupported,
-    /// The field must not be set (now, or by the caller).
+    /// The field must not be set: at this time, or by this caller.
     Forbidden,
     /// A value that must be unique occurs twice.
     Duplicate,
@@ -35,7 +35,7 @@ pub enum Mistake {
     TooLong,
     /// The list or map has more items than its limit.
     TooMany,
-    /// The check failed for a reason that the caller did not cause.
+    /// The check itself failed; the caller did not cause the failure.
     Internal,
 }
 
@@ -46,9 +46,9 @@ pub struct FieldError {
     pub mistake: Mistake,
     /// Path from the root of the object: `spec.interfaces[0].dhcp.mac`.
     pub field: String,
-    /// Invalid value, if the message shows it.
+    /// Invalid value; `None` if the message does not show it.
     pub value: Option<Value>,
-    /// Rule that the value violates.
+    /// Rule that the value violates, in words.
     pub detail: String,
 }
 
@@ -57,27 +57,28 @@ pub struct FieldError {
 pub struct Findings {
     /// Reasons to reject the object; empty for a valid object.
     pub errors: Vec<FieldError>,
-    /// Messages of rules that the object violates and violated before; reported as warnings.
+    /// Messages of CEL rules that the old and the new object violate; reported as warnings.
     pub warnings: Vec<String>,
 }
 
 impl FieldError {
-    /// Error of a missing field.
+    /// Creates the error of a missing required field.
     pub fn required(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Required, field, None, detail)
     }
 
-    /// Error of a value that violates the rule `detail`.
+    /// Creates the error of a value that violates the rule `detail`.
     pub fn invalid(field: impl Into<String>, value: &Value, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Invalid, field, Some(value), detail)
     }
 
-    /// Like [`Self::invalid`], with a value in upstream's form that cannot be shown as JSON.
+    /// Creates an error as [`Self::invalid`], with the text `shown` for a value that JSON cannot
+    /// represent.
     pub(crate) fn invalid_shown(field: impl Into<String>, shown: &str, detail: &str) -> Self {
         Self::make(Mistake::Invalid, field, None, format!("{shown}: {detail}"))
     }
 
-    /// Error of a value whose type or format differs from `detail`.
+    /// Creates the error of a value whose type or format is not `detail`.
     pub fn type_invalid(
         field: impl Into<String>,
         value: &Value,
@@ -86,7 +87,7 @@ impl FieldError {
         Self::make(Mistake::TypeInvalid, field, Some(value), detail)
     }
 
-    /// Error of a value outside of `supported`.
+    /// Creates the error of a value that is not in `supported`.
     pub fn not_supported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
         let listed: Vec<String> = supported.iter().map(|one| go_text::quoted(one)).collect();
         let detail = match listed.is_empty() {
@@ -96,23 +97,23 @@ impl FieldError {
         Self::make(Mistake::NotSupported, field, Some(value), detail)
     }
 
-    /// Error of a field that must not be set.
+    /// Creates the error of a field that must not be set.
     pub fn forbidden(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Forbidden, field, None, detail)
     }
 
-    /// Error of a duplicate value that must be unique.
+    /// Creates the error of a duplicate value that must be unique.
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         Self::make(Mistake::Duplicate, field, Some(value), "")
     }
 
-    /// Error of a value longer than `limit` bytes.
+    /// Creates the error of a value longer than `limit` bytes.
     pub fn too_long(field: impl Into<String>, limit: usize) -> Self {
         let unit = if limit == 1 { "byte" } else { "bytes" };
         Self::make(Mistake::TooLong, field, None, format!("may not be more than {limit} {unit}"))
     }
 
-    /// Error of a list or map with `actual` items, where `limit` are allowed.
+    /// Creates the error of a list or map with `actual` items, more than `limit`.
     pub fn too_many(field: impl Into<String>, actual: usize, limit: i64) -> Self {
         let unit = if limit == 1 { "item" } else { "items" };
         let detail = match limit < 0 {
@@ -122,7 +123,7 @@ impl FieldError {
         Self::make(Mistake::TooMany, field, Some(&Value::from(actual)), detail)
     }
 
-    /// Error of a check that failed itself.
+    /// Creates the error of a check that failed itself.
     pub fn internal(field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::make(Mistake::Internal, field, None, detail)
     }
@@ -141,7 +142,7 @@ impl FieldError {
         }
     }
 
-    /// Reason in the cause of a Kubernetes Status.
+    /// Returns the reason in the `causes` of a Kubernetes Status.
     pub fn reason(&self) -> &'static str {
         match self.mistake {
             Mistake::Required => "FieldValueRequired",
@@ -157,7 +158,7 @@ impl FieldError {
         }
     }
 
-    /// True if rules in CEL are not evaluated because of this mistake.
+    /// Returns true if CEL rules are not evaluated because of this mistake.
     pub(crate) fn blocks_rules(&self) -> bool {
         matches!(
             self.mistake,
@@ -169,7 +170,7 @@ impl FieldError {
         )
     }
 
-    /// Message without the field's name.
+    /// Returns the message without the field's name.
     pub fn body(&self) -> String {
         let head = match self.mistake {
             Mistake::Required => "Required value",
@@ -194,7 +195,7 @@ impl FieldError {
     }
 }
 
-/// Text, cut to `limit` bytes.
+/// Truncates a text to `limit` bytes.
 pub(crate) fn cut(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));
@@ -203,7 +204,7 @@ pub(crate) fn cut(mut text: String, limit: usize) -> String {
     text
 }
 
-/// Value for a message: complete, or the beginning of its text if it is too long.
+/// Returns a value for a message: complete, or the beginning of its text if it is too long.
 fn shown(value: &Value) -> Value {
     let mut left = MAX_SHOWN_BYTES;
     match value {
@@ -218,7 +219,7 @@ fn shown(value: &Value) -> Value {
     }
 }
 
-/// True if the value fits into the remaining bytes `left`.
+/// Returns true if the value needs at most `left` bytes; subtracts its size from `left`.
 fn is_short(value: &Value, left: &mut usize) -> bool {
     let own = match value {
         Value::String(text) => text.len(),

@@ -8,13 +8,14 @@ use crate::node::Node;
 pub(crate) struct Resolved<'a> {
     /// Path in the form of a field error: `spec.labels[app]`.
     pub path: String,
-    /// Name of the path's first step.
+    /// Name of the first field of the path.
     pub first: String,
-    /// Schema at the path; `None` inside of a map that allows any value.
+    /// Schema at the path; `None` in a map that allows any value.
     pub node: Option<&'a Node>,
 }
 
-/// Resolves the path `text` from `node`. With `brackets`, `['…']` may replace a dot.
+/// Resolves the path `text` from the schema `node`. If `brackets` is true, `['…']` may replace a
+/// dot.
 pub(crate) fn resolve<'a>(
     text: &str,
     node: &'a Node,

@@ -1,4 +1,4 @@
-//! Parsed schema as a tree, and the read access for other crates.
+//! Tree of a parsed schema, with accessors for other crates.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use serde_json::Value;
 use crate::text::format::Format;
 use crate::text::pattern::Pattern;
 
-/// Rule for the properties of an object that have no name in the schema.
+/// Rule for properties that the schema does not name (`additionalProperties`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Additional {
-    /// Any value (`true`) or no value (`false`).
+    /// True allows any value, false no additional property.
     Any(bool),
-    /// Values of this schema.
+    /// Schema of the values.
     Of(Box<Node>),
 }
 
 /// Identity of the items of a list (`x-kubernetes-list-type`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListType {
-    /// The list is one value.
+    /// The list is one value; its items have no identity.
     Atomic,
     /// Items are unique scalars.
     Set,
-    /// Items are objects, identified by their keys.
+    /// Items are objects, identified by their key fields.
     Map,
 }
 
@@ -40,7 +40,7 @@ pub struct Rule {
     pub reason: String,
     /// JSONPath of the field that the error reports, relative to the rule's schema.
     pub field_path: String,
-    /// True if `oldSelf` is an optional and the rule runs on create too.
+    /// True if `oldSelf` is an optional and the rule also runs on create; `None` if not set.
     pub optional_old_self: Option<bool>,
 }
 
@@ -75,11 +75,11 @@ pub struct Node {
     pub(crate) refuses_unknown: bool,
 }
 
-/// Value validations that are one number, word or flag.
+/// Value validations with one number, word or flag.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Limits {
     pub format: Option<Format>,
-    /// Name of the format in source form, known or not.
+    /// Name of the format as in the source, known or not.
     pub format_name: String,
     pub maximum: Option<f64>,
     pub exclusive_maximum: bool,
@@ -97,37 +97,38 @@ pub(crate) struct Limits {
 }
 
 impl Node {
-    /// Type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty without a type.
+    /// Returns the type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty
+    /// without a type.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// Description; empty without one.
+    /// Returns the description; empty without one.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// True if the field may be null.
+    /// Returns true if the field may be null.
     pub fn nullable(&self) -> bool {
         self.nullable
     }
 
-    /// Default of an absent field.
+    /// Returns the default of an absent field; `None` without one.
     pub fn default_value(&self) -> Option<&Value> {
         self.default.as_ref()
     }
 
-    /// Named properties, sorted by name.
+    /// Returns the named properties, sorted by name.
     pub fn properties(&self) -> &BTreeMap<String, Node> {
         &self.properties
     }
 
-    /// Rule for properties without a name in the schema.
+    /// Returns the rule for properties that the schema does not name.
     pub fn additional(&self) -> Option<&Additional> {
         self.additional.as_ref()
     }
 
-    /// Schema of `additionalProperties`, if it is a schema.
+    /// Returns the schema of `additionalProperties`; `None` if it is a boolean or absent.
     pub fn additional_node(&self) -> Option<&Node> {
         match &self.additional {
             Some(Additional::Of(node)) => Some(node),
@@ -135,49 +136,50 @@ impl Node {
         }
     }
 
-    /// Schema of a list's items.
+    /// Returns the schema of a list's items.
     pub fn items(&self) -> Option<&Node> {
         self.items.as_deref()
     }
 
-    /// Schema of the field `name`: its own, or that of `additionalProperties`.
+    /// Returns the schema of the field `name`: of the named property, or of `additionalProperties`.
     pub fn child(&self, name: &str) -> Option<&Node> {
         self.properties.get(name).or_else(|| self.additional_node())
     }
 
-    /// Schema at a path of property names, through objects only.
+    /// Returns the schema at a path of property names; the path cannot go through lists.
     pub fn at(&self, path: &[&str]) -> Option<&Node> {
         path.iter().try_fold(self, |node, name| node.child(name))
     }
 
-    /// Names of the required fields.
+    /// Returns the names of the required fields.
     pub fn required(&self) -> &[String] {
         &self.required
     }
 
-    /// Value of `format`, known or not; empty without one.
+    /// Returns the value of `format`, known or not; empty without one.
     pub fn format(&self) -> &str {
         &self.limits.format_name
     }
 
-    /// True for an embedded resource: a whole Kubernetes object with its own type and metadata.
+    /// Returns true for an embedded resource: a whole Kubernetes object with its own type and
+    /// metadata.
     pub fn is_embedded_resource(&self) -> bool {
         self.embedded
     }
 
-    /// True if the value, or one below it, is an embedded resource. The recursion is limited by
-    /// [`crate::MAX_SCHEMA_DEPTH`].
+    /// Returns true if the value, or a value below it, is an embedded resource. The recursion is
+    /// limited by [`crate::MAX_SCHEMA_DEPTH`].
     pub(crate) fn embeds(&self) -> bool {
         let below = self.properties.values().chain(self.items()).chain(self.additional_node());
         self.embedded || below.into_iter().any(Self::embeds)
     }
 
-    /// True if the value may be an integer or a string.
+    /// Returns true if the value may be an integer or a string.
     pub fn is_int_or_string(&self) -> bool {
         self.int_or_string
     }
 
-    /// Identity of list items; `None` means upstream's default, atomic.
+    /// Returns the identity of list items; `None` means upstream's default, atomic.
     pub fn list_type(&self) -> Option<ListType> {
         match self.list_type.as_deref() {
             Some("atomic") => Some(ListType::Atomic),
@@ -187,17 +189,17 @@ impl Node {
         }
     }
 
-    /// Key fields of the items in a list of type map.
+    /// Returns the key fields of the items in a list of type map.
     pub fn list_map_keys(&self) -> &[String] {
         &self.list_map_keys
     }
 
-    /// Rules in CEL, in source form.
+    /// Returns the CEL rules in source form.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Types of a value as in upstream's messages.
+    /// Returns the type of a value as in upstream's messages.
     pub(crate) fn type_words(&self) -> &str {
         if self.int_or_string { "integer,string" } else { &self.kind }
     }

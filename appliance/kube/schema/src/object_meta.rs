@@ -40,20 +40,20 @@ fn shape() -> Value {
 }
 
 impl Schema {
-    /// Error of the first embedded resource whose type or metadata cannot be decoded. Upstream
-    /// rejects such an object while decoding it, with HTTP status 400.
+    /// Returns the error of the first embedded resource whose type or metadata cannot be decoded.
+    /// Upstream rejects such an object while decoding it, with HTTP status 400.
     pub fn malformed(&self, object: &Value) -> Option<FieldError> {
         malformed_below(&self.root, "", object)
     }
 }
 
-/// Removes unknown fields of metadata at `path` and reports them: `unknown field "metadata.x"`.
-/// Empty fields are removed without a report, as in Go's encoding.
+/// Removes unknown fields of metadata at `path`, and returns messages such as `unknown field
+/// "metadata.x"`. Also removes empty fields, without a message, as in Go's encoding.
 pub fn prune_metadata(metadata: &mut Value, path: &str) -> Vec<String> {
     prune::words(clean(metadata, path))
 }
 
-/// Like [`prune_metadata`], but returns the plain paths.
+/// Removes fields as [`prune_metadata`], but returns only their paths.
 pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
     let Some(shape) = SHAPE.as_ref() else { return Vec::new() };
     let dropped = prune::dropped(metadata, shape, path);
@@ -68,12 +68,13 @@ pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
     dropped
 }
 
-/// Message of Go's decoder for metadata with a field of another type.
+/// Returns the message of Go's decoder for metadata with a field of the wrong type; `None` if all
+/// types are right.
 pub fn metadata_misfit(metadata: &Value) -> Option<String> {
     misfit(SHAPE.as_ref()?, "ObjectMeta", metadata).map(|misfit| misfit.words())
 }
 
-/// Value of another type than its field.
+/// Value whose type differs from its field's type.
 struct TypeMismatch {
     /// Go's name of the field.
     field: String,
@@ -145,7 +146,7 @@ fn malformed_field(map: &Map<String, Value>, path: &str, name: &str) -> Option<F
     }
 }
 
-/// First value of another type than its field.
+/// Returns the first value whose type differs from its field's type.
 fn misfit(node: &Node, field: &str, value: &Value) -> Option<TypeMismatch> {
     let fits = match (node.kind(), value) {
         (_, Value::Null) => return None,

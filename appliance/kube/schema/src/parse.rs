@@ -1,4 +1,4 @@
-//! Parser of JSON Schema to [`Node`], with limits on bytes, nodes and depth.
+//! Parser from JSON Schema to [`Node`], with limits on bytes, nodes and depth.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ pub const MAX_SCHEMA_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum depth of a schema. It also limits the recursion of every walk.
 pub const MAX_SCHEMA_DEPTH: usize = 64;
 
-/// Maximum number of nodes in one schema: levels, fields and alternatives.
+/// Maximum number of nodes in one schema: the schemas of values, fields and alternatives.
 pub const MAX_SCHEMA_NODES: usize = 50_000;
 
 /// Maximum memory of all compiled patterns of one schema, in bytes.
@@ -54,10 +54,10 @@ pub enum SchemaError {
     /// The schema has more nodes than [`MAX_SCHEMA_NODES`].
     #[error("parsing the schema: it has more than {MAX_SCHEMA_NODES} nodes")]
     TooManyNodes,
-    /// The compiled patterns take too much memory.
+    /// The compiled patterns take more than 32 MiB of memory.
     #[error("parsing the schema: its patterns take more than {MAX_PATTERNS_BYTES} bytes of memory")]
     TooManyPatterns,
-    /// The schema has too many rules, or rules that are too long.
+    /// The schema has more than 2000 rules, or its rules are longer than 256 KiB.
     #[error(
         "parsing the schema: it has more than {MAX_RULES} rules, or rules of more than \
          {MAX_RULES_BYTES} bytes in all"
@@ -89,7 +89,7 @@ struct Reader {
     nodes: usize,
     rules: usize,
     rules_bytes: usize,
-    /// Compiled patterns by their text, so that each is compiled once.
+    /// Compiled patterns by text, so that equal patterns are compiled once.
     patterns: HashMap<String, Pattern>,
     patterns_bytes: usize,
     path: Vec<String>,
@@ -340,7 +340,7 @@ impl Reader {
     }
 }
 
-/// Keywords of JSON Schema that a structural schema must not have; each is reported by name.
+/// Returns the keywords in `map` that a structural schema must not have.
 fn unsupported(map: &Map<String, Value>) -> Vec<&'static str> {
     const KEYWORDS: [&str; 8] = [
         "id",
@@ -362,7 +362,7 @@ fn unsupported(map: &Map<String, Value>) -> Vec<&'static str> {
     KEYWORDS.into_iter().filter(is_set).collect()
 }
 
-/// Texts of a set of values for a message.
+/// Returns the texts of values for a message.
 pub(crate) fn value_words<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<String> {
     let word = |value: &Value| match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Pruning: removal of fields that the schema does not name (apiextensions
+//! Pruning: removal of fields that the schema does not have (apiextensions
 //! `schema/pruning/algorithm.go`).
 
 mod former;
@@ -13,24 +13,24 @@ use crate::schema::Schema;
 /// Fields of every Kubernetes object.
 pub(crate) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Maximum number of unknown fields that are reported; all are removed.
+/// Maximum number of unknown fields that are reported; all unknown fields are removed.
 const MAX_REPORTED: usize = 1_000;
 
 impl Schema {
-    /// Removes every field that the schema does not know. Returns them, sorted, in upstream's form:
-    /// `unknown field "spec.x"`. The object's own type and metadata stay.
+    /// Removes every field that the schema does not have, except the object's own type and
+    /// metadata. Returns upstream's messages, sorted: `unknown field "spec.x"`.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         words(dropped_of_object(object, &self.root))
     }
 
-    /// Removes every field that the schema does not know, without a report.
+    /// Removes every field that the schema does not have, without a report.
     pub fn prune_quietly(&self, object: &mut Value) {
         let mut pruner = Pruner { reports: false, ..Pruner::new("") };
         pruner.prune(object, Some(&self.root), true, &Former::default());
     }
 
-    /// As [`Schema::prune`], for a new state of `old`, which was written with a wider schema.
-    /// Fields that only the wider schema knows keep their value in `old`.
+    /// Prunes as [`Schema::prune`] a new state of `old`, which was written with a wider schema.
+    /// Fields that only the wider schema has keep their value in `old`.
     pub fn prune_beside(&self, object: &mut Value, old: &Value) -> Vec<String> {
         let mut pruner = Pruner::new("");
         pruner.prune(object, Some(&self.root), true, &Former::of(old));
@@ -38,26 +38,27 @@ impl Schema {
     }
 }
 
-/// Upstream's messages for removed fields, sorted.
+/// Returns upstream's messages for removed fields, sorted.
 pub(crate) fn words(mut dropped: Vec<String>) -> Vec<String> {
     dropped.sort();
     dropped.iter().map(|path| format!("unknown field {}", go_text::quoted(path))).collect()
 }
 
-/// Removes from a value at `path` the fields that `node` does not know; returns their paths.
+/// Removes fields that `node` does not have from the value at `path`; returns their paths.
 pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String> {
     let mut pruner = Pruner::new(path);
     pruner.prune(value, Some(node), false, &Former::default());
     pruner.dropped
 }
 
-/// Removes unknown fields from a default, without a report. Its metadata stays unchanged.
+/// Removes unknown fields from a default, without a report. Metadata in the default stays
+/// unchanged.
 pub(crate) fn prune_default(value: &mut Value, node: &Node, is_object: bool) {
     let mut pruner = Pruner { cleans_metadata: false, reports: false, ..Pruner::new("") };
     pruner.prune(value, Some(node), is_object, &Former::default());
 }
 
-/// As [`dropped`], for a whole object, whose type and metadata stay.
+/// Prunes as [`dropped`] a whole object; its type and metadata stay.
 pub(crate) fn dropped_of_object(object: &mut Value, node: &Node) -> Vec<String> {
     let mut pruner = Pruner::new("");
     pruner.prune(object, Some(node), true, &Former::default());
@@ -73,7 +74,7 @@ struct Pruner {
     cleans_metadata: bool,
 }
 
-/// One step of a path.
+/// Step of a path.
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Field(&'a str),
@@ -126,7 +127,7 @@ impl Pruner {
         }
     }
 
-    /// Prunes an item of a list that preserves unknown fields; the item preserves them too.
+    /// Prunes an item of a list that preserves unknown fields; the item then preserves them too.
     fn prune_preserved(&mut self, value: &mut Value, node: &Node, old: &Former<'_>) {
         match value {
             Value::Object(map) => {
@@ -161,7 +162,7 @@ impl Pruner {
         }
     }
 
-    /// Prunes a value without a schema: scalars and lists stay, all fields are removed.
+    /// Prunes a value without a schema: removes all fields of objects; scalars and lists stay.
     fn prune_unknown(&mut self, value: &mut Value, old: &Former<'_>) {
         match value {
             Value::Object(map) => map.retain(|name, value| self.restore(name, value, old)),
@@ -184,8 +185,9 @@ impl Pruner {
         self.dropped.extend(object_meta::clean(value, &path));
     }
 
-    /// True if the unknown field `name` stays because it existed before. A changed value is
-    /// replaced by the former one, because the schema does not know the field.
+    /// Returns true if the unknown field `name` stays, because `old` has it. A changed value is
+    /// replaced by its old value, because a client cannot change a field that the schema does not
+    /// have.
     fn restore(&mut self, name: &str, value: &mut Value, old: &Former<'_>) -> bool {
         let old = old.field(name);
         if old.has(value) {

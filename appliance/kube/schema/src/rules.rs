@@ -1,7 +1,7 @@
 //! Keyword `x-kubernetes-validations`: rules in CEL (apiextensions `pkg/apiserver/schema/cel`).
 //!
-//! The crate kube-cel parses a rule and provides the functions of the libraries. The evaluator is
-//! Tinbox code. It counts every step, so that a rule can neither run long nor fill the memory.
+//! The crate kube-cel parses rules and provides library functions. The evaluator is Tinbox code: it
+//! counts every step, so that a rule can neither run long nor fill the memory.
 
 mod admit;
 mod compile;

@@ -17,8 +17,8 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Parses an `openAPIV3Schema`. Fails if the value does not have the structure of a JSON Schema
-    /// or exceeds a limit. `check_structural` checks if the schema is *structural*.
+    /// Parses an `openAPIV3Schema`. Returns an error if the value does not have the structure of a
+    /// JSON Schema or exceeds a limit. `check_structural` checks that the schema is *structural*.
     pub fn parse(source: &Value) -> Result<Self, SchemaError> {
         let root = parse::root(source)?;
         let rules = RuleTree::of(&root);
@@ -26,12 +26,12 @@ impl Schema {
         Ok(Self { source: source.clone(), root, rules, embeds })
     }
 
-    /// JSON source of the schema, unchanged.
+    /// Returns the JSON source of the schema, unchanged.
     pub fn source(&self) -> &Value {
         &self.source
     }
 
-    /// Schema of the object itself.
+    /// Returns the schema of the whole object.
     pub fn root(&self) -> &Node {
         &self.root
     }

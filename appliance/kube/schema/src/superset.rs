@@ -1,11 +1,12 @@
-//! Schema with the fields of several schemas. With this schema, objects of all versions of a kind
-//! are stored without loss.
+//! Schema with the fields of several schemas, so that objects of all versions of a kind can be
+//! stored without loss.
 
 use serde_json::{Map, Value, json};
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// Keywords that define fields and their merging; validations belong to one version.
+/// Keywords that define fields and their merging; validations are left out, because each version
+/// has its own.
 const KEPT: [&str; 13] = [
     "type",
     "properties",
@@ -22,8 +23,8 @@ const KEPT: [&str; 13] = [
     "x-kubernetes-map-type",
 ];
 
-/// Schema without validations that has every field of `first` and of `others`. Defaults and merge
-/// rules of lists are those of `first`. A field with several types may contain any value.
+/// Returns a schema without validations that has every field of `first` and of `others`. Defaults
+/// and list types are taken from `first`. A field with several types may contain any value.
 pub fn superset<'a>(first: &Value, others: impl IntoIterator<Item = &'a Value>) -> Value {
     let mut wide = bare(first, true);
     for other in others {
@@ -32,7 +33,8 @@ pub fn superset<'a>(first: &Value, others: impl IntoIterator<Item = &'a Value>) 
     wide
 }
 
-/// Copy of a schema without its validations. The recursion is limited by the depth of the schema.
+/// Returns a copy of a schema without its validations. The recursion is limited by the depth of the
+/// schema.
 fn bare(schema: &Value, defaults: bool) -> Value {
     let Some(words) = schema.as_object() else { return schema.clone() };
     let mut bared = Map::new();

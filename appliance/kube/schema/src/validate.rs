@@ -1,5 +1,5 @@
 //! Validation of a value against a schema, with the order, messages and paths of kube-openapi's
-//! `pkg/validation/validate`. Unchanged invalid values pass an update, as in apiextensions'
+//! `pkg/validation/validate`. An update may keep unchanged invalid values, as in apiextensions'
 //! `pkg/apiserver/validation/ratcheting.go`.
 
 mod combine;
@@ -20,9 +20,9 @@ use crate::{object_meta, parse, rules};
 pub use number::canonical_numbers;
 
 impl Schema {
-    /// Checks a whole object that is already pruned and defaulted. With `old`, invalid but
-    /// unchanged values pass. Embedded resources, list types and rules in CEL are checked too. The
-    /// object's own metadata is not checked.
+    /// Checks a whole object after pruning and defaults, including embedded resources, list types
+    /// and CEL rules; not its own metadata. If `old` is given, invalid but unchanged values are
+    /// accepted.
     pub fn check(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = field_errors("", check(&self.root, "", new, old));
         object_meta::check_below(&self.root, new, &mut errors);
@@ -30,12 +30,13 @@ impl Schema {
         self.check_rules(new, old, errors)
     }
 
-    /// Errors of [`Self::check`] alone.
+    /// Returns only the errors of [`Self::check`].
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.check(new, old).errors
     }
 
-    /// Checks an object of which only the status may change; like upstream, paths start at it.
+    /// Checks an object of which only the status may change. Paths of errors start at `status`, as
+    /// upstream.
     pub fn check_status(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = Vec::new();
         if let Some((node, status)) = self.root.child("status").zip(new.get("status")) {
@@ -46,12 +47,12 @@ impl Schema {
         self.check_rules(new, old, errors)
     }
 
-    /// Errors of [`Self::check_status`] alone.
+    /// Returns only the errors of [`Self::check_status`].
     pub fn validate_status(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         self.check_status(new, old).errors
     }
 
-    /// Checks the rules of an object whose structure is valid.
+    /// Checks the CEL rules of an object, unless `errors` has a mistake that prevents it.
     fn check_rules(
         &self,
         new: &Value,
@@ -75,7 +76,7 @@ impl Schema {
     }
 }
 
-/// Checks `value` at `path`; an invalid value that equals `old` passes.
+/// Checks `value` at `path`; accepts an invalid value that equals `old`.
 pub(crate) fn check(node: &Node, path: &str, value: &Value, old: Option<&Value>) -> Outcome {
     let mut outcome = check_strictly(node, path, value, old);
     if let Some(old) = old

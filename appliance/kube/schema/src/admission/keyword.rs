@@ -13,20 +13,21 @@ use crate::prune::META_FIELDS;
 /// Types of OpenAPI v3.
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// Reasons that a rule may set for its failure.
+/// Values that `reason` of a CEL rule may have.
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// Restrictions that a schema sets for the schemas below it.
+/// Restrictions of a schema that apply to all schemas below it.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
-    /// Reason why defaults are forbidden here.
+    /// Reason why defaults are forbidden here; `None` if they are allowed.
     no_defaults: Option<&'a str>,
-    /// True inside of the type or metadata of an object.
+    /// True in the type or metadata of an object.
     inside_meta: bool,
 }
 
-/// Mistakes in the keywords of the schema at `path`: forbidden keywords and invalid values.
+/// Returns the mistakes in the keywords of the schema at `path`: forbidden keywords and invalid
+/// values.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let scope = Scope { no_defaults: None, inside_meta: false };
@@ -129,7 +130,7 @@ fn check_additional(node: &Node, path: &str, scope: Scope<'_>, errors: &mut Vec<
     }
 }
 
-/// Checks that `type` is `wanted` if `extension` is present.
+/// Checks that `type` is `wanted`, which the keyword `extension` requires.
 fn check_type_of(
     node: &Node,
     path: &str,
@@ -233,7 +234,8 @@ fn check_list_keys(node: &Node, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Checks that the keys of a list of type map are present in every item, and that no item is null.
+/// Checks that the keys of a list of type map are required or have defaults in its items, and that
+/// items of sets and maps are not nullable.
 fn check_key_presence(node: &Node, path: &str, errors: &mut Vec<FieldError>) {
     let Some((list_type, items)) = node.list_type.as_deref().zip(node.items()) else { return };
     if !matches!(list_type, "set" | "map") {

@@ -1,12 +1,12 @@
-//! Check that a schema is structural: every value has a type, and combinations only restrict the
-//! structure (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
+//! Check that a schema is structural: every value has a type, and `allOf`, `anyOf`, `oneOf` and
+//! `not` only restrict it (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
 
 use serde_json::Value;
 
 use crate::field_error::FieldError;
 use crate::node::{Additional, Node};
 
-/// Keyword that must not be set inside of `allOf`, `anyOf`, `oneOf` and `not`.
+/// Keyword that must not be set in `allOf`, `anyOf`, `oneOf` and `not`.
 type Forbidden = (&'static str, &'static str, fn(&Node) -> bool);
 
 const NESTED_FORBIDDEN: [Forbidden; 12] = [
@@ -38,7 +38,7 @@ enum Level {
     Field,
 }
 
-/// All reasons why `root`, at `path`, is not structural; sorted by their texts.
+/// Returns all reasons why the schema `root` at `path` is not structural, sorted by text.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check_structure(root, Level::Root, path, &mut errors);
@@ -47,7 +47,7 @@ pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Path of a property's schema, below the object's schema at `path`.
+/// Returns the path of a property's schema; `path` is that of the object's schema.
 pub(crate) fn property(path: &str, name: &str) -> String {
     format!("{path}.properties[{name}]")
 }
@@ -81,7 +81,7 @@ fn check_structure(node: &Node, level: Level, path: &str, errors: &mut Vec<Field
     check_metadata(node, level, path, errors);
 }
 
-/// Schema with only a type.
+/// Creates a schema with only a type.
 fn bare(kind: &str) -> Node {
     Node { kind: kind.to_owned(), ..Node::default() }
 }
@@ -154,7 +154,7 @@ fn check_metadata(node: &Node, level: Level, path: &str, errors: &mut Vec<FieldE
     }
 }
 
-/// True if a schema of metadata only restricts the names.
+/// Returns true if a schema of metadata only restricts `name` and `generateName`.
 fn says_names_only(metadata: &Node) -> bool {
     let names = ["name", "generateName"];
     let only_names = metadata.properties.keys().all(|name| names.contains(&name.as_str()));
@@ -167,7 +167,7 @@ fn says_names_only(metadata: &Node) -> bool {
     rest == Node::default()
 }
 
-/// Checks value validations. The `skip_…` flags accept the two notations of an int-or-string.
+/// Checks value validations. The `skip_…` flags allow the two notations of an int-or-string.
 fn check_values(
     node: &Node,
     skip_any_of: bool,

@@ -1,8 +1,7 @@
-//! Checks of a definition, in the order of upstream.
+//! Checks of a definition, in upstream's order.
 //!
-//! Upstream checks its internal form, in which the common parts of all versions are moved out of
-//! the versions. A schema that all versions share is reported as `spec.validation`, not as
-//! `spec.versions[0].schema`.
+//! Upstream checks its internal form, in which parts that all versions share are moved to the spec.
+//! A mistake in a shared schema has the path `spec.validation`, not `spec.versions[0].schema`.
 
 use serde_json::{Value, json};
 
@@ -12,12 +11,13 @@ use crate::field_error::FieldError;
 use crate::text::format::Format;
 use crate::text::names::{label_mistakes, subdomain_mistakes};
 
-/// Annotation that approves a definition in a group of the Kubernetes community.
+/// Annotation with the approval of a definition in a group of the Kubernetes community, such as
+/// `x.k8s.io`.
 const APPROVED: &str = "api-approved.kubernetes.io";
 
 const APPROVED_FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
 
-/// Checks a new definition that is defaulted and has its storage version among the stored ones.
+/// Checks a new definition after [`default`](super::default), and returns the mistakes.
 pub fn check(object: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let name = text(object, "/metadata/name");
@@ -130,7 +130,8 @@ fn check_versions(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Version in upstream's printed form, without schema, subresources, columns, selectable fields.
+/// Formats a version as upstream prints its internal form, without schema, subresources, columns
+/// and selectable fields.
 fn internal_form(version: &Value) -> String {
     let json = |name: &str| go_text::json(version.get(name).unwrap_or(&Value::Null));
     let flag = |name: &str| version[name] == true;
@@ -147,7 +148,7 @@ fn internal_form(version: &Value) -> String {
 }
 
 fn check_deprecation(version: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    /// Longest deprecation warning, in bytes.
+    /// Maximum length of a deprecation warning, in bytes.
     const MAX_WARNING: usize = 256;
     let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) else { return };
     let mut refuse = |detail: String| {
@@ -309,7 +310,7 @@ pub(super) fn check_approval(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Message about a definition's approval (apiextensions `pkg/apihelpers/helpers.go`).
+/// Returns the message of the approval condition (apiextensions `pkg/apihelpers/helpers.go`).
 fn approval_words(object: &Value) -> String {
     let see = "see https://github.com/kubernetes/enhancements/pull/1111";
     let needed = format!("protected groups must have approval annotation \"{APPROVED}\"");
@@ -330,13 +331,13 @@ fn approval_words(object: &Value) -> String {
 pub struct ApprovalCondition {
     /// True if the definition is approved.
     pub approved: bool,
-    /// Reason in one word.
+    /// Reason as one word, for programs.
     pub reason: &'static str,
-    /// Message that explains the reason to people.
+    /// Explanation for people.
     pub message: String,
 }
 
-/// Returns the condition of a definition; `None` outside of the community groups.
+/// Returns the approval condition; `None` if the definition's group needs no approval.
 pub fn approval_condition(object: &Value) -> Option<ApprovalCondition> {
     let (approved, reason) = match approval(object) {
         Approval::Unneeded => return None,
@@ -348,7 +349,7 @@ pub fn approval_condition(object: &Value) -> Option<ApprovalCondition> {
     Some(ApprovalCondition { approved, reason, message: approval_words(object) })
 }
 
-/// Checks the columns of the list at `path`.
+/// Checks the printer columns of the list at `path`.
 pub(super) fn check_columns(columns: &Value, path: &str, errors: &mut Vec<FieldError>) {
     for (index, one) in columns.as_array().into_iter().flatten().enumerate() {
         column::check(one, &format!("{path}[{index}]"), errors);

@@ -36,7 +36,8 @@ pub(super) fn check(column: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Checks that `path` is a simple JSONPath; like upstream, only the leading dot is checked.
+/// Checks that `path` is a simple JSONPath, and returns true if so. Like upstream, checks only the
+/// leading dot.
 pub(super) fn check_path(path: &str, place: &str, errors: &mut Vec<FieldError>) -> bool {
     let fits = path.starts_with('.');
     if !fits {

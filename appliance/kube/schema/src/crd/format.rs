@@ -1,4 +1,4 @@
-//! Warnings about formats that are not checked.
+//! Warnings about string formats that no check exists for.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,7 @@ use super::check::versions;
 use crate::node::{Additional, Node};
 use crate::schema::Schema;
 
-/// Upstream's warnings to the author of a definition: unknown string formats, except those of
-/// `old`.
+/// Returns upstream's warnings about unknown string formats in `new` that `old` does not have.
 pub fn warnings(new: &Value, old: Option<&Value>) -> Vec<String> {
     let before = old.map(unrecognised).unwrap_or_default();
     let now = unrecognised(new);

@@ -1,5 +1,5 @@
 //! Fields of a CustomResourceDefinition (apiextensions `pkg/apis/apiextensions/v1/types.go`,
-//! `types_jsonschema.go`). Other fields are dropped, as decoding into Go's types drops them.
+//! `types_jsonschema.go`). Pruning drops other fields, as Go's decoder does.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use crate::node::Node;
 use crate::parse::{self, MAX_SCHEMA_DEPTH};
 use crate::prune;
 
-/// Schema of a definition without its schemas, which are recursive.
+/// Schema of a definition. Leaves out the `openAPIV3Schema`s, because they are recursive.
 static SHAPE: LazyLock<Option<Node>> = LazyLock::new(|| parse::root(&shape()).ok());
 
 fn shape() -> Value {
@@ -55,7 +55,7 @@ fn shape() -> Value {
     }})
 }
 
-/// Keywords of a schema whose value is one schema.
+/// Keywords whose value is one schema.
 const ONE: [&str; 4] = ["items", "additionalProperties", "additionalItems", "not"];
 /// Keywords whose value is a list of schemas.
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "items"];
@@ -119,7 +119,8 @@ pub fn prune(object: &mut Value) -> Vec<String> {
     prune::words(dropped)
 }
 
-/// Prunes a schema. Below the maximum depth it stays unchanged: the definition is rejected later.
+/// Prunes a schema. Leaves it unchanged below the maximum depth, because the definition is rejected
+/// later.
 fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<String>) {
     let (Value::Object(map), Some(left)) = (schema, left.checked_sub(1)) else { return };
     map.retain(|keyword, value| {

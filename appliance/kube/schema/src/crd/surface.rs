@@ -1,4 +1,5 @@
-//! Parts of a version that the API serves: schema, subresources, columns, selectable fields.
+//! Checks of the parts of a version that the API serves: schema, subresources, columns, selectable
+//! fields.
 
 use serde_json::{Map, Value, json};
 
@@ -10,8 +11,8 @@ use crate::field_error::FieldError;
 use crate::field_path;
 use crate::schema::Schema;
 
-/// Keywords that are not allowed at the root of a schema with a status subresource. The status
-/// alone would be checked without them.
+/// Keywords that a root schema with a status subresource must not have, because an update of only
+/// the status would not check them.
 const NOT_AT_ROOT: [&str; 20] = [
     "id",
     "$schema",
@@ -39,13 +40,14 @@ const ALLOWED_AT_ROOT: &str = "[Description Type Format Title Maximum ExclusiveM
      ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf \
      Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations]";
 
-/// Parts that all versions have in common. Upstream reports their mistakes only once.
+/// Parts that are equal in all versions. Upstream reports their mistakes only once.
 pub(super) struct Shared<'a> {
     pub schema: Option<&'a Value>,
     subresources: Option<&'a Value>,
     columns: Option<&'a Value>,
     selectable: Option<&'a Value>,
-    /// True for each of the four parts that is equal in all versions, or absent in all.
+    /// True for each of the four parts (schema, subresources, columns, selectable fields) that all
+    /// versions have with the same value, or that no version has.
     same: [bool; 4],
     any_status: bool,
 }
@@ -71,7 +73,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Checks the common parts with paths below the spec.
+    /// Checks the shared parts; their paths begin at the spec.
     pub fn check(&self, spec: &str, errors: &mut Vec<FieldError>) {
         let place = format!("{spec}.validation");
         check_schema(self.schema, self.any_status, &place, errors);
@@ -96,7 +98,7 @@ fn has_status(subresources: Option<&Value>) -> bool {
     subresources.and_then(|all| all.get("status")).is_some_and(|status| !status.is_null())
 }
 
-/// Checks the parts of this version that differ between versions.
+/// Checks the parts of this version that are not shared.
 pub(super) fn check_surface(
     version: &Value,
     shared: &Shared<'_>,

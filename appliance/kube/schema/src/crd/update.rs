@@ -1,14 +1,14 @@
-//! Checks of a change of a definition.
+//! Checks of an update of a definition.
 
 use serde_json::Value;
 
 use super::check::{approval, check_approval, check_spec, check_stored_versions};
 use crate::field_error::FieldError;
 
-/// Checks a changed definition against the stored one.
+/// Checks an updated definition against the stored one.
 ///
-/// A mistake that the stored definition has too is accepted. The stored definition was admitted
-/// before the rule existed, and must stay changeable.
+/// Accepts a mistake that the stored definition has too: the definition may be older than the rule,
+/// and must stay changeable.
 pub fn check_update(new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     check_spec(new, &mut errors);

@@ -10,12 +10,12 @@ use crate::text::names;
 /// Maximum size of all annotations of an object, in bytes.
 const MAX_ANNOTATIONS_BYTES: usize = 256 * 1024;
 
-/// Appends the mistakes in every embedded resource below `value`.
+/// Appends to `errors` the mistakes in every embedded resource below `value`.
 pub(crate) fn check_below(node: &Node, value: &Value, errors: &mut Vec<FieldError>) {
     check_at(node, "", value, errors);
 }
 
-/// Appends the mistakes in every embedded resource in the value at `path`.
+/// Appends to `errors` the mistakes in every embedded resource in the value at `path`.
 pub(crate) fn check_at(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(map) => {

@@ -1,25 +1,25 @@
-//! Former values of a field, for the comparison with its new value.
+//! Old values of a field, for the comparison with its new value.
 //!
-//! List items may move: a changed item is compared with every former item that changed too.
+//! List items may move: a changed item is compared with every old item that changed too.
 
 use serde_json::Value;
 
-/// Maximum number of former values that a new value is compared with. In a list with more changed
-/// items, only the first ones are used.
+/// Maximum number of old values that a new value is compared with. In a list with more changed
+/// items, only the first old values are used.
 const MAX_FORMER: usize = 256;
 
-/// Values that a field had before: one for a field of objects, several for a field of list items.
+/// Old values of a field: one for a field of objects, several for a field in list items.
 #[derive(Debug, Default)]
 pub(super) struct Former<'a>(Vec<&'a Value>);
 
-/// Former items of a list, by their position.
+/// Old items of a list, by position.
 pub(super) struct FormerItems<'a> {
     /// Unchanged items at the front of the list.
     front: &'a [Value],
     /// New length of the list, followed by the unchanged items at its end.
     length: usize,
     back: &'a [Value],
-    /// Former items between the unchanged ones.
+    /// Old items between the unchanged ones.
     changed: Vec<&'a Value>,
 }
 
@@ -28,17 +28,17 @@ impl<'a> Former<'a> {
         Self(vec![value])
     }
 
-    /// Former values of the field `name`.
+    /// Returns the old values of the field `name`.
     pub fn field(&self, name: &str) -> Self {
         Self(self.0.iter().filter_map(|value| value.get(name)).collect())
     }
 
-    /// True if the field had this value.
+    /// Returns true if `value` is an old value of the field.
     pub fn has(&self, value: &Value) -> bool {
         self.0.contains(&value)
     }
 
-    /// Former value, if there is exactly one.
+    /// Returns the old value; `None` unless there is exactly one.
     pub fn only(&self) -> Option<&'a Value> {
         match self.0.as_slice() {
             [only] => Some(only),
@@ -46,7 +46,7 @@ impl<'a> Former<'a> {
         }
     }
 
-    /// Former items of the list whose items are now `items`.
+    /// Returns the old items of a list whose new items are `items`.
     pub fn items(&self, items: &[Value]) -> FormerItems<'a> {
         let length = items.len();
         let lists = || self.0.iter().filter_map(|value| value.as_array());
@@ -69,7 +69,7 @@ impl<'a> Former<'a> {
 }
 
 impl<'a> FormerItems<'a> {
-    /// Former values of the item that is now at `index`.
+    /// Returns the old values of the new item at `index`.
     pub fn item(&self, index: usize) -> Former<'a> {
         if let Some(same) = self.front.get(index) {
             return Former::of(same);

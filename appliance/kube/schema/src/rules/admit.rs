@@ -10,16 +10,16 @@ use super::infer::kind::Kind;
 use crate::field_error::FieldError;
 use crate::node::{Additional, Node, Rule};
 
-/// Cost limit of one rule, summed over all values that it applies to.
+/// Limit of the estimated cost of one rule, summed over all values that it applies to.
 const RULE_COST_LIMIT: u64 = 10_000_000;
 
-/// Cost limit of all rules of a schema.
+/// Limit of the estimated cost of all rules of a schema.
 const SCHEMA_COST_LIMIT: u64 = 100_000_000;
 
-/// Number of the most expensive rules that a message names.
+/// Number of the most expensive rules that an error message names.
 const NAMED_RULES: usize = 4;
 
-/// Checks the rules of the structural schema at `path`.
+/// Checks the CEL rules of the structural schema at `path`.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut admission = Admission { errors: Vec::new(), total: 0, dearest: Vec::new() };
     let scope = Scope { cardinality: Some(1), uncorrelated: None, is_root: true };
@@ -39,9 +39,10 @@ pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
 
 #[derive(Clone, Copy)]
 struct Scope<'s> {
-    /// Maximum number of occurrences of the value; `None` without a limit.
+    /// Maximum number of occurrences of the value in an object; `None` without a limit.
     cardinality: Option<u64>,
-    /// Nearest schema above from which on old and new values do not correlate.
+    /// Nearest schema above whose old and new values do not correlate, such as a list of type
+    /// atomic; `None` if values correlate.
     uncorrelated: Option<&'s str>,
     is_root: bool,
 }
@@ -155,7 +156,7 @@ impl Admission {
         }
     }
 
-    /// Adds the cost of an expression, for all occurrences of its value.
+    /// Adds the cost of an expression, multiplied by the number of occurrences of its value.
     fn observe(
         &mut self,
         cost: u64,
@@ -200,7 +201,7 @@ fn too_dear(what: &str, cost: u64, limit: u64) -> String {
     )
 }
 
-/// Error with the whole rule in upstream's internal form.
+/// Returns an error that shows the whole rule in upstream's internal form.
 fn refused(rule: &Rule, place: String, detail: &str) -> FieldError {
     let text = |text: &str| go_text::json(&Value::from(text));
     let reason = match rule.reason.as_str() {

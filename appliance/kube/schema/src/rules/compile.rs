@@ -1,4 +1,4 @@
-//! Parsed rules, in a tree parallel to the schema's. Each rule is parsed once.
+//! Compiled rules, in a tree parallel to the schema's. Each rule is parsed once.
 
 mod marks;
 mod pairs;
@@ -13,14 +13,15 @@ use crate::field_path;
 use crate::node::{Node, Rule};
 use marks::marks;
 
-/// Longest rule, in bytes.
+/// Maximum length of a rule, in bytes.
 const MAX_RULE_BYTES: usize = 16 * 1024;
-/// Maximum number of operators, dots, commas and brackets in a rule: it limits the tree's depth.
+/// Maximum number of operators, dots, commas and brackets in a rule, which limits the depth of its
+/// tree.
 const MAX_RULE_MARKS: usize = 1_000;
 /// Maximum depth of a rule's tree.
 const MAX_RULE_DEPTH: usize = 200;
 
-/// Maximum number of reported syntax errors of a rule, as in cel-go.
+/// Maximum number of syntax errors that are reported for a rule, as in cel-go.
 const MAX_TOLD_ERRORS: usize = 100;
 
 /// Parsed expression, or the reason why it is invalid.
@@ -33,7 +34,7 @@ pub(super) struct Compiled {
     pub program: Parsed,
     pub message: Option<Arc<IdedExpr>>,
     pub uses_old: bool,
-    /// Path that a failure reports, relative to the rule's schema; empty for the schema itself.
+    /// Path that an error reports, relative to the rule's schema; empty for the value itself.
     pub blamed: String,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct RuleTree {
 }
 
 impl RuleTree {
-    /// Compiles the rules of a schema; `None` if neither it nor a schema below has rules.
+    /// Compiles the rules of a schema and of the schemas below it; `None` if there are no rules.
     pub fn of(node: &Node) -> Option<Self> {
         let properties: BTreeMap<_, _> = node
             .properties
@@ -107,7 +108,7 @@ pub(super) fn parse(text: &str) -> Parsed {
     Ok(Arc::new(expression))
 }
 
-/// Syntax errors in cel-go's layout.
+/// Formats syntax errors as cel-go.
 fn syntax_errors(errors: &ParseErrors, text: &str) -> String {
     let each = errors.errors.iter().take(MAX_TOLD_ERRORS).map(|error| {
         let (line, column) = error.pos;
@@ -120,7 +121,7 @@ fn syntax_errors(errors: &ParseErrors, text: &str) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
-/// Direct subexpressions of an expression.
+/// Returns the direct subexpressions of an expression.
 pub(super) fn children(expression: &IdedExpr) -> Vec<&IdedExpr> {
     match &expression.expr {
         Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),

@@ -1,4 +1,4 @@
-//! Evaluation of a rule, with every step counted: the count limits time and memory (apiserver
+//! Evaluation of a rule. The cost of every step is counted, which limits time and memory (apiserver
 //! `pkg/apis/cel/config.go`, cel-go `interpreter/runtimecost.go`).
 
 mod charge;
@@ -27,10 +27,10 @@ use operator::Words;
 use val::{Entries, Field, Key, Val};
 use weight::{lesser_weight, weight};
 
-/// Cost limit of one rule, in cel-go's units: about a tenth of a second in cel-go.
+/// Cost limit of one evaluation of a rule in cel-go's units: about 0.1 s in cel-go.
 pub(super) const PER_RULE_COST: u64 = 1_000_000;
 
-/// Number of characters that one cost unit pays for.
+/// Number of characters whose reading costs one unit.
 pub(super) const CHARACTERS_PER_UNIT: u64 = 10;
 
 /// Reason why an evaluation ended without a value.
@@ -50,7 +50,8 @@ impl From<Words> for Stop {
     }
 }
 
-/// Evaluates `rule` with `self` and, if present, `oldSelf`. Returns the cost in any case.
+/// Evaluates `rule` with `self` = `value` and, if present, `oldSelf` = `old`. Also returns the
+/// cost, even after an error.
 pub(super) fn evaluate<'a>(
     rule: &IdedExpr,
     value: Val<'a>,
@@ -66,7 +67,7 @@ pub(super) fn evaluate<'a>(
 struct Evaluator<'r, 'a> {
     scope: Vec<(&'r str, Val<'a>)>,
     spent: u64,
-    /// Regular expressions that were compiled during the evaluation.
+    /// Cache of the regular expressions of this evaluation.
     patterns: HashMap<String, Pattern>,
 }
 
@@ -76,7 +77,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         if self.spent > PER_RULE_COST { Err(Stop::TooDear) } else { Ok(()) }
     }
 
-    /// Adds the cost of reading every character or item of `values`.
+    /// Adds the cost of reading every character and item of `values`.
     fn traverse(&mut self, values: &[&Val<'a>]) -> Result<(), Stop> {
         let size: u64 = values.iter().map(|value| weight(value)).sum();
         self.spend(1 + size.div_ceil(CHARACTERS_PER_UNIT))
@@ -146,7 +147,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(Val::Map(Rc::new(made)))
     }
 
-    /// Selects a field; `None` if it is absent, an error if the operand has no fields.
+    /// Selects a field; `None` if it is absent. An operand without fields is an error.
     fn select(&mut self, operand: &Val<'a>, field: &str) -> Result<Option<Val<'a>>, Stop> {
         match operand {
             Val::Object(object) => match object.field(field) {
@@ -239,7 +240,8 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::binary(name, left, right)?)
     }
 
-    /// A list that grows item by item, as in `map` and `filter`, is not copied each time.
+    /// Evaluates `+`. A list that grows item by item, as in `map` and `filter`, is extended in
+    /// place instead of copied.
     fn add(&mut self, left: &'r IdedExpr, right: &'r IdedExpr) -> Evaluated<'a> {
         let (name, added) = match (&left.expr, &right.expr) {
             (Expr::Ident(name), Expr::List(added)) if name.starts_with('@') => (name, added),
@@ -262,7 +264,8 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::append(list, items)?)
     }
 
-    /// Evaluates `&&` (`decisive` false) or `||` (true). The decisive value wins over errors.
+    /// Evaluates `&&` (`decisive` is false) or `||` (true). The decisive value has precedence over
+    /// errors.
     fn logical(
         &mut self,
         left: &'r IdedExpr,
@@ -339,7 +342,8 @@ impl<'r, 'a> Evaluator<'r, 'a> {
     }
 }
 
-/// Value of an element marked with `?`, if the element has one.
+/// Returns the value of a list or map element; for an element marked with `?`, the value inside the
+/// optional, or `None`.
 fn if_any(value: Val<'_>, is_optional: bool) -> Result<Option<Val<'_>>, Stop> {
     match value {
         value if !is_optional => Ok(Some(value)),

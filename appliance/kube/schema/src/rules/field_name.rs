@@ -1,5 +1,4 @@
-//! Escaped names of fields whose names are not valid CEL identifiers (apiserver
-//! `pkg/cel/escaping.go`).
+//! Escaped names of fields that are not valid CEL identifiers (apiserver `pkg/cel/escaping.go`).
 
 use crate::node::Node;
 
@@ -30,7 +29,7 @@ const RESERVED: [&str; 21] = [
 const ESCAPES: [(&str, &str); 4] =
     [("__", "__underscores__"), (".", "__dot__"), ("-", "__dash__"), ("/", "__slash__")];
 
-/// Escaped name of a field; `None` if rules cannot use the field.
+/// Returns the escaped name of a field; `None` if rules cannot use the field.
 pub(super) fn escape(name: &str) -> Option<String> {
     if RESERVED.contains(&name) {
         return Some(format!("__{name}__"));
@@ -59,8 +58,8 @@ pub(super) fn escape(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// Property with the name `name` in a rule, with its name in the schema. Reserved words may be used
-/// unescaped after a dot.
+/// Returns the property that a rule calls `name`: its name in the schema, and its schema. Reserved
+/// words need no escape after a dot.
 pub(super) fn property_of<'n>(node: &'n Node, name: &str) -> Option<(&'n str, &'n Node)> {
     if !name.contains("__") {
         return node.properties.get_key_value(name).map(|(real, below)| (real.as_str(), below));

@@ -1,5 +1,5 @@
-//! Types and maximum cost of a rule, inferred before it runs (cel-go `checker/{checker,cost}.go`,
-//! apiserver `pkg/cel/library/cost.go`).
+//! Type check and maximum cost of a rule, computed before it runs (cel-go
+//! `checker/{checker,cost}.go`, apiserver `pkg/cel/library/cost.go`).
 
 pub(super) mod declared;
 pub(super) mod estimate;
@@ -21,15 +21,16 @@ use kind::{Bindings, Kind, is_type_name};
 use place::{Mark, Position, place_of};
 use signature::overloads;
 
-/// Result of the inference for a rule.
+/// Result of the type check of a rule.
 pub(super) struct Inferred<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
-    /// Type errors with cel-go's messages, in the order of their positions.
+    /// Type errors with cel-go's messages, in the order of their positions in the text.
     pub errors: Vec<String>,
 }
 
-/// Infers `expression` with the source text `source`; `self` has the declaration `declared`.
+/// Infers type and cost of `expression`, parsed from `source`. `declared` is the declaration of
+/// `self`; `old_is_optional` is true if `oldSelf` is an optional.
 pub(super) fn infer<'a>(
     expression: &IdedExpr,
     source: &str,
@@ -54,12 +55,12 @@ struct Inference<'s, 'a> {
     source: &'s str,
     scope: Vec<(String, Estimate<'a>)>,
     errors: Vec<(Position, String)>,
-    /// Number of occurrences of each mark so far, to find the position of the next.
+    /// Number of occurrences of each token so far, to find the position of the next one.
     seen: HashMap<Mark, usize>,
 }
 
 impl<'a> Inference<'_, 'a> {
-    /// Position of the next `mark` in the text.
+    /// Returns the position of the next occurrence of `mark` in the text.
     fn next_place(&mut self, mark: Mark) -> Position {
         let times = self.seen.entry(mark.clone()).or_default();
         *times += 1;
@@ -120,7 +121,8 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Element of a literal; for an element marked with `?`, the value inside of the optional.
+    /// Returns the estimate of an element of a list or map literal; for an element marked with `?`,
+    /// of the value inside the optional.
     fn unwrapped(&mut self, item: Estimate<'a>, is_optional: bool) -> Estimate<'a> {
         let kind = match &item.kind {
             Kind::Optional(inner) if is_optional => inner.as_ref().clone(),
@@ -134,7 +136,7 @@ impl<'a> Inference<'_, 'a> {
         Estimate { kind, ..item }
     }
 
-    /// Common type of a literal's elements.
+    /// Returns the common type of a literal's elements; `Dyn` if the types differ.
     fn joined(&mut self, items: &[Estimate<'a>]) -> Kind<'a> {
         let Some(first) = items.first() else { return Kind::Dyn };
         for item in items {
@@ -146,7 +148,7 @@ impl<'a> Inference<'_, 'a> {
         first.kind.clone()
     }
 
-    /// Reports an error for a value of another type.
+    /// Reports an error if the type of a value is not `wanted`.
     fn expect(&mut self, wanted: &Kind<'a>, found: &Estimate<'a>) {
         if !wanted.accepts(&found.kind, &mut Bindings::new()) {
             let words = format!("expected type '{wanted}' but found '{}'", found.kind);
@@ -191,7 +193,8 @@ impl<'a> Inference<'_, 'a> {
         known
     }
 
-    /// Field of a value; the flag is true if the value, and therefore the field, is optional.
+    /// Returns the estimate of a field, and true if the value, and therefore the field, is
+    /// optional.
     fn field(
         &mut self,
         operand: &Estimate<'a>,
@@ -281,7 +284,7 @@ impl<'a> Inference<'_, 'a> {
         Estimate { place, ..estimate::call(&name, kind, target.as_ref(), &args) }
     }
 
-    /// Reports literals that the function cannot parse.
+    /// Reports an error for a string literal that the function cannot parse.
     fn check_literal(&mut self, name: &str, args: &[Estimate<'a>], call: &CallExpr) {
         if let Some(Expr::Literal(LiteralValue::String(text))) =
             call.args.last().map(|arg| &arg.expr)
@@ -292,7 +295,8 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Function with a dotted name; `None` if the name begins with a variable.
+    /// Returns the dotted name of a function, such as `lists.range`; `None` if the name begins with
+    /// a variable.
     fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
         let is_variable = self.scope.iter().any(|(variable, _)| variable == namespace);

@@ -10,16 +10,16 @@ use crate::fault::MAX_ERRORS;
 use crate::field_error::{FieldError, Findings, NO_PATH};
 use crate::node::Node;
 
-/// Cost limit of all rules for one object, in cel-go's units: about one second in cel-go.
+/// Cost limit of all rules for one object in cel-go's units: about 1 s in cel-go.
 const PER_OBJECT_COST: u64 = 10_000_000;
 
-/// Longest message that an expression may create, in bytes.
+/// Maximum length of a message that an expression may create, in bytes.
 const MAX_MESSAGE_BYTES: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str = "validation failed due to running out of cost budget, no further \
      validation rules will be run";
 
-/// Evaluates the rules of `tree` for the object `new`, and with `old` on an update.
+/// Evaluates the rules of `tree` for the object `new`; `old` is its old state on an update.
 pub(crate) fn check(
     tree: &RuleTree,
     root: &Node,
@@ -43,11 +43,11 @@ struct Spot<'a> {
     is_root: bool,
 }
 
-/// Old value, to detect if the value changed.
+/// Old value that belongs to a new value, to detect changes.
 #[derive(Clone, Copy)]
 struct Correlation<'a> {
     own: Option<&'a Value>,
-    /// Nearest value above that can be compared: schema, new and old.
+    /// Nearest value above that can be compared: its schema, new value and old value.
     parent: Option<(&'a Node, &'a Value, &'a Value)>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Correlation<'a> {
         }
     }
 
-    /// Correlation of a value below, whose own old value is `own`.
+    /// Returns the correlation of a value below; `own` is its old value.
     fn below(&self, spot: &Spot<'a>, own: Option<&'a Value>) -> Self {
         match self.own {
             None => *self,
@@ -73,7 +73,7 @@ struct Walk {
     errors: Vec<FieldError>,
     warnings: Vec<String>,
     budget: u64,
-    /// True after the budget is used up; no further rule runs.
+    /// True after the cost limit was exceeded; no further rule runs.
     stopped: bool,
 }
 
@@ -214,7 +214,7 @@ impl Walk {
         self.stopped = true;
     }
 
-    /// Handles a violated rule: rejects the object, or warns if nothing changed.
+    /// Handles a violated rule: rejects the object, or warns if the value did not change.
     fn refuse<'a>(
         &mut self,
         compiled: &Compiled,
@@ -275,7 +275,7 @@ fn rule_words(compiled: &Compiled) -> &str {
     }
 }
 
-/// Text of a message expression's result, if it is usable as a message.
+/// Returns the text of a message expression's result; `None` if it cannot be used as a message.
 fn usable(message: &Val<'_>) -> Option<String> {
     let Val::Text(text) = message else { return None };
     let text = text.trim();

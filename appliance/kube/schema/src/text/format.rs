@@ -11,11 +11,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Longest hostname, in bytes.
+/// Maximum length of a hostname, in bytes.
 const MAX_HOSTNAME: usize = 255;
-/// Longest label of a name, in bytes.
+/// Maximum length of a label in a name, in bytes.
 const MAX_LABEL: usize = 63;
-/// Longest `k8s-long-name`, in bytes.
+/// Maximum length of a `k8s-long-name`, in bytes.
 const MAX_LONG_NAME: usize = 253;
 
 /// String format that is checked.
@@ -29,7 +29,7 @@ pub(crate) enum Format {
     Ipv6,
     Cidr,
     Mac,
-    /// UUID; with a digit, only UUIDs of that version.
+    /// UUID; with a digit, only UUIDs of this version.
     Uuid(Option<char>),
     Isbn,
     Isbn10,
@@ -48,7 +48,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Format by name. Dashes in the name are ignored: `date-time` is `datetime`.
+    /// Returns the format with the name `name`; `None` if it is unknown. Ignores dashes:
+    /// `date-time` is `datetime`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name.replace('-', "").as_str() {
             "bsonobjectid" => Self::BsonObjectId,
@@ -81,7 +82,7 @@ impl Format {
         })
     }
 
-    /// True if `text` is valid for the format.
+    /// Returns true if `text` is valid for the format.
     pub fn accepts(self, text: &str) -> bool {
         match self {
             Self::BsonObjectId => text.len() == 24 && is_hex(text),
@@ -151,13 +152,13 @@ fn is_short_name(text: &str) -> bool {
     text.len() <= MAX_LABEL && is_name_segment(text)
 }
 
-/// True if the text matches `[a-z0-9]([-a-z0-9]*[a-z0-9])?`.
+/// Returns true if the text matches `[a-z0-9]([-a-z0-9]*[a-z0-9])?`.
 fn is_name_segment(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(is_inner)
 }
 
-/// True for groups of 8, 4, 4, 4 and 12 hex digits; each dash between them is optional.
+/// Returns true for groups of 8, 4, 4, 4 and 12 hex digits; each dash between them is optional.
 fn is_uuid(text: &str, version: Option<char>) -> bool {
     let mut rest = text;
     let mut groups = [""; 5];
@@ -179,7 +180,7 @@ fn is_uuid(text: &str, version: Option<char>) -> bool {
     rest.is_empty() && version.is_none_or(|digit| groups[2].starts_with(digit)) && variant_fits
 }
 
-/// True for `ddd-dd-dddd`, with dashes or spaces.
+/// Returns true for `ddd-dd-dddd`, with dashes or spaces.
 fn is_ssn(text: &str) -> bool {
     let fits = |(index, byte): (usize, u8)| match index {
         3 | 6 => matches!(byte, b'-' | b' '),
@@ -188,7 +189,7 @@ fn is_ssn(text: &str) -> bool {
     text.len() == 11 && text.bytes().enumerate().all(fits)
 }
 
-/// True for `rgb(r, g, b)`, each number from 0 to 255 without leading zeros.
+/// Returns true for `rgb(r, g, b)`, each number from 0 to 255 without leading zeros.
 fn is_rgb_color(text: &str) -> bool {
     let inner = text.strip_prefix("rgb(").and_then(|text| text.strip_suffix(')'));
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
@@ -200,7 +201,8 @@ fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_shade))
 }
 
-/// True for standard base64 with padding; never for an empty text, as in upstream's pattern.
+/// Returns true for standard base64 with padding; never for an empty text, as in upstream's
+/// pattern.
 fn is_base64(text: &str) -> bool {
     let data = text.trim_end_matches('=');
     let padding = text.len() - data.len();

@@ -1,8 +1,8 @@
 //! Syntax checks of names, with upstream's messages (apimachinery `pkg/api/validate/content`).
 
-/// Longest DNS label, in bytes.
+/// Maximum length of a DNS label, in bytes.
 const MAX_LABEL: usize = 63;
-/// Longest DNS subdomain, in bytes.
+/// Maximum length of a DNS subdomain, in bytes.
 const MAX_SUBDOMAIN: usize = 253;
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
@@ -23,7 +23,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(is_inner)
 }
 
-/// Mistakes in `text` as an RFC 1123 subdomain.
+/// Returns the mistakes in `text` as an RFC 1123 subdomain.
 pub fn subdomain_mistakes(text: &str) -> Vec<String> {
     let mut mistakes = Vec::new();
     if text.len() > MAX_SUBDOMAIN {
@@ -35,7 +35,7 @@ pub fn subdomain_mistakes(text: &str) -> Vec<String> {
     mistakes
 }
 
-/// Mistakes in `text` as an RFC 1035 label.
+/// Returns the mistakes in `text` as an RFC 1035 label.
 pub fn label_mistakes(text: &str) -> Vec<String> {
     let mut mistakes = Vec::new();
     if text.len() > MAX_LABEL {
@@ -60,7 +60,7 @@ const LABEL_VALUE: &str = "a valid label must be an empty string or consist of a
      'MyValue',  or 'my_value',  or '12345', regex used for validation is \
      '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/// Mistakes in `text` as an RFC 1123 label.
+/// Returns the mistakes in `text` as an RFC 1123 label.
 pub fn dns_label_mistakes(text: &str) -> Vec<String> {
     let mut mistakes = Vec::new();
     if text.len() > MAX_LABEL {
@@ -79,7 +79,8 @@ fn is_qualified_part(text: &str) -> bool {
     is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(|byte| is_inner(*byte))
 }
 
-/// Mistakes in `text` as a label's key: a name, optionally with a domain and a slash before it.
+/// Returns the mistakes in `text` as a label's key: a name, optionally with a domain and a slash
+/// before it.
 pub fn qualified_mistakes(text: &str) -> Vec<String> {
     let parts: Vec<&str> = text.split('/').collect();
     let mut mistakes = Vec::new();
@@ -113,7 +114,7 @@ pub fn qualified_mistakes(text: &str) -> Vec<String> {
     mistakes
 }
 
-/// Mistakes in `text` as a label's value.
+/// Returns the mistakes in `text` as a label's value.
 pub fn label_value_mistakes(text: &str) -> Vec<String> {
     let mut mistakes = Vec::new();
     if text.len() > MAX_LABEL {
@@ -125,7 +126,8 @@ pub fn label_value_mistakes(text: &str) -> Vec<String> {
     mistakes
 }
 
-/// Mistakes in `text` as one segment of a URL path; `is_whole` is true if the segment is complete.
+/// Returns the mistakes in `text` as one segment of a URL path; `is_whole` is true if the segment
+/// is complete.
 pub fn path_segment_mistakes(text: &str, is_whole: bool) -> Vec<String> {
     if is_whole && matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];

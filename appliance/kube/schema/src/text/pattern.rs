@@ -1,7 +1,7 @@
 //! Keyword `pattern`: Go's regular expressions, run by the regex crate.
 //!
-//! Both have RE2's semantics and most of its syntax. [`syntax`] checks Go's grammar and translates
-//! the expression to the crate's syntax.
+//! Go and the crate have RE2's semantics and most of its syntax. [`syntax`] checks Go's grammar and
+//! translates the expression.
 
 mod syntax;
 
@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 /// Maximum memory of one compiled pattern, in bytes.
 const MAX_COMPILED_BYTES: usize = 2 * 1024 * 1024;
 
-/// Size limits for compilation, tried in order to measure the size of a pattern.
+/// Size limits in bytes, tried in order to measure the size of a compiled pattern.
 const STEPS: [usize; 3] = [16 * 1024, 128 * 1024, MAX_COMPILED_BYTES];
 
 const TOO_LARGE: &str = "error parsing regexp: expression too large";
@@ -51,7 +51,7 @@ impl Pattern {
         self.error() == Some(TOO_LARGE)
     }
 
-    /// Compiles a pattern with a limit of `limit` bytes.
+    /// Compiles a pattern with a memory limit of `limit` bytes.
     pub fn within(text: &str, limit: usize) -> Self {
         let compiled = syntax::translate(text).and_then(|translated| {
             let built = RegexBuilder::new(&translated).size_limit(limit).build();
@@ -63,23 +63,23 @@ impl Pattern {
         Self { text: text.to_owned(), compiled }
     }
 
-    /// Pattern in source form.
+    /// Returns the pattern in source form.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Reason why the pattern does not compile.
+    /// Returns the reason why the pattern does not compile; `None` if it does.
     pub fn error(&self) -> Option<&str> {
         self.compiled.as_ref().err().map(String::as_str)
     }
 
-    /// All matches in `text`, from left to right; an error if the pattern does not compile.
+    /// Returns all matches in `text`, from left to right; an error if the pattern does not compile.
     pub fn matches<'t>(&self, text: &'t str) -> Result<impl Iterator<Item = &'t str>, &str> {
         let regex = self.compiled.as_ref().map_err(String::as_str)?;
         Ok(regex.find_iter(text).map(|found| found.as_str()))
     }
 
-    /// Message for a `text` without a match.
+    /// Returns the message for a `text` without a match; `None` if it matches.
     pub fn refusal(&self, text: &str) -> Option<String> {
         match &self.compiled {
             Ok(regex) if regex.is_match(text) => None,

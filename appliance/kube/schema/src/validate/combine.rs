@@ -1,6 +1,6 @@
-//! `allOf`, `anyOf`, `oneOf` and `not` (kube-openapi `validate/schema_props.go`).
+//! Keywords `allOf`, `anyOf`, `oneOf` and `not` (kube-openapi `validate/schema_props.go`).
 //!
-//! Alternatives are always checked as on create; ratcheting does not apply to them.
+//! Alternatives are always checked as on create: unchanged invalid values are not accepted in them.
 
 use serde_json::Value;
 

@@ -6,10 +6,11 @@ use serde_json::{Number, Value};
 use crate::fault::{Fault, Outcome};
 use crate::node::Node;
 
-/// Largest integer that a float64 distinguishes from its neighbors.
+/// Maximum integer up to which a float64 represents every integer.
 const MAX_JSON_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Maximum relative distance between a float and an integer for the float to count as that integer.
+/// Maximum relative difference between a float and an integer for the float to count as the
+/// integer.
 const EPSILON: f64 = 1e-9;
 
 /// Converts floats with integer values to integers, as Go's encoder does: `2.0` is stored as `2`.
@@ -27,7 +28,7 @@ pub fn canonical_numbers(value: &mut Value) {
     }
 }
 
-/// True if a float counts as an integer in JSON.
+/// Returns true if a float counts as an integer in JSON.
 pub(crate) fn is_json_integer(number: f64) -> bool {
     if !number.is_finite() || number.abs() > MAX_JSON_INTEGER {
         return false;
@@ -43,7 +44,7 @@ pub(crate) fn is_json_integer(number: f64) -> bool {
     (number - truncated).abs() / (number.abs() + truncated.abs()) < EPSILON
 }
 
-/// True if `value`, converted to the number type of `one`, equals it.
+/// Returns true if `value`, converted to the number type of `one`, equals `one`.
 pub(crate) fn same_converted(one: &Number, value: &Number) -> bool {
     match (one.as_i64(), value.as_i64()) {
         (Some(one), Some(value)) => one == value,
@@ -52,7 +53,7 @@ pub(crate) fn same_converted(one: &Number, value: &Number) -> bool {
     }
 }
 
-/// Converts a float64 to an int64 as Go does; saturates where Go's result is undefined.
+/// Converts a float64 to an int64 as Go does. Saturates where Go's result is undefined.
 #[expect(clippy::cast_possible_truncation, reason = "the conversion is the point")]
 fn truncate(number: f64) -> i64 {
     number as i64

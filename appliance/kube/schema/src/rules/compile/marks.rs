@@ -1,12 +1,12 @@
-//! Upper limit of the number of operators in a rule. It is computed before parsing, because the
-//! parser recurses on each operator.
+//! Upper bound of the number of operators in a rule, computed before parsing because the parser
+//! recurses on each operator.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Text between operators: comments, texts, quoted names, numbers and words, according to cel-go's
-/// grammar (`parser/gen/CEL.g4`).
+/// Text between operators: comments, strings, quoted names, numbers and words (cel-go's grammar,
+/// `parser/gen/CEL.g4`).
 static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let escape = concat!(
         r#"\\(?:[abfnrtv"'\\?`]|[0-3][0-7]{2}|[xX][0-9a-fA-F]{2}|"#,
@@ -25,8 +25,8 @@ static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&format!(r"^(?://[^\n]*|{texts}|{numbers}|{names})")).ok()
 });
 
-/// Counts the operators as CEL's lexer finds them. After a quote that does not begin a valid text,
-/// the lexer behaves differently, so every character after the quote is counted.
+/// Counts the operators as CEL's lexer finds them. After a quote without a valid string, the lexer
+/// behaves differently, so every later operator character counts.
 pub(super) fn marks(text: &str) -> usize {
     let is_mark = |c: &char| c.is_ascii_punctuation() && !matches!(c, '_' | '\'' | '"' | '\\');
     let mut marks = 0;

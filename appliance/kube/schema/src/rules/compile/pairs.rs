@@ -1,14 +1,14 @@
-//! Comprehensions over pairs, such as `list.all(i, v, …)`: macros that the parser does not support
-//! (cel-go `ext/comprehensions.go`).
+//! Comprehensions with two variables, such as `list.all(i, v, …)`: macros that the parser does not
+//! support (cel-go `ext/comprehensions.go`).
 
 use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, operators,
 };
 
-/// Name of the accumulator of a comprehension, as in the parser's own macros.
+/// Name of the accumulator variable of a comprehension, as in the parser's own macros.
 const GATHERED: &str = "@result";
 
-/// Expression with its macros over pairs expanded.
+/// Expands the macros with two variables in an expression.
 pub(super) fn expand(mut expression: IdedExpr) -> IdedExpr {
     each_below(&mut expression, &mut |below| {
         let taken = std::mem::take(below);
@@ -54,7 +54,7 @@ fn each_below(expression: &mut IdedExpr, visit: &mut dyn FnMut(&mut IdedExpr)) {
     }
 }
 
-/// Expands a macro over pairs; returns any other call unchanged.
+/// Expands a macro with two variables; returns any other call unchanged as the error.
 fn written_out(call: CallExpr) -> Result<ComprehensionExpr, CallExpr> {
     let name = call.func_name.as_str();
     let known = match call.args.len() {
@@ -84,7 +84,7 @@ fn written_out(call: CallExpr) -> Result<ComprehensionExpr, CallExpr> {
     })
 }
 
-/// Start, condition, step and result of a macro.
+/// Returns start value, loop condition, loop step and result of a macro.
 fn parts(
     name: &str,
     body: IdedExpr,

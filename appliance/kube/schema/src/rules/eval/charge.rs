@@ -5,10 +5,10 @@ use super::val::Val;
 use super::weight::weight;
 use super::{CHARACTERS_PER_UNIT, Evaluator, LIST_COST, Stop};
 
-/// Number of characters of a regular expression that count as one of its states.
+/// Number of characters of a regular expression that count as one state.
 const PATTERN_FACTOR: u64 = 4;
 
-/// Number of characters that one cost unit pays for if they are only counted.
+/// Number of characters whose counting costs one unit.
 const COUNTED_PER_UNIT: u64 = 1_000;
 
 /// Cost of each part of a split text, because each part is a separate value.

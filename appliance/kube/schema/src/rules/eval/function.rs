@@ -1,5 +1,5 @@
-//! Calls of functions. CEL's own functions and those of lists, texts and quantities are implemented
-//! here; other libraries are called through kube-cel.
+//! Function calls. CEL's own functions and the functions of lists, strings and quantities are
+//! implemented here; other libraries are called through kube-cel.
 
 use std::rc::Rc;
 
@@ -13,14 +13,14 @@ use super::{CHARACTERS_PER_UNIT, Evaluated, Evaluator, PER_RULE_COST, Stop};
 use super::{lists, texts};
 use crate::text::pattern::Pattern;
 
-/// Cost of compiling a regular expression, which takes some thousand steps.
+/// Cost units of compiling a regular expression, which takes some thousand steps.
 const COMPILING_COST: u64 = 2_000;
 /// Maximum memory of a rule's regular expression, in bytes.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
-/// Maximum number of regular expressions that are stored during one evaluation.
+/// Maximum number of regular expressions in the cache of one evaluation.
 const MAX_PATTERNS: usize = 16;
 
-/// Maximum length of a URL, in bytes; access to its parts has no further cost.
+/// Maximum length of a URL in bytes, because reading its parts has no further cost.
 const MAX_URL_BYTES: usize = 64 * 1024;
 
 fn no_overload<T>() -> Result<T, Stop> {
@@ -65,7 +65,8 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         }
     }
 
-    /// Function with a dotted name; `None` if the name begins with a variable.
+    /// Returns the dotted name of a function, such as `lists.range`; `None` if the name begins with
+    /// a variable.
     fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
         self.lookup(namespace).is_none().then(|| format!("{namespace}.{name}"))
@@ -105,7 +106,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         }
     }
 
-    /// Calls a library function; the result of the library adds to the cost.
+    /// Calls a library function, and adds the cost of its result.
     fn library_call(
         &mut self,
         name: &str,
@@ -117,7 +118,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(made)
     }
 
-    /// Compiles an expression in Go's syntax once.
+    /// Returns a compiled regular expression in Go's syntax, from the cache if possible.
     fn pattern(&mut self, text: &str) -> Result<&Pattern, Stop> {
         if !self.patterns.contains_key(text) {
             self.spend(COMPILING_COST)?;
@@ -145,7 +146,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(Val::text(found.next().unwrap_or_default()))
     }
 
-    /// All matches of the expression, at most `most` unless `most` is negative.
+    /// Returns the matches of the expression, at most `most` unless `most` is negative.
     fn find_all(&mut self, text: &Val<'a>, pattern: &str, most: i64) -> Evaluated<'a> {
         let Val::Text(text) = text else { return no_overload() };
         // Each match is a separate value, and every character may be a match.

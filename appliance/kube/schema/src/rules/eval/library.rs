@@ -17,7 +17,8 @@ thread_local! {
 /// Variable names of the arguments while a function runs.
 const NAMES: [&str; 5] = ["@0", "@1", "@2", "@3", "@4"];
 
-/// Calls `name`, on `target` if there is one. The error has cel-go's message if it is known.
+/// Calls the function `name`, on `target` if there is one. The error is cel-go's message if it is
+/// known.
 pub(in crate::rules) fn call<'a>(
     name: &str,
     target: Option<&Val<'a>>,
@@ -28,7 +29,7 @@ pub(in crate::rules) fn call<'a>(
     invoke(name, target, args).map(Val::from_foreign).map_err(|error| words(&error))
 }
 
-/// Calls a function with one text; `None` if the text does not have the function's syntax.
+/// Calls a conversion function with one string; `None` if the string does not have the syntax.
 pub(in crate::rules) fn convert(name: &str, text: &str) -> Option<Foreign> {
     invoke(name, None, vec![Foreign::from(text)]).ok()
 }
@@ -84,5 +85,5 @@ fn words(error: &ExecutionError) -> String {
     }
 }
 
-/// Message of cel-go if no function accepts the arguments.
+/// Message of cel-go for arguments that no overload of a function accepts.
 pub(in crate::rules) const NO_OVERLOAD: &str = "no such overload";

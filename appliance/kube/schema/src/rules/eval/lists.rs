@@ -18,7 +18,7 @@ fn no_overload<T>() -> Result<T, Words> {
     Err(NO_OVERLOAD.to_owned())
 }
 
-/// True if two lists are equal. The type of the left list decides if order matters.
+/// Returns true if two lists are equal. The type of the left list decides if order matters.
 pub(in crate::rules) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     if left.size() != right.size() {
         return false;
@@ -68,7 +68,7 @@ enum ItemIdentity<'n> {
 }
 
 impl<'n> ItemIdentity<'n> {
-    /// Identity rule of a list; `None` if items are identified by their position.
+    /// Returns the identity rule of a list; `None` if items are identified by position.
     fn apart(list: &Val<'n>) -> Option<Self> {
         match list.list_type()? {
             (_, ListType::Set) => Some(Self::ByValue),
@@ -134,24 +134,25 @@ impl<'n, 'a> Index<'n, 'a> {
         self.items.push(item);
     }
 
-    /// Positions of items that may match `item`.
+    /// Returns the positions of items that may match `item`.
     fn near(&self, item: &Val<'_>) -> impl Iterator<Item = usize> {
         let places = self.by_mark.get(&self.identity.mark(item));
         places.into_iter().flatten().copied()
     }
 
-    /// Position of an item with the same identity as `item`.
+    /// Returns the position of an item with the same identity as `item`.
     fn like(&self, item: &Val<'_>) -> Option<usize> {
         self.near(item).find(|at| self.identity.alike(&self.items[*at], item))
     }
 
-    /// True if an item equals `item`.
+    /// Returns true if an item equals `item`.
     fn has(&self, item: &Val<'_>) -> bool {
         self.near(item).any(|at| equal_values(&self.items[at], item))
     }
 }
 
-/// Hash that equal values share. Order matters unless the list's type says otherwise.
+/// Returns a hash that is the same for equal values. Order of items matters unless the list's type
+/// is set or map.
 #[expect(clippy::cast_precision_loss, reason = "equal numbers are the same float")]
 fn mark(value: &Val<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -198,7 +199,7 @@ trait HashAlone: Hash {
 
 impl<T: Hash> HashAlone for T {}
 
-/// Calls a function of lists; `None` if `name` is not the name of one.
+/// Calls a function of lists; `None` if there is no list function `name`.
 pub(in crate::rules) fn function<'a>(
     name: &str,
     args: &[Val<'a>],
@@ -242,7 +243,7 @@ fn is_zero(value: &Val<'_>) -> bool {
     }
 }
 
-/// Calls a method of a list; `None` if `name` is not the name of one.
+/// Calls a method of a list; `None` if there is no list method `name`.
 pub(in crate::rules) fn method<'a>(
     name: &str,
     list: &Val<'a>,
@@ -349,7 +350,7 @@ fn slice<'a>(list: &Val<'a>, start: i64, end: i64) -> Result<Val<'a>, Words> {
     Ok(Val::list((from..to).filter_map(|at| list.item(at)).collect()))
 }
 
-/// Flattens a list; the recursion is limited by the depth of the lists.
+/// Flattens `levels` levels of a list; the recursion is limited by the depth of the lists.
 fn flatten<'a>(list: &Val<'a>, levels: i64) -> Result<Vec<Val<'a>>, Words> {
     if levels < 0 {
         return Err("level must be non-negative".to_owned());

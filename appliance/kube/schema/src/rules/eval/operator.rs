@@ -46,7 +46,7 @@ fn is_number(value: &Val<'_>) -> bool {
     matches!(value, Val::Int(_) | Val::Uint(_) | Val::Double(_))
 }
 
-/// Operation on two integers of one type; `None` on overflow.
+/// Defines an operation on two integers of one type; `None` on overflow.
 macro_rules! integers {
     ($name:expr, $one:expr, $other:expr) => {{
         let is_division = matches!($name, operators::DIVIDE | operators::MODULO);
@@ -105,7 +105,7 @@ fn by_zero(name: &str) -> Words {
     format!("{what} by zero")
 }
 
-/// Appends in place if the list has no other references.
+/// Appends to a list; in place if nothing else refers to it.
 pub(in crate::rules) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result<Val<'a>, Words> {
     match list {
         Val::List(mut items, None) => {
@@ -116,8 +116,8 @@ pub(in crate::rules) fn append<'a>(list: Val<'a>, added: Vec<Val<'a>>) -> Result
     }
 }
 
-/// Numbers of different types are equal if their values are; other values of different types are
-/// unequal.
+/// Returns true if two values are equal. Numbers of different types are compared by value; other
+/// values of different types are unequal.
 pub(in crate::rules) fn equal(left: &Val<'_>, right: &Val<'_>) -> bool {
     match (left, right) {
         (Val::Null, Val::Null) => true,
@@ -152,7 +152,7 @@ fn equal_maps(left: &Val<'_>, right: &Val<'_>) -> bool {
     })
 }
 
-/// Value of a key; for an object, of its unescaped name.
+/// Returns the value of a key; the key of an object is the unescaped field name.
 pub(in crate::rules) fn entry<'a>(map: &Val<'a>, key: &Val<'_>) -> Option<Val<'a>> {
     match (map, key) {
         (Val::Object(object), Val::Text(name)) => {
@@ -211,7 +211,7 @@ fn contains(container: &Val<'_>, value: &Val<'_>) -> Result<bool, Words> {
     }
 }
 
-/// Value at an index or key; `None` if it does not exist.
+/// Returns the value at an index or key; `None` if it does not exist.
 fn found<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Option<Val<'a>>, Words> {
     if is_map(container) {
         return Ok(entry(container, key));
@@ -234,7 +234,8 @@ fn index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
     found(container, key)?.ok_or_else(|| format!("{what}: {}", key.printed()))
 }
 
-/// Evaluates `container[?key]`; a missing value or an empty optional gives an empty optional.
+/// Evaluates `container[?key]`. Returns an empty optional if the value is missing or the container
+/// is an empty optional.
 pub(in crate::rules) fn optional_index<'a>(
     container: &Val<'a>,
     key: &Val<'a>,

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-/// Number as `mantissa * 10^scale`; the mantissa does not end in zero, and zero has scale 0.
+/// Number `mantissa * 10^scale`. The mantissa does not end in zero; the number zero has scale 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::rules) struct Quantity {
     mantissa: i128,
@@ -30,7 +30,7 @@ const SUFFIXES: [(&str, i64, i128); 16] = [
 ];
 
 impl Quantity {
-    /// Parses a quantity; `None` for an invalid text, or one with too many digits.
+    /// Parses a quantity; `None` if the text is invalid or has too many digits.
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -69,13 +69,13 @@ impl Quantity {
         Self { mantissa, scale: if mantissa == 0 { 0 } else { scale } }
     }
 
-    /// Mantissa at a smaller scale; `None` if the mantissa does not fit.
+    /// Returns the mantissa at a smaller scale; `None` on overflow.
     fn at_scale(self, scale: i64) -> Option<i128> {
         let power = u32::try_from(self.scale - scale).ok()?;
         self.mantissa.checked_mul(10_i128.checked_pow(power)?)
     }
 
-    /// Sum of two quantities; `None` if the sum has too many digits.
+    /// Returns the sum of two quantities; `None` if it has too many digits.
     pub fn plus(self, other: Self) -> Option<Self> {
         let scale = match (self.mantissa, other.mantissa) {
             (0, _) => other.scale,

@@ -1,4 +1,4 @@
-//! Functions of texts for which a library would use more time or memory than their cost covers.
+//! String functions that in a library would use more time or memory than their cost covers.
 
 use super::operator::Words;
 use super::val::Val;
@@ -9,7 +9,7 @@ const MAX_PRECISION: u64 = 1_000;
 /// Maximum number of characters before the decimal point of a float printed without an exponent.
 const FLOAT_CHARACTERS: u64 = 310;
 
-/// Calls a method of a text; `None` if `name` is not the name of one.
+/// Calls a method of a string; `None` if there is no string method `name`.
 pub(in crate::rules) fn method<'a>(
     name: &str,
     text: &str,
@@ -37,7 +37,8 @@ pub(in crate::rules) fn method<'a>(
     })
 }
 
-/// An empty text is found at any index.
+/// Returns `index`, or an error if it is negative. An empty string is found even at a negative
+/// index.
 fn at_least_zero(part: &str, index: i64) -> Result<i64, Words> {
     match index < 0 && !part.is_empty() {
         true => Err(format!("index out of range: {index}")),
@@ -55,7 +56,8 @@ fn index_of(text: &str, part: &str, from: i64) -> i64 {
     found.and_then(|at| i64::try_from(at).ok()).map_or(-1, |at| from + at)
 }
 
-/// Last occurrence that begins at `to` or before.
+/// Returns the character position of the last occurrence that begins at or before `to`; -1 if there
+/// is none.
 fn last_index_of(text: &str, part: &str, to: i64) -> i64 {
     if part.is_empty() {
         return to;
@@ -68,8 +70,8 @@ fn last_index_of(text: &str, part: &str, to: i64) -> i64 {
     found.and_then(|at| i64::try_from(at).ok()).unwrap_or(-1)
 }
 
-/// Splits into at most `most` parts, the last with all the rest; into all parts if `most` is
-/// negative. An empty separator splits into characters.
+/// Splits a string into at most `most` parts, of which the last has the rest; a negative `most`
+/// means no limit. An empty separator splits into characters.
 fn split<'a>(text: &str, separator: &str, most: i64) -> Val<'a> {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let parts = match (most, separator.is_empty()) {
@@ -89,7 +91,7 @@ fn split<'a>(text: &str, separator: &str, most: i64) -> Val<'a> {
     Val::list(parts)
 }
 
-/// Number of parts that `split` creates.
+/// Returns the maximum number of parts that `split` creates.
 pub(in crate::rules) fn parts(text: &str, separator: &str) -> u64 {
     match separator.is_empty() {
         true => text.len() as u64,
@@ -97,7 +99,7 @@ pub(in crate::rules) fn parts(text: &str, separator: &str) -> u64 {
     }
 }
 
-/// Maximum number of characters of the numbers in a format.
+/// Returns the maximum number of characters that the numbers in a format print.
 pub(in crate::rules) fn formatted(format: &str) -> Result<u64, Words> {
     let mut characters = 0_u64;
     let mut rest = format;

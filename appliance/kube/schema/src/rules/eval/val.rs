@@ -1,4 +1,4 @@
-//! Values of CEL. Values of an object are read in place through their schema; only values that a
+//! CEL values. Values of an object are read in place according to their schema; only values that a
 //! rule creates are allocated.
 
 use std::collections::BTreeMap;
@@ -26,28 +26,28 @@ pub(in crate::rules) enum Val<'a> {
     Text(Text<'a>),
     /// Object with named fields.
     Object(Object<'a>),
-    /// Object whose keys are data.
+    /// Map in an object; its values have the schema, if there is one.
     Keyed(&'a Map<String, Value>, Option<&'a Node>),
     /// List in an object.
     Items(&'a [Value], &'a Node),
-    /// List created by a rule. A list in an object plus further items keeps its type.
+    /// List created by a rule. A list from an object with added items keeps its schema.
     List(Rc<Vec<Val<'a>>>, Option<&'a Node>),
     /// Map created by a rule.
     Map(Rc<Entries<'a>>),
     Optional(Option<Rc<Val<'a>>>),
     /// Type, by its name.
     Kind(Rc<str>),
-    /// Message of an error; a comprehension may still ignore the value.
+    /// Error with its message, as a value: a comprehension may still ignore it.
     Failed(Rc<str>),
     Quantity(Quantity),
-    /// Bytes, durations, timestamps, and the values of libraries.
+    /// Bytes, durations, timestamps, and other values of kube-cel.
     Foreign(Foreign),
 }
 
-/// Keys and values, in the order of the keys.
+/// Map entries by key, each with its original key and its value.
 pub(in crate::rules) type Entries<'a> = BTreeMap<Key, (Val<'a>, Val<'a>)>;
 
-/// Text: borrowed from the object, or created by a rule.
+/// String: borrowed from the object, or created by a rule.
 #[derive(Debug, Clone)]
 pub(in crate::rules) enum Text<'a> {
     Read(&'a str),
@@ -71,7 +71,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// Key of a map entry: numbers of different types are one key if their values are equal.
+/// Key of a map entry. Numbers of different types are the same key if their values are equal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::rules) enum Key {
     Bool(bool),
@@ -80,7 +80,7 @@ pub(in crate::rules) enum Key {
 }
 
 impl Key {
-    /// Key of a value; `None` for a type that cannot be a key.
+    /// Returns the map key for a value; `None` for a type that cannot be a key.
     #[expect(clippy::cast_possible_truncation, reason = "only whole numbers are converted")]
     pub fn of(value: &Val<'_>) -> Option<Self> {
         match value {
@@ -94,7 +94,7 @@ impl Key {
     }
 }
 
-/// Object with named fields; some fields exist in every Kubernetes object.
+/// Object with named fields. The root also has the fields of every Kubernetes object.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::rules) struct Object<'a> {
     pub map: &'a Map<String, Value>,
@@ -104,9 +104,9 @@ pub(in crate::rules) struct Object<'a> {
 
 /// Result of looking up a field of an object.
 pub(in crate::rules) enum Field<'a> {
-    /// The schema does not name the field.
+    /// The schema does not have the field.
     Unknown,
-    /// The object does not have the field.
+    /// The schema has the field, but the object does not.
     Absent,
     Present(Val<'a>),
 }
@@ -128,7 +128,7 @@ impl<'a> Val<'a> {
         Self::Optional(Some(Rc::new(value)))
     }
 
-    /// Value of the object, read according to its schema.
+    /// Reads a value of the object according to its schema.
     pub fn of(value: &'a Value, node: &'a Node, is_root: bool) -> Self {
         if node.int_or_string {
             return scalar(value);
@@ -188,7 +188,7 @@ impl<'a> Val<'a> {
         Rc::from(name)
     }
 
-    /// Size of the value in characters, bytes, items or fields.
+    /// Returns the size in characters, bytes, items or fields; `None` for values without a size.
     pub fn size(&self) -> Option<usize> {
         Some(match self {
             Self::Text(text) => text.chars().count(),
@@ -206,7 +206,7 @@ impl<'a> Val<'a> {
         matches!(self, Self::Items(..) | Self::List(..))
     }
 
-    /// Items of a list or keys of a map, one by one; `None` for any other value.
+    /// Returns the items of a list or the keys of a map; `None` for any other value.
     pub fn elements<'v>(&'v self) -> Option<Box<dyn Iterator<Item = Val<'a>> + 'v>> {
         Some(match self {
             Self::Items(items, node) => {
@@ -231,7 +231,8 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// Schema and list type of a list.
+    /// Returns the schema and the list type of a list; `None` for other values and lists without a
+    /// schema.
     pub fn list_type(&self) -> Option<(&'a Node, ListType)> {
         match self {
             Self::Items(_, node) | Self::List(_, Some(node)) => Some((*node, node.list_type()?)),
@@ -286,7 +287,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// Key as messages show it.
+    /// Returns the key as messages show it.
     pub fn printed(&self) -> String {
         match self {
             Self::Text(text) => text.to_string(),
@@ -330,7 +331,7 @@ fn formatted<'a>(text: &'a str, node: &Node) -> Val<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// Looks up the field with the name `name` in a rule.
+    /// Looks up the field that a rule calls `name`.
     pub fn field(&self, name: &str) -> Field<'a> {
         if self.is_root && matches!(name, "apiVersion" | "kind") {
             return match self.map.get(name) {
@@ -352,7 +353,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Metadata for rules: rules have access only to the names.
+/// Returns the part of metadata that rules can use: `name` and `generateName`.
 fn names_of<'a>(metadata: &'a Map<String, Value>) -> Val<'a> {
     let entry = |name: &str| {
         let value = scalar(metadata.get(name)?);

@@ -1,20 +1,20 @@
-//! Weight of a value: the amount of data that an operation must read. A value that a rule creates
-//! can contain one list many times. Therefore weighing stops at a weight that no rule can pay for.
+//! Weight of a value: the amount of data that an operation must read. A value of a rule can contain
+//! the same list many times, so weighing stops at a weight above every cost limit.
 
 use serde_json::{Map, Value};
 
 use super::val::Val;
 use super::{CHARACTERS_PER_UNIT, PER_RULE_COST};
 
-/// Weight limit: more than any rule can pay for.
+/// Maximum weight: more than the cost limit of a rule allows to read.
 const MOST: u64 = (PER_RULE_COST + 1) * CHARACTERS_PER_UNIT;
 
-/// Bytes and items of a value and of all values in it, at most [`MOST`].
+/// Returns the number of bytes and items in a value and all values in it, at most [`MOST`].
 pub(in crate::rules) fn weight(value: &Val<'_>) -> u64 {
     MOST - left_of(value, MOST)
 }
 
-/// Weight of the lighter of two values; the time depends on the lighter value only.
+/// Returns the weight of the lighter of two values. The time depends only on the lighter value.
 pub(in crate::rules) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
     const FIRST: u64 = 1_024;
     const STEP: u64 = 16;
@@ -28,7 +28,7 @@ pub(in crate::rules) fn lesser_weight(one: &Val<'_>, other: &Val<'_>) -> u64 {
     }
 }
 
-/// Rest of `limit` after subtracting the weight of the value; 0 if the value is heavier.
+/// Returns `limit` minus the weight of the value; 0 if the value is heavier.
 fn left_of(value: &Val<'_>, limit: u64) -> u64 {
     let mut scales = Scales { left: limit };
     scales.val(value);
@@ -76,7 +76,7 @@ impl Scales {
         }
     }
 
-    /// The depth of a value from an object is limited by its schema.
+    /// Weighs a JSON value; the recursion is limited by the depth of its schema.
     fn json(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.take(text.len()),

@@ -1,5 +1,5 @@
-//! Declarations of a schema for its rules: types, and the maximum size of values in one request
-//! (apiserver `pkg/cel/common/schemas.go`, `pkg/cel/limits.go`).
+//! Declarations of values for rules: types, and maximum sizes in one request (apiserver
+//! `pkg/cel/common/schemas.go`, `pkg/cel/limits.go`).
 
 use std::rc::Rc;
 
@@ -8,7 +8,7 @@ use crate::node::{Additional, Node};
 use crate::rules::field_name::{escape, property_of};
 use crate::text::format::Format;
 
-/// Size of the largest request, in bytes.
+/// Maximum size of a request, in bytes.
 const MAX_REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
 /// Declaration of a value that a rule can use.
@@ -18,7 +18,7 @@ pub(in crate::rules) enum Declared<'a> {
     Of(&'a Node, bool),
     /// Metadata of a whole object.
     Metadata,
-    /// Text without a limit in a schema.
+    /// String without a length limit.
     Text,
     /// Key of a map.
     Key,
@@ -37,7 +37,8 @@ impl PartialEq for Declared<'_> {
 }
 
 impl<'a> Declared<'a> {
-    /// CEL type of the value; `None` if the schema has no type and rules cannot use the value.
+    /// Returns the CEL type of the value; `None` if the schema has no type and rules cannot use the
+    /// value.
     pub fn kind(self) -> Option<Kind<'a>> {
         match self {
             Self::Text | Self::Key => Some(Kind::Text),
@@ -81,7 +82,8 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// Declaration of the field with the name `name` in a rule.
+    /// Returns the declaration of the field that a rule calls `name`; `None` if rules cannot use
+    /// it.
     pub fn field(self, name: &str) -> Option<Self> {
         match self {
             Self::Metadata if matches!(name, "name" | "generateName") => Some(Self::Text),
@@ -96,7 +98,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// Maximum number of characters, items or entries of the value.
+    /// Returns the maximum number of characters, items or entries of the value.
     pub fn max_elements(self) -> u64 {
         let limit = |limit: Option<i64>| limit.map(|limit| u64::try_from(limit).unwrap_or(0));
         let Self::Of(node, _) = self else {
@@ -133,7 +135,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// Minimum size of the value's JSON, in bytes.
+    /// Returns the minimum size of the value's JSON, in bytes.
     pub fn min_bytes(self) -> u64 {
         let Self::Of(node, _) = self else { return 2 };
         if node.int_or_string {
@@ -159,7 +161,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// Maximum number of such values in one request.
+    /// Returns the maximum number of values of this declaration in one request.
     pub fn max_cardinality(self) -> u64 {
         MAX_REQUEST_BYTES / (self.min_bytes() + 1)
     }

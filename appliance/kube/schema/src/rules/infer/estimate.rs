@@ -10,7 +10,7 @@ pub(in crate::rules) const LIST_COST: u64 = 10;
 /// Cost of creating a map.
 pub(in crate::rules) const MAP_COST: u64 = 30;
 
-/// Length of a format's expression, with upstream's assumption.
+/// Assumed length of the regular expression of a named format, as upstream.
 const FORMAT_LENGTH: u64 = 128;
 
 /// Size of a value in characters, items or entries.
@@ -39,7 +39,7 @@ impl Size {
         Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// Maximum cost of reading every character, `times` times.
+    /// Returns the maximum cost of reading every character, `times` times.
     fn traversed(self, times: u64) -> u64 {
         tenths(self.max, times)
     }
@@ -54,19 +54,19 @@ fn quarters(size: u64) -> u64 {
     if size == u64::MAX { u64::MAX } else { size.div_ceil(4) }
 }
 
-/// Known properties of an expression.
+/// Known properties of an expression: type, maximum cost and maximum size.
 #[derive(Debug, Clone)]
 pub(in crate::rules) struct Estimate<'a> {
     pub kind: Kind<'a>,
     pub cost: u64,
     pub size: Option<Size>,
-    /// Sizes of the keys and values in a container that a rule created.
+    /// Sizes of keys and values in a list or map that the rule created.
     pub entries: Option<(Size, Size)>,
-    /// Declaration of the value in the schema.
+    /// Declaration of the value in the schema; `None` for a value that the rule created.
     pub declared: Option<Declared<'a>>,
-    /// Value of a number literal.
+    /// Value of an integer literal that is not negative.
     pub number: Option<u64>,
-    /// Position of the expression.
+    /// Position of the expression in the rule's text.
     pub place: Position,
 }
 
@@ -87,7 +87,8 @@ impl<'a> Estimate<'a> {
         own.or(declared).or(scalar).unwrap_or(Size::UNKNOWN)
     }
 
-    /// Result of iterating over the value or of indexing it.
+    /// Returns the estimate of an element: the result of iterating over the value or of indexing
+    /// it.
     pub fn entry(
         &self,
         kind: Kind<'a>,
@@ -153,7 +154,7 @@ pub(in crate::rules) fn comprehension<'a>(
     }
 }
 
-/// Estimate for a call of a function whose overload is known.
+/// Returns the estimate for a function call whose overload is known.
 pub(in crate::rules) fn call<'a>(
     name: &str,
     kind: Kind<'a>,
@@ -236,7 +237,7 @@ fn function<'a>(name: &str, kind: Kind<'a>, args: &[Estimate<'a>]) -> Option<Est
     Some(Estimate { kind, ..known })
 }
 
-/// Estimate for a function that parses a text or converts a value.
+/// Returns the estimate for a function that parses a string or converts a value.
 fn conversion<'a>(name: &str, kind: Kind<'a>, args: &[Estimate<'a>]) -> Option<Estimate<'a>> {
     let sized =
         |cost: u64, size: Size| Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) };
@@ -345,7 +346,7 @@ fn method<'a>(
     Some(Estimate { kind, ..known })
 }
 
-/// Estimate for a list created from the items of another (cel-go `ext/lists.go`).
+/// Returns the estimate for a list created from the items of another (cel-go `ext/lists.go`).
 fn made_list<'a>(name: &str, list: &Estimate<'a>, args: &[Estimate<'a>]) -> Estimate<'a> {
     let own = list.size();
     let number = |at: usize| args.get(at).and_then(|arg| arg.number);
@@ -369,13 +370,14 @@ fn made_list<'a>(name: &str, list: &Estimate<'a>, args: &[Estimate<'a>]) -> Esti
     Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) }
 }
 
-/// Cost of a regular expression: an estimated number of states for each character.
+/// Returns the maximum cost of matching a regular expression: an estimated number of states for
+/// each character.
 fn matching(text: &Estimate<'_>, pattern: &Estimate<'_>) -> u64 {
     let characters = text.size().max.saturating_add(1);
     tenths(characters, 1).saturating_mul(quarters(pattern.size().max))
 }
 
-/// Size of the longest text that a replacement can create.
+/// Returns the maximum size of the text that a replacement creates.
 fn replaced(own: Size, from: Size, to: Size) -> Size {
     let (count, kept) = match from.min {
         0 => (own.max.saturating_add(1), own.max),

@@ -1,4 +1,4 @@
-//! Types of CEL, and their compatibility.
+//! CEL types, and their compatibility.
 
 use std::fmt;
 use std::rc::Rc;
@@ -17,25 +17,25 @@ pub(in crate::rules) enum Kind<'a> {
     Null,
     Duration,
     Timestamp,
-    /// Type that is known at run time only.
+    /// Type that is known only at run time.
     Dyn,
-    /// Type whose values are types.
+    /// Type of types: its values are types.
     Type,
     List(Rc<Kind<'a>>),
     Map(Rc<Kind<'a>>, Rc<Kind<'a>>),
     Optional(Rc<Kind<'a>>),
     /// Object with named fields.
     Object(Declared<'a>),
-    /// Type of a library.
+    /// Type that a library defines, by name.
     Library(&'static str),
-    /// Placeholder in a signature.
+    /// Type parameter in a signature, as one letter.
     Any(char),
 }
 
-/// Types of the placeholders in a signature.
+/// Types that are bound to the type parameters of a signature.
 pub(in crate::rules) type Bindings<'a> = Vec<(char, Kind<'a>)>;
 
-/// True if `name` is the name of a type in a rule.
+/// Returns true if `name` is the name of a type in a rule.
 pub(in crate::rules) fn is_type_name(name: &str) -> bool {
     const NAMES: [&str; 10] =
         ["int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type"];
@@ -43,7 +43,7 @@ pub(in crate::rules) fn is_type_name(name: &str) -> bool {
 }
 
 impl<'a> Kind<'a> {
-    /// True if a value of the type `given` is accepted; binds placeholders.
+    /// Returns true if a value of the type `given` is accepted; binds type parameters.
     pub fn accepts(&self, given: &Kind<'a>, bindings: &mut Bindings<'a>) -> bool {
         match (self, given) {
             (Self::Any(letter), given) => {
@@ -82,7 +82,8 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Type with its placeholders replaced; a placeholder without binding becomes unknown.
+    /// Returns the type with its type parameters replaced; a parameter without binding becomes
+    /// `Dyn`.
     pub fn filled(&self, bindings: &Bindings<'a>) -> Kind<'a> {
         match self {
             Self::Any(letter) => {
@@ -98,12 +99,12 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// True if the type contains other types.
+    /// Returns true if the type contains other types.
     pub fn has_parts(&self) -> bool {
         matches!(self, Self::List(_) | Self::Map(..) | Self::Optional(_))
     }
 
-    /// True if every value of the type has the same size.
+    /// Returns true if every value of the type has the same size.
     pub fn is_scalar(&self) -> bool {
         match self {
             Self::Optional(inner) => inner.is_scalar(),

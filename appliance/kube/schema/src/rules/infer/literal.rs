@@ -1,4 +1,4 @@
-//! Literals: their types and sizes, and checks that functions can parse them.
+//! Literals: types, sizes, and checks that functions can parse them.
 
 use kube_cel::cel::common::ast::LiteralValue;
 
@@ -7,7 +7,7 @@ use super::kind::Kind;
 use crate::rules::eval::library;
 use crate::text::pattern::Pattern;
 
-/// True if a literal has the syntax that the function parses.
+/// Returns true if a string literal has the syntax that the function `name` parses.
 pub(super) fn reads(name: &str, text: &str) -> bool {
     match name {
         "matches" => Pattern::new(text).error().is_none(),
@@ -16,7 +16,7 @@ pub(super) fn reads(name: &str, text: &str) -> bool {
     }
 }
 
-/// Text of a literal as in the source, without quotes and escapes.
+/// Returns the text of a literal as in the source, without quotes and escapes.
 pub(super) fn text(literal: &LiteralValue) -> String {
     match literal {
         LiteralValue::Boolean(flag) => flag.inner().to_string(),
@@ -29,7 +29,7 @@ pub(super) fn text(literal: &LiteralValue) -> String {
     }
 }
 
-/// Type and size of a literal.
+/// Returns type and size of a literal.
 pub(super) fn known<'a>(literal: &LiteralValue) -> Estimate<'a> {
     let (kind, size) = match literal {
         LiteralValue::Boolean(_) => (Kind::Bool, 1),

@@ -1,5 +1,5 @@
-//! Positions of names and operators in a rule's text. The parser does not store the positions of
-//! valid expressions, so this module searches the text again.
+//! Positions of names and operators in a rule's text. The parser does not store positions of valid
+//! expressions, so this module searches the text again.
 
 /// Position in the text of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -11,27 +11,27 @@ pub(in crate::rules) struct Position {
 }
 
 impl Position {
-    /// First character of the text.
+    /// Position of the first character.
     pub const START: Self = Self { line: 1, column: 1 };
 }
 
-/// Token to search for.
+/// Token whose position is searched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
     /// Name of a variable.
     Name(String),
-    /// Name of a field after its dot; the position is that of the dot.
+    /// Name of a field; the position is that of the dot before it.
     Field(String),
-    /// Name of a function; the position is that of its parenthesis.
+    /// Name of a function; the position is that of the parenthesis after it.
     Call(String),
     /// Operator as written in the text.
     Operator(&'static str),
-    /// Number, word or contents of a quoted text.
+    /// Number, word, or contents of a string.
     Literal(String),
 }
 
 impl Mark {
-    /// Operator of a function in the parser's tree.
+    /// Returns the operator for a function name in the parser's tree: `_==_` is `==`.
     pub fn operator(name: &str) -> Option<Self> {
         const OPERATORS: [(&str, &str); 18] = [
             ("_==_", "=="),
@@ -58,7 +58,7 @@ impl Mark {
     }
 }
 
-/// Position of the `nth` occurrence; of the last one if there are fewer.
+/// Returns the position of occurrence `nth`, from 0; of the last one if there are fewer.
 pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> Position {
     let tokens = tokens(source);
     let is_mark = |index: usize| {
@@ -87,7 +87,7 @@ pub(super) fn place_of(source: &str, mark: &Mark, nth: usize) -> Position {
     Position { line, column }
 }
 
-/// Names, numbers, texts and signs with their offsets.
+/// Splits a rule into names, numbers, strings and signs, with their byte offsets.
 fn tokens(source: &str) -> Vec<(usize, &str)> {
     let mut tokens = Vec::new();
     let mut rest = source;

@@ -1,5 +1,5 @@
-//! Functions that rules may call, with their signatures: CEL's own and those of Kubernetes 1.34's
-//! libraries (cel-go `common/stdlib`, `ext`; apiserver `pkg/cel/environment/base.go`,
+//! Functions that rules may call, with their signatures: the functions of CEL and of the libraries
+//! of Kubernetes 1.34 (cel-go `common/stdlib`, `ext`; apiserver `pkg/cel/environment/base.go`,
 //! `pkg/cel/library`).
 
 use std::rc::Rc;
@@ -191,7 +191,7 @@ const QUANTITY_SUM: &str = "kubernetes.Quantity.(kubernetes.Quantity)->kubernete
 const COMPARED_BOOL: &str = "kubernetes.Quantity.(kubernetes.Quantity)->bool \
      kubernetes.Semver.(kubernetes.Semver)->bool";
 
-/// One overload of a function.
+/// Overload of a function.
 #[derive(Debug, Clone)]
 pub(super) struct Overload<'a> {
     receiver: Option<Kind<'a>>,
@@ -200,7 +200,7 @@ pub(super) struct Overload<'a> {
 }
 
 impl<'a> Overload<'a> {
-    /// Type of the result, if the overload accepts the values.
+    /// Returns the type of the result; `None` if the overload does not accept the values.
     pub fn call(&self, receiver: Option<&Kind<'a>>, args: &[&Kind<'a>]) -> Option<Kind<'a>> {
         let mut bindings = Bindings::new();
         let receiver_fits = match (&self.receiver, receiver) {
@@ -219,7 +219,7 @@ impl<'a> Overload<'a> {
     }
 }
 
-/// Overloads of a function; `None` if the function does not exist.
+/// Returns the overloads of a function; `None` if the function does not exist.
 pub(super) fn overloads<'a>(name: &str) -> Option<Vec<Overload<'a>>> {
     let (_, text) = FUNCTIONS.iter().find(|(known, _)| *known == name)?;
     Some(text.split_whitespace().filter_map(overload).collect())
@@ -236,7 +236,7 @@ fn overload<'a>(text: &str) -> Option<Overload<'a>> {
     Some(Overload { receiver, args, result: kind(result) })
 }
 
-/// Parts between the commas outside of parentheses.
+/// Splits a list of parameters at the commas outside of parentheses.
 fn split_args(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start) = (0_usize, 0);

@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-/// True for an IPv4 address, or an IPv6 address that ends in one.
+/// Returns true for an IPv4 address, or an IPv6 address that ends in one.
 pub(crate) fn is_ipv4(text: &str) -> bool {
     let is_v4_first = text.find(['.', ':']).is_some_and(|at| text.as_bytes()[at] == b'.');
     match is_v4_first {
@@ -26,7 +26,8 @@ pub(crate) fn is_cidr(text: &str) -> bool {
     decimal(mask).is_some_and(|mask| mask <= bits)
 }
 
-/// Value of a decimal number with any leading zeros; `None` for other texts, and above `u32`.
+/// Returns the value of a decimal number with any leading zeros; `None` for other texts and values
+/// above `u32`.
 fn decimal(text: &str) -> Option<u32> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let significant = text.trim_start_matches('0');
@@ -43,7 +44,7 @@ fn is_dotted_quad(text: &str) -> bool {
         && octets.into_iter().all(|octet| decimal(octet).is_some_and(|octet| octet <= 0xff))
 }
 
-/// True for an IPv6 address with any number of leading zeros in a group.
+/// Returns true for an IPv6 address with any number of leading zeros in a group.
 fn is_lenient_ipv6(text: &str) -> bool {
     if text.len() > 255 {
         return false;
@@ -62,7 +63,7 @@ fn is_lenient_ipv6(text: &str) -> bool {
     groups.join(":").parse::<Ipv6Addr>().is_ok()
 }
 
-/// True for 6, 8 or 20 bytes as `00:00:…`, `00-00-…` or `0000.0000.…`.
+/// Returns true for 6, 8 or 20 bytes as `00:00:…`, `00-00-…` or `0000.0000.…`.
 pub(crate) fn is_mac(text: &str) -> bool {
     let Some(separator) = text.chars().find(|c| matches!(c, ':' | '-' | '.')) else {
         return false;

@@ -47,7 +47,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the words of a display name; at least one is required.
+    /// Reads the words of a display name; `None` if there is no word.
     fn phrase(&mut self) -> Option<()> {
         let mut words = 0;
         loop {
@@ -100,7 +100,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads a domain literal: `[192.0.2.1]` or `[IPv6:2001:db8::1]`.
+    /// Reads a domain literal such as `[192.0.2.1]` or `[IPv6:2001:db8::1]`; `None` if it is
+    /// invalid.
     fn literal(&mut self) -> Option<()> {
         let (literal, rest) = self.rest.strip_prefix('[')?.split_once(']')?;
         self.rest = rest;

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// True for `2006-01-02`, if the day exists.
+/// Returns true for `2006-01-02`, if the day exists.
 pub(crate) fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10
@@ -30,8 +30,8 @@ pub(crate) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// True for RFC 3339 as upstream parses it: any character may precede the fraction, and text after
-/// a second `t` is ignored.
+/// Returns true for RFC 3339 as upstream parses it: any character may precede the fraction, and
+/// text after a second `t` is ignored.
 pub(crate) fn is_date_time(text: &str) -> bool {
     let text = text.to_lowercase();
     let mut parts = text.split('t');
@@ -74,13 +74,14 @@ fn is_zone(text: &str) -> bool {
     text == "z" || text.strip_prefix(['+', '-']).is_some_and(is_offset)
 }
 
-/// True for a Go duration, or any text in which a number is followed by a unit (as in Scala).
+/// Returns true for a Go duration, or any text in which a number is followed by a unit (as in
+/// Scala).
 pub(crate) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_loose_duration(text)
 }
 
-/// True for the syntax of `time.ParseDuration`. Overflow of the sum is irrelevant, because the
-/// loose form accepts such a text anyway.
+/// Returns true for the syntax of `time.ParseDuration`. Overflow of the sum is irrelevant, because
+/// the loose form accepts such a text anyway.
 fn is_go_duration(text: &str) -> bool {
     let mut rest = text.strip_prefix(['+', '-']).unwrap_or(text);
     if rest == "0" {

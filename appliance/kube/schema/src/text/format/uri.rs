@@ -1,4 +1,4 @@
-//! Check of Go's `url.ParseRequestURI`: an absolute URI or an absolute path.
+//! Check of a URI as Go's `url.ParseRequestURI`: an absolute URI or an absolute path.
 
 pub(crate) fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
@@ -29,7 +29,8 @@ pub(crate) fn is_request_uri(text: &str) -> bool {
     has_valid_escapes(path)
 }
 
-/// Splits off the scheme; `None` if the text begins with a colon.
+/// Returns the scheme and the rest; an empty scheme if there is none. `None` if the text begins
+/// with a colon.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (index, byte) in text.bytes().enumerate() {
         match byte {
@@ -103,7 +104,8 @@ fn is_plain_host(text: &str) -> bool {
     text.chars().all(is_allowed)
 }
 
-/// True if the host has only allowed escapes: of ASCII, only the percent sign itself.
+/// Returns true if the percent escapes of a host are valid: only bytes above ASCII, and `%` itself,
+/// may be escaped.
 fn has_host_escapes(text: &str) -> bool {
     let is_above_ascii = |after: &str| {
         after.starts_with("25") || after.bytes().next().is_some_and(|byte| byte > b'7')

@@ -1,8 +1,8 @@
 //! Check of Go's `regexp/syntax`, and translation to the syntax of the regex crate.
 //!
 //! Differences: in Go, `\d`, `\w`, `\s` and `\b` are ASCII. `[` and `&&` inside of a class are
-//! plain characters, and so is `{` without a repetition. Go has `\Q…\E` and octal escapes.
-//! Repetitions must not be stacked, and their maximum is 1000.
+//! literal, and so is a `{` that begins no repetition. Go has `\Q…\E` and octal escapes. A
+//! repetition of a repetition (`a**`) is an error, and the maximum count is 1000.
 
 mod class;
 
@@ -12,10 +12,10 @@ use std::fmt::Write as _;
 const MAX_REPEAT: u32 = 1_000;
 /// Maximum depth of nested groups; Go's own limit is 1000.
 const MAX_NESTING: usize = 200;
-/// Longest name of a Unicode class; the longest script name has 22 letters.
+/// Maximum length of the name of a Unicode class; the longest script name has 22 letters.
 const MAX_CLASS_NAME: usize = 40;
 
-/// Expression for the regex crate, or Go's message for an invalid one.
+/// Translates an expression for the regex crate; the error is Go's message.
 pub(crate) fn translate(text: &str) -> Result<String, String> {
     let mut reader = Reader {
         whole: text,
@@ -38,9 +38,10 @@ struct Reader<'a> {
     rest: &'a str,
     out: String,
     depth: usize,
-    /// True if the next repetition has an operand.
+    /// True if an element precedes that a repetition can apply to.
     has_operand: bool,
-    /// Text from the repetition directly before the current position.
+    /// Rest of the text from the repetition directly before the current position; `None` if there
+    /// is none.
     last_repeat: Option<&'a str>,
 }
 
@@ -104,12 +105,12 @@ impl<'a> Reader<'a> {
         self.push_operand(&escaped);
     }
 
-    /// Text that was read since `before`.
+    /// Returns the text that was read since `before`, an earlier rest.
     fn read_since(&self, before: &'a str) -> &'a str {
         &before[..before.len() - self.rest.len()]
     }
 
-    /// Reads the `?` after an operator, and checks that the operator had an operand.
+    /// Reads the `?` after a repetition operator, and checks that the operator can be applied.
     fn repeat(&mut self, before: &'a str) -> Result<(), String> {
         if self.rest.starts_with('?') {
             self.advance(1);
@@ -128,7 +129,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads `{n}`, `{n,}` or `{n,m}`; any other text after the brace makes it a plain character.
+    /// Reads `{n}`, `{n,}` or `{n,m}`, and returns true; with any other text, `{` is a literal
+    /// character.
     fn counted_repeat(&mut self) -> Result<bool, String> {
         let before = self.rest;
         let Some((min, max, length)) = counts(before) else {
@@ -311,7 +313,8 @@ fn push_class_char(out: &mut String, c: char) {
     let _ = write!(out, "\\x{{{:x}}}", u32::from(c));
 }
 
-/// Minimum, maximum and length of a repetition; numbers above the limit stay above it.
+/// Returns minimum, maximum and length in bytes of a repetition; too large numbers become
+/// `u32::MAX` at most.
 fn counts(text: &str) -> Option<(u32, Option<u32>, usize)> {
     let (inner, _) = text.strip_prefix('{')?.split_once('}')?;
     let count = |digits: &str| {

@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads the escape of the class `c` and appends it to the contents of a class.
+    /// Reads the escape of the class `c`, such as `\d`, and appends it to the contents of a class.
     pub(super) fn class_escape(&mut self, c: char, class: &mut String) -> Result<(), String> {
         if matches!(c, 'p' | 'P') {
             return self.unicode_class(c, class);
