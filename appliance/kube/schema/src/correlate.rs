@@ -1,7 +1,6 @@
 //! Correlation of new values with old ones (apiserver `pkg/cel/common/equality.go`).
 //!
-//! Fields correlate by name, and items of lists of type map by their keys. Other values do not
-//! correlate.
+//! Fields correlate by name, items of lists of type map by their keys. Other values never do.
 
 use std::collections::HashMap;
 

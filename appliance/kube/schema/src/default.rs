@@ -11,8 +11,7 @@ use crate::schema::Schema;
 const MAX_DEFAULTS_BYTES: usize = 4 * 1024 * 1024;
 
 impl Schema {
-    /// Removes nulls from fields that are not nullable and have no default. Sets the defaults of
-    /// absent and null fields.
+    /// Removes nulls of non-nullable fields without default; sets defaults of absent, null fields.
     pub fn default(&self, object: &mut Value) {
         drop_nulls(object, Some(&self.root));
         self.fill_in(object);
@@ -75,8 +74,7 @@ struct Filling {
 }
 
 impl Filling {
-    /// Returns the default of a field; `None` without default, or if the default exceeds the
-    /// remaining bytes.
+    /// Returns the default of a field; `None` if there is none, or it exceeds the limit `left`.
     fn default_of(&mut self, node: &Node, name: &str) -> Option<Value> {
         let default = node.default.as_ref()?;
         let bytes = name.len() + default.to_string().len();

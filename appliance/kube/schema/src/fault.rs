@@ -29,8 +29,7 @@ impl Fault {
         Self { message, kind: FaultKind::Nowhere }
     }
 
-    /// Creates a mistake at `path` with the message "PATH in body WORDS"; `make` creates the error
-    /// from that message.
+    /// Creates a mistake with the message "PATH in body WORDS", which `make` turns into an error.
     pub fn at(path: &str, words: &str, make: impl FnOnce(&str) -> FieldError) -> Self {
         let path = cut(path.to_owned(), MAX_SHOWN_BYTES);
         let message = format!("{path} in body {words}");
@@ -58,8 +57,7 @@ impl Fault {
     }
 }
 
-/// Result of a check, with the number of passed checks: of several failed alternatives, the one
-/// that passed most checks is reported.
+/// Result of a check. Of failed alternatives, the one with the most passed checks is reported.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub faults: Vec<Fault>,
@@ -95,8 +93,7 @@ impl Outcome {
     }
 }
 
-/// Converts faults to errors with paths. `prefix` is the field of the checked value; empty for the
-/// whole object.
+/// Converts faults to errors. `prefix` is the path of the checked value; empty for the object.
 pub(crate) fn field_errors(prefix: &str, outcome: Outcome) -> Vec<FieldError> {
     let root = if prefix.is_empty() { NO_PATH } else { prefix };
     let place = |fault: Fault| match fault.kind {

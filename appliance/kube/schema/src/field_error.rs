@@ -72,8 +72,7 @@ impl FieldError {
         Self::make(Mistake::Invalid, field, Some(value), detail)
     }
 
-    /// Creates an error as [`Self::invalid`], with the text `shown` for a value that JSON cannot
-    /// represent.
+    /// Creates an error as [`Self::invalid`], with the text `shown` instead of a JSON value.
     pub(crate) fn invalid_shown(field: impl Into<String>, shown: &str, detail: &str) -> Self {
         Self::make(Mistake::Invalid, field, None, format!("{shown}: {detail}"))
     }

@@ -14,8 +14,7 @@ pub(crate) struct Resolved<'a> {
     pub node: Option<&'a Node>,
 }
 
-/// Resolves the path `text` from the schema `node`. If `brackets` is true, `['…']` may replace a
-/// dot.
+/// Resolves the path `text` from the schema `node`. `brackets` allows `['…']` for a dot.
 pub(crate) fn resolve<'a>(
     text: &str,
     node: &'a Node,

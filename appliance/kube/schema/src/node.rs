@@ -97,8 +97,7 @@ pub(crate) struct Limits {
 }
 
 impl Node {
-    /// Returns the type: `object`, `array`, `string`, `integer`, `number` or `boolean`; empty
-    /// without a type.
+    /// Returns `object`, `array`, `string`, `integer`, `number` or `boolean`; empty if untyped.
     pub fn kind(&self) -> &str {
         &self.kind
     }
@@ -161,8 +160,7 @@ impl Node {
         &self.limits.format_name
     }
 
-    /// Returns true for an embedded resource: a whole Kubernetes object with its own type and
-    /// metadata.
+    /// Returns true for an embedded resource: a Kubernetes object with its own type and metadata.
     pub fn is_embedded_resource(&self) -> bool {
         self.embedded
     }

@@ -68,8 +68,7 @@ pub(crate) fn clean(metadata: &mut Value, path: &str) -> Vec<String> {
     dropped
 }
 
-/// Returns the message of Go's decoder for metadata with a field of the wrong type; `None` if all
-/// types are right.
+/// Returns the message of Go's decoder for a field of the wrong type in metadata, if any.
 pub fn metadata_misfit(metadata: &Value) -> Option<String> {
     misfit(SHAPE.as_ref()?, "ObjectMeta", metadata).map(|misfit| misfit.words())
 }
@@ -85,7 +84,7 @@ struct TypeMismatch {
 }
 
 impl TypeMismatch {
-    /// Message of Go's decoder.
+    /// Returns the message of Go's decoder.
     fn words(&self) -> String {
         let Self { field, found, wanted } = self;
         format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")

@@ -51,8 +51,7 @@ pub(crate) fn dropped(value: &mut Value, node: &Node, path: &str) -> Vec<String>
     pruner.dropped
 }
 
-/// Removes unknown fields from a default, without a report. Metadata in the default stays
-/// unchanged.
+/// Removes unknown fields from a default, without a report. Its metadata stays unchanged.
 pub(crate) fn prune_default(value: &mut Value, node: &Node, is_object: bool) {
     let mut pruner = Pruner { cleans_metadata: false, reports: false, ..Pruner::new("") };
     pruner.prune(value, Some(node), is_object, &Former::default());
@@ -185,9 +184,8 @@ impl Pruner {
         self.dropped.extend(object_meta::clean(value, &path));
     }
 
-    /// Returns true if the unknown field `name` stays, because `old` has it. A changed value is
-    /// replaced by its old value, because a client cannot change a field that the schema does not
-    /// have.
+    /// Returns true if the unknown field `name` stays, because `old` has it. Replaces a changed
+    /// value by the old one, because clients cannot change a field without a schema.
     fn restore(&mut self, name: &str, value: &mut Value, old: &Former<'_>) -> bool {
         let old = old.field(name);
         if old.has(value) {

@@ -5,8 +5,7 @@ use serde_json::{Map, Value, json};
 
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
-/// Keywords that define fields and their merging; validations are left out, because each version
-/// has its own.
+/// Keywords that define fields and their merging. Each version keeps its own validations.
 const KEPT: [&str; 13] = [
     "type",
     "properties",
@@ -33,8 +32,7 @@ pub fn superset<'a>(first: &Value, others: impl IntoIterator<Item = &'a Value>) 
     wide
 }
 
-/// Returns a copy of a schema without its validations. The recursion is limited by the depth of the
-/// schema.
+/// Returns a schema without its validations. The schema's depth limits the recursion.
 fn bare(schema: &Value, defaults: bool) -> Value {
     let Some(words) = schema.as_object() else { return schema.clone() };
     let mut bared = Map::new();

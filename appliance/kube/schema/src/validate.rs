@@ -35,8 +35,7 @@ impl Schema {
         self.check(new, old).errors
     }
 
-    /// Checks an object of which only the status may change. Paths of errors start at `status`, as
-    /// upstream.
+    /// Checks an object of which only the status may change; paths begin at `status`, as upstream.
     pub fn check_status(&self, new: &Value, old: Option<&Value>) -> Findings {
         let mut errors = Vec::new();
         if let Some((node, status)) = self.root.child("status").zip(new.get("status")) {

@@ -26,8 +26,7 @@ struct Scope<'a> {
     inside_meta: bool,
 }
 
-/// Returns the mistakes in the keywords of the schema at `path`: forbidden keywords and invalid
-/// values.
+/// Returns mistakes in the keywords of a schema: forbidden keywords and invalid values.
 pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let scope = Scope { no_defaults: None, inside_meta: false };

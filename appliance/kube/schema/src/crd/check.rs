@@ -11,8 +11,7 @@ use crate::field_error::FieldError;
 use crate::text::format::Format;
 use crate::text::names::{label_mistakes, subdomain_mistakes};
 
-/// Annotation with the approval of a definition in a group of the Kubernetes community, such as
-/// `x.k8s.io`.
+/// Annotation that approves a definition in a group of the Kubernetes community (`x.k8s.io`).
 const APPROVED: &str = "api-approved.kubernetes.io";
 
 const APPROVED_FIELD: &str = "metadata.annotations[api-approved.kubernetes.io]";
@@ -130,8 +129,7 @@ fn check_versions(object: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Formats a version as upstream prints its internal form, without schema, subresources, columns
-/// and selectable fields.
+/// Formats a version as upstream, without schema, subresources, columns, selectable fields.
 fn internal_form(version: &Value) -> String {
     let json = |name: &str| go_text::json(version.get(name).unwrap_or(&Value::Null));
     let flag = |name: &str| version[name] == true;

@@ -36,8 +36,7 @@ pub(super) fn check(column: &Value, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Checks that `path` is a simple JSONPath, and returns true if so. Like upstream, checks only the
-/// leading dot.
+/// Returns true for a simple JSONPath. Like upstream, checks only that it begins with a dot.
 pub(super) fn check_path(path: &str, place: &str, errors: &mut Vec<FieldError>) -> bool {
     let fits = path.starts_with('.');
     if !fits {

@@ -1,5 +1,4 @@
-//! Checks of the parts of a version that the API serves: schema, subresources, columns, selectable
-//! fields.
+//! Checks of the served parts of a version: schema, subresources, columns, selectable fields.
 
 use serde_json::{Map, Value, json};
 
@@ -46,8 +45,7 @@ pub(super) struct Shared<'a> {
     subresources: Option<&'a Value>,
     columns: Option<&'a Value>,
     selectable: Option<&'a Value>,
-    /// True for each of the four parts (schema, subresources, columns, selectable fields) that all
-    /// versions have with the same value, or that no version has.
+    /// True for each of [`PARTS`] that is equal in all versions, or absent in all.
     same: [bool; 4],
     any_status: bool,
 }

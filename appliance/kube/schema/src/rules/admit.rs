@@ -41,8 +41,7 @@ pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
 struct Scope<'s> {
     /// Maximum number of occurrences of the value in an object; `None` without a limit.
     cardinality: Option<u64>,
-    /// Nearest schema above whose old and new values do not correlate, such as a list of type
-    /// atomic; `None` if values correlate.
+    /// Nearest schema above without correlation of old and new values, such as an atomic list.
     uncorrelated: Option<&'s str>,
     is_root: bool,
 }

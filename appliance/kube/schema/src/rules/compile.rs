@@ -15,8 +15,7 @@ use marks::marks;
 
 /// Maximum length of a rule, in bytes.
 const MAX_RULE_BYTES: usize = 16 * 1024;
-/// Maximum number of operators, dots, commas and brackets in a rule, which limits the depth of its
-/// tree.
+/// Maximum number of operators, dots, commas and brackets in a rule; limits its tree's depth.
 const MAX_RULE_MARKS: usize = 1_000;
 /// Maximum depth of a rule's tree.
 const MAX_RULE_DEPTH: usize = 200;

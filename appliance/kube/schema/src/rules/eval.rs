@@ -50,8 +50,7 @@ impl From<Words> for Stop {
     }
 }
 
-/// Evaluates `rule` with `self` = `value` and, if present, `oldSelf` = `old`. Also returns the
-/// cost, even after an error.
+/// Evaluates `rule`; `old` is the variable `oldSelf`. Also returns the cost, even on errors.
 pub(super) fn evaluate<'a>(
     rule: &IdedExpr,
     value: Val<'a>,
@@ -240,8 +239,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::binary(name, left, right)?)
     }
 
-    /// Evaluates `+`. A list that grows item by item, as in `map` and `filter`, is extended in
-    /// place instead of copied.
+    /// Evaluates `+`. A growing list of a macro such as `map` is extended in place, not copied.
     fn add(&mut self, left: &'r IdedExpr, right: &'r IdedExpr) -> Evaluated<'a> {
         let (name, added) = match (&left.expr, &right.expr) {
             (Expr::Ident(name), Expr::List(added)) if name.starts_with('@') => (name, added),
@@ -264,8 +262,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         Ok(operator::append(list, items)?)
     }
 
-    /// Evaluates `&&` (`decisive` is false) or `||` (true). The decisive value has precedence over
-    /// errors.
+    /// Evaluates `&&` (`decisive` is false) or `||` (true). The decisive value overrides errors.
     fn logical(
         &mut self,
         left: &'r IdedExpr,
@@ -342,8 +339,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
     }
 }
 
-/// Returns the value of a list or map element; for an element marked with `?`, the value inside the
-/// optional, or `None`.
+/// Returns the value of an element; for an element marked with `?`, the optional's value, if any.
 fn if_any(value: Val<'_>, is_optional: bool) -> Result<Option<Val<'_>>, Stop> {
     match value {
         value if !is_optional => Ok(Some(value)),

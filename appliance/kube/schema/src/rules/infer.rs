@@ -29,8 +29,7 @@ pub(super) struct Inferred<'a> {
     pub errors: Vec<String>,
 }
 
-/// Infers type and cost of `expression`, parsed from `source`. `declared` is the declaration of
-/// `self`; `old_is_optional` is true if `oldSelf` is an optional.
+/// Infers type and cost of `expression`. `declared` is the declaration of `self`.
 pub(super) fn infer<'a>(
     expression: &IdedExpr,
     source: &str,
@@ -121,8 +120,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Returns the estimate of an element of a list or map literal; for an element marked with `?`,
-    /// of the value inside the optional.
+    /// Returns the estimate of an element of a literal; with `?`, of the value in the optional.
     fn unwrapped(&mut self, item: Estimate<'a>, is_optional: bool) -> Estimate<'a> {
         let kind = match &item.kind {
             Kind::Optional(inner) if is_optional => inner.as_ref().clone(),
@@ -193,8 +191,7 @@ impl<'a> Inference<'_, 'a> {
         known
     }
 
-    /// Returns the estimate of a field, and true if the value, and therefore the field, is
-    /// optional.
+    /// Returns the estimate of a field, and true if its operand, and so the field, is optional.
     fn field(
         &mut self,
         operand: &Estimate<'a>,
@@ -295,8 +292,7 @@ impl<'a> Inference<'_, 'a> {
         }
     }
 
-    /// Returns the dotted name of a function, such as `lists.range`; `None` if the name begins with
-    /// a variable.
+    /// Returns a dotted function name such as `lists.range`; `None` if a variable comes first.
     fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
         let is_variable = self.scope.iter().any(|(variable, _)| variable == namespace);

@@ -48,8 +48,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the format with the name `name`; `None` if it is unknown. Ignores dashes:
-    /// `date-time` is `datetime`.
+    /// Returns the format `name`; `None` if unknown. Ignores dashes: `date-time` is `datetime`.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name.replace('-', "").as_str() {
             "bsonobjectid" => Self::BsonObjectId,
@@ -201,8 +200,7 @@ fn is_rgb_color(text: &str) -> bool {
     inner.is_some_and(|inner| inner.split(',').count() == 3 && inner.split(',').all(is_shade))
 }
 
-/// Returns true for standard base64 with padding; never for an empty text, as in upstream's
-/// pattern.
+/// Returns true for standard base64 with padding; false for an empty text, as upstream.
 fn is_base64(text: &str) -> bool {
     let data = text.trim_end_matches('=');
     let padding = text.len() - data.len();

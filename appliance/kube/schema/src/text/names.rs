@@ -79,8 +79,7 @@ fn is_qualified_part(text: &str) -> bool {
     is_end(bytes.first()) && is_end(bytes.last()) && bytes.iter().all(|byte| is_inner(*byte))
 }
 
-/// Returns the mistakes in `text` as a label's key: a name, optionally with a domain and a slash
-/// before it.
+/// Returns the mistakes in `text` as a label's key: a name, with or without a domain before `/`.
 pub fn qualified_mistakes(text: &str) -> Vec<String> {
     let parts: Vec<&str> = text.split('/').collect();
     let mut mistakes = Vec::new();
@@ -126,8 +125,7 @@ pub fn label_value_mistakes(text: &str) -> Vec<String> {
     mistakes
 }
 
-/// Returns the mistakes in `text` as one segment of a URL path; `is_whole` is true if the segment
-/// is complete.
+/// Returns the mistakes in `text` as a URL path segment; `is_whole` if the segment is complete.
 pub fn path_segment_mistakes(text: &str, is_whole: bool) -> Vec<String> {
     if is_whole && matches!(text, "." | "..") {
         return vec![format!("may not be '{text}'")];

@@ -65,8 +65,7 @@ fn check(node: &Node, path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Adds an error that shows `shown[i]` for the second occurrence of `keys[i]`; none for further
-/// occurrences.
+/// Adds an error with `shown[i]` for the second occurrence of `keys[i]`, not for further ones.
 fn check_set(path: &str, keys: &[Value], shown: &[Value], errors: &mut Vec<FieldError>) {
     let mut seen: HashMap<&Value, usize> = HashMap::with_capacity(keys.len());
     for (index, (key, shown)) in keys.iter().zip(shown).enumerate() {

@@ -9,8 +9,7 @@ use crate::node::Node;
 /// Maximum integer up to which a float64 represents every integer.
 const MAX_JSON_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// Maximum relative difference between a float and an integer for the float to count as the
-/// integer.
+/// Maximum relative difference between a float and an integer that count as equal.
 const EPSILON: f64 = 1e-9;
 
 /// Converts floats with integer values to integers, as Go's encoder does: `2.0` is stored as `2`.

@@ -65,8 +65,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         }
     }
 
-    /// Returns the dotted name of a function, such as `lists.range`; `None` if the name begins with
-    /// a variable.
+    /// Returns a dotted function name such as `lists.range`; `None` if a variable comes first.
     fn qualified(&self, target: &IdedExpr, name: &str) -> Option<String> {
         let Expr::Ident(namespace) = &target.expr else { return None };
         self.lookup(namespace).is_none().then(|| format!("{namespace}.{name}"))

@@ -17,8 +17,7 @@ thread_local! {
 /// Variable names of the arguments while a function runs.
 const NAMES: [&str; 5] = ["@0", "@1", "@2", "@3", "@4"];
 
-/// Calls the function `name`, on `target` if there is one. The error is cel-go's message if it is
-/// known.
+/// Calls the function `name`, on `target` if any. The error is cel-go's message if known.
 pub(in crate::rules) fn call<'a>(
     name: &str,
     target: Option<&Val<'a>>,

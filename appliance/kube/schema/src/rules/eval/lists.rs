@@ -151,8 +151,7 @@ impl<'n, 'a> Index<'n, 'a> {
     }
 }
 
-/// Returns a hash that is the same for equal values. Order of items matters unless the list's type
-/// is set or map.
+/// Returns a hash that is the same for equal values; item order matters except in sets and maps.
 #[expect(clippy::cast_precision_loss, reason = "equal numbers are the same float")]
 fn mark(value: &Val<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();

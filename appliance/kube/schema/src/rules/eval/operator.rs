@@ -234,8 +234,7 @@ fn index<'a>(container: &Val<'a>, key: &Val<'a>) -> Result<Val<'a>, Words> {
     found(container, key)?.ok_or_else(|| format!("{what}: {}", key.printed()))
 }
 
-/// Evaluates `container[?key]`. Returns an empty optional if the value is missing or the container
-/// is an empty optional.
+/// Evaluates `container[?key]`; an empty optional if the value or the container is missing.
 pub(in crate::rules) fn optional_index<'a>(
     container: &Val<'a>,
     key: &Val<'a>,

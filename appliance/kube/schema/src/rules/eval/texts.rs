@@ -37,8 +37,7 @@ pub(in crate::rules) fn method<'a>(
     })
 }
 
-/// Returns `index`, or an error if it is negative. An empty string is found even at a negative
-/// index.
+/// Returns `index`; an error if it is negative, unless the searched string is empty.
 fn at_least_zero(part: &str, index: i64) -> Result<i64, Words> {
     match index < 0 && !part.is_empty() {
         true => Err(format!("index out of range: {index}")),
@@ -56,8 +55,7 @@ fn index_of(text: &str, part: &str, from: i64) -> i64 {
     found.and_then(|at| i64::try_from(at).ok()).map_or(-1, |at| from + at)
 }
 
-/// Returns the character position of the last occurrence that begins at or before `to`; -1 if there
-/// is none.
+/// Returns the character position of the last occurrence at or before `to`; -1 if none.
 fn last_index_of(text: &str, part: &str, to: i64) -> i64 {
     if part.is_empty() {
         return to;

@@ -231,8 +231,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// Returns the schema and the list type of a list; `None` for other values and lists without a
-    /// schema.
+    /// Returns schema and list type of a list; `None` for other values and lists without schema.
     pub fn list_type(&self) -> Option<(&'a Node, ListType)> {
         match self {
             Self::Items(_, node) | Self::List(_, Some(node)) => Some((*node, node.list_type()?)),

@@ -37,8 +37,7 @@ impl PartialEq for Declared<'_> {
 }
 
 impl<'a> Declared<'a> {
-    /// Returns the CEL type of the value; `None` if the schema has no type and rules cannot use the
-    /// value.
+    /// Returns the CEL type; `None` for a schema without type, whose value rules cannot use.
     pub fn kind(self) -> Option<Kind<'a>> {
         match self {
             Self::Text | Self::Key => Some(Kind::Text),
@@ -82,8 +81,7 @@ impl<'a> Declared<'a> {
         }
     }
 
-    /// Returns the declaration of the field that a rule calls `name`; `None` if rules cannot use
-    /// it.
+    /// Returns the declaration of a field by its name in rules; `None` if rules cannot use it.
     pub fn field(self, name: &str) -> Option<Self> {
         match self {
             Self::Metadata if matches!(name, "name" | "generateName") => Some(Self::Text),

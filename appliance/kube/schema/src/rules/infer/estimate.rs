@@ -87,8 +87,7 @@ impl<'a> Estimate<'a> {
         own.or(declared).or(scalar).unwrap_or(Size::UNKNOWN)
     }
 
-    /// Returns the estimate of an element: the result of iterating over the value or of indexing
-    /// it.
+    /// Returns the estimate of an element, when the value is iterated over or indexed.
     pub fn entry(
         &self,
         kind: Kind<'a>,
@@ -370,8 +369,7 @@ fn made_list<'a>(name: &str, list: &Estimate<'a>, args: &[Estimate<'a>]) -> Esti
     Estimate { size: Some(size), ..Estimate::of(Kind::Dyn, cost) }
 }
 
-/// Returns the maximum cost of matching a regular expression: an estimated number of states for
-/// each character.
+/// Returns the cost of matching a regular expression: characters × estimated states.
 fn matching(text: &Estimate<'_>, pattern: &Estimate<'_>) -> u64 {
     let characters = text.size().max.saturating_add(1);
     tenths(characters, 1).saturating_mul(quarters(pattern.size().max))

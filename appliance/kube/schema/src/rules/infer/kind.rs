@@ -82,8 +82,7 @@ impl<'a> Kind<'a> {
         }
     }
 
-    /// Returns the type with its type parameters replaced; a parameter without binding becomes
-    /// `Dyn`.
+    /// Returns the type with its type parameters replaced; by `Dyn` if there is no binding.
     pub fn filled(&self, bindings: &Bindings<'a>) -> Kind<'a> {
         match self {
             Self::Any(letter) => {

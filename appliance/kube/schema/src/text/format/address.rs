@@ -26,8 +26,7 @@ pub(crate) fn is_cidr(text: &str) -> bool {
     decimal(mask).is_some_and(|mask| mask <= bits)
 }
 
-/// Returns the value of a decimal number with any leading zeros; `None` for other texts and values
-/// above `u32`.
+/// Returns the value of a decimal number, with any leading zeros; `None` if above `u32`.
 fn decimal(text: &str) -> Option<u32> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let significant = text.trim_start_matches('0');

@@ -37,8 +37,7 @@ pub(crate) fn is_isbn13(text: &str) -> bool {
     (sum + digit(*last)).is_multiple_of(10)
 }
 
-/// Returns true for a number of a known card issuer with a correct Luhn checksum; uses only the
-/// digits.
+/// Returns true for a known card issuer and a correct Luhn checksum; ignores other characters.
 pub(crate) fn is_credit_card(text: &str) -> bool {
     let digits: Vec<u32> = text.bytes().filter(u8::is_ascii_digit).map(digit).collect();
     let known = matches!(

@@ -100,8 +100,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads a domain literal such as `[192.0.2.1]` or `[IPv6:2001:db8::1]`; `None` if it is
-    /// invalid.
+    /// Reads a domain literal: `[192.0.2.1]` or `[IPv6:2001:db8::1]`; `None` if invalid.
     fn literal(&mut self) -> Option<()> {
         let (literal, rest) = self.rest.strip_prefix('[')?.split_once(']')?;
         self.rest = rest;

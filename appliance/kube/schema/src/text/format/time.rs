@@ -74,8 +74,7 @@ fn is_zone(text: &str) -> bool {
     text == "z" || text.strip_prefix(['+', '-']).is_some_and(is_offset)
 }
 
-/// Returns true for a Go duration, or any text in which a number is followed by a unit (as in
-/// Scala).
+/// Returns true for a Go duration, or any text with a number before a unit (as in Scala).
 pub(crate) fn is_duration(text: &str) -> bool {
     is_go_duration(text) || is_loose_duration(text)
 }

@@ -29,8 +29,7 @@ pub(crate) fn is_request_uri(text: &str) -> bool {
     has_valid_escapes(path)
 }
 
-/// Returns the scheme and the rest; an empty scheme if there is none. `None` if the text begins
-/// with a colon.
+/// Returns scheme (empty if there is none) and rest; `None` if the text begins with a colon.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (index, byte) in text.bytes().enumerate() {
         match byte {
@@ -104,8 +103,7 @@ fn is_plain_host(text: &str) -> bool {
     text.chars().all(is_allowed)
 }
 
-/// Returns true if the percent escapes of a host are valid: only bytes above ASCII, and `%` itself,
-/// may be escaped.
+/// Returns true if escapes in a host are valid: only of bytes above ASCII, and of `%` itself.
 fn has_host_escapes(text: &str) -> bool {
     let is_above_ascii = |after: &str| {
         after.starts_with("25") || after.bytes().next().is_some_and(|byte| byte > b'7')

@@ -40,8 +40,7 @@ struct Reader<'a> {
     depth: usize,
     /// True if an element precedes that a repetition can apply to.
     has_operand: bool,
-    /// Rest of the text from the repetition directly before the current position; `None` if there
-    /// is none.
+    /// Rest of the text, from the repetition directly before the position, if there is one.
     last_repeat: Option<&'a str>,
 }
 
@@ -129,8 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads `{n}`, `{n,}` or `{n,m}`, and returns true; with any other text, `{` is a literal
-    /// character.
+    /// Reads `{n}`, `{n,}` or `{n,m}` and returns true; otherwise, `{` is a literal character.
     fn counted_repeat(&mut self) -> Result<bool, String> {
         let before = self.rest;
         let Some((min, max, length)) = counts(before) else {
@@ -313,8 +311,7 @@ fn push_class_char(out: &mut String, c: char) {
     let _ = write!(out, "\\x{{{:x}}}", u32::from(c));
 }
 
-/// Returns minimum, maximum and length in bytes of a repetition; too large numbers become
-/// `u32::MAX` at most.
+/// Returns minimum, maximum and length of a repetition; numbers above `u32` become `u32::MAX`.
 fn counts(text: &str) -> Option<(u32, Option<u32>, usize)> {
     let (inner, _) = text.strip_prefix('{')?.split_once('}')?;
     let count = |digits: &str| {
