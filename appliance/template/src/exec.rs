@@ -1,5 +1,4 @@
-//! Evaluation of a parsed template (Go `text/template`, exec.go) with the option
-//! `missingkey=error`.
+//! Evaluation of a template (Go `text/template`, exec.go) with the option `missingkey=error`.
 
 mod call;
 mod method;

@@ -65,8 +65,7 @@ pub const fn exact(
     Function { name, fixed, rest: None, run }
 }
 
-/// Creates a function with the parameters `fixed` and any number of further arguments of type
-/// `rest`.
+/// Creates a function with the parameters `fixed`, then any number of type `rest`.
 pub const fn variadic(
     name: &'static str,
     fixed: &'static [Type],

@@ -28,8 +28,7 @@ use serde_json::Value;
 /// (tink/controller/internal/workflow/hardware.go).
 pub const STRUCTS: &[&str] = &["Hardware"];
 
-/// Returns the names of the functions that a template can call, with their parameters. Each name
-/// occurs once.
+/// Returns the name (once) and parameters of each function that a template can call.
 pub fn functions() -> Vec<(&'static str, String)> {
     let mut functions: Vec<(&'static str, String)> = Vec::new();
     for function in functions::all() {
@@ -51,8 +50,7 @@ pub fn refused_functions() -> Vec<(&'static str, &'static str)> {
 pub struct RenderError {
     /// Line in the template, from 1.
     pub line: usize,
-    /// Description of the mistake: names of fields and types, but never a value, because it may be
-    /// secret.
+    /// Description of the mistake. Never contains a value of the data, which may be secret.
     pub message: String,
 }
 

@@ -23,8 +23,7 @@ pub const PATTERN_BYTES_MAX: usize = 1024 * 1024;
 pub const PATTERN_STEPS: usize = 2_000;
 /// Maximum size of a small pattern, in bytes.
 pub const SMALL_PATTERN_BYTES: usize = 256 * 1024;
-/// Maximum number of compiled patterns in the cache of one rendering. Only small patterns are
-/// cached.
+/// Maximum number of small compiled patterns in the cache of one rendering.
 pub const PATTERNS_KEPT_MAX: usize = 8;
 /// Maximum bytes of one pattern's states during a match.
 pub const PATTERN_STATES_BYTES: usize = 256 * 1024;

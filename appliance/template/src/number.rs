@@ -54,8 +54,7 @@ fn is_hex(text: &str) -> bool {
     text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X"))
 }
 
-/// Returns true for a minus sign, and the absolute value. The syntax is that of `strconv.ParseUint`
-/// with base 0 and an optional sign.
+/// Returns the sign (true: minus) and the absolute value, as `strconv.ParseUint` with base 0.
 fn unsigned(text: &str) -> Option<(bool, u64)> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -74,8 +73,7 @@ fn unsigned(text: &str) -> Option<(bool, u64)> {
     u64::from_str_radix(&plain, radix).ok().map(|size| (negative, size))
 }
 
-/// Returns the digits without underscores; `None` if an underscore is not between digits or after a
-/// prefix.
+/// Removes underscores; `None` unless each is between digits or after a prefix.
 fn without_underscores(body: &str, prefixed: bool) -> Option<String> {
     let after_prefix = if prefixed { body.strip_prefix('_').unwrap_or(body) } else { body };
     let parts: Vec<&str> = after_prefix.split('_').collect();

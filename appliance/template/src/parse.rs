@@ -15,8 +15,7 @@ use lex::{Kind, Token, lex};
 /// Parses `text` and every template that it defines.
 ///
 /// # Errors
-/// [`RenderError`] with the line: invalid syntax, an unknown function or variable, or an exceeded
-/// limit.
+/// [`RenderError`] with the line: invalid syntax, unknown function or variable, or a limit.
 pub fn parse(text: &str) -> Result<Templates, RenderError> {
     if text.len() > TEMPLATE_BYTES_MAX {
         let message = format!("a template of more than {TEMPLATE_BYTES_MAX} bytes");

@@ -280,8 +280,8 @@ impl<'a> Translator<'a> {
         code.and_then(char::from_u32).ok_or_else(bad_escape)
     }
 
-    /// Parses up to three octal digits. A single digit from 1 to 7 is an error: it would be a
-    /// back-reference, which Go does not support.
+    /// Parses up to three octal digits. A single digit except 0 would be a back-reference: an
+    /// error.
     fn octal(&mut self, first: char) -> Result<char, String> {
         let more = self.rest.bytes().take(2).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
         if first != '0' && more == 0 {
@@ -294,8 +294,7 @@ impl<'a> Translator<'a> {
     }
 }
 
-/// Returns the length of a repetition count after `{`, including `}`. Returns `None` if the `{` is
-/// literal.
+/// Returns the length of a count after `{`, including `}`; `None` if the `{` is literal.
 fn count(text: &str) -> Result<Option<usize>, String> {
     let Some(end) = text.find('}') else { return Ok(None) };
     let (least, most) = match text[..end].split_once(',') {

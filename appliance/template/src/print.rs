@@ -191,8 +191,7 @@ impl<'h> Printer<'h> {
         self.write(close)
     }
 
-    /// Writes the beginning of a list or map. Returns the separator of elements, and the end
-    /// (`None` for nil, which has no elements).
+    /// Writes the beginning of a list or map. Returns separator and end; no end after Go's `(nil)`.
     fn opening(
         &mut self,
         is_nil: bool,

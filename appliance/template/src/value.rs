@@ -89,8 +89,7 @@ impl List {
         self.len
     }
 
-    /// Returns the element at `at`; a nil element is [`Value::Hollow`]. Returns `None` if there are
-    /// fewer elements.
+    /// Returns the element at `at`, if it exists; a nil element is [`Value::Hollow`].
     pub fn get(&self, at: usize) -> Option<Value> {
         if at >= self.len {
             return None;
@@ -103,8 +102,7 @@ impl List {
         self.items.borrow().iter().skip(self.from).take(self.len).cloned().collect()
     }
 
-    /// Returns a window from `from` to `to` of the shared items, which may exceed this list; `None`
-    /// if there are too few items.
+    /// Returns a window `from..to` of the shared items; `None` if there are too few items.
     pub fn window(&self, from: usize, to: usize) -> Option<List> {
         let end = self.items.borrow().len();
         (from <= to && self.from + to <= end).then(|| List {
@@ -125,8 +123,7 @@ impl List {
 }
 
 impl Map {
-    /// Returns the value of a key; a nil value is [`Value::Hollow`]. Returns `None` if the key does
-    /// not exist.
+    /// Returns the value of a key, if it exists; a nil value is [`Value::Hollow`].
     pub fn get(&self, key: &str) -> Option<Value> {
         self.entries.borrow().get(key).map(held)
     }

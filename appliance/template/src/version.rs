@@ -75,8 +75,7 @@ impl Version {
         self.pre.len() + self.metadata.len() + self.original.len()
     }
 
-    /// Compares by the order of semantic versions: a release is higher than its pre-releases.
-    /// Ignores metadata.
+    /// Compares by version precedence: a release is higher than its pre-releases.
     pub fn order(&self, other: &Self) -> Ordering {
         let numbers = |it: &Self| (it.major, it.minor, it.patch);
         numbers(self).cmp(&numbers(other)).then_with(|| {
@@ -109,8 +108,7 @@ fn digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// Splits off `sign` and the dotted identifiers after it; returns the identifiers and the rest. The
-/// identifiers are empty if there are none.
+/// Splits off the dotted identifiers after `sign`; returns them (empty if none) and the rest.
 fn tail(text: &str, sign: char) -> (&str, &str) {
     let Some(after) = text.strip_prefix(sign) else { return ("", text) };
     let end = after.find(|c| !(is_identifier(c) || c == '.')).unwrap_or(after.len());
@@ -161,8 +159,7 @@ pub fn order_of_pre(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// Compares two parts of pre-releases: a missing part is lower than a number, and a number lower
-/// than a word.
+/// Compares two parts of pre-releases: missing part < number < word.
 fn order_of_parts(a: &str, b: &str) -> Ordering {
     let number = |part: &str| part.parse::<u64>().ok();
     match (number(a), number(b)) {

@@ -1,5 +1,4 @@
-//! Lexer of templates (Go `text/template/parse`, lex.go). Text outside of actions is one token;
-//! actions are split into tokens.
+//! Lexer of templates (Go `text/template/parse`, lex.go): tokens of text and of actions.
 
 use crate::RenderError;
 
@@ -118,8 +117,7 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// Returns the length of a closing delimiter at this position, and true if it trims the
-    /// following space.
+    /// Returns the length of a closing delimiter here, and true if it trims the space after it.
     fn closing(&self) -> Option<(usize, bool)> {
         let rest = self.rest();
         if rest.starts_with(RIGHT) {

@@ -7,8 +7,7 @@ const LARGE_EXPONENT: i32 = 6;
 /// Number of digits of `%#g` without a precision.
 const SHARP_DIGITS: usize = 6;
 
-/// Formats as `%g`: with the shortest digits that parse to the same float, or at most `precision`
-/// digits.
+/// Formats as `%g`: the shortest digits that read back the same, or at most `precision` digits.
 pub fn general(number: f64, precision: Option<usize>) -> String {
     let (digits, exponent) = match precision {
         None => scientific(&format!("{number:e}")),

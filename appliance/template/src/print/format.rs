@@ -193,8 +193,7 @@ impl Reader<'_> {
         Ok(Some(number))
     }
 
-    /// Reads width or precision `*` from the next argument; `None` if the argument is missing or
-    /// not an int.
+    /// Reads a width or precision `*` from the next argument; `None` if it is not an int.
     fn number_argument(&mut self) -> Result<Option<i64>, String> {
         let Some(value) = self.values.get(self.at) else { return Ok(None) };
         self.at += 1;

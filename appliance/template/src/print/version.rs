@@ -1,5 +1,4 @@
-//! Formatting of versions: as text for the verbs of strings, otherwise as Go's struct with its
-//! fields.
+//! Formatting of versions: as text for verbs of strings, otherwise as the fields of Go's struct.
 
 use super::Printer;
 use crate::value::Value;

@@ -1,5 +1,4 @@
-//! Durations (Go `time.Duration`). Functions of dates are refused, because they need a clock and a
-//! time zone.
+//! Durations (Go `time.Duration`). Dates are refused, because they need a clock and a zone.
 
 use crate::function::Type::Any;
 use crate::function::{Function, exact};
@@ -30,8 +29,7 @@ pub static FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// Parses an int as `strconv.ParseInt`, without its error: a number out of range becomes the
-/// nearest int, any other text 0.
+/// Parses an int. A number out of range becomes the nearest int, any other text 0.
 fn clamped(text: &str) -> i64 {
     match text.parse::<i64>() {
         Ok(number) => number,

@@ -120,8 +120,7 @@ fn base32(bytes: &[u8]) -> String {
     out
 }
 
-/// Decodes base 32; the error is the position of the invalid byte as Go reports it, without line
-/// breaks.
+/// Decodes base 32; the error is the position of the invalid byte, without line breaks.
 fn base32_bytes(text: &str) -> Result<Vec<u8>, usize> {
     let all: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let mut out = Vec::new();

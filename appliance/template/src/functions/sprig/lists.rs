@@ -69,8 +69,7 @@ fn last(args: &Args) -> Answer {
     Ok(all.last().cloned().unwrap_or(Value::Nil))
 }
 
-/// Returns the list without its `first` first and `last` last elements; Go's nil slice if the list
-/// is empty.
+/// Returns the list without `first` and `last` elements at its ends; nil if the list is empty.
 fn without_end(args: &Args, first: usize, last: usize) -> Answer {
     let (all, _) = items(args.any(0), "find rest or initial")?;
     if all.is_empty() {
@@ -138,8 +137,7 @@ fn slice(args: &Args) -> Answer {
     window.map(Value::List).ok_or_else(|| "slice bounds out of range".to_owned())
 }
 
-/// Splits a list into chunks. Computes the number of chunks with floats, as Sprig does, so that
-/// unusual sizes give the same result or error.
+/// Splits a list into chunks; computes their number with floats, so that errors are as in Sprig.
 fn chunk(args: &Args) -> Answer {
     let (all, _) = items(args.any(1), "chunk")?;
     let (length, size) = (all.len() as f64, args.int(0) as f64);
@@ -177,8 +175,7 @@ fn concat(args: &Args) -> Answer {
     args.heap.list(Element::Any, all)
 }
 
-/// Sorts a list of strings in place, so that every reference to the list changes, as in Sprig. Any
-/// other value becomes a new sorted list of texts.
+/// Sorts a list of strings in place, for every reference to it. Other values become a new list.
 fn sort_alpha(args: &Args) -> Answer {
     match args.any(0) {
         Value::List(list) => {

@@ -91,8 +91,7 @@ fn extreme(args: &Args, replaces: fn(i64, i64) -> bool) -> Answer {
     Ok(Value::Int64(found.unwrap_or(0)))
 }
 
-/// Returns the minimum or maximum of floats. The infinity `limit` has precedence over NaN, and NaN
-/// over other numbers.
+/// Returns the minimum or maximum of floats. `limit` (±infinity) overrides NaN, NaN the rest.
 fn extreme_float(args: &Args, limit: f64, replaces: fn(f64, f64) -> bool) -> Answer {
     let numbers = args.values.iter().map(float);
     let found = numbers.reduce(|a, b| match (a, b) {
@@ -133,8 +132,7 @@ fn round(args: &Args) -> Answer {
     Ok(Value::Float(rounded / power))
 }
 
-/// Returns 10^`exponent`, computed with the steps of Go's `math.Pow`, because another method can
-/// differ in the last digit.
+/// Returns 10^`exponent` with the steps of Go's `math.Pow`, so that the last digit is equal.
 fn power_of_ten(exponent: i64) -> f64 {
     /// Exponent above which (or below minus which) a power of two is infinite (or zero).
     const FAR: i64 = 4096;

@@ -57,8 +57,7 @@ pub static METHODS: &[Function] = &[
     }),
 ];
 
-/// Methods of `*semver.Version` (pointer receiver), as returned by `semver`. The results of other
-/// methods are not pointers and lack them.
+/// Methods of `*semver.Version`, the result of `semver`. Results of methods are not pointers.
 pub static POINTER_METHODS: &[Function] = &[
     exact("Original", &[Pointer], |args| args.made(own(args)?.original.as_str())),
     exact("Compare", &[Pointer, Pointer], |args| Ok(Value::Int(order(args)? as i64))),

@@ -1,5 +1,4 @@
-//! The functions `merge` and `mergeOverwrite` (`dario.cat/mergo`), which merge maps into the first
-//! map.
+//! Merging of maps into the first map (`dario.cat/mergo`): `merge` and `mergeOverwrite`.
 
 use crate::function::{Answer, Args};
 use crate::value::{Element, Heap, Map, Value, deep};

@@ -15,8 +15,7 @@ pub static FUNCTIONS: &[Function] = &[
     exact("kebabcase", &[Text], |args| args.made(connected(args.text(0), '-'))),
 ];
 
-/// Returns the upper case of a character; the character itself if its upper case has several
-/// characters.
+/// Returns the upper case of `c`; `c` itself if its upper case has several characters.
 fn upper(c: char) -> char {
     let mut all = c.to_uppercase();
     if all.len() == 1 { all.next().unwrap_or(c) } else { c }

@@ -15,8 +15,7 @@ use crate::value::{Element, Value, may_make};
 /// Maximum digits of a group number such as `$12`; a longer number counts as a group name.
 const GROUP_DIGITS_MAX: usize = 8;
 
-/// Functions of this file. Only `regexMatch` treats an invalid pattern as a pattern without a
-/// match.
+/// Functions of this file. For `regexMatch`, an invalid pattern is a pattern without match.
 pub static FUNCTIONS: &[Function] = &[
     exact("regexMatch", &[Text, Text], |args| match pattern(args, args.text(1)) {
         Ok(pattern) => Ok(Value::Bool(pattern.regex.is_match(args.text(1)))),
@@ -57,8 +56,7 @@ impl From<Bad> for String {
     }
 }
 
-/// Returns the first argument as a compiled pattern, from the cache if possible. Counts steps for
-/// the compilation and for a match of `text`.
+/// Returns the first argument compiled, and charges steps for that and for matching `text`.
 fn pattern(args: &Args, text: &str) -> Result<Rc<Pattern>, Bad> {
     let source = args.text(0);
     args.heap.step(1 + (text.len() + source.len()) / 8).map_err(Bad::Limit)?;
@@ -161,8 +159,7 @@ fn expand(pattern: &Pattern, found: &Captures<'_>, with: &str, made: &mut String
     made.push_str(rest);
 }
 
-/// Returns the group name after a `$`, with or without braces, and the rest. `None` if the name is
-/// invalid.
+/// Splits off a group name after `$`, with or without braces; `None` if it is invalid.
 fn reference(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix('{').unwrap_or(text);
     let end = inner.find(|c: char| !(c == '_' || c.is_alphanumeric())).unwrap_or(inner.len());

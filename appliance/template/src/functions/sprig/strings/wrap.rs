@@ -60,8 +60,7 @@ fn abbreviated(text: &str, offset: i64, width: i64) -> Result<String, String> {
     Ok(format!("...{}", cut(text, length - room, length)?))
 }
 
-/// Returns the first byte of each word. Each byte counts as the character with its number, as
-/// upstream.
+/// Returns the first byte of each word, as the character with its number, as upstream.
 fn initials(text: &str) -> String {
     let mut after_gap = true;
     let mut out = String::new();

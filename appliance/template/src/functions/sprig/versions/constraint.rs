@@ -191,7 +191,7 @@ impl Constraint {
             || (version.major == own.major && (version.minor <= own.minor || self.minor_dirty))
     }
 
-    /// Returns true if `version` satisfies `~`. The caller has checked that it is not lower.
+    /// Returns true if `version` satisfies `~`. The caller checked that it is not lower.
     fn is_near(&self, version: &Version) -> bool {
         let own = &self.version;
         let is_zero = (own.major, own.minor, own.patch) == (0, 0, 0);
@@ -201,8 +201,7 @@ impl Constraint {
         version.major == own.major && (version.minor == own.minor || self.minor_dirty)
     }
 
-    /// Returns true if `version` satisfies `^`: the first number that is not zero is equal. The
-    /// caller has checked that `version` is not lower.
+    /// Returns true if `version`, which is not lower, satisfies `^`: equal first nonzero number.
     fn is_compatible(&self, version: &Version) -> bool {
         let own = &self.version;
         if version.major != own.major {
