@@ -60,8 +60,7 @@ impl Change {
         }
     }
 
-    /// Returns the bytes of the key, the value and the previous value, which the change keeps in
-    /// memory.
+    /// Returns the bytes of key, value and previous value, which the change keeps in memory.
     pub(crate) fn weight(&self) -> usize {
         let value = match &self.kind {
             ChangeKind::Put { value, .. } => value.len(),

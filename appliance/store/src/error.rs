@@ -111,7 +111,7 @@ pub enum Error {
         /// Message of the panic.
         message: String,
     },
-    /// The log does not contain the requested revision any more; the client must list again.
+    /// The log does not have the requested revision any more; the client must list again.
     #[error("cannot watch after revision {after}: the log begins after revision {floor}")]
     Compacted {
         /// Revision that was requested.
@@ -119,8 +119,7 @@ pub enum Error {
         /// Oldest revision that a watch can start after.
         floor: u64,
     },
-    /// The requested revision is higher than the store's, because an older backup was restored. The
-    /// client must list again.
+    /// The requested revision is above the store's (an older backup was restored): list again.
     #[error("cannot watch after revision {after}: the store is at revision {current}")]
     Future {
         /// Revision that was requested.

@@ -71,8 +71,7 @@ impl Hub {
         self.progress.send_modify(|progress| progress.revision = revision);
     }
 
-    /// Empties the ring and continues after `revision`. Watches of earlier revisions cannot
-    /// continue.
+    /// Empties the ring and continues after `revision`; watches of earlier revisions end.
     pub fn leap(&self, revision: u64) {
         *self.recent() = Recent { floor: revision, ring: VecDeque::new(), bytes: 0 };
     }

@@ -5,16 +5,14 @@
 //! ```
 //!
 //! FF never occurs in UTF-8, so the separators are unambiguous. The bytes order exactly as the
-//! three strings do. All keys of a resource are one range, which contains one range for each
-//! namespace.
+//! three strings do. A resource is one range, and a namespace a range in it.
 
 use std::fmt;
 
 /// Key of one object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Key {
-    /// API group and plural name, such as `tinkerbell.org/hardware`. The core group is empty:
-    /// `/secrets`.
+    /// API group and plural name: `tinkerbell.org/hardware`; without group (core): `/secrets`.
     pub resource: String,
     /// Namespace; empty for an object without a namespace.
     pub namespace: String,

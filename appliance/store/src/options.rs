@@ -13,8 +13,7 @@ pub struct Options {
     pub log_entries: u64,
     /// Maximum size of the log in bytes.
     pub log_bytes: u64,
-    /// Age after which a change is removed from the log, so that the log does not keep deleted
-    /// secrets.
+    /// Age after which a change leaves the log, so that deleted secrets do not stay in it.
     pub log_age: Duration,
     /// Wall clock of the box; used only for the time of log entries.
     pub clock: Arc<dyn stdx::Clock>,

@@ -63,8 +63,8 @@ pub(crate) trait Objects {
     /// Returns every object of `resource`, or of only its `namespace`, in key order.
     fn objects(&self, resource: &str, namespace: Option<&str>)
     -> Result<Vec<(Key, Stored)>, Error>;
-    /// Calls `each` with the encoded key and the revision of every object of `namespace` of
-    /// `resource`, without decrypting values.
+    /// Calls `each` with key and revision of every object of a namespace, without decrypting
+    /// values.
     fn revisions(
         &self,
         resource: &str,

@@ -108,8 +108,7 @@ pub(crate) struct Vault {
 }
 
 impl Vault {
-    /// Encodes `value` of the object `key` at `revision` as a blob; encrypts it if its resource is
-    /// sealed.
+    /// Encodes a value as a blob; encrypts it if `key` is of a sealed resource.
     pub fn close(&self, key: &Key, revision: u64, value: &[u8]) -> Result<Vec<u8>, Error> {
         let sealing = self.key.as_ref().filter(|_| self.resources.contains(&key.resource));
         let Some(sealing) = sealing else {

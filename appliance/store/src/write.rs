@@ -1,5 +1,4 @@
-//! Writes: the view of a write closure on the store, and the thread that commits closures in
-//! groups.
+//! Writes: the view of a write closure, and the thread that commits closures in groups.
 
 pub mod ages;
 pub mod group;

@@ -1,5 +1,4 @@
-//! Consistency check of the store: compares the objects with the state after all changes of the
-//! log.
+//! Consistency check of the store: compares the objects with the end states of the log.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -42,8 +41,7 @@ impl Store {
     /// Reads the whole store and compares log and objects. Used after a repair and in tests.
     ///
     /// # Errors
-    /// [`Error::Damaged`] with the first inconsistency; the disk fails; or a value cannot be
-    /// decrypted.
+    /// [`Error::Damaged`] with the first mistake, a failed decryption, or the disk fails.
     pub fn check(&self) -> Result<CheckReport, Error> {
         check(&self.shared().db, &self.shared().vault)
     }

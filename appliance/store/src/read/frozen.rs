@@ -31,8 +31,7 @@ impl Store {
 
     /// Imports objects of another store, whose last revision was `revision`: all of them or none.
     /// First raises this store's revision to `revision` + [`RESTORE_LEAP`], above every revision
-    /// that the other store can have used since. A later call with the same `revision` does not
-    /// raise it again.
+    /// that the other store can have used since. Later calls with the same `revision` do not.
     ///
     /// # Errors
     /// As [`Store::write`]; also if the objects exceed [`crate::MAX_TXN_BYTES`] in one call.
@@ -54,8 +53,7 @@ impl Frozen {
         self.revision
     }
 
-    /// Calls `visit` with every object in key order, until it returns `Break`. Blocks the thread,
-    /// but does not delay writers.
+    /// Calls `visit` with every object in key order, until it returns `Break`. Blocks no writer.
     ///
     /// # Errors
     /// The disk fails, or a value cannot be decrypted.

@@ -2,8 +2,7 @@
 //!
 //! A snapshot is a store file of the same format; encrypted values stay encrypted. A restore writes
 //! the differences in one transaction: after a power cut, either all of them or none are present.
-//! The store's revision jumps by [`RESTORE_LEAP`] before these changes, so that every watch must
-//! list again.
+//! The revision first jumps by [`RESTORE_LEAP`], so that every watch must list again.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,9 +30,8 @@ pub const RESTORE_LEAP: u64 = 1 << 32;
 const MAX_RESTORE_BYTES: usize = 256 * 1024 * 1024;
 
 impl Store {
-    /// Copies the current state of the store to a new file at `path`, durable on return; an
-    /// existing file is replaced. Blocks while it copies; writers and readers continue. Returns the
-    /// revision of the snapshot.
+    /// Copies the current state of the store to the file `path`, durable on return; replaces an
+    /// existing file. Blocks, but not writers and readers. Returns the snapshot's revision.
     ///
     /// # Errors
     /// The disk fails.
@@ -54,14 +52,12 @@ impl Store {
         Ok(revision)
     }
 
-    /// Replaces all objects by the objects of the snapshot at `path`, and deletes objects that the
-    /// snapshot does not have. Does not change the snapshot. Returns the revision of the last
-    /// change.
+    /// Replaces all objects by those of the snapshot file `path`, which stays unchanged; deletes
+    /// objects that the snapshot does not have. Returns the revision of the last change.
     ///
     /// # Errors
-    /// [`Error::WrongKey`] if the snapshot was encrypted with another key, [`Error::FutureFormat`]
-    /// if a later release made it, [`Error::Damaged`], or the disk fails. The store is then
-    /// unchanged.
+    /// [`Error::WrongKey`] if another key encrypted the snapshot, [`Error::FutureFormat`] if a
+    /// later release made it, [`Error::Damaged`], or the disk fails. The store is then unchanged.
     pub async fn restore(&self, path: &Path) -> Result<u64, Error> {
         let (store, path) = (self.clone(), path.to_owned());
         let read = tokio::task::spawn_blocking(move || store.read_snapshot(&path));

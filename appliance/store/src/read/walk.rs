@@ -1,5 +1,4 @@
-//! Reads the objects of a resource in key order, from any key on, at the current or an earlier
-//! revision.
+//! Reads a resource in key order, from any key on, at the current or an earlier revision.
 //!
 //! An earlier state is the current state, in which the later changes of the log are undone: the
 //! first change of an object after the requested revision holds the object's former state. Table
@@ -129,8 +128,7 @@ impl Store {
         Ok(WalkResult { revision, newest, left })
     }
 
-    /// Returns the former states of objects that changed after `revision`, with keys from `from` to
-    /// `end`.
+    /// Returns former states of objects in the range `from..end` that changed after `revision`.
     fn undone(
         &self,
         txn: &ReadTransaction,

@@ -62,8 +62,7 @@ impl Watch {
         })
     }
 
-    /// Returns the next change; waits until there is a change. Cancel-safe: dropping the future
-    /// loses no change.
+    /// Returns the next change; waits for it. Dropping the future loses no change.
     ///
     /// # Errors
     /// [`Error::Lagged`] if the log no longer has the next changes of this watch (list again);

@@ -20,8 +20,7 @@ pub const MAX_TXN_BYTES: usize = 32 * 1024 * 1024;
 /// allows.
 const MAX_KEY_BYTES: usize = 4096;
 
-/// View of one write closure on the store. Changes are buffered: a closure that fails changes
-/// nothing.
+/// Buffer of the changes of one write closure: a closure that fails changes nothing.
 ///
 /// The revisions that methods return become valid when [`crate::Store::write`] returns. Revisions
 /// of a failed closure are used again.
