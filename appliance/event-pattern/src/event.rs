@@ -22,8 +22,7 @@ pub struct Field {
     path: String,
     /// Value of the leaf.
     pub leaf: Leaf,
-    /// Arrays that contain the leaf, the outermost first: number of the array, index of the
-    /// element.
+    /// Arrays around the leaf, the outermost first: number of the array, index in the array.
     trail: Vec<(usize, usize)>,
 }
 

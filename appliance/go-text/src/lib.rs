@@ -1,5 +1,4 @@
-//! Text forms of values as Go programs print them: clients of Kubernetes search for these exact
-//! texts.
+//! Text forms of values as in Go programs: clients of Kubernetes search for these texts.
 //!
 //! Never parses Go, never prints a value other than JSON's (`template` has its own functions, with
 //! limits). Enter at [`quoted`], [`plain`], [`json()`] and [`field_value`]; [`json_iterator`] is

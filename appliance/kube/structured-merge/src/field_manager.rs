@@ -38,8 +38,7 @@ const UNOWNED: [&str; 9] = [
 /// Field ownership rules of one kind for the object itself or one subresource.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldManager<'a> {
-    /// API version of the request, such as `apps/v1`; all objects in the calls must have this
-    /// version.
+    /// API version of the request, such as `apps/v1`, and of all objects in the calls.
     pub api_version: &'a str,
     /// Name of the kind.
     pub kind: &'a str,
@@ -151,9 +150,8 @@ impl FieldManager<'_> {
         typed.map(drop).map_err(|why| self.misfit(Role::Config, config, &why))
     }
 
-    /// Returns the managers before a write. A client may write `managedFields` itself, but not
-    /// through a subresource. Missing or invalid entries in the request do not delete the stored
-    /// entries.
+    /// Returns the managers before a write. A client may write `managedFields`, but not by a
+    /// subresource. Missing or invalid entries in the request do not delete the stored entries.
     fn managers_before(&self, live: Option<&Value>, new: &Value) -> Managers {
         let read = |object: &Value| Managers::read(&object["metadata"]["managedFields"]);
         let stored = || live.and_then(|live| read(live).ok()).unwrap_or_default();

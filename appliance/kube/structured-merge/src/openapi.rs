@@ -103,8 +103,7 @@ impl Convert<'_> {
         Ok(self.schema.inline(atom))
     }
 
-    /// Converts a model. If `preserve` is true, undeclared fields are allowed at this level and
-    /// below.
+    /// Converts a model; `preserve` allows undeclared fields at this level and below.
     fn atom(&mut self, model: &Value, preserve: bool) -> Result<Atom, Unconvertible> {
         let preserve = preserve || model["x-kubernetes-preserve-unknown-fields"] == true;
         let kind = match &model["type"] {

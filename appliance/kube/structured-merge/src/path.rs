@@ -13,8 +13,7 @@ use crate::value;
 pub enum PathElement {
     /// Field of an object, written `f:`.
     Field(String),
-    /// List item with the given values of its key fields, written `k:`; the key fields are sorted
-    /// by name.
+    /// List item with these values of its key fields, written `k:`; key fields sorted by name.
     Key(Vec<(String, Value)>),
     /// Set item that equals the value, written `v:`.
     Value(Value),

@@ -85,8 +85,7 @@ impl Schema {
     /// Type of any value: objects are owned field by field, arrays as a whole.
     pub const DEDUCED: TypeId = TypeId(1);
 
-    /// Creates a schema with only the types [`Schema::ATOMIC`] and [`Schema::DEDUCED`], for objects
-    /// of unknown content; the second is the root.
+    /// Creates a schema for unknown objects, with [`Schema::DEDUCED`] as the root.
     pub fn deduced() -> Self {
         let untyped = |element, atomic| Atom {
             scalar: Some(Scalar::Untyped),
@@ -189,8 +188,7 @@ impl Atom {
         }
     }
 
-    /// Returns the selected part; for [`Choice::Whole`], the first that exists of map, scalar and
-    /// list.
+    /// Returns the selected part; for [`Choice::Whole`], the first of map, scalar and list.
     pub(crate) fn part(&self, choice: Choice) -> Part<'_> {
         let scalar = self.scalar.map(Part::Scalar);
         let list = self.list.as_ref().map(Part::List);

@@ -29,8 +29,7 @@ impl Set {
         set
     }
 
-    /// Adds the field, without its parents. Ignores the path of the whole object, which has no
-    /// owner.
+    /// Adds the field without its parents; ignores the path of the whole object.
     pub fn insert(&mut self, path: &[PathElement]) {
         let Some((last, parents)) = path.split_last() else { return };
         let mut at = self;
@@ -51,14 +50,12 @@ impl Set {
         self.members.contains(element)
     }
 
-    /// Returns the set of the fields below `element`, with paths relative to it; `None` if there
-    /// are none.
+    /// Returns the set below `element`, with relative paths; `None` if it is empty.
     pub(crate) fn inside(&self, element: &PathElement) -> Option<&Set> {
         self.children.get(element)
     }
 
-    /// Returns the elements of this level: first elements that only have members below them
-    /// (false), then the members (true).
+    /// Returns the elements of this level: non-members with members below (false), then members.
     pub(crate) fn elements(&self) -> impl Iterator<Item = (&PathElement, bool)> {
         let only_inside = self.children.keys().filter(|element| !self.members.contains(element));
         only_inside
@@ -105,8 +102,7 @@ impl Set {
         }
     }
 
-    /// Returns the fields of this set that are not in `other`. A field stays if only its parent is
-    /// in `other`.
+    /// Returns the fields of this set that are not in `other`, but may be below its fields.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.without(other, false)

@@ -15,8 +15,7 @@ use crate::set::Set;
 use crate::typed::{Comparison, Mismatches, Typed, reconcile};
 use crate::value::equal;
 
-/// Name of the manager of a write in progress that is not an apply. Its fields are added to the
-/// real manager's entry afterward.
+/// Temporary manager of a write other than an apply; its fields join the real one's entry.
 pub(crate) const CURRENT: &str = "current-operation";
 
 /// Schemas and settings for the writes of one kind.
@@ -103,8 +102,8 @@ impl Updater<'_> {
         Ok((changed.then(|| new.into_value()), managers))
     }
 
-    /// Removes the fields that `workflow` changed or removed from the sets of all other managers;
-    /// without `force`, a conflict is an error.
+    /// Removes the fields that `workflow` changed from the sets of all other managers; without
+    /// `force`, a conflict is an error.
     fn take_over(
         &self,
         old: &Typed<'_>,

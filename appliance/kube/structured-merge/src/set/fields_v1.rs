@@ -57,8 +57,7 @@ impl Set {
     }
 }
 
-/// Returns the set below the value, if there is one, and true if the value itself is a member of
-/// the set above.
+/// Returns the set below a value, if any, and true if the value itself is a member.
 fn read(fields: &Value, under: &str, levels: usize) -> Result<(Option<Set>, bool), UnreadableSet> {
     let levels = levels.checked_sub(1).ok_or(UnreadableSet::TooDeep)?;
     let empty = Map::new();
