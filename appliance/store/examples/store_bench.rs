@@ -1,5 +1,5 @@
-//! Speed of the store on a disk, and of the disk itself: durable commits alone and from 16 writers,
-//! list, watch fan-out. `store_bench [FOLDER]` (default: the system's temporary folder).
+//! Benchmark of the store and of the disk below: durable commits of one and of 16 writers, list,
+//! watch fan-out. `store_bench [FOLDER]` (default: the system's temporary folder).
 
 use std::fs::File;
 use std::io::{Error, Write as _};
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Speed of the bare disk: append and sync.
+/// Measures the disk without the store: append and sync, per second.
 fn raw(path: &Path) -> Result<f64, Error> {
     let mut file = File::create(path)?;
     let started = Instant::now();
@@ -70,7 +70,7 @@ fn raw(path: &Path) -> Result<f64, Error> {
     Ok(f64::from(count) / started.elapsed().as_secs_f64())
 }
 
-/// Durable writes a second by `writers`, and writes in a commit.
+/// Returns the durable writes per second of `writers` writers, and the writes per commit.
 async fn writers(store: &Store, writers: u64) -> Result<(f64, f64), store::Error> {
     let before = store.stats();
     let started = Instant::now();
@@ -94,8 +94,8 @@ async fn writers(store: &Store, writers: u64) -> Result<(f64, f64), store::Error
     Ok((writes as f64 / started.elapsed().as_secs_f64(), writes as f64 / commits as f64))
 }
 
-/// The 99th percentile, over all watches and events, of the time from the writer's answer to the
-/// watch, in milliseconds; and how many were seen.
+/// Returns the 99th percentile of the delay from the writer's result to a watch, in milliseconds,
+/// over all watches and events; and the number of received events.
 async fn fan_out(store: &Store) -> Result<(f64, usize), store::Error> {
     const EVENTS: u64 = 200;
     let started = Instant::now();
@@ -146,7 +146,7 @@ fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }
 
-/// The kernel's `VmHWM` of this process, in bytes.
+/// Returns the peak memory (`VmHWM`) of this process, in bytes.
 fn peak_memory() -> Result<u64, Error> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

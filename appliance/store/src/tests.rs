@@ -1,4 +1,4 @@
-//! The store against a model, a disk that loses power, and readers of every speed.
+//! Tests of the store: against a model, on a disk that loses power, and with slow and fast readers.
 
 mod aside;
 mod beyond;
@@ -34,7 +34,7 @@ fn options() -> Options {
     Options::default()
 }
 
-/// A store on `disk`, as [`Store::open`] would open it.
+/// Opens a store on `disk`, as [`Store::open`] does on a file.
 fn start(disk: &Disk, options: Options) -> Result<Store, Error> {
     let path = std::path::Path::new("a disk in memory");
     let db = crate::file::open::database(path, disk.clone())?;
@@ -47,7 +47,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(async { tokio::time::timeout(PATIENCE, future).await.expect("in time") })
 }
 
-/// A write that cannot refuse.
+/// Runs a write whose closure returns no error of its own.
 async fn write<T: Send + 'static>(
     store: &Store,
     f: impl FnOnce(&mut Txn<'_>) -> T + Send + 'static,
@@ -56,7 +56,7 @@ async fn write<T: Send + 'static>(
     Ok(outcome.unwrap_or_else(|never| match never {}))
 }
 
-/// Next `count` changes, which must be available without waiting.
+/// Returns the next `count` changes; fails if a change does not come in time.
 async fn take(watch: &mut Watch, count: usize) -> Vec<Change> {
     let mut changes = Vec::new();
     for _ in 0..count {

@@ -1,6 +1,6 @@
-//! kill -9 during writes: a child process (this program, started again) writes and reports each
-//! acknowledged revision; it is killed at random moments, the store is opened again, and nothing
-//! that was reported may be missing. `CRASH_SEED` chooses other moments.
+//! Crashes by `kill -9` during writes. A child process (this program again) writes and reports each
+//! acknowledged revision, and is killed at random times. A reopened store must have every reported
+//! revision. `CRASH_SEED` chooses other times.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -14,17 +14,18 @@ use store::{Key, Options, SealingKey, Store};
 const NAME: &str = "crash_kill_9";
 /// Default seed; overridden by `CRASH_SEED`.
 const SEED: u64 = 1;
-/// Fewest rounds of a run.
+/// Minimum number of rounds of a run.
 const ROUNDS: u32 = 100;
-/// Acknowledged writes at least: where the kills were early, more rounds follow.
+/// Minimum number of acknowledged writes of a run; more rounds follow until it is reached.
 const WRITES: u64 = 10_000;
 const RESOURCE: &str = "crash/records";
 const TASKS: u64 = 8;
-/// Objects of one task, so that they are replaced and deleted too.
+/// Number of objects of one task; small, so that they are replaced and deleted too.
 const OBJECTS: u64 = 7;
-/// Every so many rounds begin with no file, so that its creation is interrupted too.
+/// Interval, in rounds, at which a round begins without a file, so that creation is interrupted
+/// too.
 const FRESH: u32 = 10;
-/// Acknowledgements that wait to be looked at; a child that made more would have to wait.
+/// Maximum number of unread acknowledgments; a child with more must wait.
 const MAX_UNREAD: usize = 65_536;
 /// Time limit for a child's first acknowledgement, and for an unattended child.
 const CHILD_LIMIT: Duration = Duration::from_secs(120);
@@ -60,8 +61,8 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// True when the arguments, as a test harness reads them, select this test. `--list` prints its
-/// name, and `--ignored` selects no test, because none is ignored.
+/// Returns true if the arguments, read as a test harness does, select this test. `--list` prints
+/// its name, and `--ignored` selects no test, because none is ignored.
 fn wanted(arguments: &[String]) -> bool {
     let mut filters = Vec::new();
     let mut skipped = Vec::new();
@@ -90,7 +91,8 @@ fn wanted(arguments: &[String]) -> bool {
     is_wanted && !is_list
 }
 
-/// Write until killed; one line for each acknowledged write: revision, name, value (`-`: deleted).
+/// Writes until killed. Prints a line for each acknowledged write: revision, name, value (`-` if
+/// deleted).
 fn child(path: &Path, round: &str) -> ExitCode {
     let store = Store::open(path, options()).expect("the store opens");
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
@@ -124,7 +126,7 @@ fn child(path: &Path, round: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// A short log, so that it is trimmed all the time, and sealed values, as secrets are.
+/// Options with a short log, so that it is often trimmed, and with encrypted values.
 fn options() -> Options {
     let sealing_key = Some(SealingKey::new(&[7; 32]));
     let sealed = vec![RESOURCE.to_owned()];
@@ -135,19 +137,19 @@ fn key(name: &str) -> Key {
     Key::new(RESOURCE, "default", name)
 }
 
-/// A write that was acknowledged to the caller.
+/// Acknowledged write.
 #[derive(Clone, Debug, PartialEq)]
 struct Acknowledged {
     revision: u64,
     name: String,
-    /// Written value; `None`: deleted.
+    /// Written value; `None` if the object was deleted.
     value: Option<Vec<u8>>,
 }
 
 struct Rack {
     folder: tempfile::TempDir,
     random: u64,
-    /// The last acknowledged write of each object.
+    /// Last acknowledged write of each object.
     last: HashMap<String, Acknowledged>,
     /// Acknowledged writes by revision.
     by_revision: BTreeMap<u64, Acknowledged>,
@@ -172,7 +174,7 @@ impl Rack {
         self.folder.path().join("store.redb")
     }
 
-    /// A number below `limit` (xorshift64).
+    /// Returns a number below `limit` (xorshift64).
     fn below(&mut self, limit: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -206,7 +208,8 @@ impl Rack {
         self.verify(round);
     }
 
-    /// Start a child, kill it `pause` after its line number `lines`; what it reported.
+    /// Starts a child, kills it `pause` after its line number `lines`, and returns the writes that
+    /// it reported.
     fn kill(&self, round: u32, lines: u64, pause: Duration) -> Vec<Acknowledged> {
         let mut child = Command::new(std::env::current_exe().expect("this program"))
             .arg("--child")
@@ -267,7 +270,7 @@ impl Rack {
     }
 }
 
-/// The log above `floor`.
+/// Returns the changes of the log after revision `floor`.
 fn changes(store: &Store, floor: u64, revision: u64) -> BTreeMap<u64, Acknowledged> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     runtime.expect("a runtime").block_on(async {
@@ -285,7 +288,7 @@ fn changes(store: &Store, floor: u64, revision: u64) -> BTreeMap<u64, Acknowledg
     })
 }
 
-/// The child's whole lines, as they come.
+/// Returns the writes that the child reports; drops an incomplete last line.
 fn read(output: std::process::ChildStdout) -> Receiver<Acknowledged> {
     let (sender, receiver) = sync_channel(MAX_UNREAD);
     std::thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! Disk with a given amount of free space, for tests.
+//! Test double of a volume with a given number of free bytes.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Releases with other formats come and go.
+//! Updates and rollbacks to releases with other formats.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ fn number(path: &Path, name: &str) -> u64 {
     meta.get(name).unwrap().unwrap().value()
 }
 
-/// Imitates a later release: copies the store, then writes in its own format.
+/// Imitates an update to a later release: keeps a copy of the store, then writes a newer format.
 fn taken_over(path: &Path, revision: u64) {
     crate::file::aside::keep(path, FORMAT).unwrap();
     let later = path.with_extension("later");

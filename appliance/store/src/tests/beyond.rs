@@ -1,10 +1,10 @@
-//! `Txn::beyond` must equal the result from a complete, sorted list.
+//! `Txn::beyond` must return the same keys as a complete, sorted list.
 
 use super::disk::Disk;
 use super::{RESOURCE, block_on, key, options, start, write};
 use crate::{Key, Txn};
 
-/// Expected result of `beyond`, from a complete list.
+/// Returns the expected result of `beyond`, from a complete list.
 fn by_the_list(txn: &Txn<'_>, keep: usize) -> Vec<Key> {
     let mut all = txn.list(RESOURCE, Some("a")).unwrap();
     all.sort_by_key(|(_, stored)| stored.revision);

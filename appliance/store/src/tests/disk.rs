@@ -1,5 +1,5 @@
-//! A disk in memory that loses unsynced sectors at a power cut, in any combination, and can fail
-//! after a number of operations.
+//! Disk in memory. Loses unsynced sectors at a power cut, in any combination; can fail after a
+//! number of operations.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -8,18 +8,18 @@ use redb::StorageBackend;
 
 const SECTOR: usize = 512;
 
-/// The disk; clones are the same disk.
+/// Handle of the disk; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Disk(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Content that a reader gets.
+    /// Content that reads return.
     seen: Vec<u8>,
-    /// Content that was synced.
+    /// Content that survives a power cut.
     durable: Vec<u8>,
     pending: Vec<Pending>,
-    /// Writes and syncs that still succeed.
+    /// Number of writes and syncs that still succeed; `None`: all.
     budget: Option<u64>,
     syncs: u64,
 }
@@ -30,7 +30,7 @@ enum Pending {
     Resize(usize),
 }
 
-/// A small generator of numbers, the same for the same seed (xorshift64*).
+/// Pseudorandom numbers from a seed (xorshift64*).
 pub struct Seeded(u64);
 
 impl Seeded {
@@ -38,7 +38,7 @@ impl Seeded {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -48,17 +48,17 @@ impl Seeded {
 }
 
 impl Disk {
-    /// From now on only `budget` writes and syncs succeed; `None`: all.
+    /// Sets the number of writes and syncs that still succeed; `None`: all.
     pub fn allow(&self, budget: Option<u64>) {
         self.state().budget = budget;
     }
 
-    /// Number of completed syncs.
+    /// Returns the number of completed syncs.
     pub fn syncs(&self) -> u64 {
         self.state().syncs
     }
 
-    /// The disk that is found after a power cut now.
+    /// Returns the disk as it may be after a power cut at this time.
     pub fn cut(&self, random: &mut Seeded) -> Self {
         let state = self.state();
         let mut image = state.durable.clone();
@@ -80,7 +80,7 @@ impl Disk {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// The same disk with one byte changed permanently.
+    /// Returns a copy of the disk with one bit of the synced content inverted.
     pub fn flipped(&self, random: &mut Seeded) -> Self {
         let mut image = self.state().durable.clone();
         let at = index(random.below(image.len() as u64));

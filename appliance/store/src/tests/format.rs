@@ -1,4 +1,4 @@
-//! The bytes drawn in `tables`, one by one.
+//! Every byte of the format that the module `tables` describes.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A disk with little room, and the reserve for it.
+//! A disk with little free space, and the reserve file.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::fake::FreeSpace;
 use crate::{Error, Options, Store};
 
 const MIB: u64 = 1 << 20;
-/// Objects of a mebibyte.
+/// Number of objects of 1 MiB.
 const OBJECTS: u64 = 8;
 
 fn disk() -> (Arc<FreeSpace>, Options) {
@@ -17,7 +17,7 @@ fn disk() -> (Arc<FreeSpace>, Options) {
     (free, Options { volume, reserve: 8 * MIB, ..options() })
 }
 
-/// The room after a write that changes nothing.
+/// Returns the free space after a write without changes.
 async fn looked_at(store: &Store) -> crate::FreeSpace {
     write(store, |_| ()).await.unwrap();
     store.free_space()

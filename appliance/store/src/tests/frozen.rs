@@ -1,4 +1,4 @@
-//! One moment of a store, read while it goes on, and put into another.
+//! A frozen state of a store: read while writes continue, and imported into another store.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! The writer thread: groups, refusals, panics, limits.
+//! The writer thread: groups, failed closures, panics, limits.
 
 use std::sync::mpsc;
 use std::time::Instant;

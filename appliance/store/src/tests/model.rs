@@ -1,4 +1,4 @@
-//! The store against a map and a list.
+//! Comparison of the store with a model: a map of objects and a list of changes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use super::disk::Disk;
 use super::{block_on, options, start, take};
 use crate::{Change, ChangeKind, Error, Key, Options, Store, Stored};
 
-/// Short, so that a run reaches past it.
+/// Maximum number of changes in the log; small, so that a test exceeds it.
 const LOG: u64 = 20;
 
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Clone, Default)]
 struct Model {
     objects: BTreeMap<Key, Stored>,
-    /// Change n at n - 1.
+    /// All changes; revision n has index n - 1.
     log: Vec<Change>,
 }
 
@@ -110,7 +110,7 @@ fn within(key: &Key, resource: &str, namespace: &Option<String>) -> bool {
     key.resource == resource && namespace.as_ref().is_none_or(|one| *one == key.namespace)
 }
 
-/// Run one write on both; inside the closure every answer is compared.
+/// Runs one write on the store and on the model, and compares every result in the closure.
 async fn write(store: &Store, model: &mut Model, edits: Vec<Edit>, end: End) {
     let mut copy = model.clone();
     let outcome = store.write(move |txn| {

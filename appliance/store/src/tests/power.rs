@@ -1,4 +1,4 @@
-//! Power cuts at every kind of moment: what was acknowledged is there, and log and objects agree.
+//! Power cuts at random times: no acknowledged write is lost, and log and objects agree.
 
 use std::collections::HashMap;
 
@@ -23,8 +23,8 @@ impl Acknowledged {
         self.0.insert(name, (revision, state));
     }
 
-    /// `store` holds all of it, or something later that was never answered; which counts as
-    /// acknowledged from then on.
+    /// Checks that `store` has each acknowledged state, or a later state that was never
+    /// acknowledged. A later state counts as acknowledged from then on.
     fn verify(&mut self, store: &Store, context: &str) {
         store.check().unwrap_or_else(|error| panic!("{context}: {error}"));
         for (name, (revision, state)) in &mut self.0 {
@@ -47,7 +47,8 @@ impl Acknowledged {
     }
 }
 
-/// True if the log says that the object was deleted after `revision`.
+/// Returns the revision at which the object was deleted after `revision`, according to the log;
+/// `None` if it was not.
 fn deleted_after(store: &Store, name: &str, revision: u64) -> Option<u64> {
     let mut watch = store.watch(super::RESOURCE, Some("default"), revision).unwrap();
     let current = store.revision();
@@ -67,7 +68,7 @@ fn deleted_after(store: &Store, name: &str, revision: u64) -> Option<u64> {
     })
 }
 
-/// Write from several tasks until the disk fails or all is written.
+/// Writes from several tasks until the disk fails or all writes are done.
 fn work(store: &Store, round: u64, acknowledged: &mut Acknowledged) {
     let writer = |task: u64| async move {
         let mut noted = Vec::new();
@@ -99,7 +100,7 @@ fn work(store: &Store, round: u64, acknowledged: &mut Acknowledged) {
     }
 }
 
-/// A short log, so that power is also cut while it is trimmed.
+/// Options with a short log, so that power is also cut while the log is trimmed.
 fn short_log() -> Options {
     Options { log_entries: 60, ..options() }
 }

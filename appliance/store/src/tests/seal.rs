@@ -1,4 +1,4 @@
-//! Secret values are not readable in the file, and open only with their own key.
+//! Encryption: secret values are not readable in the file, and only their own key decrypts them.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ fn lies_in(path: &Path, needle: &[u8]) -> bool {
     std::fs::read(path).unwrap().windows(needle.len()).any(|window| window == needle)
 }
 
-/// Written, replaced and deleted, so that it goes through every kind of row.
+/// Writes, replaces and deletes secrets, so that every kind of row contains one.
 fn write_secrets(store: &Store) {
     block_on(async {
         for _ in 0..2 {
@@ -99,7 +99,7 @@ fn a_short_key_file_is_refused_not_replaced() {
     assert_eq!(std::fs::read(&path).unwrap(), b"short");
 }
 
-/// A file of the first release, with objects created, replaced and deleted, and a trimmed log.
+/// Store file of format 1, with objects created, replaced and deleted, and a trimmed log.
 pub(super) const FORMAT_1: &[u8] = include_bytes!("format-1.redb.zst");
 
 #[test]

@@ -1,4 +1,4 @@
-//! Copies made while the store serves, and what comes back from them.
+//! Snapshots of a running store, and their restore.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

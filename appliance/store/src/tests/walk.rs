@@ -1,4 +1,4 @@
-//! Walks: every key order, every revision, beside a model that kept every state.
+//! Walks from every key at every revision, compared with a model that kept every state.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use crate::{Error, Key, Options, Store, Walk, WalkResult};
 
 type State = BTreeMap<Key, Vec<u8>>;
 
-/// Everything a walk shows until it has seen `limit` objects.
+/// Returns the objects of a walk that stops after `limit` objects, and its result.
 fn seen(store: &Store, walk: Walk<'_>, limit: usize) -> (Vec<(Key, Vec<u8>)>, WalkResult) {
     let mut rows = Vec::new();
     let walked = store.walk(walk, |key, stored| {
@@ -19,7 +19,7 @@ fn seen(store: &Store, walk: Walk<'_>, limit: usize) -> (Vec<(Key, Vec<u8>)>, Wa
     (rows, walked.unwrap())
 }
 
-/// One random change a write; the states after each revision, the empty one first.
+/// Makes one random change per write. Returns the state after each revision; the first is empty.
 async fn churn(store: &Store, random: &mut Seeded, writes: u64) -> Vec<State> {
     let mut states = vec![State::new()];
     for number in 0..writes {

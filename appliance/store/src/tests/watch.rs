@@ -1,4 +1,4 @@
-//! Watches: from every revision, late, slow, closed, aged.
+//! Watches: from every revision, late, slow, closed, and with aged changes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::disk::Disk;
 use super::{RESOURCE, block_on, key, options, start, take, write};
 use crate::{ChangeKind, Error, Key, Options, Store};
 
-/// Changes 1 ..= `count`, of five objects in two namespaces and one of another resource.
+/// Makes the changes 1 to `count`: to five objects in two namespaces, and one of another resource.
 async fn fill(store: &Store, count: u64) {
     write(store, move |txn| {
         for number in 1..=count {
