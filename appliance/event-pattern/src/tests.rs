@@ -1,4 +1,4 @@
-//! Patterns over facts that an agent reports.
+//! Patterns for hardware facts that an agent reports.
 
 use serde_json::{Value, json};
 

@@ -284,7 +284,7 @@ fn broken_syntax_is_an_error() {
     assert!(check("{{ .anything }}").is_ok(), "a template is checked without its data");
 }
 
-/// Each of these would fill the memory, end the stack or take minutes.
+/// Templates that, without limits, would fill the memory, overflow the stack or run for minutes.
 #[test]
 fn no_template_makes_a_monster() {
     let output = OUTPUT_BYTES_MAX.to_string();

@@ -102,13 +102,13 @@ impl Set {
         }
     }
 
-    /// Returns the fields of this set that are not in `other`, but may be below its fields.
+    /// Returns this set minus the fields of `other`. Fields below a field of `other` stay.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
         self.without(other, false)
     }
 
-    /// Returns the fields of this set that are neither in `other` nor below a field of `other`.
+    /// Returns this set minus the fields of `other` and all fields below them.
     #[must_use]
     pub fn recursive_difference(&self, other: &Self) -> Self {
         self.without(other, true)

@@ -226,7 +226,7 @@ impl Updater<'_> {
         Ok(pruned)
     }
 
-    /// Restores removed fields that the applier never owned.
+    /// Restores removed fields that the applier's last apply did not own.
     fn add_back_dangling<'t>(
         &'t self,
         merged: &Typed<'t>,

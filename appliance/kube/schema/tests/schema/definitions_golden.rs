@@ -1,10 +1,10 @@
 //! Comparison with the answers of a real kube-apiserver v1.35 to CustomResourceDefinitions
-//! (tests/golden/definitions.json). `tests/golden/record.py` records them anew.
+//! (tests/golden/definitions.json). `tests/golden/record.py` records new answers.
 
 use schema::{FieldError, crd};
 use serde_json::{Value, json};
 
-/// Cases with an intentionally different answer, with the reason.
+/// Cases whose answer differs from Kubernetes' intentionally, with the reason.
 const OTHERWISE: [(&str, &str); 0] = [];
 
 fn cases() -> Vec<Value> {

@@ -1,5 +1,4 @@
-//! Hostile rules that would block the box. Each would run for hours if a step cost less than the
-//! time that it takes.
+//! Malicious rules. Each would run for hours if the cost of a step were less than its time.
 
 use schema::{Schema, check_structural};
 use serde_json::{Value, json};
@@ -11,7 +10,7 @@ fn ruled(rule: &str) -> Value {
     }, "x-kubernetes-validations": [{"rule": rule}]})
 }
 
-/// A step may take time in proportion to its operands, even if it is counted as few steps.
+/// Steps whose time is proportional to the size of their operands, but whose count is small.
 #[test]
 fn no_step_is_longer_than_what_it_costs() {
     let names: Vec<String> = (0..100_000).map(|index| format!("name{index}")).collect();
@@ -64,7 +63,7 @@ fn no_step_is_longer_than_what_it_costs() {
     }
 }
 
-/// Values and types that contain another twice, which in turn contains another twice.
+/// Values and types that contain another value or type twice, over many levels.
 #[test]
 fn what_doubles_is_not_followed() {
     let doubled = |times: usize, double: fn(&str) -> String| {

@@ -11,7 +11,7 @@ fn ruled(rule: &str) -> Value {
     }, "x-kubernetes-validations": [{"rule": rule}]})
 }
 
-/// Checks and runs a rule that must be rejected or fail; it must not crash.
+/// Returns true if a rule is rejected or fails; it must not crash.
 fn is_refused(rule: &str) -> bool {
     let source = ruled(rule);
     let refused = !check_structural(&source, "schema").is_empty();
@@ -187,8 +187,8 @@ fn large_sets_are_checked_in_little_time() {
     assert!(schema.validate(&json!({"l": words}), None).is_empty());
 }
 
-/// The test would take hours if access to one item created all items, or if each item was compared
-/// with every other.
+/// Large lists. The test would take hours if access to one item created all items, or if each item
+/// were compared with every other.
 #[test]
 fn items_are_fetched_and_found_one_by_one() {
     let source = json!({"type": "object", "properties": {

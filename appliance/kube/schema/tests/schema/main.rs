@@ -1,4 +1,4 @@
-//! Schemas, rules and definitions, in one binary, so that it is linked once.
+//! Tests of schemas, rules and definitions, as one binary that is linked once.
 
 mod definitions_golden;
 mod hostile;

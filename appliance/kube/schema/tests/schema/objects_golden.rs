@@ -1,12 +1,12 @@
 //! Comparison with the answers of a real kube-apiserver v1.35 for the same schemas and objects
-//! (tests/golden/objects.json). `tests/golden/record.py` records them anew.
+//! (tests/golden/objects.json). `tests/golden/record.py` records new answers.
 
 use std::collections::BTreeMap;
 
 use schema::{Findings, Schema, canonical_numbers, check_structural};
 use serde_json::{Map, Value, json};
 
-/// Fields that an answer omits.
+/// Fields that the recorded answers leave out.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 fn cases() -> Vec<Value> {

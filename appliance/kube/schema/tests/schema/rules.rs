@@ -42,13 +42,13 @@ fn ruled(rule: &str) -> Value {
     json!({"type": "object", "properties": properties(), "x-kubernetes-validations": rules})
 }
 
-/// Message for the object; `None` if the rule holds.
+/// Returns the message of the rule for the object; `None` if the rule holds.
 fn failure(rule: &str) -> Option<String> {
     let schema = Schema::parse(&ruled(rule)).expect("the schema parses");
     schema.validate(&object(), None).first().map(|error| error.detail.clone())
 }
 
-/// Rules that are not admitted or do not hold.
+/// Returns the rules that are rejected or do not hold, with their messages.
 fn wrong<'r>(rules: &[&'r str]) -> Vec<(&'r str, String)> {
     let admitted = |rule: &&'r str| {
         let refused = check_structural(&ruled(rule), "schema");

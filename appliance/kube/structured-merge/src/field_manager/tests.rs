@@ -15,7 +15,7 @@ use crate::set::Set;
 const V1: &str = "example.com/v1";
 const V2: &str = "example.com/v2";
 
-/// Object that is written repeatedly; each write is one second later.
+/// Object that is written repeatedly, at intervals of one second.
 struct Life {
     schemas: BTreeMap<String, Arc<Schema>>,
     live: Option<Value>,

@@ -7,7 +7,7 @@ use super::Set;
 use crate::path::{Path, PathElement};
 use crate::schema::{Atom, Field, List, Map, Scalar, Schema};
 
-/// Test notation: `a/b` is the field b of the field a; `[x]` in place of a name is the set item x.
+/// Creates a set from paths: `a/b` is the field b of the field a, and `[x]` the set item x.
 fn set(paths: &[&str]) -> Set {
     Set::of(paths.iter().map(|path| {
         Path(

@@ -1,4 +1,4 @@
-//! Values with a type: the cases that the rules were written for.
+//! Typed values: validation, comparison, merging and removal.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
