@@ -54,7 +54,7 @@ pub enum Error {
     /// An array contains an array.
     #[error("{0:?}: an array within an array is not allowed")]
     Nested(String),
-    /// The pattern exceeds a limit: the limit, and the name of what it counts.
+    /// The pattern has more than the given number of the named items.
     #[error("the pattern has more than {0} {1}")]
     Many(usize, &'static str),
     /// The kind of an extended pattern, such as `prefix`, is unknown.

@@ -71,7 +71,7 @@ pub struct FreeSpace {
 }
 
 impl FreeSpace {
-    /// True if changes that make the store grow should be refused.
+    /// Returns true if changes that make the store grow should be refused.
     pub fn is_short(&self) -> bool {
         self.free < self.needed
     }

@@ -1,6 +1,6 @@
 //! The box's object store: opaque values under (resource, namespace, name) with strictly increasing
 //! revisions, durable before they are acknowledged, and a change log that can be watched from any
-//! revision that it still holds.
+//! revision that is still in the log.
 //!
 //! Never: parses a value, knows a kind, holds a write transaction across an await (write closures
 //! are synchronous by type), acknowledges data that is not on disk, lets a slow reader delay a

@@ -167,7 +167,7 @@ impl Store {
     /// Watches the changes of all resources after revision `after`.
     ///
     /// # Errors
-    /// As [`Self::watch`].
+    /// The errors of [`Self::watch`].
     pub fn watch_all(&self, after: u64) -> Result<Watch, Error> {
         Watch::new(self.handle.shared.clone(), None, None, after)
     }
@@ -187,7 +187,7 @@ impl Store {
     /// accepts writes.
     ///
     /// # Errors
-    /// As [`Self::write`].
+    /// The errors of [`Self::write`].
     pub async fn touch(&self) -> Result<(), Error> {
         let touched = self.write(|txn| {
             txn.touch();

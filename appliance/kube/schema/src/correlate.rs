@@ -38,7 +38,7 @@ impl<'a> OldItems<'a> {
     }
 }
 
-/// Returns the values of all keys as one text; `None` if a key is absent or not a scalar.
+/// Returns the values of all keys as a single text; `None` if a key is absent or not a scalar.
 fn composite_key(keys: &[String], item: &Map<String, Value>) -> Option<String> {
     let mut composite = String::new();
     for key in keys {

@@ -1,8 +1,8 @@
 //! Structured merge: ownership of the fields of an object, and server-side apply.
 //!
-//! The rules are those of Kubernetes' server-side apply. Field paths, types and merging follow
-//! `sigs.k8s.io/structured-merge-diff` (packages `fieldpath`, `typed`, `merge`). The entries of
-//! `metadata.managedFields` follow `k8s.io/apimachinery` (`pkg/util/managedfields`). Objects are
+//! The rules are the same as in Kubernetes' server-side apply. Field paths, types and merging
+//! follow `sigs.k8s.io/structured-merge-diff` (packages `fieldpath`, `typed`, `merge`). The entries
+//! of `metadata.managedFields` follow `k8s.io/apimachinery` (`pkg/util/managedfields`). Objects are
 //! [`serde_json::Value`]s; the time is an argument.
 //!
 //! Never does I/O, never depends on a particular kind, never reads a clock.

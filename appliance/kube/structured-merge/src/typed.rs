@@ -140,7 +140,7 @@ impl<'a> Typed<'a> {
     /// may be older than the rule.
     ///
     /// # Errors
-    /// As [`Typed::new`].
+    /// The errors of [`Typed::new`].
     pub fn with_duplicates(schema: &'a Schema, value: Cow<'a, Value>) -> Result<Self, Mismatches> {
         Self::checked(schema, value, true)
     }

@@ -15,7 +15,8 @@ use crate::set::Set;
 use crate::typed::{Comparison, Mismatches, Typed, reconcile};
 use crate::value::equal;
 
-/// Temporary manager of a write other than an apply; its fields join the real one's entry.
+/// Name of the temporary manager of a write other than an apply. The fields are then added to the
+/// entry of the real manager.
 pub(crate) const CURRENT: &str = "current-operation";
 
 /// Schemas and settings for the writes of one kind.

@@ -187,7 +187,7 @@ pub(crate) fn database(path: &Path, backend: impl StorageBackend) -> Result<Data
     })
 }
 
-/// True if the file was not closed, because of a crash or a power cut. `length` is its length.
+/// Returns true if a crash or a power cut left the file open. `length` is its length in bytes.
 pub(crate) fn was_left_open(backend: &impl StorageBackend, length: u64) -> io::Result<bool> {
     let mut flags = [0];
     if length > FLAGS_AT {

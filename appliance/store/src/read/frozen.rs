@@ -1,5 +1,5 @@
-//! State of the store at one revision, readable while writes continue. Also imports the objects of
-//! such a state into another store.
+//! State of the store at one revision, readable while writes continue. Also imports objects into
+//! another store.
 
 use std::ops::ControlFlow;
 
@@ -31,10 +31,10 @@ impl Store {
 
     /// Imports objects of another store, whose last revision was `revision`: all of them or none.
     /// First raises this store's revision to `revision` + [`RESTORE_LEAP`], above every revision
-    /// that the other store can have used since. Later calls with the same `revision` do not.
+    /// that the other store can have used since. Repeated calls raise it only once.
     ///
     /// # Errors
-    /// As [`Store::write`]; also if the objects exceed [`crate::MAX_TXN_BYTES`] in one call.
+    /// The errors of [`Store::write`]; the objects of one call exceed [`crate::MAX_TXN_BYTES`].
     pub async fn adopt(&self, revision: u64, objects: Vec<(Key, Vec<u8>)>) -> Result<(), Error> {
         let adopted = self.write(move |txn| {
             txn.leap(revision.saturating_add(RESTORE_LEAP));

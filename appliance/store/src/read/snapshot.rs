@@ -52,8 +52,8 @@ impl Store {
         Ok(revision)
     }
 
-    /// Replaces all objects by those of the snapshot file `path`, which stays unchanged; deletes
-    /// objects that the snapshot does not have. Returns the revision of the last change.
+    /// Replaces all objects by the objects of the snapshot file `path`; deletes objects that are
+    /// not in the snapshot. Returns the revision of the last change.
     ///
     /// # Errors
     /// [`Error::WrongKey`] if another key encrypted the snapshot, [`Error::FutureFormat`] if a

@@ -47,7 +47,7 @@ pub(crate) fn check(root: &Node, path: &str) -> Vec<FieldError> {
     errors
 }
 
-/// Returns the path of a property's schema; `path` is that of the object's schema.
+/// Returns the path of a property's schema; `path` is the path of the object's schema.
 pub(crate) fn property(path: &str, name: &str) -> String {
     format!("{path}.properties[{name}]")
 }

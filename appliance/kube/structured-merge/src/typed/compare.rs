@@ -11,7 +11,7 @@ use crate::schema::{Choice, List, Map, Part, Schema, TypeId};
 use crate::set::Set;
 use crate::value::equal;
 
-/// Differences between a first and a second value. A field is in at most one of the three sets.
+/// Differences between a first and a second value. A field is in one set at most.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Fields that only the first value has.

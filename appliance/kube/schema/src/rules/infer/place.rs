@@ -20,9 +20,9 @@ impl Position {
 pub(super) enum Mark {
     /// Name of a variable.
     Name(String),
-    /// Name of a field; the position is that of the dot before it.
+    /// Name of a field; the position is at the dot before it.
     Field(String),
-    /// Name of a function; the position is that of the parenthesis after it.
+    /// Name of a function; the position is at the parenthesis after it.
     Call(String),
     /// Operator as written in the text.
     Operator(&'static str),

@@ -3,7 +3,7 @@
 
 use std::net::Ipv6Addr;
 
-/// Returns true for an IPv4 address, or an IPv6 address that ends in one.
+/// Returns true for an IPv4 address, or an IPv6 address that ends in an IPv4 address.
 pub(crate) fn is_ipv4(text: &str) -> bool {
     let is_v4_first = text.find(['.', ':']).is_some_and(|at| text.as_bytes()[at] == b'.');
     match is_v4_first {
