@@ -6,7 +6,7 @@ use crate::json::Json;
 use crate::value::{Leaf, Test};
 use crate::{Error, FIELDS_MAX, PATTERN_BYTES, STEPS_MAX, VALUES_MAX, regexp};
 
-/// Parsed pattern.
+/// Parsed pattern, ready to match documents.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     /// Conditions, sorted by path.

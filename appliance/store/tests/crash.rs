@@ -137,7 +137,7 @@ fn key(name: &str) -> Key {
     Key::new(RESOURCE, "default", name)
 }
 
-/// Acknowledged write.
+/// Write that the store acknowledged.
 #[derive(Clone, Debug, PartialEq)]
 struct Acknowledged {
     revision: u64,

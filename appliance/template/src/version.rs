@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::rc::Rc;
 
-/// Semantic version.
+/// Semantic version, as Go's `semver` parses it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Version {
     /// Major number: incompatible changes.

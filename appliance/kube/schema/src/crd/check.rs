@@ -331,7 +331,7 @@ pub struct ApprovalCondition {
     pub approved: bool,
     /// Reason as one word, for programs.
     pub reason: &'static str,
-    /// Explanation for people.
+    /// Explanation of the reason for people.
     pub message: String,
 }
 
