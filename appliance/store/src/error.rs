@@ -140,7 +140,7 @@ pub enum Error {
     Closed,
 }
 
-/// Returns a conversion of a redb error; `attempt` names the failed operation, as a verb.
+/// Returns a function that converts a redb error; `attempt` is the failed operation, as a verb.
 pub(crate) fn storage<E: Into<redb::Error>>(attempt: &'static str) -> impl FnOnce(E) -> Error {
     move |source| Error::Storage { attempt, source: Arc::new(source.into()) }
 }

@@ -20,7 +20,7 @@ pub(crate) fn sync_folder(path: &Path) -> Result<(), Error> {
         .map_err(file_error("sync the folder", folder))
 }
 
-/// Returns a conversion of an I/O error with the attempt and the path of the file.
+/// Returns a function that converts an I/O error; `attempt` is the failed operation, as a verb.
 pub(crate) fn file_error(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::File { attempt, path, source: Arc::new(source) }

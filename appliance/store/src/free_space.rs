@@ -43,7 +43,7 @@ const BLOCK: u64 = 512;
 
 /// Disk that holds the store's file.
 pub trait Volume: Send + Sync {
-    /// Returns the free bytes of the disk with `path`, for an unprivileged user.
+    /// Returns the free bytes of the disk that holds `path`, for an unprivileged user.
     ///
     /// # Errors
     /// The operating system reports an error.

@@ -145,7 +145,7 @@ impl Store {
         &self.handle.shared
     }
 
-    /// Last revision on disk.
+    /// Returns the last revision on disk.
     pub fn revision(&self) -> u64 {
         self.handle.shared.revision()
     }

@@ -27,7 +27,7 @@ const OBJECTS: u64 = 7;
 const FRESH: u32 = 10;
 /// Maximum number of unread acknowledgments; a child with more must wait.
 const MAX_UNREAD: usize = 65_536;
-/// Time limit for a child's first acknowledgement, and for an unattended child.
+/// Time limit for a child's first acknowledgment, and for an unattended child.
 const CHILD_LIMIT: Duration = Duration::from_secs(120);
 
 fn main() -> ExitCode {

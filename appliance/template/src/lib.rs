@@ -28,7 +28,7 @@ use serde_json::Value;
 /// (tink/controller/internal/workflow/hardware.go).
 pub const STRUCTS: &[&str] = &["Hardware"];
 
-/// Returns the name (once) and parameters of each function that a template can call.
+/// Returns name and parameters of each function that a template can call; no name twice.
 pub fn functions() -> Vec<(&'static str, String)> {
     let mut functions: Vec<(&'static str, String)> = Vec::new();
     for function in functions::all() {

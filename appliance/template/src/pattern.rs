@@ -261,7 +261,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// Parses `\x41` and `\x{1f600}`.
+    /// Parses a hexadecimal escape, `\x41` or `\x{1f600}`, after its `x`.
     fn hexadecimal(&mut self) -> Result<char, String> {
         let digits = match self.rest.strip_prefix('{') {
             Some(after) => {

@@ -30,7 +30,7 @@ pub(crate) struct Updater<'a> {
     pub reset: &'a Set,
 }
 
-/// Returns a conversion of mismatches to an error that names the attempted operation.
+/// Returns a function that converts mismatches to an error; `attempted` is the failed operation.
 fn failed(attempted: impl fmt::Display) -> impl FnOnce(Mismatches) -> ApplyError {
     move |mismatches| ApplyError::Failed(format!("{attempted}: {mismatches}"))
 }

@@ -24,7 +24,7 @@ const NEWER: &str = ".newer-";
 /// Maximum number of stores that are kept aside; the oldest are removed.
 pub(crate) const ASIDE_MAX: usize = 3;
 
-/// A store of a newer format that was set aside.
+/// Store of a newer format that was set aside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewerStore {
     /// Path of the file.

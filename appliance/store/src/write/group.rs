@@ -277,7 +277,7 @@ impl<'txn> Tables<'txn> {
     }
 
     /// Removes the oldest changes while the log exceeds a limit, and all changes up to revision
-    /// `old`. Returns the last revision that was removed only because of its age, or zero.
+    /// `old`. Returns the last removed revision up to `old`, or zero.
     fn trim(&mut self, options: &Options, log_bytes: u64, old: u64) -> Result<u64, Error> {
         let mut aged = 0;
         loop {

@@ -144,8 +144,8 @@ impl<'a> Txn<'a> {
         Ok(fairest(rows, excess, subject))
     }
 
-    /// Creates or replaces the object, and returns its new revision. A value or a name over its
-    /// limit fails the whole write.
+    /// Creates or replaces the object, and returns its new revision. A value above
+    /// [`MAX_VALUE_BYTES`], or a key above 4096 bytes, fails the whole write.
     pub fn put(&mut self, key: Key, value: Vec<u8>) -> u64 {
         let name = key.resource.len() + key.namespace.len() + key.name.len();
         if value.len() > MAX_VALUE_BYTES || name > MAX_KEY_BYTES {

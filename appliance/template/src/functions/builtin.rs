@@ -6,7 +6,7 @@ use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Element, Value};
 
-/// Functions of this file. The evaluator runs `and` and `or`, because they may stop early.
+/// Go functions that templates can call. `exec` runs `and` and `or`, because they may stop early.
 pub static FUNCTIONS: &[Function] = &[
     variadic("and", &[Reflect], Reflect, |args| Ok(args.any(0).clone())),
     variadic("or", &[Reflect], Reflect, |args| Ok(args.any(0).clone())),

@@ -6,7 +6,7 @@ use crate::function::Type::{Any, Int, Text};
 use crate::function::{Answer, Args, Function, exact};
 use crate::yaml;
 
-/// Functions of this file.
+/// Tinkerbell functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("formatPartition", &[Text, Int], format_partition),
     exact("netmaskToPrefixLength", &[Text], prefix_length),

@@ -167,7 +167,7 @@ fn starts_operand(token: Token<'_>) -> bool {
     }
 }
 
-/// Checks that a pipeline has a command, and that only its first command is a plain value.
+/// Checks that a pipeline has a command, and no plain value except as the first command.
 fn check(pipe: &Pipe, context: &str) -> Result<(), RenderError> {
     if pipe.commands.is_empty() {
         return Err(RenderError::new(pipe.line, format!("missing value for {context}")));

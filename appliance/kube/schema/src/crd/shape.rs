@@ -119,7 +119,7 @@ pub fn prune(object: &mut Value) -> Vec<String> {
     prune::words(dropped)
 }
 
-/// Prunes a schema. Deeper levels than the maximum stay: the definition is rejected later.
+/// Prunes a schema. Levels below the maximum depth stay: the definition is rejected later.
 fn prune_schema(schema: &mut Value, path: &str, left: usize, dropped: &mut Vec<String>) {
     let (Value::Object(map), Some(left)) = (schema, left.checked_sub(1)) else { return };
     map.retain(|keyword, value| {

@@ -10,7 +10,7 @@ const COMPACT: Style = Style { html: true, pretty: false };
 const PRETTY: Style = Style { html: true, pretty: true };
 const RAW: Style = Style { html: false, pretty: false };
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     variadic("default", &[Any], Any, |args| {
         Ok(args.from(1).first().filter(|given| given.truth()).unwrap_or(args.any(0)).clone())

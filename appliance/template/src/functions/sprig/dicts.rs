@@ -10,7 +10,7 @@ use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Element, Value};
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     variadic("dict", &[], Any, dict),
     exact("get", &[Dict, Text], |args| {

@@ -9,7 +9,7 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("duration", &[Any], |args| {
         let seconds = match args.any(0) {

@@ -14,7 +14,7 @@ const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 /// The modulus of Adler-32 (RFC 1950).
 const ADLER_MODULUS: u32 = 65_521;
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("b64enc", &[Text], |args| {
         may_make(args.text(0).len() / 3 * 4 + 4)?;

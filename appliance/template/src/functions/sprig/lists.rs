@@ -10,8 +10,8 @@ use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Value};
 
-/// Functions of this file. The variants with the prefix `must` return an error in Sprig instead of
-/// a panic; here both return an error.
+/// Sprig functions that this file implements. In Sprig, variants with the prefix `must` return an
+/// error instead of a panic; here both return an error.
 pub static FUNCTIONS: &[Function] = &[
     variadic("list", &[], Any, |args| args.heap.list(Element::Any, args.values.to_vec())),
     variadic("tuple", &[], Any, |args| args.heap.list(Element::Any, args.values.to_vec())),

@@ -11,7 +11,7 @@ use crate::value::{Element, Value};
 use cast::{float, int};
 use decimal::Decimal;
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("atoi", &[Text], |args| Ok(Value::Int(atoi(args.text(0))))),
     exact("int", &[Any], |args| Ok(Value::Int(int(args.any(0))))),
@@ -91,7 +91,7 @@ fn extreme(args: &Args, replaces: fn(i64, i64) -> bool) -> Answer {
     Ok(Value::Int64(found.unwrap_or(0)))
 }
 
-/// Returns the minimum or maximum of floats. `limit` (±infinity) overrides NaN, NaN the rest.
+/// Returns the extreme of floats. `limit` (±infinity) wins over NaN, and NaN over other numbers.
 fn extreme_float(args: &Args, limit: f64, replaces: fn(f64, f64) -> bool) -> Answer {
     let numbers = args.values.iter().map(float);
     let found = numbers.reduce(|a, b| match (a, b) {

@@ -4,7 +4,7 @@ use crate::function::Type::Text;
 use crate::function::{Function, exact};
 use crate::value::Value;
 
-/// Functions of this file. Functions of file paths also use slashes, as on Linux.
+/// Sprig functions that this file implements. File paths also have slashes, as on Linux.
 pub static FUNCTIONS: &[Function] = &[
     exact("base", &[Text], |args| args.made(base(args.text(0)))),
     exact("osBase", &[Text], |args| args.made(base(args.text(0)))),

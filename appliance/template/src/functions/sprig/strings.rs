@@ -10,7 +10,7 @@ use crate::function::{Answer, Args, Function, exact, variadic};
 use crate::print;
 use crate::value::{Value, may_make};
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("hello", &[], |args| args.made("Hello!")),
     exact("trim", &[Text], |args| args.made(args.text(0).trim())),

@@ -8,7 +8,7 @@ use crate::function::{Answer, Args, Function, exact};
 use crate::url::Url;
 use crate::value::{Element, Map, Value, may_make};
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] =
     &[exact("urlParse", &[Text], parse), exact("urlJoin", &[Dict], join)];
 

@@ -11,7 +11,7 @@ use crate::version::{Version, check_metadata, check_pre};
 /// Cost of parsing a constraint, in steps, in addition to one step per byte.
 const COMPARE_STEPS: usize = 50;
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("semver", &[Text], |args| args.heap.version(Version::parse(args.text(0))?, true)),
     exact("semverCompare", &[Text, Text], |args| {
@@ -57,7 +57,7 @@ pub static METHODS: &[Function] = &[
     }),
 ];
 
-/// Methods of `*semver.Version`, the result of `semver`. Results of methods are not pointers.
+/// Methods of `*semver.Version`, the result of `semver`. Versions from methods lack them.
 pub static POINTER_METHODS: &[Function] = &[
     exact("Original", &[Pointer], |args| args.made(own(args)?.original.as_str())),
     exact("Compare", &[Pointer, Pointer], |args| Ok(Value::Int(order(args)? as i64))),

@@ -9,7 +9,7 @@ use super::base64_bytes;
 use crate::function::Type::Text;
 use crate::function::{Answer, Args, Function, exact};
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[exact("decryptAES", &[Text, Text], decrypt)];
 
 /// Length of the key in bytes. A longer password is truncated, a shorter one padded with zeros.

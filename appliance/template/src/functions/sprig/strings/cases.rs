@@ -3,7 +3,7 @@
 use crate::function::Type::Text;
 use crate::function::{Function, exact};
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("upper", &[Text], |args| args.made(args.text(0).chars().map(upper).collect::<String>())),
     exact("lower", &[Text], |args| args.made(args.text(0).chars().map(lower).collect::<String>())),

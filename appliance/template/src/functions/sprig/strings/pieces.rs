@@ -9,7 +9,7 @@ use crate::limits::LIST_ITEMS_MAX;
 use crate::print;
 use crate::value::{Element, Heap, Value, may_make};
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("split", &[Text, Text], |args| numbered(args, &split(args.text(1), args.text(0), -1)?)),
     exact("splitn", &[Text, Int, Text], |args| {

@@ -15,7 +15,7 @@ use crate::value::{Element, Value, may_make};
 /// Maximum digits of a group number such as `$12`; a longer number counts as a group name.
 const GROUP_DIGITS_MAX: usize = 8;
 
-/// Functions of this file. For `regexMatch`, an invalid pattern is a pattern without match.
+/// Sprig functions of this file. For `regexMatch`, an invalid pattern never matches.
 pub static FUNCTIONS: &[Function] = &[
     exact("regexMatch", &[Text, Text], |args| match pattern(args, args.text(1)) {
         Ok(pattern) => Ok(Value::Bool(pattern.regex.is_match(args.text(1)))),
@@ -56,7 +56,7 @@ impl From<Bad> for String {
     }
 }
 
-/// Returns the first argument compiled, and charges steps for that and for matching `text`.
+/// Returns the first argument as a compiled pattern; charges steps for compiling and matching.
 fn pattern(args: &Args, text: &str) -> Result<Rc<Pattern>, Bad> {
     let source = args.text(0);
     args.heap.step(1 + (text.len() + source.len()) / 8).map_err(Bad::Limit)?;

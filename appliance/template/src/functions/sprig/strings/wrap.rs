@@ -12,7 +12,7 @@ const ABBREVIATED_MIN: i64 = 4;
 /// Minimum width of `abbrevboth` with text cut at both ends: two ellipses and one letter.
 const ABBREVIATED_BOTH_MIN: i64 = 7;
 
-/// Functions of this file.
+/// Sprig functions that this file implements.
 pub static FUNCTIONS: &[Function] = &[
     exact("abbrev", &[Int, Text], |args| {
         let (width, text) = (args.int(0), args.text(1));
