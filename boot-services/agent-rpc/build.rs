@@ -1,6 +1,6 @@
-//! Compiles `proto/` without protoc.
+//! Compiles the files of `proto/` with protox, without the program protoc.
 
-/// Messages that are also stored and matched as JSON.
+/// Messages that the box also stores as JSON, in which rule sets match.
 const STORED: [&str; 21] = [
     "proto.AgentAttributes",
     "proto.CPU",
@@ -25,7 +25,7 @@ const STORED: [&str; 21] = [
     "tinbox.v1.BootEntry",
 ];
 
-/// JSON names that differ from the field's own, as Tinkerbell's rule sets match on them.
+/// Fields of AgentAttributes and their names in JSON, which Tinkerbell's rule sets use.
 const RENAMED: [(&str, &str); 4] = [
     ("block", "blockDevices"),
     ("network", "networkInterfaces"),

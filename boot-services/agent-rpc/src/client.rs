@@ -1,4 +1,4 @@
-//! The agent's side of the service.
+//! Client of the workflow service, used by the agent.
 
 use std::io;
 use std::sync::Arc;
@@ -23,40 +23,42 @@ use crate::wire::tinbox::v1::agent_client::AgentClient;
 use crate::wire::{AnyActionStatus, MESSAGE_BYTES, text};
 use crate::{Attributes, Pin};
 
-/// Longest wait for a connection.
+/// Maximum time to establish a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longest wait for an answer. Upstream's server may hold a GetAction for a minute.
+/// Timeout of a call. Upstream's server may delay the response to GetAction by up to a minute.
 const CALL_TIMEOUT: Duration = Duration::from_secs(75);
-/// For how long the box may hold a question until there is something to do, seconds.
+/// Maximum time in seconds that the box may delay the response to GetAction until there is an
+/// action.
 const PATIENCE_SECS: u64 = 20;
-/// A connection whose box lost power is noticed within this and [`KEEPALIVE_TIMEOUT`].
+/// Interval of HTTP/2 PING frames. A dead connection is detected within this interval plus
+/// [`KEEPALIVE_TIMEOUT`].
 const KEEPALIVE: Duration = Duration::from_secs(10);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reason why a call failed.
+/// Error of a call, or of the client's setup.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The authority cannot be part of a URL.
     #[error("{authority:?} is not a valid address of the workflow service")]
     Authority {
-        /// Authority that was given.
+        /// Invalid authority, as passed by the caller.
         authority: String,
-        /// Error of the transport.
+        /// Error from the parser of the URL.
         #[source]
         source: tonic::transport::Error,
     },
-    /// TLS cannot be had.
+    /// The TLS client cannot be configured.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
     /// The token cannot be a metadata value (RFC 9110 section 5.5).
     #[error("the agent's token has a character that is not allowed in a header")]
     Token,
-    /// The server answered, with a refusal.
+    /// The server responded with an error status.
     #[error("the server refused {call}")]
     Refused {
         /// Name of the gRPC method.
         call: &'static str,
-        /// Refusal of the server.
+        /// Status of the response.
         #[source]
         refusal: Refusal,
     },
@@ -66,27 +68,28 @@ pub enum Error {
         /// Name of the gRPC method.
         call: &'static str,
     },
-    /// No answer: connection refused, lost or timed out.
+    /// No response: the connection was refused or lost, or the call timed out.
     #[error("no response to {call} from {authority}")]
     Unreachable {
         /// Name of the gRPC method.
         call: &'static str,
-        /// Authority of the server.
+        /// `host:port` of the server.
         authority: String,
-        /// Status of the transport.
+        /// gRPC status that the transport produced.
         #[source]
         source: Box<Status>,
     },
 }
 
 impl Error {
-    /// True if a retry cannot help: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION, the codes on
-    /// which Tinkerbell's agent gives up a report.
+    /// Returns true if a retry cannot succeed: NOT_FOUND, INVALID_ARGUMENT, FAILED_PRECONDITION.
+    /// Tinkerbell's agent stops repeating a report after the same codes.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::Refused { refusal, .. } if refusal.is_permanent())
     }
 
-    /// True if the service has no action for this agent at present.
+    /// Returns true if the service has no action for this agent at present: NOT_FOUND,
+    /// FAILED_PRECONDITION.
     pub fn is_no_action(&self) -> bool {
         matches!(
             self,
@@ -95,7 +98,8 @@ impl Error {
     }
 }
 
-/// Calls the service for one agent. Connects when first used and again whenever it must.
+/// Client for the calls of one agent. Connects at the first call, and again after a lost
+/// connection. Clones share the connection.
 #[derive(Clone)]
 pub struct Client {
     authority: String,
@@ -107,8 +111,9 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of `authority` (`host:port`) that speaks for `agent_id`: over TLS to the holder of
-    /// the key of `pin`, or in the clear without one. Needs a tokio runtime, does no I/O yet.
+    /// Creates a client of the server `authority` (`host:port`) for the agent `agent_id`. With
+    /// `pin`, the client uses TLS and trusts only the owner of the pinned key; without, HTTP
+    /// without TLS. Needs a tokio runtime; does no I/O yet.
     pub fn connect(
         authority: &str,
         agent_id: &str,
@@ -128,7 +133,7 @@ impl Client {
         Self::over(channel, authority, agent_id, token)
     }
 
-    /// A client over connections that `connector` makes, wherever they lead.
+    /// Creates a client whose connections come from `connector` instead of TCP.
     pub fn connect_with<C, S>(
         connector: C,
         authority: &str,
@@ -163,20 +168,21 @@ impl Client {
         })
     }
 
-    /// Shows the boot of the agent's machine with every call. An id that a header cannot carry is
-    /// not shown.
+    /// Adds the machine's boot id to every call, as metadata. An id that is not a valid header
+    /// value is omitted.
     #[must_use]
     pub fn in_boot(mut self, boot_id: &str) -> Self {
         self.boot = boot_id.parse().ok().filter(|_| !boot_id.is_empty());
         self
     }
 
-    /// Id of this client's agent.
+    /// Returns the id of this client's agent.
     pub fn agent_id(&self) -> &str {
         &self.agent_id
     }
 
-    /// Ask for the action to run now; the box may take its time until there is one.
+    /// Requests the next action (GetAction). Without an action, the box may delay the response by
+    /// up to 20 s.
     pub async fn next(&self, attributes: Option<Attributes>) -> Result<Assignment, Error> {
         let message =
             ActionRequest { agent_id: Some(self.agent_id.clone()), agent_attributes: attributes };
@@ -188,7 +194,7 @@ impl Client {
             .map_err(|status| self.error("GetAction", status))
     }
 
-    /// Report what became of an action.
+    /// Reports the state of an action (ReportActionStatus).
     pub async fn report(&self, report: Report) -> Result<(), Error> {
         let report = AnyActionStatus::from(ActionStatusRequest::from(report));
         let request = self.request(report);
@@ -196,21 +202,22 @@ impl Client {
         answer.map(|_| ()).map_err(|status| self.error("ReportActionStatus", status))
     }
 
-    /// Tell how far an action has come; the answer is why it must be stopped, if it must. A stock
-    /// server answers [`Error::Unsupported`].
+    /// Reports the progress of an action (ReportProgress). Returns the reason if the action must be
+    /// stopped, else `None`. A stock server returns [`Error::Unsupported`].
     pub async fn progress(&self, progress: Progress) -> Result<Option<String>, Error> {
         let answer = self.tinbox.clone().report_progress(self.request(progress.into())).await;
         let answer = answer.map_err(|status| self.error("ReportProgress", status))?;
         Ok(Some(text(answer.into_inner().stop)).filter(|stop| !stop.is_empty()))
     }
 
-    /// Record which disk a hint chose. A stock server answers [`Error::Unsupported`].
+    /// Records the disk that a hint selected (ChooseDisk). A stock server returns
+    /// [`Error::Unsupported`].
     pub async fn choose_disk(&self, choice: DiskChoice) -> Result<(), Error> {
         let answer = self.tinbox.clone().choose_disk(self.request(choice.into())).await;
         answer.map(|_| ()).map_err(|status| self.error("ChooseDisk", status))
     }
 
-    /// Greet the box. A stock server answers [`Error::Unsupported`].
+    /// Reports the agent's start (Hello). A stock server returns [`Error::Unsupported`].
     pub async fn hello(&self, hello: Hello) -> Result<(), Error> {
         let answer = self.tinbox.clone().hello(self.request(hello.into())).await;
         answer.map(|_| ()).map_err(|status| self.error("Hello", status))

@@ -1,5 +1,5 @@
-//! The agents' gRPC service: Tinkerbell's current protocol, the one before it, which older workers
-//! speak on the same port, and Tinbox's small addition.
+//! The agents' gRPC service: Tinkerbell's current protocol, the previous protocol, which older
+//! workers use on the same port, and Tinbox's own methods.
 //!
 //! Never: decides which action comes next or what a report means (the implementor of [`Workflows`]
 //! does), stores anything, logs a token or an action's environment.

@@ -1,4 +1,4 @@
-//! Messages as checked values.
+//! Messages of the service as validated types.
 
 use std::fmt;
 
@@ -6,40 +6,40 @@ use jiff::Timestamp;
 
 use crate::{Attributes, Inventory};
 
-/// One action an agent must run now.
+/// Action that an agent must run now (upstream's ActionResponse).
 #[derive(Clone, PartialEq, Default)]
 pub struct Assignment {
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// The task within the workflow.
+    /// Id of the task.
     pub task_id: String,
-    /// The agent the task belongs to.
+    /// Id of the agent that the task is assigned to.
     pub agent_id: String,
-    /// The action within the task.
+    /// Id of the action.
     pub action_id: String,
-    /// The action's name, for people.
+    /// Name of the action from the template, for display.
     pub name: String,
     /// OCI reference of the action.
     pub image: String,
-    /// Seconds the action may take; 0 for no limit.
+    /// Timeout of the action in seconds; 0 is no limit.
     pub timeout_secs: i64,
-    /// Overrides the image's command.
+    /// Replacement for the image's arguments (Docker's CMD); empty keeps them.
     pub command: Vec<String>,
     /// Bind mounts of the container, `host:container[:options]`.
     pub volumes: Vec<String>,
-    /// `KEY=value`, sorted by key. May hold secrets: never log it.
+    /// Environment variables, `KEY=value`, sorted by key. May contain secrets; never logged.
     pub environment: Vec<String>,
-    /// PID namespace (`host` or empty), the older of the two spellings.
+    /// PID namespace, `host` or empty. Older field; the newer field is [`Namespaces::pid`].
     pub pid: String,
-    /// Linux namespaces to join.
+    /// Namespaces of the host to join; `None` is none.
     pub namespaces: Option<Namespaces>,
-    /// Arguments with which the image is run once after it failed.
+    /// Arguments for one more run of the image after a failure; empty is no such run.
     pub on_failure: Vec<String>,
-    /// Command to run after a timeout.
+    /// Arguments for one more run of the image after a timeout; empty is no such run.
     pub on_timeout: Vec<String>,
 }
 
-/// Leaves out command and environment, which may hold secrets.
+/// Omits command and environment, which may contain secrets.
 impl fmt::Debug for Assignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Assignment")
@@ -54,7 +54,7 @@ impl fmt::Debug for Assignment {
     }
 }
 
-/// The namespaces an action runs in; empty means its own.
+/// Linux namespaces of an action's container; empty is a separate namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Namespaces {
     /// Network namespace: `host` or empty.
@@ -72,7 +72,7 @@ pub enum ActionState {
     Running,
     /// The action ended with a failure.
     Failed,
-    /// Stopped by its time limit.
+    /// The action was stopped by its timeout.
     Timeout,
     /// The action ended with success.
     Success,
@@ -90,36 +90,37 @@ impl fmt::Display for ActionState {
     }
 }
 
-/// Report about an action. Workflow, task and action id are not empty.
+/// Report about an action (upstream's ActionStatusRequest). The ids of workflow, task and action
+/// are never empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// The reporting agent; a stock agent may leave it empty.
+    /// Id of the reporting agent; may be empty from a stock agent.
     pub agent_id: String,
-    /// The task within the workflow.
+    /// Id of the task.
     pub task_id: String,
-    /// The action within the task.
+    /// Id of the action.
     pub action_id: String,
-    /// The action's name, for people.
+    /// Name of the action from the template, for display.
     pub action_name: String,
     /// State of the action.
     pub state: ActionState,
-    /// Start by the agent's clock; a stock agent's RUNNING report has none.
+    /// Start time by the agent's clock; `None` in a stock agent's RUNNING report.
     pub start: Option<Timestamp>,
-    /// End by the agent's clock.
+    /// End time by the agent's clock; `None` before the end.
     pub stop: Option<Timestamp>,
-    /// Duration for people (`1m2s`).
+    /// Duration as text, such as `1m2s`.
     pub duration: String,
-    /// Reason of the failure, or a constant from a stock agent. At most 4 KiB.
+    /// Result or reason of the failure; a stock agent sends a constant text. At most 4 KiB.
     pub message: String,
 }
 
-/// Beginning of a progress's message while the action waits for something that another server does
-/// not give now; the reason follows.
+/// Prefix of [`Progress::message`] while the action waits for a temporarily unavailable server. The
+/// reason follows.
 pub const WAITING: &str = "waiting: ";
 
-/// Lines that one progress may carry.
+/// Maximum output lines in one [`Progress`].
 pub const OUTPUT_LINES: usize = 100;
 
 /// Progress of a running action.
@@ -129,36 +130,36 @@ pub struct Progress {
     pub agent_id: String,
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// The task within the workflow.
+    /// Id of the task.
     pub task_id: String,
-    /// The action within the task.
+    /// Id of the action.
     pub action_id: String,
-    /// Bytes dealt with so far.
+    /// Number of processed bytes.
     pub bytes_done: u64,
-    /// Bytes in all; 0 while unknown.
+    /// Total number of bytes; 0 if unknown.
     pub bytes_total: u64,
-    /// Current step, for people.
+    /// Current step, as text for the operator.
     pub message: String,
-    /// Output of the action since the last report: at most [`OUTPUT_LINES`] lines.
+    /// Output lines of the action since the last message, at most [`OUTPUT_LINES`].
     pub output: Vec<String>,
 }
 
-/// A disk that a hint chose, before it is used.
+/// Disk that a hint selected; sent before the action uses the disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskChoice {
     /// Id of the reporting agent.
     pub agent_id: String,
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// The task within the workflow.
+    /// Id of the task.
     pub task_id: String,
-    /// The action within the task.
+    /// Id of the action.
     pub action_id: String,
-    /// The hint without a partition, such as `minSizeGigabytes=200,model=Samsung`.
+    /// Hint without its partition, such as `minSizeGigabytes=200,model=Samsung`.
     pub hint: String,
-    /// `naa.…` or `eui.…`; empty where the disk has none.
+    /// World wide name, `naa.…` or `eui.…`; empty if unknown.
     pub wwn: String,
-    /// Serial number; empty where the disk has none.
+    /// Serial number; empty if unknown.
     pub serial: String,
     /// Model name of the disk.
     pub model: String,
@@ -166,57 +167,57 @@ pub struct DiskChoice {
     pub bytes: u64,
 }
 
-/// An agent's description of its machine.
+/// Hardware facts that an agent reports about its machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentReport {
-    /// Id by which the agent introduces itself.
+    /// Id of the reporting agent.
     pub agent_id: String,
-    /// Attributes as Tinkerbell defines them; an agent of ours sends them once a boot.
+    /// Hardware attributes in Tinkerbell's format. A Tinbox agent sends them once per boot.
     pub attributes: Option<Attributes>,
-    /// Inventory as this protocol defines it.
+    /// Hardware facts beyond Tinkerbell's attributes; `None` from a stock agent.
     pub inventory: Option<Inventory>,
 }
 
-/// An agent's first words after its machine booted.
+/// First message of an agent after the boot of its machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hello {
     /// Id of the agent.
     pub agent_id: String,
     /// Version of the agent.
     pub agent_version: String,
-    /// The kernel's random boot id.
+    /// Random boot id of the kernel; a new id means a new boot.
     pub boot_id: String,
-    /// The machine as its agent sees it.
+    /// Hardware attributes in Tinkerbell's format.
     pub attributes: Option<Attributes>,
     /// Inventory of the machine, from a Tinbox agent. At most 64 KiB.
     pub inventory: Option<Inventory>,
 }
 
-/// Reason why a call is refused; each maps to one gRPC code, as in Tinkerbell's server.
+/// Error status of a call. Each variant is one gRPC code, as in Tinkerbell's server.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// NOT_FOUND: no workflow, no task, or no action left for this agent.
     #[error("{0}")]
     NotFound(String),
-    /// FAILED_PRECONDITION: the workflow is not ready to be run, or no longer.
+    /// FAILED_PRECONDITION: the workflow cannot run yet, or has ended.
     #[error("{0}")]
     Precondition(String),
-    /// INVALID_ARGUMENT: the request cannot be meant.
+    /// INVALID_ARGUMENT: a field of the request is missing or invalid.
     #[error("{0}")]
     InvalidArgument(String),
-    /// UNAUTHENTICATED: the token is not this agent's.
+    /// UNAUTHENTICATED: the token is missing, or is not the token of this agent.
     #[error("{0}")]
     Unauthenticated(String),
-    /// UNAVAILABLE: ask again later.
+    /// UNAVAILABLE: a temporary failure; the agent tries again.
     #[error("{0}")]
     Unavailable(String),
-    /// INTERNAL: the box failed.
+    /// INTERNAL: an error of the box itself.
     #[error("{0}")]
     Internal(String),
 }
 
 impl Refusal {
-    /// True if a retry cannot help.
+    /// Returns true if a retry of the same request cannot succeed.
     pub fn is_permanent(&self) -> bool {
         matches!(self, Self::NotFound(_) | Self::InvalidArgument(_) | Self::Precondition(_))
     }

@@ -1,6 +1,6 @@
-//! TLS for agents. An agent identifies its box by one public key, which the kernel command line
-//! names: it has no clock to check a certificate's dates and no name to check, and the key survives
-//! every renewal of the certificate.
+//! TLS for agents. An agent trusts one public key, whose hash (pin) is on the kernel command line.
+//! The agent checks neither the certificate's dates nor its name: an agent has no reliable clock,
+//! and the box no fixed name. The key stays the same when the certificate is renewed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use sha2::{Digest as _, Sha256};
 
-/// HTTP/2 (RFC 7301 registry).
+/// ALPN identifier of HTTP/2 (RFC 7301 registry).
 const H2: &[u8] = b"h2";
 
 /// SHA-256 of a server's SubjectPublicKeyInfo (RFC 7469 section 2.4), in hexadecimal.
@@ -21,7 +21,7 @@ const H2: &[u8] = b"h2";
 pub struct Pin([u8; 32]);
 
 impl Pin {
-    /// Pin of a certificate's key.
+    /// Computes the pin of the public key in a certificate.
     ///
     /// # Errors
     /// The certificate is malformed.
@@ -30,15 +30,15 @@ impl Pin {
         Ok(Self(Sha256::digest(key.as_ref()).into()))
     }
 
-    /// Bytes of the hash.
+    /// Returns the 32 bytes of the SHA-256.
     pub fn bytes(self) -> [u8; 32] {
         self.0
     }
 
-    /// TLS 1.3 configuration of a client that trusts the holder of that key only.
+    /// Builds the TLS 1.3 configuration of a client that trusts only the owner of the pinned key.
     ///
     /// # Errors
-    /// The provider does not support TLS 1.3.
+    /// The cryptography provider does not support TLS 1.3.
     pub fn client_config(self) -> Result<ClientConfig, Error> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let verifier = Verifier { pin: self, provider: provider.clone() };
@@ -69,7 +69,7 @@ impl FromStr for Pin {
     }
 }
 
-/// Certificate verifier that trusts one key only.
+/// Certificate verifier that accepts only certificates with the pinned key.
 #[derive(Debug)]
 struct Verifier {
     pin: Pin,

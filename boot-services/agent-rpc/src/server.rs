@@ -1,4 +1,4 @@
-//! The server's edge: gRPC in, [`Workflows`] behind.
+//! gRPC server: decodes and authenticates each request, and calls [`Workflows`].
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,16 +25,17 @@ use crate::wire::tinbox::v1::{
 };
 use crate::wire::{self, AnyActionStatus, AnyReport, MESSAGE_BYTES};
 
-/// Metadata with the seconds that an agent waits for an action.
+/// gRPC metadata key: seconds that GetAction may wait for an action, 0 to 255. Absent is 0.
 pub(crate) const PATIENCE: &str = "tinbox-patience";
-/// Metadata with the boot of the agent's machine.
+/// gRPC metadata key: boot id of the agent's machine.
 pub(crate) const BOOT: &str = "tinbox-boot";
-/// Longest token or boot id worth comparing, bytes.
+/// Maximum length of a token or boot id in bytes; a longer value counts as absent.
 const TOKEN_BYTES: usize = 512;
 
-/// The routes of port 42113, for an HTTP/2 server (prior knowledge). Serve them with
-/// `into_make_service_with_connect_info::<SocketAddr>()` so that [`Workflows`] learns who calls. A
-/// [`Proof`] among a request's extensions is shown once [`Workflows::authenticate`] let it pass.
+/// Builds the routes of port 42113, for an HTTP/2 server (prior knowledge). The caller must use
+/// `into_make_service_with_connect_info::<SocketAddr>()`, so that [`Workflows`] receives the
+/// client's address. After a successful [`Workflows::authenticate`], the server calls
+/// [`Proof::show`] on the [`Proof`] in the request's extensions.
 pub fn routes(workflows: Arc<dyn Workflows>) -> axum::Router {
     let edge = Edge(workflows);
     let tinkerbell =
@@ -46,7 +47,7 @@ pub fn routes(workflows: Arc<dyn Workflows>) -> axum::Router {
 #[derive(Clone)]
 struct Edge(Arc<dyn Workflows>);
 
-/// Caller of a method, from the connection and its metadata.
+/// Client of a call: its address and metadata, and the connection's authentication state.
 struct Caller {
     peer: Option<SocketAddr>,
     metadata: MetadataMap,
@@ -64,7 +65,7 @@ impl Caller {
         (Self { peer, metadata, proof: extensions.remove() }, message)
     }
 
-    /// The bearer token (RFC 6750 section 2.1); the scheme's case does not matter.
+    /// Returns the bearer token (RFC 6750 section 2.1). The scheme is case-insensitive.
     fn token(&self) -> Option<&str> {
         let value = self.metadata.get("authorization")?.to_str().ok()?;
         let (scheme, token) = value.split_once(' ')?;
@@ -72,13 +73,13 @@ impl Caller {
         (scheme.eq_ignore_ascii_case("bearer") && token.len() <= TOKEN_BYTES).then_some(token)
     }
 
-    /// The boot of its machine; agents of other origin do not show it.
+    /// Returns the boot id of the agent's machine; `None` from a stock agent.
     fn boot(&self) -> Option<&str> {
         let boot = self.metadata.get(BOOT)?.to_str().ok()?;
         (!boot.is_empty() && boot.len() <= TOKEN_BYTES).then_some(boot)
     }
 
-    /// For how long it waits for an answer; a stock agent does not say so.
+    /// Returns the time that GetAction may wait for an action; zero for a stock agent.
     fn patience(&self) -> Duration {
         let value = self.metadata.get(PATIENCE).and_then(|value| value.to_str().ok());
         Duration::from_secs(value.and_then(|value| value.parse().ok()).map_or(0, u8::into))
@@ -104,7 +105,7 @@ impl Edge {
     }
 }
 
-/// Converts a refusal. Internal errors stay in the log; the agent learns only that the box failed.
+/// Converts a refusal to a gRPC status. Logs the reason of an internal error.
 fn status(refusal: Refusal, call: &'static str, agent_id: &str) -> Status {
     if let Refusal::Internal(reason) = &refusal {
         tracing::error!(call, agent_id, reason, "agent call failed");

@@ -1,4 +1,4 @@
-//! Interface of the service, which the box implements.
+//! Interface of the workflow service, which the box implements.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -9,13 +9,14 @@ use crate::Attributes;
 use crate::message::{Assignment, DiskChoice, Hello, Progress, Refusal, Report};
 use crate::worker::{ActionList, NamedReport, Turn};
 
-/// A boxed future: [`Workflows`] is used behind `dyn`.
+/// Boxed future, because [`Workflows`] is used as a trait object.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The box's handlers of agent calls. Every value is checked and bounded before it arrives.
+/// Handlers of the box for agent calls. All arguments are validated and limited in size.
 pub trait Workflows: Send + Sync + 'static {
-    /// Action that this agent must run now, or as soon as there is one within `max_wait`, which is
-    /// zero for a stock agent: it asks again within two seconds.
+    /// Returns the action that this agent must run now. Without an action, waits up to `max_wait`
+    /// for one. `max_wait` is zero for a stock agent, which sends the next request within two
+    /// seconds.
     fn next<'a>(
         &'a self,
         agent_id: &'a str,
@@ -23,64 +24,68 @@ pub trait Workflows: Send + Sync + 'static {
         max_wait: Duration,
     ) -> Pending<'a, Result<Assignment, Refusal>>;
 
-    /// Record a report; `Ok` only once it is durable.
+    /// Stores a report. Returns `Ok` only when the report is durable.
     fn report(&self, report: Report) -> Pending<'_, Result<(), Refusal>>;
 
-    /// Note how far an action has come; the answer is why it must be stopped, if it must.
+    /// Takes the progress of an action. Returns the reason if the action must be stopped, else
+    /// `None`.
     fn progress(&self, progress: Progress) -> Pending<'_, Option<String>>;
 
-    /// Action that an older worker must run now in its workflow; `None` for none. The default of
-    /// these three methods has nothing for older workers.
+    /// Returns the action that an older worker (tink-worker) must run now; `None` without an
+    /// action. The default implementations of the three methods for older workers provide no
+    /// actions.
     fn turn<'a>(&'a self, _worker_id: &'a str) -> Pending<'a, Result<Option<Turn>, Refusal>> {
         Box::pin(async { Ok(None) })
     }
 
-    /// All actions of a workflow, with their workers. The request does not name its sender: the
-    /// list is returned only to a sender that may act for that worker.
+    /// Returns all actions of a workflow, with their workers. The request does not name the sender.
+    /// The server returns the list only to a sender that may act for `ActionList::worker_id`.
     fn actions<'a>(&'a self, _workflow_id: &'a str) -> Pending<'a, Result<ActionList, Refusal>> {
         Box::pin(async { Err(Refusal::NotFound("older workers are not supported".to_owned())) })
     }
 
-    /// Record a report of an older worker; `Ok` only once it is durable.
+    /// Stores a report of an older worker. Returns `Ok` only when the report is durable.
     fn named_report(&self, _report: NamedReport) -> Pending<'_, Result<(), Refusal>> {
         Box::pin(async { Err(Refusal::NotFound("older workers are not supported".to_owned())) })
     }
 
-    /// Record which disk a hint chose; `Ok` only once it is durable. [`Refusal::Precondition`] when
-    /// the workflow chose another disk by this hint before. A service without this records nothing.
+    /// Stores the disk that a hint selected. Returns `Ok` only when the choice is durable, and
+    /// [`Refusal::Precondition`] if the workflow has used another disk for the same hint. The
+    /// default implementation stores nothing.
     fn choose_disk(&self, _choice: DiskChoice) -> Pending<'_, Result<(), Refusal>> {
         Box::pin(async { Ok(()) })
     }
 
-    /// Note that an agent has booted. Must not block.
+    /// Takes the first message of an agent after a boot. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
 
-    /// Decides whether this caller may make this call for this agent; called before every other but
-    /// [`Workflows::actions`], and before that is answered. Must not block.
+    /// Checks that the caller may make this call as agent `agent_id`. The server calls it before
+    /// any other method, except for [`Workflows::actions`]: there, before it sends the list. Must
+    /// not block.
     fn authenticate(&self, agent_id: &str, caller: &Credentials<'_>) -> Result<(), Refusal>;
 }
 
-/// Proof of a call's sender. Without `Debug`, for the token is a secret.
+/// Credentials and origin of a call. No `Debug`, because the token is a secret.
 #[derive(Clone, Copy, Default)]
 pub struct Credentials<'a> {
-    /// Token of the `authorization: Bearer` metadata.
+    /// Bearer token of the metadata `authorization`; `None` if missing.
     pub token: Option<&'a str>,
-    /// Boot of the machine, which agents of this release show with every call.
+    /// Boot id of the agent's machine; `None` from a stock agent.
     pub boot: Option<&'a str>,
-    /// Address of the sender.
+    /// Address of the client; `None` if unknown.
     pub peer: Option<SocketAddr>,
-    /// Agent call with its metadata.
+    /// Kind of the call.
     pub call: Call<'a>,
 }
 
-/// A call, as far as it matters to who may make it.
+/// Kind of a call, for the authentication.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Call<'a> {
-    /// A request for the next action.
+    /// Request for the next action.
     #[default]
     Next,
-    /// The first message of an agent, which names its boot.
+    /// First message of an agent, with its boot id.
     Hello(&'a str),
-    /// A message about the workflow `namespace/name`.
+    /// Message about the workflow `namespace/name`.
     Workflow(&'a str),
 }

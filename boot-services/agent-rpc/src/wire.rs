@@ -1,4 +1,4 @@
-//! Conversion between generated messages and checked values.
+//! Conversion between generated protobuf messages and validated types.
 
 #[cfg(test)]
 mod tests;
@@ -28,23 +28,24 @@ pub mod tinbox {
     }
 }
 
-/// Longest message in either direction, bytes.
+/// Maximum length of a received message in bytes, in both directions.
 pub const MESSAGE_BYTES: usize = 256 << 10;
-/// Longest attributes an agent may send, bytes.
+/// Maximum encoded length of an agent's attributes, in bytes.
 const ATTRIBUTES_BYTES: usize = 128 << 10;
-/// Longest inventory an agent may send, bytes.
+/// Maximum encoded length of an agent's inventory, in bytes.
 const INVENTORY_BYTES: usize = 64 << 10;
-/// Longest identifier, bytes: two Kubernetes names and a slash fit.
+/// Maximum length of an identifier in bytes; enough for two Kubernetes names and a slash.
 const ID_BYTES: usize = 512;
-/// Longest text for people; what exceeds it is cut.
+/// Maximum length of a display text in bytes; longer text is truncated.
 const TEXT_BYTES: usize = 4 << 10;
 
-/// True if a field is omitted from the attributes' JSON.
+/// Returns true for a default value. serde omits such fields from the JSON.
 pub fn absent<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Checks that an identifier is present and bounded.
+/// Checks an identifier: not empty, at most [`ID_BYTES`], no control characters. `name` is for the
+/// error.
 pub fn id(name: &str, value: Option<String>) -> Result<String, Refusal> {
     let value = value.unwrap_or_default();
     if value.is_empty() {
@@ -63,13 +64,13 @@ fn bounded(name: &str, value: String) -> Result<String, Refusal> {
     Ok(value)
 }
 
-/// Text for people, cut at its limit between two characters.
+/// Truncates a display text to [`TEXT_BYTES`], at a character boundary.
 pub fn text(mut value: String) -> String {
     value.truncate(value.floor_char_boundary(TEXT_BYTES));
     value
 }
 
-/// Attributes within their limit.
+/// Checks that attributes are at most [`ATTRIBUTES_BYTES`] long.
 pub fn attributes(
     value: Option<proto::AgentAttributes>,
 ) -> Result<Option<proto::AgentAttributes>, Refusal> {
@@ -82,7 +83,7 @@ pub fn attributes(
     }
 }
 
-/// An inventory within its limit.
+/// Checks that an inventory is at most [`INVENTORY_BYTES`] long.
 fn inventory(
     value: Option<tinbox::v1::Inventory>,
 ) -> Result<Option<tinbox::v1::Inventory>, Refusal> {
@@ -95,7 +96,8 @@ fn inventory(
     }
 }
 
-/// Before 1970 means absent: Go's zero time is what a stock agent sends for "not yet".
+/// Converts a time; `None` for a time before 1970. A stock agent sends Go's zero time for "not
+/// yet".
 fn time(value: Option<prost_types::Timestamp>) -> Option<Timestamp> {
     let value = value.filter(|value| value.seconds > 0)?;
     Timestamp::new(value.seconds, value.nanos).ok()

@@ -1,60 +1,61 @@
-//! Messages of older workers (tink-worker), as checked values. They identify actions by name and by
-//! position in the workflow's list: there are no ids, and no attempts.
+//! Messages of older workers (tink-worker), as validated types. They identify actions by name and
+//! by position in the workflow; the older protocol has no ids and no attempts.
 
 use std::fmt;
 
 use crate::message::ActionState;
 
-/// The action that it is a worker's turn to do.
+/// Action that an older worker must run now (upstream's WorkflowContext).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Turn {
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// Id of the worker that must act.
+    /// Id of the worker whose action is next.
     pub worker_id: String,
-    /// The name of the task.
+    /// Name of the task.
     pub task_name: String,
-    /// The name of the action.
+    /// Name of the action.
     pub action_name: String,
-    /// The action's place among all the workflow's actions, from 0.
+    /// Position of the action among all actions of the workflow, from 0.
     pub index: usize,
     /// Number of actions in the workflow.
     pub total: usize,
 }
 
-/// Every action of a workflow, in order.
+/// All actions of a workflow, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ActionList {
-    /// Id of the worker that must act.
+    /// Id of the worker whose action is next.
     pub worker_id: String,
-    /// The actions. Of another worker's, only the names are of use to this one.
+    /// Actions in order. Actions of other workers have only names, for the worker to find its
+    /// position.
     pub actions: Vec<ListedAction>,
 }
 
-/// An action as it stands in the list.
+/// One action of [`ActionList`].
 #[derive(Clone, PartialEq, Default)]
 pub struct ListedAction {
-    /// The name of its task.
+    /// Name of the action's task.
     pub task_name: String,
     /// Name of the action.
     pub name: String,
     /// OCI reference of the image.
     pub image: String,
-    /// Seconds it may take; a worker takes 0 for an hour.
+    /// Timeout in seconds. A worker uses one hour for 0.
     pub timeout_secs: i64,
-    /// Overrides the image's command.
+    /// Replacement for the image's arguments (Docker's CMD); empty keeps them.
     pub command: Vec<String>,
-    /// Id of the worker that runs it.
+    /// Id of the worker that runs the action.
     pub worker_id: String,
     /// Bind mounts of the container, `host:container[:options]`.
     pub volumes: Vec<String>,
-    /// `KEY=value`, sorted by key. May hold secrets: never log it.
+    /// Environment variables, `KEY=value`, sorted by key. May contain secrets; never logged.
     pub environment: Vec<String>,
     /// PID namespace: `host` or empty.
     pub pid: String,
 }
 
-/// Leaves out command and environment, which may hold secrets.
+/// Omits command and environment, which may contain secrets.
 impl fmt::Debug for ListedAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ListedAction")
@@ -67,21 +68,21 @@ impl fmt::Debug for ListedAction {
     }
 }
 
-/// Report about an action. Workflow, task and action are not empty.
+/// Report of an older worker about an action. Workflow, task name and action name are never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedReport {
     /// `namespace/name` of the workflow.
     pub workflow_id: String,
-    /// The reporting worker; it may leave it empty.
+    /// Id of the reporting worker; may be empty.
     pub worker_id: String,
-    /// The name of the task.
+    /// Name of the task.
     pub task_name: String,
-    /// The name of the action.
+    /// Name of the action.
     pub action_name: String,
     /// State of the action.
     pub state: ActionState,
-    /// Duration in seconds; 0 before its end.
+    /// Duration of the action in seconds; 0 before the end.
     pub seconds: i64,
-    /// Text for people; empty for a failed action. At most 4 KiB.
+    /// Text for the operator; empty for a failed action. At most 4 KiB.
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! Older workers' messages, and which of the two generations a report is of.
+//! Conversion of older workers' messages, and detection of a report's protocol: current or older.
 
 #[cfg(test)]
 mod tests;
@@ -11,19 +11,19 @@ use super::{bounded, id, proto, text};
 use crate::message::{ActionState, Refusal, Report};
 use crate::worker::{ActionList, ListedAction, NamedReport, Turn};
 
-/// Highest field number of both generations' reports; higher ones are unknown.
+/// Highest field number in the reports of both protocols; higher fields are skipped.
 const LAST_FIELD: u32 = 10;
 
-/// A report of either generation, as received. Both use the same method and the same field numbers
-/// with different types: the types tell the generation.
+/// Report of either protocol, not decoded yet. Both protocols use the same method and field
+/// numbers, with different types. The types identify the protocol.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnyActionStatus {
-    /// Fields of the message, encoded.
+    /// Fields of the message, still encoded.
     fields: Vec<u8>,
     marks: Marks,
 }
 
-/// Facts that the types of the fields reveal.
+/// Protocols that the wire types of fields 4 to 6 belong to: current, older, or neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Marks {
     today: bool,
@@ -31,18 +31,18 @@ struct Marks {
     neither: bool,
 }
 
-/// A report by generation.
+/// Decoded report of either protocol.
 #[derive(Debug, PartialEq)]
 pub enum AnyReport {
-    /// An agent's of today.
+    /// Report of an agent with the current protocol.
     Agent(Report),
-    /// A report of an older worker.
+    /// Report of an older worker (tink-worker).
     Worker(NamedReport),
 }
 
 impl Marks {
-    /// Fields 4 to 6 are action id, action name and state in the one, and state, seconds and
-    /// message in the other.
+    /// Records the wire type of a field. Fields 4 to 6 are action id, action name and state in the
+    /// current protocol; state, seconds and message in the older protocol.
     fn note(&mut self, tag: u32, wire_type: WireType) {
         use WireType::{LengthDelimited, Varint};
         match (tag, wire_type) {
@@ -55,8 +55,8 @@ impl Marks {
 }
 
 impl AnyActionStatus {
-    /// The report, read as the generation it is of. Without any of the three fields it is of a
-    /// worker that waits: an agent of today always sends its state.
+    /// Decodes the report by its protocol. A report without fields 4 to 6 is from an older worker
+    /// in state PENDING, because a current agent always sends a state.
     pub fn identify(self) -> Result<AnyReport, Refusal> {
         let unreadable = |error: DecodeError| {
             Refusal::InvalidArgument(format!("the report is not readable: {error}"))
@@ -83,7 +83,7 @@ impl From<proto::ActionStatusRequest> for AnyActionStatus {
     }
 }
 
-/// Fields are kept as they come. The message is bounded by its reader.
+/// Stores the fields unchanged. tonic limits the message's length.
 impl Message for AnyActionStatus {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         buf.put_slice(&self.fields);
@@ -149,8 +149,8 @@ impl TryFrom<proto::WorkflowActionStatus> for NamedReport {
 }
 
 impl From<Turn> for proto::WorkflowContext {
-    /// The state is PENDING also for an action that ran before and is served again: a worker that
-    /// gets RUNNING begins it, and every later one, without a report.
+    /// Converts a turn. The state is always PENDING, also for an action that is served again: a
+    /// worker that receives RUNNING runs this and all later actions without a report.
     fn from(turn: Turn) -> Self {
         Self {
             workflow_id: turn.workflow_id,
