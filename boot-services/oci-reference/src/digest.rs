@@ -7,19 +7,20 @@ use std::fmt;
 pub struct Digest(pub [u8; 32]);
 
 impl Digest {
-    /// Computes the digest of bytes in memory.
+    /// Computes the SHA-256 of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// Parses `sha256:<64 digits>`; an abbreviated digest is not valid.
+    /// Parses `sha256:<64 hexadecimal digits>`. Returns `None` for any other text, also for a
+    /// shorter digest.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = stdx::unhex(text.strip_prefix("sha256:")?)?;
         bytes.try_into().ok().map(Self)
     }
 
-    /// Returns the digest as 64 hexadecimal digits.
+    /// Returns 64 lower-case hexadecimal digits, without `sha256:`.
     pub fn hex(&self) -> String {
         stdx::hex(&self.0)
     }

@@ -13,12 +13,12 @@ use std::fmt;
 
 pub use digest::Digest;
 
-/// Maximum bytes of a repository's name, and of a tag.
+/// Maximum length in bytes of a repository name, and of a tag.
 const REPOSITORY_LEN: usize = 255;
 const TAG_LEN: usize = 128;
-/// Name of Docker's registry in images, and the host name of its server.
+/// Docker Hub: registry name in image references, and host name of the server.
 const DOCKER: (&str, &str) = ("docker.io", "registry-1.docker.io");
-/// Namespace at Docker's registry of images without an owner.
+/// Docker Hub's namespace for images without an owner: `alpine` is `library/alpine`.
 const LIBRARY: &str = "library/";
 
 /// Reference to a manifest in a registry: `ghcr.io/owner/image:tag`, `…@sha256:<hex>`.
@@ -32,20 +32,20 @@ pub struct Reference {
     pub manifest: Manifest,
 }
 
-/// Selector of one manifest in a repository.
+/// Tag or digest that selects one manifest of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manifest {
-    /// Tag; its registry can assign it to another manifest at any time.
+    /// Tag. The registry can move a tag to another manifest at any time.
     Tag(String),
-    /// Digest; it identifies exactly one manifest.
+    /// Digest, which identifies exactly one manifest.
     Digest(Digest),
 }
 
 impl Reference {
-    /// Parses a reference, which must name its registry.
+    /// Parses a reference that includes the registry's host, such as `ghcr.io/owner/image:tag`.
     ///
     /// # Errors
-    /// Reason why the reference is invalid, as a sentence.
+    /// The reference is invalid; the text is a sentence with the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} is not an image in a registry: {why}"));
         let Some((registry, rest)) = text.split_once('/') else {
@@ -92,7 +92,7 @@ impl Reference {
     /// `docker.io/library/alpine:latest`.
     ///
     /// # Errors
-    /// Errors of [`Reference::parse`].
+    /// The completed reference is invalid, as in [`Reference::parse`].
     pub fn of_image(text: &str) -> Result<Self, String> {
         let (name, digest) = text.split_at(text.find('@').unwrap_or(text.len()));
         let (docker, _) = DOCKER;
@@ -106,11 +106,12 @@ impl Reference {
         Self::parse(&format!("{registry}/{library}{rest}{tag}{digest}"))
     }
 
-    /// Parses a request to the box's registry: the manifest or blob `what` (a tag or digest) of
-    /// `name`. The registry is `ns`, or the first part of `name`, or else Docker's.
+    /// Builds the reference of a request to the box's registry, for the manifest or blob `what` (a
+    /// tag or digest) of the repository `name`. The upstream registry is `ns`, else the first part
+    /// of `name` if that part is a host, else Docker Hub.
     ///
     /// # Errors
-    /// Errors of [`Reference::parse`].
+    /// The completed reference is invalid, as in [`Reference::parse`].
     pub fn asked(name: &str, ns: Option<&str>, what: &str) -> Result<Self, String> {
         let mark = if what.contains(':') { '@' } else { ':' };
         match ns {
@@ -119,14 +120,14 @@ impl Reference {
         }
     }
 
-    /// Returns a reference to the same repository, by digest.
+    /// Returns a reference to the manifest `digest` in the same repository.
     #[must_use]
     pub fn by_digest(&self, digest: Digest) -> Self {
         Self { manifest: Manifest::Digest(digest), ..self.clone() }
     }
 
-    /// Returns the URL of `/v2/<repository>` on the registry's server; `http` if `is_plain`, else
-    /// `https`.
+    /// Returns the base URL of the repository, `https://<host>/v2/<repository>`; scheme `http` if
+    /// `is_plain`.
     pub fn base(&self, is_plain: bool) -> String {
         let (said, meant) = DOCKER;
         let host = if self.registry == said { meant } else { &self.registry };
@@ -135,7 +136,7 @@ impl Reference {
     }
 }
 
-/// Format of the complete reference: `ghcr.io/owner/image:tag`.
+/// Format: `ghcr.io/owner/image:tag` or `ghcr.io/owner/image@sha256:<hex>`.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { registry, repository, manifest } = self;
@@ -146,7 +147,8 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Returns true if the first part of a name is a registry's host.
+/// Returns true if `part`, the first part of an image name, is a host: has `.` or `:`, or is
+/// `localhost`.
 fn has_sign(part: &str) -> bool {
     part.contains(['.', ':']) || part == "localhost"
 }
