@@ -1,4 +1,4 @@
-//! Hardware facts beyond Tinkerbell's attributes, read below a root folder.
+//! Hardware facts beyond Tinkerbell's attributes, read from files below a root folder.
 
 use std::path::Path;
 
@@ -7,9 +7,9 @@ use imaging::select::describe;
 
 use super::{PARTS_MAX, bounded, efi, folders, name, nvme, read, smart, smbios, tpm};
 
-/// Maximum length of the SMBIOS table that is read, in bytes: many times a board's.
+/// Maximum bytes read of the SMBIOS table. Tables of real boards are much smaller.
 const TABLE_MAX: u64 = 256 << 10;
-/// Prefixes of block device names that are not physical disks of the machine.
+/// Prefixes of block device names that are not physical disks.
 const NO_DISKS: [&str; 8] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md", "fd"];
 
 /// Returns the inventory of the machine whose `/proc`, `/sys` and `/dev` are below `root`.
@@ -71,7 +71,8 @@ fn disk(root: &Path, path: &Path) -> Option<Disk> {
     })
 }
 
-/// Returns the transport of a disk, by its name, otherwise by the sysfs path of its device.
+/// Returns the transport of a disk (`nvme`, `sata`, `usb`, …), from its name or else from its sysfs
+/// path.
 fn transport(name: &str, path: &Path) -> &'static str {
     let by_name = [("nvme", "nvme"), ("vd", "virtio"), ("mmcblk", "mmc")];
     if let Some((_, word)) = by_name.iter().find(|(start, _)| name.starts_with(start)) {

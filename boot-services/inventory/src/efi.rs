@@ -1,5 +1,5 @@
-//! Boot entries of UEFI firmware in boot order: the load options in its variables (UEFI 2.10,
-//! 3.1.3).
+//! Boot entries of UEFI firmware in boot order, from the load options in firmware variables (UEFI
+//! 2.10, 3.1.3).
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use super::PARTS_MAX;
 
 /// `EFI_GLOBAL_VARIABLE`, the suffix of variable file names in the kernel's efivarfs.
 const GLOBAL: &str = "8be4df61-93ca-11d2-aa0d-00e098032b8c";
-/// Length of a variable's attributes in bytes. The kernel puts them before the value.
+/// Length of a variable's attributes in bytes. In efivarfs, the attributes precede the value.
 const ATTRIBUTES: usize = 4;
-/// `LOAD_OPTION_ACTIVE`, a bit of the attributes.
+/// `LOAD_OPTION_ACTIVE`, a bit of a load option's attributes.
 const ACTIVE: u32 = 1;
 
-/// Reads the boot entries. Returns `None` if the firmware has no variables.
+/// Reads the boot entries from the folder of efivarfs. Returns `None` without a variable BootOrder.
 pub fn efi(variables: &Path) -> Option<Efi> {
     let value = |name: &str| {
         let bytes = std::fs::read(variables.join(format!("{name}-{GLOBAL}"))).ok()?;
@@ -29,8 +29,8 @@ pub fn efi(variables: &Path) -> Option<Efi> {
     Some(Efi { entries: entries.collect() })
 }
 
-/// Parses a load option: attributes, length of the device path, then the description in UCS-2 up to
-/// a zero.
+/// Parses a load option: attributes, length of the device path, then the description in UCS-2,
+/// terminated by a zero. Returns `None` if the option is too short.
 fn entry(id: String, option: &[u8]) -> Option<BootEntry> {
     let (attributes, rest) = option.split_first_chunk::<4>()?;
     let units = rest.get(2..)?.as_chunks::<2>().0.iter().map(|pair| u16::from_le_bytes(*pair));

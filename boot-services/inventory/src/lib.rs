@@ -1,5 +1,5 @@
-//! Hardware inventory of a machine, read from `/proc` and `/sys`, its firmware, disks and switches.
-//! The format is that of the attributes that Tinkerbell's rule sets match on.
+//! Hardware inventory of a machine, read from `/proc` and `/sys`, its firmware and disks, and LLDP
+//! frames of switches. The attributes have the format that Tinkerbell's rule sets match.
 //!
 //! Never: writes to a disk, changes a device, trusts a length that a device states.
 //!
@@ -24,29 +24,30 @@ use agent_rpc::{
 
 pub use lldp::{listen, neighbor};
 
-/// Maximum number of reported devices of one kind. The rest is omitted.
+/// Maximum number of reported devices of one kind in Tinkerbell's attributes; further devices are
+/// omitted.
 const DEVICES: usize = 256;
-/// Maximum number of entries of one kind beyond Tinkerbell's attributes.
+/// Maximum number of entries of one kind in [`details()`]; further entries are omitted.
 const PARTS_MAX: usize = 64;
-/// Maximum length of a device's text, in bytes.
+/// Maximum length of a text that a device reports, in bytes.
 const TEXT_BYTES: usize = 128;
-/// Prefix of a display controller's PCI class.
+/// Prefix of the PCI class of display controllers, as in sysfs.
 const DISPLAY: &str = "0x03";
-/// Prefixes of block device names that are not disks of the machine.
+/// Prefixes of block device names that are virtual and not reported.
 const VIRTUAL_DISKS: [&str; 5] = ["loop", "ram", "zram", "dm-", "nbd"];
 
-/// Returns the kernel's random boot id; empty without `/proc`.
+/// Returns the kernel's random boot id, a UUID; empty if `/proc` is not mounted.
 pub fn boot_id() -> String {
     read(Path::new("/proc/sys/kernel/random/boot_id")).unwrap_or_default()
 }
 
-/// Returns the facts of this machine that Tinkerbell's attributes cannot hold.
+/// Returns the facts of this machine for which Tinkerbell's attributes have no fields.
 pub fn details() -> Inventory {
     details::inventory(Path::new("/"))
 }
 
-/// Returns the details with the LLDP neighbors of the interfaces; `None` without any neighbor.
-/// Blocks for up to 35 s, because a switch may be silent for about 30 s.
+/// Returns [`details()`] with the LLDP neighbors of the interfaces; `None` without any neighbor.
+/// Blocks for up to 35 s, because a switch sends a frame only every 30 s.
 pub fn neighbors() -> Option<Inventory> {
     let mut neighbors = lldp::listen(lldp::LISTEN);
     let mut inventory = details();
@@ -86,7 +87,7 @@ pub fn inventory() -> Attributes {
     }
 }
 
-/// Returns a small file's trimmed text; `None` if the file is missing or empty.
+/// Returns the trimmed text of a small file; `None` if the file is missing or empty.
 fn read(path: &Path) -> Option<String> {
     let text = fs::read(path).ok()?;
     let text = String::from_utf8_lossy(&text).trim().to_owned();
@@ -105,7 +106,7 @@ fn folders(path: impl AsRef<Path>) -> Vec<std::path::PathBuf> {
     paths
 }
 
-/// Returns a device's text without control characters, truncated to [`TEXT_BYTES`].
+/// Removes control characters from a device's text, and truncates the text to [`TEXT_BYTES`].
 fn bounded(text: &str) -> String {
     let mut text: String = text.trim().chars().filter(|char| !char.is_control()).collect();
     text.truncate(text.floor_char_boundary(TEXT_BYTES));
@@ -215,7 +216,7 @@ fn network(path: &Path) -> Option<Network> {
     })
 }
 
-/// Reports numbers, not names: the box has the database of names.
+/// Reads a PCI device. Vendor and product are numbers; the box has the database of names.
 fn pci(path: &Path) -> Pci {
     let driver = fs::read_link(path.join("driver")).ok();
     Pci {
@@ -226,7 +227,7 @@ fn pci(path: &Path) -> Pci {
     }
 }
 
-/// Selects the PCI devices that drive a display.
+/// Selects the display controllers among the PCI devices.
 fn gpus(pci: &[Pci]) -> Vec<Gpu> {
     let display = |it: &&Pci| it.class.as_deref().is_some_and(|class| class.starts_with(DISPLAY));
     let gpu = |it: &Pci| Gpu {

@@ -1,5 +1,4 @@
-//! LLDP neighbors of the network interfaces. A switch sends its identity every half minute (LLDP,
-//! IEEE 802.1AB).
+//! LLDP neighbors of the network interfaces (IEEE 802.1AB). A switch sends its identity every 30 s.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -14,12 +13,12 @@ use super::{bounded, folders, name, read};
 
 /// Maximum number of interfaces to listen on.
 const INTERFACES_MAX: usize = 16;
-/// Maximum number of bytes read of a frame. An LLDP frame is not longer.
+/// Maximum length of an LLDP frame in bytes.
 const FRAME: usize = 1500;
-/// Default listening time: the interval of switches, with a margin.
+/// Default listening time: the 30 s interval of switches, plus 5 s.
 pub const LISTEN: Duration = Duration::from_secs(35);
 
-/// Types of TLVs. The values of the first two begin with a subtype (8.5.2.2, 8.5.3.2).
+/// TLV types of LLDP. The values of chassis id and port id begin with a subtype (8.5.2.2, 8.5.3.2).
 const CHASSIS: u16 = 1;
 const PORT: u16 = 2;
 const PORT_DESCRIPTION: u16 = 4;
@@ -27,8 +26,8 @@ const SYSTEM_NAME: u16 = 5;
 const CHASSIS_IS_MAC: u8 = 4;
 const PORT_IS_MAC: u8 = 3;
 
-/// Listens until every interface has received a neighbor's frame, or until `limit`. Blocks. Returns
-/// the neighbors by interface name.
+/// Listens on all Ethernet interfaces with a link until each has received a neighbor's frame, or
+/// for `limit`. Blocks. Returns the neighbors by interface name.
 pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
     let mut neighbors = BTreeMap::new();
     let mut open = Vec::new();
@@ -74,8 +73,7 @@ pub fn listen(limit: Duration) -> BTreeMap<String, Neighbour> {
     neighbors
 }
 
-/// Parses a frame from behind the Ethernet header. Returns `None` for a frame that is not valid
-/// LLDP.
+/// Parses an LLDP frame, without its Ethernet header. Returns `None` for an invalid frame.
 pub fn neighbor(mut frame: &[u8]) -> Option<Neighbour> {
     let mut neighbor = Neighbour::default();
     let mut is_whole = false;
@@ -99,7 +97,8 @@ pub fn neighbor(mut frame: &[u8]) -> Option<Neighbour> {
     is_whole.then_some(neighbor)
 }
 
-/// Parses a chassis id or port id: a subtype, then a hardware address or a text.
+/// Parses a chassis id or port id: a subtype, then a MAC address if the subtype is `is_mac`, else a
+/// text.
 fn id(value: &[u8], is_mac: u8) -> Option<String> {
     let (kind, value) = value.split_first()?;
     match <[u8; 6]>::try_from(value) {

@@ -8,11 +8,11 @@ use agent_rpc::Health;
 
 use imaging::sys::{self, NvmeAdmin};
 
-/// Length of the log in bytes.
+/// Length of the SMART log page in bytes.
 pub const LOG: usize = 512;
-/// 0 °C in kelvins, the unit of the log.
+/// Offset from degrees Celsius to kelvins, the unit of the log.
 const FREEZING: i32 = 273;
-/// Warnings in the log's first byte, from the lowest bit.
+/// Texts for the bits of Critical Warning, the log's first byte, from bit 0.
 const WARNINGS: [&str; 5] = [
     "few spare blocks are left",
     "its temperature is out of range",
@@ -21,9 +21,9 @@ const WARNINGS: [&str; 5] = [
     "its memory would be lost with the power",
 ];
 
-/// Reads the health from a controller such as `/dev/nvme0`. Returns `None` if it does not answer.
+/// Reads the health from a controller such as `/dev/nvme0`. Returns `None` if the command fails.
 pub fn health(controller: &Path) -> Option<Health> {
-    /// Get Log Page for the whole controller: log page 2, length 128 words, stated as 127.
+    /// Get Log Page for the whole controller: log page 2, 128 words (the field has 127).
     const SMART: NvmeAdmin = NvmeAdmin {
         opcode: 0x02,
         namespace: u32::MAX,
@@ -48,7 +48,7 @@ fn read(log: &[u8; LOG]) -> Health {
     }
 }
 
-/// Returns a 128-bit counter, at most `u64::MAX`.
+/// Reads a 128-bit counter at offset `at`; a larger value becomes `u64::MAX`.
 fn counter(log: &[u8; LOG], at: usize) -> u64 {
     let bytes = log[at..].first_chunk::<16>().copied().unwrap_or_default();
     u64::try_from(u128::from_le_bytes(bytes)).unwrap_or(u64::MAX)

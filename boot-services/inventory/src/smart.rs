@@ -6,27 +6,28 @@ use std::path::Path;
 use agent_rpc::Health;
 use imaging::ata::{Ata, BLOCK, Data, Drive, SOON, Task, identify, word};
 
-/// Opcode of SMART, its subcommands, and the signature that the command requires in the LBA
-/// registers.
+/// Opcode of SMART, its subcommands (feature register), and the signature that the command requires
+/// in the LBA registers.
 const SMART: u8 = 0xb0;
 const READ_DATA: u8 = 0xd0;
 const RETURN_STATUS: u8 = 0xda;
 const SIGNATURE: [u8; 3] = [0, 0x4f, 0xc2];
-/// Signature that the disk returns when an attribute is below its threshold.
+/// Signature in the LBA registers if an attribute exceeds its threshold: the disk expects a
+/// failure.
 const FAILING: [u8; 2] = [0xf4, 0x2c];
-/// Attribute table of the data: offset, number of entries, bytes of an entry.
+/// Attribute table of SMART READ DATA: offset, number of entries, bytes per entry.
 const FIRST: usize = 2;
 const COUNT: usize = 30;
 const LENGTH: usize = 12;
-/// Ids of the attributes that are read.
+/// Ids of the attributes for the health report.
 const POWER_ON_HOURS: u8 = 9;
 const UNCORRECTABLE_REPORTED: u8 = 187;
 const AIRFLOW_CELSIUS: u8 = 190;
 const CELSIUS: u8 = 194;
 const UNCORRECTABLE_OFFLINE: u8 = 198;
 
-/// Reads the health of a disk such as `/dev/sda`. Returns `None` if the disk does not answer, or
-/// has no SMART.
+/// Reads the health of a disk such as `/dev/sda`. Returns `None` if the disk does not respond, or
+/// if SMART is not supported and enabled.
 pub fn health(disk: &Path) -> Option<Health> {
     ask(&mut Ata::open(disk).ok()?)
 }
@@ -48,8 +49,8 @@ fn ask(drive: &mut impl Drive) -> Option<Health> {
     Some(health)
 }
 
-/// Parses the data of SMART READ DATA. The data does not state the used part of the disk's
-/// lifetime.
+/// Parses the data of SMART READ DATA. `used_percent` and `spare_percent` stay 0, because the data
+/// has no such values.
 pub fn read(data: &[u8; BLOCK]) -> Health {
     let table = &data[FIRST..FIRST + COUNT * LENGTH];
     let raw = |number: u8| {

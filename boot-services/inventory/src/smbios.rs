@@ -1,4 +1,4 @@
-//! Memory modules in the SMBIOS tables (DSP0134), as the kernel provides them.
+//! Memory modules from the SMBIOS tables (DSP0134) in sysfs.
 
 use agent_rpc::MemoryModule;
 
@@ -8,16 +8,16 @@ use super::PARTS_MAX;
 const STRUCTURES_MAX: usize = 4096;
 /// Length of a structure's header in bytes: type, length, handle.
 const HEADER: usize = 4;
-/// Types of a memory device (section 7.18) and of the end of the table.
+/// Structure types: memory device (section 7.18), and end of table.
 const MEMORY_DEVICE: u8 = 17;
 const END: u8 = 127;
-/// Special sizes of a memory device: unknown, and stated in the extended field.
+/// Special values of a memory device's size: unknown, and "see the extended size field".
 const SIZE_UNKNOWN: u16 = 0xffff;
 const SIZE_EXTENDED: u16 = 0x7fff;
-/// Flag for a size in KiB instead of MiB.
+/// Flag in the size field: the unit is KiB instead of MiB.
 const SIZE_IN_KIB: u16 = 0x8000;
 
-/// Returns the installed modules of all slots.
+/// Returns the installed memory modules, without empty slots; at most 64.
 pub fn memory(mut table: &[u8]) -> Vec<MemoryModule> {
     let mut modules = Vec::new();
     for _ in 0..STRUCTURES_MAX {
@@ -35,7 +35,7 @@ pub fn memory(mut table: &[u8]) -> Vec<MemoryModule> {
     modules
 }
 
-/// A structure: its formatted part with the header, and its strings.
+/// SMBIOS structure: type, fixed-size fields including the header, and strings.
 struct Structure<'a> {
     kind: u8,
     fields: &'a [u8],
@@ -43,7 +43,8 @@ struct Structure<'a> {
 }
 
 impl<'a> Structure<'a> {
-    /// Splits off the first structure of a table. Returns the structure and the rest.
+    /// Parses the first structure of a table. Returns the structure and the rest; `None` at a
+    /// damaged or truncated structure.
     fn first(table: &'a [u8]) -> Option<(Self, &'a [u8])> {
         let length = usize::from(*table.get(1)?);
         if length < HEADER {
@@ -66,7 +67,7 @@ impl<'a> Structure<'a> {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
     }
 
-    /// Returns the string whose number is at offset `at`; empty without a string.
+    /// Returns the string whose number is at offset `at` of the fields; empty for number 0.
     fn text(&self, at: usize) -> String {
         let number = usize::from(self.byte(at));
         let mut strings = self.strings.split(|byte| *byte == 0);
@@ -100,7 +101,7 @@ impl<'a> Structure<'a> {
     }
 }
 
-/// Returns the name of a memory type (section 7.18.2).
+/// Returns the name of a memory type (section 7.18.2); empty if unknown.
 fn kind(byte: u8) -> &'static str {
     match byte {
         0x07 => "RAM",

@@ -1,9 +1,9 @@
-//! TPM of a machine, and the certificate of its endorsement key, which the manufacturer stores in
-//! the TPM. The certificate identifies the board even when other parts are replaced (TCG EK
+//! TPM of a machine, and the certificate of the endorsement key, which the manufacturer stores in
+//! the TPM. The certificate identifies the board even after a replacement of other parts (TCG EK
 //! Credential Profile for TPM 2.0, section 2.2.1.4).
 //!
-//! The commands are those of the TPM 2.0 library specification, part 3: TPM2_NV_ReadPublic (31.6)
-//! and TPM2_NV_Read (31.13). They change nothing in the TPM and read no secret.
+//! Commands (TPM 2.0 library specification, part 3): TPM2_NV_ReadPublic (31.6) and TPM2_NV_Read
+//! (31.13). Both change nothing in the TPM and read no secret.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,15 +14,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::read;
 
-/// NV indices of certificates: of an RSA 2048, an ECC P-256, and an ECC P-384 key.
+/// NV indices of the certificates for an RSA 2048, an ECC P-256, and an ECC P-384 key.
 const CERTIFICATES: [u32; 3] = [0x01c0_0002, 0x01c0_000a, 0x01c0_0016];
-/// Maximum length of a certificate that is read, in bytes.
+/// Maximum length of a certificate in bytes; a longer certificate is ignored.
 const CERTIFICATE_MAX: u16 = 8 << 10;
-/// Length of one read in bytes. Every TPM supports it (TPM_PT_NV_BUFFER_MAX is 512 at least).
+/// Bytes of one TPM2_NV_Read. All TPMs support 512 bytes (minimum of TPM_PT_NV_BUFFER_MAX).
 const CHUNK: u16 = 512;
 /// Maximum length of a response, in bytes.
 const ANSWER_MAX: usize = 4 << 10;
-/// Length of a header in bytes: tag, size, code.
+/// Length of a command or response header in bytes: tag, size, code.
 const HEADER: usize = 10;
 
 const NO_SESSIONS: u16 = 0x8001;
@@ -32,7 +32,8 @@ const NV_READ_PUBLIC: u32 = 0x0000_0169;
 /// Authorization with an empty password: TPM_RS_PW, no nonce, no attributes, no password.
 const NO_PASSWORD: [u8; 9] = [0x40, 0, 0, 0x09, 0, 0, 0, 0, 0];
 
-/// Returns the first TPM of a machine whose `/sys` and `/dev` are below `root`.
+/// Returns the first TPM of the machine whose `/sys` and `/dev` are below `root`; `None` without a
+/// TPM.
 pub fn tpm(root: &Path) -> Option<Tpm> {
     let version = match read(&root.join("sys/class/tpm/tpm0/tpm_version_major"))?.as_str() {
         "1" => "1.2",
@@ -56,11 +57,11 @@ fn certificate_of(node: &Path) -> Option<Vec<u8>> {
     })
 }
 
-/// Reads the certificate of a TPM's endorsement key, as DER. Returns `None` if the manufacturer
-/// stored none.
+/// Reads the certificate of a TPM's endorsement key, as DER. Returns `None` if the TPM has no
+/// certificate.
 ///
 /// # Errors
-/// The TPM does not answer, or its response violates the specification.
+/// I/O with the TPM failed, or a response violates the specification.
 pub fn certificate<T: Read + Write>(tpm: &mut T) -> io::Result<Option<Vec<u8>>> {
     for index in CERTIFICATES {
         let Some(size) = size_of(tpm, index)? else { continue };
@@ -80,7 +81,8 @@ pub fn certificate<T: Read + Write>(tpm: &mut T) -> io::Result<Option<Vec<u8>>> 
     Ok(None)
 }
 
-/// Returns the length of the data at an index; `None` without data.
+/// Returns the length in bytes of the data at an NV index; `None` without data, or above
+/// [`CERTIFICATE_MAX`].
 fn size_of<T: Read + Write>(tpm: &mut T, index: u32) -> io::Result<Option<u16>> {
     let Some(answer) = ask(tpm, NO_SESSIONS, NV_READ_PUBLIC, &index.to_be_bytes())? else {
         return Ok(None);
@@ -109,7 +111,8 @@ fn part_of<T: Read + Write>(
     answer.get(6..6 + length).map(|part| Some(part.to_vec())).ok_or_else(short)
 }
 
-/// Sends a command. Returns the response without its header; `None` if the TPM refuses.
+/// Sends a command. Returns the response without its header; `None` for a response code other than
+/// success.
 fn ask<T: Read + Write>(
     tpm: &mut T,
     tag: u16,
@@ -142,8 +145,8 @@ fn ask<T: Read + Write>(
     }
 }
 
-/// Returns the length of a DER SEQUENCE at the start of the bytes. An NV index may be larger than
-/// its content.
+/// Returns the length of the DER SEQUENCE at the start of `bytes`. An NV index may be larger than
+/// its certificate.
 fn der_length(bytes: &[u8]) -> Option<usize> {
     let [0x30, 0x82, high, low, ..] = bytes else { return None };
     let length = 4 + usize::from(u16::from_be_bytes([*high, *low]));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use inventory::listen;
 use stdx::testing::wait_for;
 
-/// Environment variable that is set inside the namespace.
+/// Environment variable that marks the test process inside the network namespace.
 const INSIDE: &str = "TINBOX_NEIGHBORS_INSIDE";
 /// Script that creates a veth pair and sends a switch's LLDP frame on one end, repeatedly until the
 /// test ends.
