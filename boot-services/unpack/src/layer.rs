@@ -1,5 +1,5 @@
-//! Layer of a container image: its entries, and the whiteouts that remove entries of lower layers
-//! (OCI image specification, "Whiteouts").
+//! Unpacks a layer of a container image. A layer has entries, and whiteouts, which remove entries
+//! of lower layers (OCI image specification, "Whiteouts").
 //!
 //! `.wh.<name>` removes `<name>`, and `.wh..wh..opq` removes everything in its folder. Entries of
 //! the same layer are never removed, before or after the whiteout.
@@ -18,34 +18,35 @@ use super::reader::{Entry, Times};
 use super::{Root, beneath, joined, make, parts, refuse};
 
 const WHITEOUT: &[u8] = b".wh.";
-/// Prefix of whiteouts for a whole folder. Names other than [`OPAQUE`] belong to other filesystems.
+/// Prefix of special whiteouts. [`OPAQUE`] is the only supported name; others are ignored.
 const OF_FOLDER: &[u8] = b".wh..wh.";
 const OPAQUE: &[u8] = b".wh..wh..opq";
-/// Maximum nesting depth of removed folders. Each folder has an open descriptor during the removal.
+/// Maximum nesting depth of removed folders, because the removal keeps a descriptor open for each
+/// level.
 const DEPTH: usize = 256;
 
-/// Entries that one layer has created so far.
+/// Entries that the current layer has created.
 #[derive(Default)]
 pub(super) struct Layer {
-    /// Paths in the form of [`joined`], with all parent folders. The filesystem limits their
-    /// number, because each path is a name in the filesystem.
+    /// Created paths, in the form of [`joined`], with all parent folders. The filesystem limits
+    /// their number, because each path exists as a file.
     made: BTreeSet<Vec<u8>>,
 }
 
-/// Meaning of an entry's name.
+/// Kind of an entry, from its name: ordinary or whiteout.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mark<'a> {
-    /// The name of an ordinary entry.
+    /// Ordinary entry, without the prefix `.wh.`.
     None,
-    /// Whiteout of the entry with this name.
+    /// Whiteout that removes the entry with this name.
     Gone(&'a OsStr),
-    /// Opaque whiteout: the lower content of its folder is removed.
+    /// Opaque whiteout, which removes the lower layers' content of its folder.
     Opaque,
-    /// Whiteout of another filesystem, without effect here.
+    /// Special whiteout of another storage driver; ignored.
     Foreign,
 }
 
-/// Parses the last part of an entry's name.
+/// Determines the kind of an entry from the last part of its path.
 pub(super) fn mark(name: &OsStr) -> io::Result<Mark<'_>> {
     let bytes = name.as_bytes();
     let Some(gone) = bytes.strip_prefix(WHITEOUT) else { return Ok(Mark::None) };
@@ -58,7 +59,7 @@ pub(super) fn mark(name: &OsStr) -> io::Result<Mark<'_>> {
 }
 
 impl Layer {
-    /// Creates an entry, or applies a whiteout. Returns the number of bytes of a file.
+    /// Creates an entry, or applies a whiteout. Returns the size of a file in bytes, else 0.
     pub(super) fn take(
         &mut self,
         entry: &Entry,
@@ -119,8 +120,8 @@ impl Layer {
     }
 }
 
-/// Removes an existing entry that the new entry cannot replace by itself. This is a folder in place
-/// of another kind, or a link in place of a folder.
+/// Removes an existing entry that creating the new entry would not replace: a folder, if the new
+/// entry is not a folder; a symbolic link, if the new entry is a folder.
 fn give_way(folder: &File, name: &OsStr, kind: EntryType) -> io::Result<()> {
     match (kind_of(folder, name)?, kind == EntryType::Directory) {
         (Some(FileType::Directory), false) => Layer::default().remove(folder, b".", name, DEPTH),
@@ -131,7 +132,7 @@ fn give_way(folder: &File, name: &OsStr, kind: EntryType) -> io::Result<()> {
     }
 }
 
-/// Opens the folder at a path; `None` if it does not exist.
+/// Opens the folder at `path` beneath the root; `None` if the folder does not exist.
 fn existing(root: &Root<'_>, path: &[u8]) -> io::Result<Option<File>> {
     match beneath(root, path, OFlags::RDONLY | OFlags::DIRECTORY) {
         Ok(folder) => Ok(Some(folder)),
@@ -153,7 +154,8 @@ fn open_folder(folder: &File, name: &OsStr) -> io::Result<File> {
     Ok(File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?))
 }
 
-/// Lists a folder before any removal, because the list is not reliable while the folder changes.
+/// Lists the names in a folder. The list is complete before any removal, because readdir is not
+/// reliable while the folder changes.
 fn names(folder: &File) -> io::Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {

@@ -1,10 +1,11 @@
-//! Unpacks a tar archive onto a filesystem. Owners, modes, times and extended attributes are kept.
-//! Nothing is created outside the destination, whatever the archive contains.
+//! Unpacks a tar archive onto a filesystem, with owners, modes, times and extended attributes. No
+//! archive can create a file outside the destination.
 //!
-//! A name with `..` is refused. The folders on the path of an entry are opened beneath the
-//! destination (`RESOLVE_BENEATH`). Therefore a link that leads out, in the archive or on the disk,
-//! is refused too. A link that stays within the destination is followed, such as `lib -> usr/lib`.
-//! An entry replaces an existing one of its name and is never written through it.
+//! A name with `..` is refused. Folders on the path of an entry are opened beneath the destination
+//! (`RESOLVE_BENEATH`), so a symbolic link that leads out of the destination is refused too,
+//! whether it comes from the archive or from the disk. A link within the destination is followed,
+//! such as `lib -> usr/lib`. An entry replaces an existing entry of the same name; the old entry is
+//! never written to.
 //!
 //! A layer of a container image is unpacked with the destination as root (`RESOLVE_IN_ROOT`). Links
 //! are followed as in the container, and the layer may remove entries of lower layers ([`layer`]).
@@ -36,19 +37,19 @@ use layer::Layer;
 use reader::{Archive, Entry, Times};
 use records::Time;
 
-/// Mode of folders that the archive omits.
+/// Mode of parent folders for which the archive has no entry.
 const MISSING_FOLDER: Mode = Mode::from_raw_mode(0o755);
 
 /// Counters of an unpacked archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnpackSummary {
-    /// Number of files, folders, links and devices.
+    /// Number of unpacked files, folders, links and devices.
     pub entries: u64,
-    /// Bytes in all files.
+    /// Total size of all files in bytes, including holes.
     pub bytes: u64,
 }
 
-/// Error of an entry that was refused or could not be created.
+/// Error of an entry that is refused or cannot be created, or of the archive.
 #[derive(Debug)]
 pub struct UnpackError {
     /// Name of the entry in the archive; empty if the archive itself is not readable.
@@ -57,10 +58,10 @@ pub struct UnpackError {
     pub source: io::Error,
 }
 
-/// Unpacks all of `archive` beneath `root`, and reads the archive to its end.
+/// Unpacks `archive` beneath the folder `root`, and reads the archive to its end.
 ///
 /// # Errors
-/// The first entry that cannot be created. Earlier entries stay.
+/// An entry is refused or cannot be created, or the archive is damaged. Earlier entries stay.
 pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<UnpackSummary, UnpackError> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     run(archive, &Root { folder: root, resolve, attributes: true }, None)
@@ -70,7 +71,7 @@ pub fn unpack(archive: &mut dyn Read, root: &File) -> Result<UnpackSummary, Unpa
 /// are ignored, because no filesystem in memory supports all of them.
 ///
 /// # Errors
-/// The same errors as [`unpack`].
+/// As for [`unpack`], or a whiteout is invalid.
 pub fn unpack_layer(archive: &mut dyn Read, root: &File) -> Result<UnpackSummary, UnpackError> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let root = Root { folder: root, resolve, attributes: false };
@@ -112,7 +113,7 @@ fn run(
     Ok(done)
 }
 
-/// Parses a number that has only decimal digits.
+/// Parses a number of only decimal digits; empty text or any other byte gives `None`.
 fn number(text: &[u8]) -> Option<u64> {
     let is_number = text.iter().all(u8::is_ascii_digit);
     std::str::from_utf8(text).ok().filter(|_| is_number)?.parse().ok()
@@ -122,7 +123,7 @@ fn refuse(reason: &str) -> io::Error {
     io::Error::other(reason.to_owned())
 }
 
-/// Splits a name into its parts beneath the destination. An absolute name begins there too.
+/// Splits an entry's name into path parts. An absolute name is relative to the destination too.
 fn parts(name: &[u8]) -> io::Result<Vec<&OsStr>> {
     let parts = name.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     let parts: Vec<_> = parts.map(OsStr::from_bytes).collect();
@@ -150,7 +151,7 @@ fn beneath(root: &Root<'_>, path: &[u8], flags: OFlags) -> io::Result<File> {
     }
 }
 
-/// Opens the folder that contains an entry. Creates the folder if the archive omits it.
+/// Opens the parent folder of an entry. Creates missing folders with [`MISSING_FOLDER`].
 fn folder_of(root: &Root<'_>, parts: &[&OsStr]) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY;
     match beneath(root, &joined(parts), flags) {
@@ -168,7 +169,7 @@ fn folder_of(root: &Root<'_>, parts: &[&OsStr]) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Creates one entry. Returns the number of bytes of a file.
+/// Creates one entry. Returns the size of a file in bytes, else 0.
 fn make(
     entry: &Entry,
     contents: &mut dyn Read,
@@ -207,7 +208,7 @@ fn make(
     Ok(0)
 }
 
-/// Removes the existing entry of this name, except for a folder.
+/// Removes the existing entry `name`, if any. Fails for a folder.
 fn clear(folder: &File, name: &OsStr) -> io::Result<()> {
     match rustix::fs::unlinkat(folder, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -215,7 +216,8 @@ fn clear(folder: &File, name: &OsStr) -> io::Result<()> {
     }
 }
 
-/// Creates a folder. Returns false if a link to a folder exists, which is kept unchanged.
+/// Creates a folder, or sets the attributes of an existing folder. Returns false if a symbolic link
+/// to a folder exists, which is kept unchanged.
 fn make_folder(
     root: &Root<'_>,
     folder: &File,
@@ -331,15 +333,15 @@ impl Owner {
         })
     }
 
-    /// Sets only owner and times, by name, for a link or a device.
+    /// Sets owner and times of a link or device, by name and without following links.
     fn own(&self, folder: &File, name: &OsStr) -> io::Result<()> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         rustix::fs::chownat(folder, name, Some(self.uid), Some(self.gid), flags)?;
         Ok(rustix::fs::utimensat(folder, name, &timestamps(self.times), flags)?)
     }
 
-    /// Sets the attributes in this order, because a change of the owner removes set-user-id and
-    /// file capabilities.
+    /// Sets owner, mode, then extended attributes: a change of the owner clears the set-user-id bit
+    /// and file capabilities.
     fn give(&self, file: &File) -> io::Result<()> {
         let owned = rustix::fs::fchown(file, Some(self.uid), Some(self.gid));
         match owned.and_then(|()| rustix::fs::fchmod(file, self.mode)) {
@@ -367,7 +369,7 @@ fn timestamps(times: Times) -> Timestamps {
     }
 }
 
-/// Returns true on FAT: `MSDOS_SUPER_MAGIC` of `linux/magic.h`.
+/// Returns true if the file is on FAT (`MSDOS_SUPER_MAGIC` of `linux/magic.h`).
 pub fn is_fat(file: &File) -> bool {
     const MSDOS_SUPER_MAGIC: i64 = 0x4d44;
     rustix::fs::fstatfs(file).is_ok_and(|stat| stat.f_type == MSDOS_SUPER_MAGIC)

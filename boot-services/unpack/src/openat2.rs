@@ -1,4 +1,4 @@
-//! Opens a path that must not lead out of a folder.
+//! Opens paths that must not lead out of a folder, with openat2(2).
 
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -7,14 +7,15 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// Maximum number of attempts. A rename or mount anywhere on the machine while the kernel resolves
-/// a `..` makes openat2(2) fail with EAGAIN; the caller must repeat the call.
+/// Maximum number of attempts. openat2(2) fails with EAGAIN if a rename or mount, anywhere on the
+/// machine, races with the resolution of `..`.
 const TRIES: usize = 1000;
 
 /// Calls `openat2`, and repeats the call while the kernel returns EAGAIN.
 ///
 /// # Errors
-/// Errors of the kernel, including the error for a path that leads out of the folder.
+/// The kernel's error number: EXDEV for a path that leads out of the folder, EAGAIN after 1000
+/// attempts.
 pub fn open<P: Arg + Copy>(
     folder: impl AsFd,
     path: P,

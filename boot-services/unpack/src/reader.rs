@@ -1,6 +1,5 @@
-//! Reads the entries of a tar archive as `tar -x` does. Supported are the ustar, GNU and POSIX
-//! (pax) formats, with long names, records that exceed the header's fields, and all kinds of sparse
-//! files.
+//! Reads the entries of a tar archive as `tar -x` does. Supports the ustar, GNU and POSIX (pax)
+//! formats, with long names, pax records that replace header fields, and all sparse formats.
 
 use std::io::{self, Read};
 
@@ -11,21 +10,21 @@ use super::sparse::{Extents, Map};
 use super::{UnpackError, refuse};
 
 const BLOCK: usize = 512;
-/// Maximum length of the records or of the long name of an entry, in bytes. The records may have
-/// the map of a sparse file.
+/// Maximum length in bytes of an entry's pax records or long name. The records may include the map
+/// of a sparse file.
 const RECORDS_BYTES: u64 = 8 << 20;
-/// Type of the header with the name of the volume.
+/// Type flag of a GNU volume header, which is skipped.
 const VOLUME: u8 = b'V';
 
-/// Times that an entry states.
+/// Modification and access time of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Times {
     pub(super) modified: Time,
-    /// Access time. Only a pax record states it.
+    /// Access time; `None` without a pax record `atime`.
     pub(super) accessed: Option<Time>,
 }
 
-/// An entry without its contents.
+/// Metadata of an entry.
 pub(super) struct Entry {
     pub(super) kind: EntryType,
     pub(super) name: Vec<u8>,
@@ -36,7 +35,8 @@ pub(super) struct Entry {
     pub(super) times: Times,
     /// Size of the file in bytes, including its holes.
     pub(super) size: u64,
-    /// Map of a sparse file. The contents are the bytes of its parts.
+    /// Map of a sparse file; `None` for others. The contents in the archive are the mapped parts
+    /// only.
     pub(super) map: Option<Map>,
     /// Names and values of extended attributes.
     pub(super) attributes: Vec<(Vec<u8>, Vec<u8>)>,
@@ -44,14 +44,14 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Major and minor number of a device.
+    /// Returns the major and minor number of a device; 0 if the header has none.
     pub(super) fn device(&self) -> io::Result<(u32, u32)> {
         let (major, minor) = (self.header.device_major()?, self.header.device_minor()?);
         Ok((major.unwrap_or_default(), minor.unwrap_or_default()))
     }
 }
 
-/// Long names from headers before an entry, and records of both kinds of pax header.
+/// Data from the headers before an entry: long names, and pax records (global and per entry).
 #[derive(Default)]
 struct Before {
     records: Records,
@@ -59,13 +59,13 @@ struct Before {
     link: Option<Vec<u8>>,
 }
 
-/// An archive. Its reads return the contents of the current entry.
+/// Reader of an archive. [`Read`] returns the contents of the current entry.
 pub(super) struct Archive<'a> {
     input: &'a mut dyn Read,
-    /// Remaining bytes of the current entry's contents, and of the padding behind them.
+    /// Unread bytes of the current entry's contents, and of the padding after them.
     left: u64,
     padding: u64,
-    /// Records that apply to all following entries.
+    /// Global pax records, which apply to all following entries.
     global: Records,
 }
 
@@ -83,7 +83,7 @@ impl<'a> Archive<'a> {
         Self { input, left: 0, padding: 0, global: Records::default() }
     }
 
-    /// Reads everything behind the last entry.
+    /// Reads the input to its end, after the last entry.
     pub(super) fn finish(self) -> io::Result<()> {
         io::copy(self.input, &mut io::sink()).map(|_| ())
     }
@@ -104,8 +104,8 @@ impl<'a> Archive<'a> {
         Ok(Some(entry))
     }
 
-    /// Reads the header of the next entry, and the headers before it. The next read returns the
-    /// contents.
+    /// Reads the next entry's header, and the extension headers before it; `None` at the end.
+    /// [`Read`] then returns the contents.
     fn headers(&mut self) -> io::Result<Option<(Header, Before)>> {
         let mut before: Option<Before> = None;
         loop {
@@ -146,13 +146,14 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Returns the records before an entry, which begin as a copy of the global records.
+    /// Returns the data of the extension headers, and creates it from the global records if
+    /// missing.
     fn before<'b>(&self, before: &'b mut Option<Before>) -> &'b mut Before {
         let new = || Before { records: self.global.clone(), ..Before::default() };
         before.get_or_insert_with(new)
     }
 
-    /// Reads the next header; `None` at the end.
+    /// Reads the next header and verifies its checksum; `None` at the end or at a block of zeros.
     fn header(&mut self) -> io::Result<Option<Header>> {
         let mut header = Header::new_old();
         if !fill(self.input, header.as_mut_bytes())? {
@@ -175,7 +176,7 @@ impl<'a> Archive<'a> {
         self.padding = size.wrapping_neg() % BLOCK as u64;
     }
 
-    /// Skips the rest of the current entry.
+    /// Skips the unread contents and the padding of the current entry.
     fn skip(&mut self) -> io::Result<()> {
         let left = self.left.saturating_add(std::mem::take(&mut self.padding));
         self.left = 0;
@@ -183,7 +184,7 @@ impl<'a> Archive<'a> {
         if skipped == left { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
-    /// Reads the contents of a header that describes an entry.
+    /// Reads the contents of an extension header (pax records or long name).
     fn text(&mut self, size: u64) -> io::Result<Vec<u8>> {
         if size > RECORDS_BYTES {
             let most = stdx::bytes(RECORDS_BYTES);
@@ -201,7 +202,8 @@ impl<'a> Archive<'a> {
         Ok(name)
     }
 
-    /// Returns the map and the size of a sparse file, in any format.
+    /// Returns the checked map and the full size of a sparse file of any format; `None` if not
+    /// sparse.
     fn map(&mut self, entry: &mut (Entry, Records)) -> io::Result<Option<(Map, u64)>> {
         let (entry, records) = entry;
         let (extents, size) = match entry.kind {
@@ -221,7 +223,8 @@ impl<'a> Archive<'a> {
         Ok(Some((extents.checked(size, self.left)?, size)))
     }
 
-    /// Reads the extents in GNU's old headers. More of these headers may precede the contents.
+    /// Reads the map and the size from GNU's old sparse header, and from extension headers after
+    /// it.
     fn old_extents(&mut self, header: &Header) -> io::Result<(Extents, u64)> {
         let gnu = header.as_gnu().ok_or_else(|| refuse("it has an unknown sparse format"))?;
         let mut extents = Extents::default();
@@ -243,8 +246,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Builds an entry from its header and from the headers before it. The map of a sparse file is not
-/// read yet.
+/// Builds an entry from its header and the extension headers. The map of a sparse file is missing;
+/// the returned records still have its data.
 fn entry(header: Header, before: Before) -> io::Result<(Entry, Records)> {
     let Before { mut records, name, link } = before;
     let sparse_name = records.sparse.as_mut().and_then(|sparse| sparse.name.take());
@@ -277,7 +280,7 @@ fn entry(header: Header, before: Before) -> io::Result<(Entry, Records)> {
     Ok((entry, records))
 }
 
-/// Fills a block. Returns `false` if the input has ended before it.
+/// Reads a whole block. Returns `false` if the input ends before the block.
 fn fill(input: &mut dyn Read, block: &mut [u8]) -> io::Result<bool> {
     let mut filled = 0;
     while filled < block.len() {

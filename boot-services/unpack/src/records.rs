@@ -1,19 +1,19 @@
-//! Records of pax headers (POSIX.1-2017, pax, "pax Extended Header") that `tar -x` honors. An empty
-//! record cancels the value of the header or of a global record.
+//! Records of pax headers (POSIX.1-2017, pax, "pax Extended Header") that `tar -x` uses. A record
+//! with an empty value cancels a global record; the value of the tar header applies again.
 
 use std::io;
 
 use super::sparse::SparseRecords;
 use super::{number, refuse};
 
-/// Prefix of the records of extended attributes.
+/// Key prefix of records for extended attributes.
 const XATTR: &[u8] = b"SCHILY.xattr.";
 
 /// Time since the start of 1970, UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Time {
     pub(super) seconds: i64,
-    /// Nanoseconds, less than 10⁹. They count forward, before 1970 too.
+    /// Nanoseconds to add to `seconds`, 0 to 999,999,999; also before 1970.
     pub(super) nanoseconds: u32,
 }
 
@@ -45,7 +45,7 @@ impl Time {
     }
 }
 
-/// Records that apply to an entry.
+/// Parsed pax records; `None` if there is no record.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Records {
     pub(super) path: Option<Vec<u8>>,
@@ -55,15 +55,15 @@ pub(super) struct Records {
     pub(super) gid: Option<u64>,
     pub(super) modified: Option<Time>,
     pub(super) accessed: Option<Time>,
-    /// Boxed, because few files are sparse.
+    /// Records `GNU.sparse.*`. Boxed to save memory, because few files are sparse.
     pub(super) sparse: Option<Box<SparseRecords>>,
     /// Names and values of extended attributes.
     pub(super) attributes: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Records {
-    /// Parses `length key=value\n` records. A value may contain newlines. The last record of a key
-    /// counts.
+    /// Parses records of the form `length key=value\n`. A value may contain newlines. The last
+    /// record of a key has precedence.
     pub(super) fn read(&mut self, mut text: &[u8]) -> io::Result<()> {
         // Some programs fill the block with zeros.
         while text.first().is_some_and(|byte| *byte != 0) {
@@ -80,7 +80,7 @@ impl Records {
         Ok(())
     }
 
-    /// Sets a record. Returns `None` for a value that is not valid.
+    /// Stores a record; unknown keys are ignored. Returns `None` for an invalid value.
     fn set(&mut self, key: &[u8], value: &[u8]) -> Option<()> {
         fn set<T>(
             field: &mut Option<T>,
@@ -110,14 +110,15 @@ impl Records {
         }
     }
 
-    /// Keeps only records that may apply to many entries.
+    /// Removes records that can apply to only one entry: path, link, size, sparse map, attributes.
     pub(super) fn keep_scalars(&mut self) {
         (self.path, self.link, self.size, self.sparse) = (None, None, None, None);
         self.attributes = Vec::new();
     }
 }
 
-/// Splits off the first record, without its length and newline. Returns the record and the rest.
+/// Splits off the first record. Returns its `key=value` and the rest; `None` if the record is
+/// damaged.
 fn split(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = text.iter().take(20).position(|byte| *byte == b' ')?;
     let length = usize::try_from(number(&text[..space])?).ok()?;

@@ -14,23 +14,24 @@ use std::io::{self, Read, Seek as _, SeekFrom};
 use super::{number, refuse};
 
 const BLOCK: usize = 512;
-/// Maximum number of parts of a file: 16 MiB of memory.
+/// Maximum number of parts of a sparse file. Each takes 16 bytes of memory.
 const MAX_EXTENTS: usize = 1 << 20;
-/// Number of digits of the largest number.
+/// Digits of the largest valid number (`u64::MAX`).
 const DIGITS: usize = 20;
 
-/// Part of a file that is not a hole.
+/// Data range of a sparse file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extent {
     offset: u64,
     length: u64,
 }
 
-/// Parts as the archive states them, not checked yet.
+/// Data ranges from the archive, not validated yet.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Extents(Vec<Extent>);
 
-/// Checked parts: in order, within their file, with as many bytes as the archive has.
+/// Validated data ranges: sorted, without overlap, within the file, and as long in total as the
+/// entry's contents.
 #[derive(Debug, Clone)]
 pub(super) struct Map(Vec<Extent>);
 
@@ -41,12 +42,12 @@ pub(super) struct SparseRecords {
     major: Option<u64>,
     minor: Option<u64>,
     size: Option<u64>,
-    /// Offsets and lengths, alternating.
+    /// Offset and length of each part, alternating.
     numbers: Vec<u64>,
 }
 
 impl SparseRecords {
-    /// Sets a record. Returns `None` for a value that is not valid.
+    /// Stores the record `GNU.sparse.<name>`. Returns `None` for an invalid value.
     pub(super) fn set(&mut self, name: &[u8], value: &[u8]) -> Option<()> {
         match name {
             b"name" => self.name = Some(value.to_vec()).filter(|name| !name.is_empty()),
@@ -63,12 +64,13 @@ impl SparseRecords {
         Some(())
     }
 
-    /// Size of the file in bytes.
+    /// Returns the size of the file in bytes, including holes.
     pub(super) fn size(&self) -> io::Result<u64> {
         self.size.ok_or_else(|| refuse("it is sparse, but no record has its size"))
     }
 
-    /// Returns true for format 1.0, which has its map in the contents.
+    /// Returns true for format 1.0, whose map is at the start of the contents; false for 0.0 and
+    /// 0.1.
     pub(super) fn is_in_contents(&self) -> io::Result<bool> {
         match (self.major.unwrap_or(0), self.minor.unwrap_or(0)) {
             (0, _) => Ok(false),
@@ -80,7 +82,7 @@ impl SparseRecords {
         }
     }
 
-    /// Returns the parts that the records state.
+    /// Returns the data ranges from the records of format 0.0 or 0.1.
     pub(super) fn extents(&self) -> io::Result<Extents> {
         let mut extents = Extents::default();
         for pair in self.numbers.chunks(2) {
@@ -102,7 +104,7 @@ impl Extents {
         Ok(())
     }
 
-    /// Reads the map before the contents, in whole blocks.
+    /// Reads the map of format 1.0, whole 512-byte blocks at the start of the contents.
     pub(super) fn read(contents: &mut dyn Read) -> io::Result<Self> {
         let mut lines = Lines { contents, block: [0; BLOCK], used: BLOCK };
         let mut extents = Self::default();
@@ -113,7 +115,8 @@ impl Extents {
         Ok(extents)
     }
 
-    /// Checks the parts of a file of `size` bytes. The archive has `packed` bytes for them.
+    /// Validates the ranges for a file of `size` bytes, whose contents in the archive have `packed`
+    /// bytes.
     pub(super) fn checked(self, size: u64, packed: u64) -> io::Result<Map> {
         let (mut end, mut sum) = (0_u64, 0_u64);
         for Extent { offset, length } in &self.0 {
@@ -132,7 +135,8 @@ impl Extents {
 }
 
 impl Map {
-    /// Writes the parts of a new file of `size` bytes and leaves its holes.
+    /// Writes the data ranges to the new file, and sets its length to `size` bytes. Gaps stay
+    /// holes.
     pub(super) fn write(
         &self,
         contents: &mut dyn Read,
@@ -149,7 +153,7 @@ impl Map {
     }
 }
 
-/// Reader of one number per line, in whole blocks.
+/// Reader of lines with one decimal number each. Reads the input in whole blocks.
 struct Lines<'a> {
     contents: &'a mut dyn Read,
     block: [u8; BLOCK],
