@@ -1,4 +1,4 @@
-//! Built-in actions. The repository name of an action's image selects the action, regardless of
+//! Built-in actions. The last part of an image's repository name selects the action, regardless of
 //! registry and tag: `quay.io/tinkerbell/actions/image2disk:latest` is `image2disk`. Any other
 //! image runs as a container ([`crate::container`]).
 
@@ -37,14 +37,14 @@ pub use image2disk::parse_sha256;
 const KNOWN: &str = "image2disk, qemuimg2disk, oci2disk, archive2disk, writefile, cexec, \
     disk-wipe, storage, rootio, growpart, grub2disk, syslinux, slurp, kexec, reboot, and \
     waitdaemon for one of them";
-/// Runs another action once its own success is reported. Upstream this is a container image; here
-/// every action that leaves the OS waits for that.
+/// Action that runs the action named by IMAGE. Upstream's waitdaemon first reports success; here
+/// every action that leaves the OS waits until the box has acknowledged the report.
 const WAITDAEMON: &str = "waitdaemon";
-/// First installer of Tinkerbell, by its name in old templates. The box fills in the settings from
-/// the metadata of its machine.
+/// Name of Tinkerbell's first installer in old templates; runs as image2disk. The box adds the
+/// settings from the machine's metadata.
 const OSIE_INSTALLER: &str = "osie-installer";
 
-/// Action with all of its settings, validated before anything is changed.
+/// Action with all settings, validated before the action changes anything.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Writes an image to a disk.
@@ -57,7 +57,7 @@ pub enum Action {
     WriteFile(writefile::WriteFile),
     /// Unpacks an archive to a partition.
     Archive2Disk(archive2disk::Archive2Disk),
-    /// Runs programs of a partition.
+    /// Runs programs that are on a partition.
     Cexec(cexec::Cexec),
     /// Erases a whole disk.
     DiskWipe(disk_wipe::DiskWipe),
@@ -69,7 +69,7 @@ pub enum Action {
     Syslinux(syslinux::Syslinux),
     /// Uploads the content of a disk.
     Slurp(slurp::Slurp),
-    /// Starts a kernel from a partition.
+    /// Loads a kernel from a partition and starts it by kexec.
     Kexec(kexec::Kexec),
     /// Runs a container image.
     Container(Container),
@@ -77,26 +77,25 @@ pub enum Action {
     Reboot,
 }
 
-/// Limits that the environment sets for actions.
+/// Settings of the agent that apply to all actions.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// Kinds of files that DEST_DISK may name.
+    /// Kinds of targets that DEST_DISK may name: block devices, or also regular files.
     pub accept: Accept,
-    /// Time that image2disk waits for its server.
+    /// Default timeouts of downloads; an action's own settings take precedence.
     pub timeouts: Timeouts,
-    /// `host:port` of the registry for images that are not built in. Without a registry, such
-    /// images are refused.
+    /// `host:port` of the registry for images that are not built in. `None` refuses such images.
     pub registry: Option<Arc<str>>,
 }
 
 impl Limits {
-    /// Limits for a real machine without a registry.
+    /// Settings for a real machine, without a registry.
     pub const MACHINE: Self =
         Self { accept: Accept::BlockDevices, timeouts: Timeouts::DEFAULT, registry: None };
 }
 
 impl Action {
-    /// Parses an assignment.
+    /// Selects the action for an assignment and validates its settings.
     ///
     /// # Errors
     /// [`Error::UnknownAction`], [`Error::MissingSetting`], [`Error::BadSetting`],
@@ -145,7 +144,7 @@ impl Action {
         }
     }
 
-    /// Runs the action. Dropping the future stops the work at its next step.
+    /// Runs the action to its end. Dropping the future stops the work at its next step.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
         let summary = match self {
             Self::Image2Disk(image) => image2disk::run(&image, meter).await?,
@@ -173,10 +172,11 @@ impl Action {
     }
 }
 
-/// Assembles the array or activates the volume that an action names: nothing else in this OS does.
+/// Assembles the array or activates the volume that the action's disk settings name. The agent's OS
+/// does not do so automatically.
 ///
 /// # Errors
-/// The array or volume cannot be brought up.
+/// The array or volume cannot be activated.
 pub async fn prepare(assignment: &Assignment, meter: &Meter) -> Result<(), imaging::Error> {
     let environment = Environment::new("", &assignment.environment);
     let names = ["DEST_DISK", "BLOCK_DEVICE", "GRUB_DISK", "SOURCE_DISK"];

@@ -7,12 +7,12 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Writes `tinbox-agent: message key=value` to standard error, with one write for each line. Spans
-/// are not supported, and the level is the only filter, because the agent's binary must stay small.
+/// Subscriber that writes `tinbox-agent: message key=value` to standard error, one write per line.
+/// No spans and no filter except the level, because the agent's binary must stay small.
 pub struct Console;
 
 impl Console {
-    /// Installs this log for the process. A second call changes nothing.
+    /// Installs the subscriber for the process. A second call has no effect.
     pub fn install() {
         let _ = tracing::subscriber::set_global_default(Self);
     }

@@ -1,5 +1,5 @@
-//! Actions that are not built in: container images, fetched through the box's registry into memory
-//! and run as upstream's agent runs them with Docker.
+//! Actions that are not built in: container images. The agent fetches an image through the box's
+//! registry into memory, and runs it as upstream's agent does with Docker.
 //!
 //! ```text
 //! reference → manifest → config, layers     fetched from the box, checked by digest   pull
@@ -8,8 +8,8 @@
 //! the program, first of its PID namespace   all capabilities, the host's network      run
 //! ```
 //!
-//! Differences from upstream: the network is always the host's, whether or not the action requests
-//! that. Nothing stays: image and processes are removed when the action ends, for any reason.
+//! Differences from upstream: the container always uses the host's network. Image and processes are
+//! removed when the action ends, for any reason.
 
 mod config;
 mod manifest;
@@ -37,27 +37,27 @@ pub use reference::Reference;
 pub use user::Account;
 pub use volume::Volume;
 
-/// Maximum volumes of one action.
+/// Maximum number of volumes of one action.
 const VOLUMES: usize = 64;
-/// Time to wait for the last output of a program when a process that it left behind also holds its
-/// pipes.
+/// Maximum wait for a program's last output after its end. A process that it left behind may keep
+/// the pipes open.
 const REST: Duration = Duration::from_millis(500);
 /// Port of the box's registry, on the host of its workflow service.
 const REGISTRY_PORT: u16 = 7080;
-/// File with which programs request a restart from Tinkerbell's OS, and its folder.
+/// File by which a program requests a restart, as in Tinkerbell's OS, and the file's folder.
 const REBOOT: &str = "/worker/reboot";
 const REBOOT_FOLDER: &str = "/worker";
 
-/// Container image to run.
+/// Container image to run, with the action's settings.
 #[derive(Clone)]
 pub struct Container {
-    /// Image name as the action has it.
+    /// Image name from the action, for messages.
     image_name: String,
     image: Reference,
     command: Vec<String>,
     environment: Vec<(String, String)>,
     volumes: Vec<Volume>,
-    /// True if its processes see only each other (a PID namespace of their own).
+    /// True if the container has its own PID namespace; false for the host's.
     own_processes: bool,
     /// `host:port` of the box's registry.
     registry: Arc<str>,
@@ -75,7 +75,7 @@ impl fmt::Debug for Container {
     }
 }
 
-/// Returns the registry of the box whose workflow service is at `authority`, `host:port`.
+/// Returns `host:7080`, the box's registry, for the workflow service at `authority` (`host:port`).
 pub fn registry_beside(authority: &str) -> Arc<str> {
     let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
     format!("{host}:{REGISTRY_PORT}").into()
@@ -85,7 +85,7 @@ impl Container {
     /// Parses an assignment whose image is not built in.
     ///
     /// # Errors
-    /// [`Error::Image`].
+    /// [`Error::Image`]: the image name, a volume or the PID namespace is invalid.
     pub fn parse(
         assignment: &Assignment,
         environment: Vec<(String, String)>,
@@ -125,7 +125,7 @@ impl Container {
         })
     }
 
-    /// Fetches the image and runs it until it ends. Dropping the future ends its processes.
+    /// Fetches the image and runs it to its end. Dropping the future kills its processes.
     pub async fn run(self, meter: &Arc<Meter>) -> Result<Outcome, Error> {
         let has_reboot_folder =
             self.volumes.iter().any(|it| it.source.as_deref() == Some(REBOOT_FOLDER));

@@ -2,10 +2,10 @@
 
 use std::io;
 
-/// Failure of an action, or of a step of the agent's start.
+/// Error of an action, or of the agent's start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The action's image is not built in, and there is no registry to fetch it from.
+    /// The action is not built in, and the agent has no registry for container images.
     #[error("there is no built-in action for image {image:?}; the built-in actions are {known}")]
     UnknownAction {
         /// Image name from the template.
@@ -45,13 +45,13 @@ pub enum Error {
         /// Reason why the value is invalid.
         reason: String,
     },
-    /// Work on disks failed.
+    /// An operation on a disk or a download failed.
     #[error(transparent)]
     Imaging(#[from] imaging::Error),
     /// A system call failed.
     #[error("cannot {doing}")]
     Io {
-        /// Attempted operation and its object, after "cannot".
+        /// Failed operation and its object, as the words after "cannot".
         doing: String,
         /// Error of the kernel.
         #[source]
@@ -72,8 +72,7 @@ pub enum Error {
     /// unusable.
     #[error("cannot use the workflow service")]
     Service(#[source] agent_rpc::client::Error),
-    /// The action would restart a machine that the agent does not own, because the agent is not
-    /// process 1.
+    /// The action would restart the machine, but the agent is not process 1 and must not.
     #[error("cannot restart the machine: this agent is not its first process")]
     Guest,
     /// The action was stopped before its end.
@@ -82,7 +81,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: returns an [`Error::Io`] with the attempted operation.
+    /// Returns a closure for `map_err` that builds [`Error::Io`] with the failed operation.
     pub(crate) fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source: source.into() }

@@ -1,4 +1,4 @@
-//! Process 1: brings up a bare kernel to an agent with a network, in the order of this file.
+//! Process 1: sets up file systems, console, modules and network, and starts the agent.
 
 mod cmdline;
 mod ipam;
@@ -22,7 +22,7 @@ use crate::runner::{Host, Runner};
 pub use cmdline::CommandLine;
 pub use process::runtime;
 
-/// Time that the reason of a failed start stays on the console before the machine restarts.
+/// Delay before the restart after a failed start, so that the operator can read the error.
 const READ_THE_REASON: Duration = Duration::from_secs(30);
 
 /// Returns true if this process is process 1.
@@ -49,7 +49,7 @@ pub fn run() -> ! {
     }
 }
 
-/// Runs everything that needs the runtime. Returns only an error that prevents the agent's start.
+/// Starts and runs the agent. Returns only on an error that prevents the start.
 async fn serve() -> Error {
     tokio::spawn(process::reap());
     match start().await {
@@ -62,8 +62,8 @@ async fn serve() -> Error {
     }
 }
 
-/// Sends the hello again once the switches' LLDP announcements have arrived. The work does not wait
-/// for them.
+/// Sends the hello a second time, with the LLDP neighbors, after up to 35 s. The agent does not
+/// wait for it.
 async fn send_neighbors(client: Client, mut hello: Hello) {
     let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbors).await else {
         return tracing::debug!("no LLDP announcement received from a switch");
@@ -99,7 +99,7 @@ async fn start() -> Result<Runner<Machine>, Error> {
     })
 }
 
-/// Machine on which this process is process 1.
+/// Host of an agent that is process 1, which may restart the machine.
 struct Machine;
 
 impl Host for Machine {

@@ -1,9 +1,8 @@
-//! The agent runs alone in a machine's memory, requests actions from the box, and runs them on the
-//! disks.
+//! Agent that runs from memory on the machine to install. It requests actions from the box, and
+//! runs them on the machine's disks.
 //!
-//! It must never: touch a disk without an action that names it, write an action's environment or
-//! its token to a log, or leave the machine (reboot, kexec) before the box has acknowledged the
-//! report.
+//! It must never: access a disk without an action that names the disk, log an action's environment
+//! or token, or leave the OS (reboot, kexec) before the box has acknowledged the report.
 //!
 //! Enter at [`runner::Runner`] (the loop: hello, request, run, report), [`actions::Action`]
 //! (built-in actions) and [`container::Container`] (container images). [`init`] sets up the machine

@@ -86,7 +86,7 @@ impl Command {
     }
 }
 
-/// Workflow service of a box, and the agent's credentials.
+/// Settings of an agent that is an ordinary process: workflow service, credentials, limits.
 struct Service {
     grpc: String,
     id: String,

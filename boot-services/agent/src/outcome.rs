@@ -1,11 +1,11 @@
-//! Result of an action, built in or of a container.
+//! Result of an action.
 
 /// Result of a successful action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The action is complete; the text is for the operator.
+    /// The action is complete. The text is a summary for the operator.
     Done(String),
-    /// The action is complete except for leaving the OS, which waits until the box has acknowledged
+    /// The action is complete; the machine must leave the agent's OS after the box has acknowledged
     /// the report.
     Leave(Leave),
 }
@@ -13,8 +13,8 @@ pub enum Outcome {
 /// Way of leaving the agent's OS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leave {
-    /// Restart through the firmware.
+    /// Reboot through the firmware.
     Reboot,
-    /// Start of the loaded kernel by kexec.
+    /// Start of the loaded kernel, without the firmware (kexec).
     Kexec,
 }

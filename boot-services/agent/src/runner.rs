@@ -22,20 +22,20 @@ use crate::actions::Limits;
 use crate::outcome::{Leave, Outcome};
 pub use host::{Host, ProcessHost, RunningAction};
 
-/// Delay after the first request without an answer or an action; the delay doubles.
+/// Delay after the first request without a response or an action; doubles with each further one.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// Maximum delay between two requests, which is also the delay until a machine starts a new
-/// workflow.
+/// Maximum delay between two requests, and so the maximum time until a new workflow starts.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// A request that took this long was held open by the box, so the next one follows at once.
+/// Minimum duration of a request that the box has delayed (long poll). The next request follows
+/// without a delay.
 const HELD: Duration = Duration::from_secs(5);
-/// Runs the actions of one agent.
+/// Main loop of one agent.
 pub struct Runner<H> {
     /// Client of the workflow service, with this agent's id.
     pub client: Client,
-    /// Machine on which the actions run.
+    /// Interface to the machine on which the actions run.
     pub host: H,
-    /// Limits for the actions.
+    /// Settings for all actions.
     pub limits: Limits,
     /// Hardware facts in Tinkerbell's format, for the box.
     pub attributes: Attributes,
@@ -45,17 +45,16 @@ pub struct Runner<H> {
     pub boot_id: String,
 }
 
-/// State of the hello for this boot.
+/// State of the hello message in this boot.
 #[derive(PartialEq, Eq)]
 enum Greeting {
     Due,
     Made,
-    /// The server is a stock Tinkerbell server, which expects the attributes with every request
-    /// instead.
+    /// The server is a stock Tinkerbell server without hello: the attributes go with every request.
     Unknown,
 }
 
-/// Result of a report.
+/// Result of a report: acknowledged or refused by the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Receipt {
     Acknowledged,
@@ -122,7 +121,7 @@ impl<H: Host> Runner<H> {
         }
     }
 
-    /// Runs one action. Returns the result of its last report.
+    /// Runs one action and reports its start and end. Returns the result of the last report.
     async fn perform(&self, assignment: Assignment) -> Receipt {
         let (name, image) = (&assignment.name, &assignment.image);
         let begun = Instant::now();
@@ -174,7 +173,7 @@ impl<H: Host> Runner<H> {
         ended
     }
 
-    /// Waits until the action has ended, its time is over, or the box stops it.
+    /// Waits until the action ends, exceeds its timeout, or is stopped by the box.
     async fn watch(
         &self,
         assignment: &Assignment,
@@ -220,7 +219,7 @@ impl<H: Host> Runner<H> {
         }
     }
 
-    /// Sends a report until the box has answered, with no limit of time.
+    /// Sends a report, and repeats it without a time limit until the box responds.
     async fn report(&self, report: &Report) -> Receipt {
         let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
         let mut unanswered = false;
@@ -244,12 +243,12 @@ impl<H: Host> Runner<H> {
     }
 }
 
-/// End of an action.
+/// Result of an ended action, for the report.
 struct ActionEnd {
     state: ActionState,
     message: String,
     leave: Option<Leave>,
-    /// False if the box stopped the action.
+    /// False if the box stopped the action; no handler runs then.
     wanted: bool,
 }
 
@@ -259,7 +258,7 @@ impl ActionEnd {
     }
 }
 
-/// Task that is aborted when its owner is dropped.
+/// Task handle that aborts the task on drop.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {
@@ -268,15 +267,15 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// Returns the time limit of an action. No limit is about a hundred years, which tokio's clock can
-/// still add.
+/// Returns the timeout of an action. 0 and negative values are no limit: about a hundred years,
+/// which tokio's clock supports.
 fn time_limit(seconds: i64) -> Duration {
     const NEVER: u64 = 3_000_000_000;
     let seconds = u64::try_from(seconds).unwrap_or(0);
     Duration::from_secs(if seconds == 0 { NEVER } else { seconds.min(NEVER) })
 }
 
-/// Formats a duration as Go does, in milliseconds: `1m2.5s`, `340ms`.
+/// Formats a duration as Go does, with a precision of 1 ms: `1m2.5s`, `340ms`.
 fn go_duration(time: Duration) -> String {
     let millis = time.as_millis();
     if millis < 1000 {

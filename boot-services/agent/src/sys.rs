@@ -57,9 +57,9 @@ pub fn kexec_load(kernel: &File, initrd: Option<&File>, command_line: &CStr) -> 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Gives the next program that this thread starts its own host name and IPC objects and,
-/// `with_pids`, its own PID namespace. The program is the first process there; when it ends, all
-/// others end. The thread can start one such program, and no thread any more.
+/// Moves this thread to new UTS and IPC namespaces. `with_pids`: its next child also becomes the
+/// first process of a new PID namespace, and the kernel kills all others there when that process
+/// ends. Afterwards the thread can start only one program and no thread.
 pub fn own_processes(with_pids: bool) -> io::Result<()> {
     let pids = if with_pids { UnshareFlags::NEWPID } else { UnshareFlags::empty() };
     let flags = UnshareFlags::NEWUTS | UnshareFlags::NEWIPC | pids;
@@ -68,11 +68,11 @@ pub fn own_processes(with_pids: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// Root, folder and user of a program in a container.
+/// Root folder, working directory and user of a container's program.
 pub struct SandboxProcess {
-    /// Root of a mount in this thread's own mount namespace.
+    /// Root folder of a mount in the calling thread's mount namespace.
     pub root: File,
-    /// True if `/proc` must be mounted, for the container's own PID namespace.
+    /// True if the child must mount `/proc`, because it has its own PID namespace.
     pub mount_proc: bool,
     /// Working directory in the container.
     pub folder: CString,
@@ -84,9 +84,9 @@ pub struct SandboxProcess {
     pub groups: Vec<u32>,
 }
 
-/// Makes `command` run in the container, in its own session. The calling thread must have called
-/// [`imaging::sys::own_mounts`], and the command shares the thread's mounts. The root of these
-/// mounts is then below the new root.
+/// Makes `command` run in the container, as a session leader. The calling thread must have called
+/// [`imaging::sys::own_mounts`], because the child moves the container's mount to `/` in the
+/// thread's mount namespace.
 pub fn enter_sandbox(command: &mut Command, process: SandboxProcess) {
     let SandboxProcess { root, mount_proc, folder, uid, gid, groups } = process;
     let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));

@@ -1,7 +1,7 @@
 //! `archive2disk`: ARCHIVE_URL, ARCHIVE_TYPE, TARFILE_CHECKSUM (or
 //! INSECURE_NO_TARFILE_CHECKSUM_VERIFICATION), DEST_DISK (a partition), FS_TYPE, DEST_PATH,
-//! HTTP_CLIENT_TIMEOUT_MINUTES. The first bytes of a tar determine its compression. Unlike
-//! upstream, a long download has no limit: the minutes count the time without a new byte.
+//! HTTP_CLIENT_TIMEOUT_MINUTES. The first bytes of a tar determine its compression. The timeout is
+//! the maximum time without a new byte; upstream limits the whole download.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use super::Limits;
 use super::environment::Environment;
 use crate::Error;
 
-/// Valid values of ARCHIVE_TYPE. The compression is read from the archive itself.
+/// Valid values of ARCHIVE_TYPE. No effect beyond validation: the compression is detected.
 const TYPES: [&str; 6] = ["tar", "targz", "tarxz", "tarzst", "tarbz2", "tarlz4"];
-/// Owner and mode of folders in DEST_PATH that do not exist on the disk.
+/// Owner and mode of missing folders of DEST_PATH, which the action creates.
 const FOLDER: Owner = Owner { uid: 0, gid: 0, mode: 0o644, dir_mode: 0o755 };
 
 /// Archive to unpack, and its destination.
@@ -31,7 +31,7 @@ pub struct Archive2Disk {
     timeouts: ArchiveTimeouts,
 }
 
-/// [`Timeouts`] with comparison.
+/// [`Timeouts`], compared by `silence` only.
 #[derive(Debug, Clone, Copy)]
 struct ArchiveTimeouts(Timeouts);
 

@@ -1,10 +1,10 @@
 //! `cexec`: BLOCK_DEVICE, FS_TYPE, CMD_LINE, DEFAULT_INTERPRETER, UPDATE_RESOLV_CONF.
 //!
-//! The partition is the programs' root whether or not CHROOT is set, because this OS has no
-//! programs of its own. Without an interpreter CMD_LINE is commands separated by `;` and words
-//! separated by white space, as upstream. With one, CMD_LINE is the interpreter's last argument.
-//! Programs get the action's whole environment; every line they print goes to the log. JSON_OUTPUT
-//! has no effect.
+//! The partition is always the root of the programs, whether or not CHROOT is set, because this OS
+//! has no programs. Without an interpreter, CMD_LINE has commands separated by `;` and words
+//! separated by white space, as upstream. With an interpreter, CMD_LINE is its last argument. The
+//! programs receive all variables of the action. Each output line goes to the log. JSON_OUTPUT has
+//! no effect.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -111,11 +111,11 @@ impl Cexec {
     }
 }
 
-/// Mounted partition, which has this OS's name servers meanwhile. An action that is stopped in
-/// between also restores the partition's own file.
+/// Mounted partition whose resolv.conf is replaced temporarily by the file of this OS. The drop
+/// also restores the partition's own file, for an action that is stopped.
 struct Partition {
     mounted: Option<Mounted>,
-    /// True while a temporary file replaces the partition's resolv.conf.
+    /// True while this OS's resolv.conf replaces the partition's file.
     is_lent: bool,
 }
 

@@ -1,12 +1,13 @@
-//! `disk-wipe`: BLOCK_DEVICE, every byte of it, and WIPE_METHOD.
+//! `disk-wipe`: erases the whole BLOCK_DEVICE, by WIPE_METHOD.
 //!
-//! `zero`, the default: a device that can zero a range by itself does so; zeros are written to any
-//! other. `discard`: the device discards all blocks. Both leave areas of the device that no read
-//! command reaches. The device's own commands erase these too: `nvme-format`, `nvme-sanitize`,
-//! `ata-secure-erase`, and `auto` for the strongest method that the device has, else zeros.
+//! `zero` (default): the device zeros each range itself if it can; otherwise zeros are written.
+//! `discard`: the device discards all blocks. Both methods leave areas that no read command
+//! reaches, such as spare blocks. Commands of the device erase these areas too: `nvme-format`,
+//! `nvme-sanitize`, `ata-secure-erase`. `auto` is the strongest command that the device has, else
+//! `zero`.
 //!
-//! Afterwards samples from the whole disk are read past the page cache. A sample that is unchanged
-//! is a failure. The message is the record of the erase.
+//! After the erase, samples of the whole disk are read with direct I/O. A sample with old data
+//! fails the action. The action's message is the erase record.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,12 +23,12 @@ use imaging::stream::blocking;
 use super::environment::Environment;
 use crate::Error;
 
-/// Bytes of one command to a device: small enough to show progress and to stop.
+/// Bytes of one zeroing or discard command, small enough to report progress and to stop.
 const PUNCH: u64 = 1 << 30;
 /// Bytes of one write of zeros.
 const WRITE: u64 = 4 << 20;
 
-/// Disk to erase, and the method.
+/// Disk to erase, and the erase method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DiskWipe {
     device: PathBuf,
@@ -95,7 +96,8 @@ impl DiskWipe {
         ))
     }
 
-    /// Returns the method, and for `auto` the method that was chosen.
+    /// Returns the text for the record: the method; for `auto`, also the selected method and the
+    /// reason.
     fn shown(&self, way: EraseOperation, why: Option<String>) -> String {
         let reason = why.map(|why| format!(", because {why}")).unwrap_or_default();
         match self.method {
@@ -105,7 +107,7 @@ impl DiskWipe {
     }
 }
 
-/// Applies `step` to the whole disk. Each call returns the number of bytes that it processed.
+/// Calls `step` with each offset up to `size`. `step` returns the number of processed bytes.
 fn along(
     disk: &Disk,
     size: u64,
@@ -148,7 +150,7 @@ fn discard(disk: &Disk, size: u64, meter: &Meter) -> Result<&'static str, imagin
     Ok("discarded by the device")
 }
 
-/// Returns `, model …, serial …`, as far as the disk reports them.
+/// Returns `, model …, serial …, wwn …`, without values that the disk does not report.
 fn known_as(disk: &Disk) -> String {
     let real = disk.path().canonicalize().unwrap_or_else(|_| disk.path().to_owned());
     let folder =

@@ -1,4 +1,4 @@
-//! Settings of an action, with one error sentence for each kind of mistake.
+//! Settings of an action: parses environment variables, with an error for each kind of mistake.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::Error;
 /// Maximum timeout in minutes: a week.
 const MINUTES_MAX: u64 = 7 * 24 * 60;
 
-/// Maximum names that an error lists.
+/// Maximum number of variable names in an error.
 const NAMES_MAX: usize = 20;
 
 /// The `KEY=value` list of one action.
@@ -24,8 +24,7 @@ impl<'a> Environment<'a> {
         Self { action, list }
     }
 
-    /// Returns the value of `name`; an empty value counts as absent. The last of several values
-    /// wins.
+    /// Returns the value of `name`; `None` if missing or empty. The last of several values counts.
     pub(super) fn optional(&self, name: &str) -> Option<&'a str> {
         let value = self.list.iter().rev().find_map(|entry| {
             let (key, value) = entry.split_once('=')?;
@@ -34,7 +33,8 @@ impl<'a> Environment<'a> {
         value.filter(|value| !value.is_empty())
     }
 
-    /// Returns all settings, as the environment of a program.
+    /// Returns all variables, for the environment of a program. Omits names that are empty and
+    /// values with a NUL.
     pub(super) fn pairs(&self) -> Vec<(String, String)> {
         let pairs = self.list.iter().filter_map(|entry| entry.split_once('='));
         let whole = pairs.filter(|(name, value)| !name.is_empty() && !value.contains('\0'));
@@ -45,7 +45,7 @@ impl<'a> Environment<'a> {
         self.optional(name).ok_or_else(|| self.missing(name))
     }
 
-    /// Returns the value of `name`, which must be present but may be empty.
+    /// Returns the value of `name`; may be empty. A missing variable is an error.
     pub(super) fn present(&self, name: &'static str) -> Result<&'a str, Error> {
         let is_there = |entry: &&String| entry.split_once('=').is_some_and(|(key, _)| key == name);
         let is_there = self.list.iter().any(|entry| is_there(&entry));
@@ -62,7 +62,7 @@ impl<'a> Environment<'a> {
         Error::BadSetting { action: self.action, name, reason: reason.into() }
     }
 
-    /// Returns a path under `/dev`, or a selector of the disk.
+    /// Returns the value of `name`, which must be a device path or a disk selector.
     pub(super) fn device(&self, name: &'static str) -> Result<PathBuf, Error> {
         let value = self.required(name)?;
         match Selector::parse(value) {
@@ -71,7 +71,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// Returns `true` or `false` in the spellings of Go's ParseBool; absent is false.
+    /// Parses a boolean as Go's ParseBool does. A missing variable is false.
     pub(super) fn flag(&self, name: &'static str) -> Result<bool, Error> {
         match self.optional(name).unwrap_or("false") {
             "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -80,7 +80,7 @@ impl<'a> Environment<'a> {
         }
     }
 
-    /// Returns whole minutes, at least one.
+    /// Parses a number of minutes, 1 to [`MINUTES_MAX`]; `None` if missing.
     pub(super) fn minutes(&self, name: &'static str) -> Result<Option<u64>, Error> {
         let Some(value) = self.optional(name) else { return Ok(None) };
         let minutes = value.parse().ok().filter(|minutes| (1..=MINUTES_MAX).contains(minutes));
@@ -96,13 +96,13 @@ impl<'a> Environment<'a> {
         })
     }
 
-    /// Returns a user or group id in decimal; absent is 0.
+    /// Parses a decimal user or group id. A missing variable is 0.
     pub(super) fn id(&self, name: &'static str) -> Result<u32, Error> {
         let value = self.optional(name).unwrap_or("0");
         value.parse().map_err(|_| self.bad(name, format!("{value:?} is not a number")))
     }
 
-    /// Returns permission bits in octal, with or without a leading zero.
+    /// Parses octal permission bits, at most 7777. A missing variable is `default`.
     pub(super) fn mode(&self, name: &'static str, default: u32) -> Result<u32, Error> {
         let Some(value) = self.optional(name) else { return Ok(default) };
         u32::from_str_radix(value, 8)

@@ -1,5 +1,5 @@
-//! `growpart`: DEST_DISK, and PARTITION, which must be the last one. Equivalent to image2disk's
-//! GROW_LAST_PARTITION, for a disk that was written by another action.
+//! `growpart`: grows the last partition of DEST_DISK, as image2disk does with GROW_LAST_PARTITION,
+//! for a disk that another action wrote. PARTITION must be the last partition; default: the last.
 
 use imaging::storage::Grow;
 use imaging::stream::Image;
@@ -16,7 +16,7 @@ pub(super) fn parse(environment: &Environment<'_>) -> Result<Action, Error> {
     Ok(Action::Grow(Grow { disk: environment.device("DEST_DISK")?, partition }))
 }
 
-/// Returns the action for an image, with growth of its last partition if the setting requests it.
+/// Returns the action that writes `image` and, with GROW_LAST_PARTITION, grows its last partition.
 pub(super) fn after(environment: &Environment<'_>, image: Image) -> Result<Action, Error> {
     if !environment.flag("GROW_LAST_PARTITION")? {
         return Ok(Action::Image2Disk(image));

@@ -1,5 +1,5 @@
-//! Minimal parser of grub.cfg, which finds the default kernel: the first `linux` line of the first
-//! menu entry, and the `initrd` line after it.
+//! Minimal parser of grub.cfg. Returns the kernel of the first menu entry: its first `linux` line,
+//! and the `initrd` line after it.
 
 use super::kexec::Kernel;
 
@@ -22,7 +22,7 @@ pub(super) fn first_entry(text: &str) -> Option<Kernel> {
     })
 }
 
-/// Returns the arguments of the command `name`, `name16` or `nameefi`.
+/// Returns the arguments if the line's command is `name`, `name16` or `nameefi` (`linuxefi`).
 fn command<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let (word, rest) = line.split_once(char::is_whitespace)?;
     let suffix = word.strip_prefix(name)?;

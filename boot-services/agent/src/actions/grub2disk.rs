@@ -1,10 +1,10 @@
 //! `grub2disk`: installs GRUB on the disk GRUB_INSTALL_PATH, with its files and its configuration
 //! on the partition GRUB_DISK, which has the file system FS_TYPE.
 //!
-//! The programs are the installed system's own if it has them for this firmware, else those of the
-//! tools image, which write no configuration. The default is a boot by BIOS, as upstream. With
-//! GRUB_EFI_PARTITION, which upstream does not have, the boot is by UEFI. GRUB is then installed at
-//! the path that every firmware reads, without an entry in its boot list.
+//! The action uses the installed system's own programs if the system has them for this firmware,
+//! else the programs of the tools image, which write no grub.cfg. The default is a boot by BIOS, as
+//! upstream. GRUB_EFI_PARTITION, which upstream lacks, selects a boot by UEFI. GRUB is then
+//! installed at the removable-media path (`--removable`), without an NVRAM boot entry.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,11 +21,11 @@ use imaging::{Meter, disk, preserve, select};
 use super::environment::Environment;
 use crate::Error;
 
-/// GRUB's platforms, which are folders below `usr/lib/grub`.
+/// Names of GRUB's platforms, also of their folders below `usr/lib/grub`.
 const BIOS: &str = "i386-pc";
 const EFI: &str = "x86_64-efi";
-/// Prefixes of `grub-install` and `grub2-install` in distributions; also the name of the boot
-/// folder.
+/// Prefixes of GRUB's programs in distributions (`grub-install`, `grub2-install`), also names of
+/// the folder in `/boot`.
 const NAMES: [&str; 2] = ["grub", "grub2"];
 
 /// Boot loader to install, and its destination.
@@ -127,14 +127,15 @@ impl Grub2Disk {
     }
 }
 
-/// Returns GRUB's prefix in a system that has its programs and its files for a platform.
+/// Returns the prefix of GRUB's programs on the partition; `None` without grub-install or without
+/// GRUB's files for `platform`.
 fn own(mounted: &Mounted, platform: &str) -> Option<&'static str> {
     let there = |path: String| mounted.open(&path).is_ok();
     let files = there(format!("/usr/lib/grub/{platform}/moddep.lst"));
     NAMES.into_iter().find(|name| files && there(format!("/usr/sbin/{name}-install")))
 }
 
-/// Returns the script for the system's shell. `$1` is the disk, or the partition of UEFI.
+/// Returns the shell script that installs GRUB. `$1` is the disk, or the EFI system partition.
 fn script(name: &str, efi: bool) -> String {
     let install = if efi {
         // The mount is visible only in this mount namespace, and is gone when the shell ends.

@@ -1,9 +1,9 @@
 //! `image2disk` and `qemuimg2disk`, which are equivalent here: IMG_URL, DEST_DISK, COMPRESSED,
 //! RETRY_DURATION_MINUTES. Beyond upstream: VERIFY_READ_BACK, and a checksum of the image as served
-//! (IMG_SHA256, IMG_SHA512, IMG_MD5, IMG_CHECKSUM as `algorithm:hex`, or IMG_CHECKSUM_URL, a file
-//! of sums). The first bytes of an image determine its compression. Settings for the output or
-//! conversion of upstream's programs (PROGRESS_INTERVAL_SECONDS, TEXT_LOGGING, RETRY_ENABLED,
-//! FORMAT) have no effect.
+//! (IMG_SHA256, IMG_SHA512, IMG_MD5, IMG_CHECKSUM as `algorithm:hex`, or IMG_CHECKSUM_URL, the URL
+//! of a file of checksums). The first bytes of an image determine its format. Settings of
+//! upstream's programs for output and conversion (PROGRESS_INTERVAL_SECONDS, TEXT_LOGGING,
+//! RETRY_ENABLED, FORMAT) have no effect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
 //! `kexec`: BLOCK_DEVICE, FS_TYPE and either KERNEL_PATH (with INITRD_PATH and CMD_LINE) or
-//! GRUBCFG_PATH, of which the first menu entry is used, as upstream.
+//! GRUBCFG_PATH. From grub.cfg, the first menu entry is used, as upstream.
 
 use std::ffi::CString;
 use std::io::Read as _;
@@ -14,10 +14,10 @@ use super::environment::Environment;
 use super::grub;
 use crate::{Error, sys};
 
-/// Maximum size in bytes of a boot-loader configuration.
+/// Maximum size of a grub.cfg in bytes; the rest is ignored.
 const GRUB_BYTES: u64 = 1 << 20;
 
-/// Kernel to start, on a partition.
+/// Partition, and the kernel on it to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kexec {
     device: PathBuf,

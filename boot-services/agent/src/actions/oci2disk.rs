@@ -1,7 +1,7 @@
-//! `oci2disk`: writes a disk image from a registry. IMG_URL, REGISTRY_USERNAME and
-//! REGISTRY_PASSWORD are specific to it; all other settings are those of `image2disk`. The box
-//! reads the registry and replaces the reference with its own URL. A reference that reaches the
-//! agent means that the box did not.
+//! `oci2disk`: writes a disk image from a registry. Settings of its own are IMG_URL,
+//! REGISTRY_USERNAME and REGISTRY_PASSWORD; all others are those of `image2disk`. The box fetches
+//! from the registry, and replaces the reference in IMG_URL with a URL of its own. A reference that
+//! reaches the agent is an error: the box has no image cache, or the reference is invalid.
 
 use imaging::stream::Image;
 

@@ -1,10 +1,10 @@
-//! `storage`: creates all disks, arrays, volumes and file systems that STORAGE describes in YAML or
-//! JSON; MBR. `rootio` is upstream's action. Its command (`partition`, `format`, `mount`, `wipe`)
-//! creates one part of the description at the metadata service MIRROR_HOST (METADATA_SERVICE_PORT,
-//! 50061).
+//! `storage`: creates all partitions, arrays, volumes and file systems that STORAGE describes in
+//! YAML or JSON; MBR. `rootio` is upstream's action. Its command (`partition`, `format`, `mount`,
+//! `wipe`) applies one part of the description from the metadata service MIRROR_HOST, port
+//! METADATA_SERVICE_PORT (default 50061).
 //!
-//! Unlike upstream, a failure fails the action. A disk with another table is not overwritten unless
-//! its `wipe_table` allows it. Partitions begin at whole mebibytes.
+//! Unlike upstream, a failed step fails the action. A disk with another partition table is not
+//! overwritten unless its `wipe_table` is true. Partitions begin at whole mebibytes.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::Error;
 /// Default port of Tinkerbell's metadata service.
 const METADATA_PORT: u16 = 50061;
 
-/// Description of disks, and the parts of it to create.
+/// Storage description, and the parts of it to apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rootio {
     described: LayoutSource,
@@ -26,14 +26,14 @@ pub struct Rootio {
     table: Table,
 }
 
-/// Source of the description.
+/// Source of the storage description: the action itself, or a URL.
 #[derive(Debug, Clone, PartialEq)]
 enum LayoutSource {
     Here(Box<Storage>),
     At(Url, Timeouts),
 }
 
-/// Part of the description that a command creates.
+/// Part of the description that a command applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Wipe,
@@ -43,7 +43,7 @@ enum Part {
 }
 
 impl Rootio {
-    /// Returns the action for everything that STORAGE describes.
+    /// Parses the action `storage`, which partitions and formats everything in STORAGE.
     pub(super) fn storage(environment: &Environment<'_>) -> Result<Self, Error> {
         let text = environment.required("STORAGE")?;
         let storage = Storage::parse(text).map_err(|reason| environment.bad("STORAGE", reason))?;
@@ -54,7 +54,7 @@ impl Rootio {
         })
     }
 
-    /// Returns the action for the part of the metadata's description that the command names.
+    /// Parses the action `rootio`, which applies the parts that `command` names.
     pub(super) fn parse(
         environment: &Environment<'_>,
         command: &[String],
@@ -109,10 +109,10 @@ impl Rootio {
     }
 }
 
-/// Valid commands of rootio, for an error message.
+/// Valid commands of rootio, for error messages.
 const COMMANDS: &str = "partition, format, mount and wipe";
 
-/// Returns MBR if the variable MBR has any value, as upstream, else GPT.
+/// Returns MBR if the variable MBR is not empty, as upstream, else GPT.
 fn table(environment: &Environment<'_>) -> Table {
     if environment.optional("MBR").is_some() { Table::Mbr } else { Table::Gpt }
 }

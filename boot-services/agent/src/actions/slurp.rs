@@ -1,9 +1,9 @@
-//! `slurp`: uploads the whole SOURCE_DISK to DEST_URL by POST, as a file of a form. Its field is
-//! `BootyImage`, its file name IMG_NAME with `.img`, or `.img.gz` with COMPRESSED.
+//! `slurp`: uploads the whole SOURCE_DISK to DEST_URL by POST, as multipart/form-data. The form
+//! field is `BootyImage`; the file name is IMG_NAME with `.img`, or `.img.gz` with COMPRESSED.
 //!
-//! Unlike upstream, an error status of the server fails the action. The content is not buffered, so
-//! a broken upload starts again from the beginning (`retries` of the action). Disks that are to be
-//! preserved may be read.
+//! Unlike upstream, an error status of the server fails the action. The content is not stored, so a
+//! failed upload starts again from the beginning (`retries` of the action). Reading of preserved
+//! disks is allowed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write};
@@ -32,9 +32,9 @@ use tokio::task::JoinHandle;
 use super::environment::Environment;
 use crate::Error;
 
-/// Bytes that are read at a time.
+/// Bytes of one read from the disk.
 const PIECE: usize = 1 << 20;
-/// Maximum pieces in the queue between the disk and the server.
+/// Maximum number of pieces in the queue between disk and server.
 const AHEAD: usize = 4;
 /// Maximum time to establish a connection.
 const CONNECT: Duration = Duration::from_secs(15);
@@ -50,7 +50,7 @@ pub struct Slurp {
     timeouts: Timeouts,
 }
 
-/// Path and query of the request, which may contain a secret.
+/// Path and query of the request. No details in `Debug`, because the query may contain a secret.
 #[derive(Clone, PartialEq, Eq)]
 struct Target(String);
 
@@ -122,7 +122,7 @@ impl Slurp {
         ))
     }
 
-    /// Returns the text before and after the disk's content.
+    /// Returns the multipart text before and after the disk's content.
     fn form(&self, boundary: &str) -> [String; 2] {
         let file = &self.file;
         let before = format!(
@@ -200,7 +200,7 @@ impl Drop for ConnectionTask {
     }
 }
 
-/// Returns a boundary that cannot occur on a disk by chance.
+/// Returns a random multipart boundary, which the disk's content practically never contains.
 fn boundary() -> Result<String, imaging::Error> {
     const RANDOM: &str = "/proc/sys/kernel/random/uuid";
     let text =
@@ -208,7 +208,7 @@ fn boundary() -> Result<String, imaging::Error> {
     Ok(format!("tinbox-{}", text.trim()))
 }
 
-/// Summary of the upload, as the server stores it.
+/// Length and SHA-256 of the uploaded file, after compression.
 struct UploadSummary {
     length: u64,
     sha256: String,
@@ -221,7 +221,7 @@ struct Source {
 }
 
 impl Source {
-    /// Opens a disk that no other process writes to: exclusively, and past the page cache.
+    /// Opens a disk exclusively and with direct I/O. Fails if the disk is mounted.
     fn open(named: &Path) -> Result<Self, imaging::Error> {
         let path = select::resolve(named)?;
         wait_for(&path)?;
@@ -242,7 +242,7 @@ impl Source {
         Ok(Self { file, path, size })
     }
 
-    /// Sends the form and the disk's content. Blocks while the server is slow.
+    /// Sends the form with the disk's content to the queue. Blocks while the queue is full.
     fn send(
         &self,
         form: &[String; 2],
@@ -281,7 +281,7 @@ impl Source {
     }
 }
 
-/// Queue to the server, with the checksum and length of its bytes.
+/// Writer to the queue, which computes checksum and length of the content.
 struct Pipe {
     sender: mpsc::Sender<Bytes>,
     hash: Sha256,
@@ -308,7 +308,7 @@ impl Write for Pipe {
     }
 }
 
-/// Body of the request. Its length is known unless the content is compressed on the way.
+/// Body of the request. `left` is the number of unsent bytes; `None` if compressed.
 struct Upload {
     receiver: mpsc::Receiver<Bytes>,
     left: Option<u64>,

@@ -1,9 +1,10 @@
-//! `syslinux`: installs its loader on DEST_PARTITION and its boot record on DEST_DISK, for a boot
-//! by BIOS. Upstream's SYSLINUX_VERSION is 3.86, which Debian no longer has. The action installs
-//! 6.04 from the tools image, which reads the same `syslinux.cfg`, and reports that.
+//! `syslinux`: installs the boot loader syslinux on DEST_PARTITION and its boot record on
+//! DEST_DISK, for a boot by BIOS. Upstream's SYSLINUX_VERSION is 3.86, which Debian no longer has.
+//! The action installs 6.04 from the tools image, which reads the same `syslinux.cfg`, and says so
+//! in its result.
 //!
-//! Unlike upstream, the boot record matches the disk's kind of table, and the partition becomes the
-//! active one.
+//! Unlike upstream, the boot record matches the type of partition table (MBR or GPT), and the
+//! partition becomes active.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,13 +18,13 @@ use imaging::{Meter, disk, preserve, select};
 use super::environment::Environment;
 use crate::Error;
 
-/// Version in Debian, which the tools image has.
+/// Version of syslinux in the tools image, from Debian.
 const VERSION: &str = "6.04";
 /// Valid values of SYSLINUX_VERSION; the first two are upstream's.
 const VERSIONS: [&str; 3] = ["386", "3.86", VERSION];
-/// Bytes of a boot record that contain code.
+/// Length of the code in a boot record, in bytes.
 const PROGRAM: usize = 440;
-/// File systems that its loader can read.
+/// File systems that syslinux can boot from.
 const FORMATS: [&str; 6] = ["vfat", "ext4", "ext3", "ext2", "xfs", "btrfs"];
 
 /// Boot loader to install, and its destination.
@@ -87,7 +88,7 @@ impl Syslinux {
     }
 }
 
-/// Destination of the boot loader.
+/// Disk, partition and partition number for the boot loader.
 struct Place {
     disk: PathBuf,
     partition: PathBuf,
@@ -116,7 +117,7 @@ impl Place {
     }
 }
 
-/// Returns the type of the partition's file system.
+/// Returns the type of the partition's file system; an error if syslinux cannot boot from it.
 async fn format(tools: &Tools, partition: &Path, meter: &Meter) -> Result<String, Error> {
     let path = partition.display().to_string();
     let words = ["-p", "-s", "TYPE", "-o", "value"];
@@ -133,14 +134,15 @@ async fn format(tools: &Tools, partition: &Path, meter: &Meter) -> Result<String
     })
 }
 
-/// Kind of a disk's partition table.
+/// Type of a disk's partition table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Table {
     Dos,
     Gpt,
 }
 
-/// Writes the boot record. The table stays unchanged, except for the active partition.
+/// Writes the boot record. Keeps the partition table, except for the active flag. Returns the
+/// table's type.
 fn record(path: &Path, number: u32, dos: &[u8], gpt: &[u8]) -> Result<Table, Error> {
     let disk = Disk::open(path, Accept::BlockDevices)?;
     let mut buffer = Aligned::new(MEMORY_ALIGN);
@@ -158,7 +160,7 @@ fn record(path: &Path, number: u32, dos: &[u8], gpt: &[u8]) -> Result<Table, Err
     Ok(table)
 }
 
-/// Changes the first sector: new code, and the active partition of a DOS table.
+/// Replaces the code in the first sector, and sets the active partition in a DOS table.
 fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Table, String> {
     const ENTRIES: std::ops::Range<usize> = 446..510;
     const PROTECTIVE: u8 = 0xee;
@@ -183,7 +185,7 @@ fn change(sector: &mut [u8], number: u32, dos: &[u8], gpt: &[u8]) -> Result<Tabl
     Ok(table)
 }
 
-/// Sets the attribute of the GPT partition that the boot record starts, and keeps its other
+/// Sets LegacyBIOSBootable, by which the boot record finds the GPT partition. Keeps other
 /// attributes.
 async fn start_by_gpt(
     tools: &Tools,

@@ -1,6 +1,6 @@
-//! Configuration of an image (OCI image specification, "Image Configuration"), and the changes by
-//! an action. `command` replaces the image's arguments, never its entrypoint. Variables of the
-//! action's environment take precedence.
+//! Configuration of an image (OCI image specification, "Image Configuration"), combined with the
+//! action's settings. `command` replaces the image's arguments (Cmd), never its entrypoint. The
+//! action's environment variables take precedence.
 
 use serde::Deserialize;
 
@@ -48,7 +48,7 @@ impl Process {
     /// Combines the image's configuration with the settings of the action.
     ///
     /// # Errors
-    /// Reason why the image cannot be run.
+    /// The image cannot run here; the text is the reason.
     pub fn merge(
         config: &[u8],
         command: &[String],

@@ -5,18 +5,18 @@ use serde::Deserialize;
 
 /// Maximum size in bytes of a manifest or index: the minimum that the specification requires.
 pub const MANIFEST_BYTES: u64 = 4 << 20;
-/// Maximum layers of an image, as in Docker.
+/// Maximum number of layers of an image, as in Docker.
 const LAYERS: usize = 127;
-/// Maximum platforms that an error message lists.
+/// Maximum number of platforms in an error message.
 const NAMED: usize = 8;
 /// Operating system of this agent, in Go's spelling.
 const SYSTEM: &str = "linux";
 
-/// Part of an image, identified by its digest.
+/// Descriptor of a part of an image: manifest, configuration or layer.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Part {
-    /// `sha256:<64 digits>`, not validated yet.
+    /// Digest of the part, `sha256:<64 digits>`, not validated yet.
     pub digest: String,
     /// OCI media type of the part; empty if missing.
     #[serde(default)]
@@ -36,8 +36,7 @@ struct Platform {
 /// Manifest, reduced to the fields that the agent needs.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Manifest {
-    /// Image index: the same image for several platforms. The part is the manifest for this
-    /// machine.
+    /// Image index: one image for several platforms. The value is the manifest for this machine.
     Index(Part),
     /// Manifest of one image.
     Image {
@@ -59,7 +58,7 @@ impl Manifest {
     /// Parses a manifest. For an index, selects the manifest for this machine.
     ///
     /// # Errors
-    /// Reason why the document has no image for this machine.
+    /// The document is invalid, or has no image for this machine; the text is the reason.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let document: Document = serde_json::from_slice(bytes)
             .map_err(|error| format!("its manifest is not valid: {error}"))?;
@@ -103,7 +102,7 @@ pub fn architecture() -> &'static str {
     }
 }
 
-/// Returns an error if a configuration's image does not run on this machine.
+/// Returns an error if an image for `os` and architecture does not run on this machine.
 pub fn check_platform(os: &str, architecture_of_image: &str) -> Result<(), String> {
     let same = |declared: &str, expected: &str| declared.is_empty() || declared == expected;
     if same(os, SYSTEM) && same(architecture_of_image, architecture()) {

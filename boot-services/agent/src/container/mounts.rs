@@ -1,5 +1,5 @@
-//! Mounts in a container's root beside its image: the kernel's folders, files of host names, and
-//! the action's volumes. None of them gives access to a disk that is to be preserved.
+//! Mounts in a container's root, in addition to its image: kernel file systems, resolv.conf and
+//! hosts, and the action's volumes. No mount gives access to a preserved disk.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -17,18 +17,18 @@ use crate::{Error, sys};
 /// Folders of this OS that are mounted into every container.
 const BINDS: [&str; 2] = ["/dev", "/sys"];
 const SHM: &str = "/dev/shm";
-/// Size as in Docker.
+/// Mount options of `/dev/shm`; 64 MiB as in Docker.
 const SHM_OPTIONS: &std::ffi::CStr = c"size=64m,mode=1777";
-/// File that replaces a device which the container must not use. It is empty and not writable.
+/// Empty, read-only file that replaces the device nodes of preserved disks.
 const NOTHING: &str = "/run/tinbox-agent/nothing";
-/// Files that are copied from this OS, and their content if this OS does not have them.
+/// Files that are copied from this OS, each with the content if this OS lacks the file.
 const COPIES: [(&str, &str); 2] =
     [("/etc/resolv.conf", ""), ("/etc/hosts", "127.0.0.1\tlocalhost\n::1\tlocalhost\n")];
 const COPY_BYTES: u64 = 64 << 10;
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o755);
 const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
 
-/// Mounts everything into the container with the root `root`, on the container's thread. Returns
+/// Mounts everything below the container's root `root`; must run on the container's thread. Returns
 /// true if the container's first process must still mount `/proc`.
 pub(super) fn mount_all(
     root: &File,
@@ -71,7 +71,7 @@ pub(super) fn mount_all(
     Ok(proc.is_some() && own_processes)
 }
 
-/// Covers devices with the empty file, in this thread's mount namespace.
+/// Hides device nodes by a read-only bind mount of [`NOTHING`], in this thread's mount namespace.
 fn leave_out(nodes: &[PathBuf]) -> io::Result<()> {
     if nodes.is_empty() {
         return Ok(());
@@ -85,8 +85,8 @@ fn leave_out(nodes: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// Binds `source` of this OS to `target`, with all mounts below it. A missing source is created as
-/// a folder, as in Docker.
+/// Bind-mounts `source` of this OS at `target`, with all mounts below. Creates a missing source as
+/// a folder, as Docker does.
 fn bind(root: &File, source: &str, target: &str, read_only: bool) -> io::Result<()> {
     if !Path::new(source).exists() {
         std::fs::create_dir_all(source)?;
@@ -102,7 +102,7 @@ fn bind(root: &File, source: &str, target: &str, read_only: bool) -> io::Result<
     Ok(())
 }
 
-/// Replaces a file of the image with the file of this OS, or with `otherwise` if this OS has none.
+/// Replaces a file of the image by the file of this OS, or by the text `otherwise` if missing.
 fn copy(root: &File, path: &str, otherwise: &str) -> io::Result<()> {
     let mut contents = Vec::new();
     if let Ok(file) = File::open(path) {
@@ -121,8 +121,8 @@ fn copy(root: &File, path: &str, otherwise: &str) -> io::Result<()> {
     File::from(file).write_all(&contents)
 }
 
-/// Returns the file or folder at `path` in the container. A missing one is created, with its parent
-/// folders. Links are resolved as in the container.
+/// Opens the file or folder at `path` in the container. Creates it with its parent folders if
+/// missing. Links are resolved as in the container.
 pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File> {
     match within(root, Path::new(path), OFlags::PATH) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -148,7 +148,7 @@ pub(super) fn place(root: &File, path: &str, is_folder: bool) -> io::Result<File
     Ok(folder)
 }
 
-/// Opens a path in the container.
+/// Opens a path with `root` as root folder (RESOLVE_IN_ROOT); links cannot leave the container.
 pub(super) fn within(root: &File, path: &Path, flags: OFlags) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let flags = flags | OFlags::CLOEXEC;

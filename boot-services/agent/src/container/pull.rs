@@ -1,4 +1,5 @@
-//! Pulls an image from the box's registry: documents into memory, layers on top of each other.
+//! Pulls an image from the box's registry: loads manifest and configuration, and unpacks the
+//! layers.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::manifest::{MANIFEST_BYTES, Manifest, Part};
 use super::reference::read_digest;
 use crate::Error;
 
-/// Image whose configuration is loaded; the layers are not fetched yet.
+/// Configuration of an image, and descriptors of its layers, which are not fetched yet.
 pub(super) struct Image {
     pub(super) config: Vec<u8>,
     pub(super) layers: Vec<Part>,
@@ -41,7 +42,8 @@ impl Container {
         Ok(Image { config, layers })
     }
 
-    /// Unpacks every layer to `root`. Returns the number of entries and the bytes fetched.
+    /// Fetches and unpacks all layers to `root`. Returns the unpacked entries and the fetched
+    /// bytes.
     pub(super) async fn unpack(
         &self,
         layers: &[Part],
@@ -90,8 +92,7 @@ impl Container {
     }
 }
 
-/// Returns the error for a layer of an image that could not be unpacked into a file system of
-/// `capacity` bytes.
+/// Returns the error for a layer that cannot be unpacked to a file system of `capacity` bytes.
 fn sentence(
     refused: UnpackError,
     image_name: String,

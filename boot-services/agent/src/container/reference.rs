@@ -1,5 +1,5 @@
-//! Parses the image name of an action as Docker does, and maps it to the paths of the box's
-//! registry: `alpine` is `docker.io/library/alpine:latest`.
+//! Parses an action's image name as Docker does (`alpine` is `docker.io/library/alpine:latest`),
+//! and returns its paths in the box's registry.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use oci_reference::{Digest, Manifest};
 pub struct Reference(oci_reference::Reference);
 
 impl Reference {
-    /// Parses a reference.
+    /// Parses an image name, and adds the defaults of Docker.
     ///
     /// # Errors
-    /// Reason why the reference is invalid.
+    /// The name is invalid; the text is the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         oci_reference::Reference::of_image(text).map(Self)
     }
@@ -27,7 +27,7 @@ impl Reference {
         }
     }
 
-    /// Returns the manifest's path on the box.
+    /// Returns the path of the image's manifest in the box's registry.
     pub fn manifest_path(&self) -> String {
         match &self.0.manifest {
             Manifest::Tag(tag) => self.manifest_at(tag),
@@ -35,18 +35,18 @@ impl Reference {
         }
     }
 
-    /// Returns the path on the box of another manifest of the repository.
+    /// Returns the path of another manifest of the repository, by digest or tag.
     pub fn manifest_at(&self, digest: &str) -> String {
         format!("/v2/{}/{}/manifests/{digest}", self.0.registry, self.0.repository)
     }
 
-    /// Returns the path on the box of a blob of the repository.
+    /// Returns the path of a blob of the repository.
     pub fn blob_path(&self, digest: &str) -> String {
         format!("/v2/{}/{}/blobs/{digest}", self.0.registry, self.0.repository)
     }
 }
 
-/// Format of the complete reference: `docker.io/library/alpine:latest`.
+/// Format: complete reference, such as `docker.io/library/alpine:latest`.
 impl fmt::Display for Reference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -57,7 +57,7 @@ fn checksum(digest: Digest) -> Option<Checksum> {
     Checksum::parse(Algorithm::Sha256, &digest.hex())
 }
 
-/// Parses `sha256:<64 digits>`, the only algorithm that all registries support.
+/// Parses a digest `sha256:<64 lower-case digits>`. Other algorithms are refused.
 pub fn read_digest(text: &str) -> Result<Checksum, String> {
     let digest = Digest::parse(text).filter(|_| !text.contains(char::is_uppercase));
     let sum = digest.and_then(checksum);

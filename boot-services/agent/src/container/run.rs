@@ -1,4 +1,4 @@
-//! Runs the container's program, from its start to its end.
+//! Runs the container's program in its sandbox.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::Error;
 use crate::sys::{SandboxProcess, enter_sandbox, own_processes};
 
 impl Container {
-    /// Runs the program. Returns a summary of the action after a successful end.
+    /// Pulls the image and runs its program. Returns a summary for the operator.
     pub(super) async fn to_its_end(&self, meter: &Arc<Meter>) -> Result<String, Error> {
         let pull::Image { config, layers } = self.look_up(meter).await?;
         let process = Process::merge(&config, &self.command, &self.environment);
@@ -86,7 +86,7 @@ impl Container {
         Err(imaging::Error::Program { program: self.image_name.clone(), status, output }.into())
     }
 
-    /// Starts the program, on the container's thread.
+    /// Starts the program. Must run on the container's thread.
     fn start(&self, process: Process, root: &File, runtime: &Handle) -> Result<Child, Error> {
         let account =
             Account::find(&process.user, &text(root, "etc/passwd"), &text(root, "etc/group"));
@@ -119,7 +119,7 @@ impl Container {
     }
 }
 
-/// Returns the text of a file in the image; empty if the file does not exist.
+/// Returns the text of a file in the container, at most [`FILE_BYTES`]; empty if missing.
 fn text(root: &File, path: &str) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = within(root, Path::new(path), OFlags::RDONLY | OFlags::NONBLOCK) {

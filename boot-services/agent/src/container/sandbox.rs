@@ -1,6 +1,6 @@
-//! File system and mount namespace of one container. The file system is a tmpfs, mounted in a mount
-//! namespace that a thread holds. When the thread ends, all remaining processes in the namespace
-//! are killed, and the memory is freed.
+//! File system and mount namespace of one container. The file system is a tmpfs in the mount
+//! namespace of a separate thread. At its end, the thread kills all processes in the namespace and
+//! unmounts the tmpfs, which frees the memory.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
@@ -16,16 +16,16 @@ use tokio::sync::oneshot;
 
 use crate::Error;
 
-/// Capacity of the queue to the thread: the caller waits for each order before it sends the next.
+/// Capacity of the queue to the thread. One is enough, because callers wait for each order's end.
 const ORDERS: usize = 1;
-/// Mount point of the file system, visible only to the container's thread.
+/// Mount point of the tmpfs, visible only in the container's mount namespace.
 const PLACE: &str = "/run/tinbox-agent/container";
-/// Share of the available memory for an image and all files that its programs write, in percent.
+/// Percentage of the available memory that image and written files of a container may use.
 const SHARE_PERCENT: u64 = 60;
-/// Bytes of the limit for each inode: the smallest files take a page.
+/// Bytes of capacity per inode, because the smallest file takes one page.
 const BYTES_PER_FILE: u64 = 4096;
-/// Number of checks for remaining processes, and the delay between two checks. A killed process
-/// disappears once it leaves the kernel.
+/// Maximum number of checks for remaining processes, and the delay between two checks. A killed
+/// process may remain for a moment, inside a system call.
 const LOOKS: u32 = 500;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(2);
 
@@ -41,14 +41,14 @@ pub(super) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Creates an empty file system with [`SHARE_PERCENT`] of the available memory.
+    /// Creates an empty sandbox with a capacity of [`SHARE_PERCENT`] of the available memory.
     pub(super) async fn open() -> Result<Self, Error> {
         let meminfo = std::fs::read_to_string("/proc/meminfo");
         let meminfo = meminfo.map_err(Error::io("read /proc/meminfo"))?;
         Self::of(share(&meminfo)).await
     }
 
-    /// Creates an empty file system with this capacity in bytes.
+    /// Creates an empty sandbox with a capacity of `bytes`.
     pub(super) async fn of(bytes: u64) -> Result<Self, Error> {
         std::fs::create_dir_all(PLACE).map_err(Error::io(format!("create {PLACE}")))?;
         let (orders, inbox) = mpsc::sync_channel::<Order>(ORDERS);
@@ -91,7 +91,7 @@ impl Sandbox {
         done.await.map_err(|_| gone())?
     }
 
-    /// Ends the container, and waits until that is done. Dropping the value ends it too.
+    /// Kills the container's processes, unmounts, and waits for the end. A drop does not wait.
     pub(super) async fn close(self) {
         let Self { orders, root, thread, .. } = self;
         drop((orders, root));
@@ -105,14 +105,14 @@ fn gone() -> Error {
     imaging::Error::Crashed { part: "the container's thread", reason }.into()
 }
 
-/// Returns the share of the available memory; 0 if the kernel does not report it.
+/// Returns [`SHARE_PERCENT`] of MemAvailable in bytes; 0 if `meminfo` has no such line.
 fn share(meminfo: &str) -> u64 {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok());
     kib.unwrap_or(0).saturating_mul(1024) / 100 * SHARE_PERCENT
 }
 
-/// Mounts a tmpfs in this thread's own mount namespace.
+/// Moves this thread to its own mount namespace, and mounts a tmpfs there. Returns its root.
 fn mount(bytes: u64) -> Result<File, Error> {
     own_mounts().map_err(Error::io("make a mount namespace for the container"))?;
     let files = bytes / BYTES_PER_FILE;
@@ -123,13 +123,13 @@ fn mount(bytes: u64) -> Result<File, Error> {
     File::open(PLACE).map_err(Error::io(format!("open {PLACE}")))
 }
 
-/// Returns a path of an open file that is valid whatever is mounted over its original path.
+/// Returns the path in `/proc/self/fd`, which reaches the file even below another mount.
 pub(super) fn path_of(file: &File) -> PathBuf {
     Path::new("/proc/self/fd").join(file.as_raw_fd().to_string())
 }
 
-/// Kills all processes in this thread's mount namespace. With a PID namespace of their own, none
-/// are left here. Without one, any process may be left.
+/// Kills all processes in this thread's mount namespace. Needed without an own PID namespace, in
+/// which all processes end with the first.
 fn end_all_processes() {
     let Ok(own) = std::fs::read_link("/proc/thread-self/ns/mnt") else { return };
     for _ in 0..LOOKS {

@@ -1,12 +1,12 @@
 //! User of a container's program: numbers, or names from the image's own `/etc/passwd` and
 //! `/etc/group`, interpreted as Docker does.
 
-/// Maximum bytes that are read of either file.
+/// Maximum bytes read of `/etc/passwd` and of `/etc/group`.
 pub const FILE_BYTES: u64 = 1 << 20;
-/// Maximum supplementary groups; further ones are ignored.
+/// Maximum number of supplementary groups; further groups are ignored.
 const GROUPS: usize = 256;
 
-/// User account from the image.
+/// User, groups and home directory of a container's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Account {
     /// Numeric user id; 0 is root.
@@ -28,10 +28,10 @@ struct Entry<'a> {
 }
 
 impl Account {
-    /// Parses `USER[:GROUP]`, each a name or a number; empty is root.
+    /// Resolves `USER[:GROUP]`, each a name or a number, with the image's files. Empty is root.
     ///
     /// # Errors
-    /// Name that the image does not have.
+    /// The image has no user or group of this name.
     pub fn find(user: &str, passwd: &str, group: &str) -> Result<Self, String> {
         let (user, own_group) = match user.split_once(':') {
             Some((user, group)) => (user, Some(group).filter(|group| !group.is_empty())),
@@ -72,7 +72,7 @@ fn entry(line: &str) -> Option<Entry<'_>> {
     Some(Entry { name, uid, gid, home: fields.nth(1).unwrap_or_default() })
 }
 
-/// Returns name, id and members of each group.
+/// Parses `/etc/group`: name, id and comma-separated members of each group.
 fn groups(text: &str) -> impl Iterator<Item = (&str, u32, &str)> {
     text.lines().filter_map(|line| {
         let mut fields = line.split(':');

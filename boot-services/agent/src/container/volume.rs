@@ -1,6 +1,6 @@
-//! Folders of this OS in a container: `source:target[:options]`, as in Docker's `--volume`.
+//! Volumes of a container: `source:target[:options]`, as in Docker's `--volume`.
 
-/// Options without effect: defaults of this agent, or options for SELinux or macOS.
+/// Accepted options without effect: defaults here, or options for SELinux or macOS.
 const INERT: [&str; 12] = [
     "rw",
     "z",
@@ -19,19 +19,19 @@ const INERT: [&str; 12] = [
 /// Bind mount of a folder, or an empty folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
-    /// Folder of this OS; `None`: an empty folder of the container's own.
+    /// Folder of this OS; `None` for a new, empty folder in the container.
     pub source: Option<String>,
     /// Path in the container.
     pub target: String,
-    /// True if the container cannot write through the mount.
+    /// True for a read-only mount (option `ro`).
     pub read_only: bool,
 }
 
 impl Volume {
-    /// Parses one volume.
+    /// Parses `source:target[:options]`, or `target` alone.
     ///
     /// # Errors
-    /// Reason why the volume is invalid.
+    /// The volume is invalid; the text is the reason.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut fields = text.split(':');
         let (first, second) = (fields.next().unwrap_or_default(), fields.next());

@@ -13,24 +13,24 @@ use crate::Error;
 /// DHCP vendor class (option 60) of the agent.
 const VENDOR_CLASS: &str = "tinbox-agent";
 
-/// Parameters from the box, which the boot script puts on the kernel command line.
+/// Parameters from the box's boot script, on the kernel command line.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CommandLine {
     /// `grpc_authority`: host:port of the workflow service.
     pub grpc_authority: String,
-    /// `worker_id`: id of this agent; without the argument, the hardware address is the id.
+    /// `worker_id`: id of this agent; `None` to use the MAC address.
     pub worker_id: Option<String>,
-    /// `hw_addr`: hardware address of the interface that booted.
+    /// `hw_addr`: MAC address of the interface that booted.
     pub hw_addr: Option<MacAddr>,
-    /// `vlan_id`: VLAN of the machine, for which the agent creates a tagged interface.
+    /// `vlan_id`: VLAN for which the agent creates a tagged interface; `None` for untagged.
     pub vlan: Option<u16>,
     /// `ipam`: static address for a machine without DHCP.
     pub ipam: Option<Ipam>,
     /// `tinbox.preserve`: disks that no action may write to.
     pub preserve: Vec<PreservedName>,
-    /// `tinbox.token`: proves the identity of this boot to the box.
+    /// `tinbox.token`: bearer token that authenticates this boot to the box.
     pub token: Option<Secret>,
-    /// `tinbox.pin`: public key pin of the box, which authenticates the workflow service over TLS.
+    /// `tinbox.pin`: pin of the box's public key, for TLS; `None` for no TLS.
     pub pin: Option<Pin>,
 }
 
@@ -55,7 +55,7 @@ impl CommandLine {
         Self::parse(&text)
     }
 
-    /// Parses a command line. The last of several equal names wins, as in the kernel.
+    /// Parses a command line. The last value of a repeated name counts, as in the kernel.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let words = words(text);
         let value = |name: &str| {
@@ -87,7 +87,7 @@ impl CommandLine {
         })
     }
 
-    /// Returns the network configuration for the agent.
+    /// Returns the network configuration: interface, VLAN, and static address or DHCP.
     pub fn network(&self) -> InterfaceConfig {
         let ipam = self.ipam.as_ref();
         let mac = ipam.and_then(|ipam| ipam.mac).or(self.hw_addr);
@@ -102,7 +102,7 @@ impl CommandLine {
     }
 }
 
-/// Parses a VLAN ID. `None`: empty, or 0, which means no VLAN (IEEE 802.1Q).
+/// Parses a VLAN ID, 1 to 4094. Returns `None` for empty text and for 0 (no VLAN, IEEE 802.1Q).
 pub(super) fn vlan(text: &str) -> Result<Option<u16>, String> {
     if matches!(text, "" | "0") {
         return Ok(None);
@@ -112,7 +112,7 @@ pub(super) fn vlan(text: &str) -> Result<Option<u16>, String> {
         .ok_or_else(|| format!("{text:?} is not a VLAN ID, {} to {}", VLANS.start(), VLANS.end()))
 }
 
-/// Splits at white space; double quotes protect white space (kernel/params.c).
+/// Splits the command line at white space outside double quotes, as kernel/params.c does.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

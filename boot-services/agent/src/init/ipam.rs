@@ -9,11 +9,10 @@ use stdx::MacAddr;
 
 use super::cmdline::vlan;
 
-/// Number of fields; colons separate them.
+/// Number of fields, separated by colons.
 const FIELDS: usize = 9;
 
-/// Fields that the agent uses. Host name, search domains and time servers are for the operating
-/// system and are ignored.
+/// Fields of `ipam=` that the agent uses. Host name, search domains and time servers are ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ipam {
     /// MAC address of the interface.
@@ -59,7 +58,7 @@ fn with_address(
     })
 }
 
-/// Parses a field; `None` when the field is empty.
+/// Parses a field; `None` if empty. `name` is for the error.
 fn field<T: FromStr>(name: &str, text: &str) -> Result<Option<T>, String> {
     if text.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Mounts the kernel's file systems, opens the console, and loads modules of a stock kernel.
+//! Mounts kernel file systems, opens the console, and loads kernel modules.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -17,11 +17,11 @@ const MOUNTS: [(&str, &str); 5] = [
     ("tmpfs", "/tmp"),
 ];
 
-/// Modules of a stock kernel, in a folder whose file names give the load order. Tinbox's own kernel
-/// has everything built in, so the folder does not exist.
+/// Folder with the modules of a stock kernel; the file names give the load order. Missing with
+/// Tinbox's own kernel, which has no modules.
 const MODULES: &str = "/lib/modules-boot";
 
-/// Mounts the file systems, and uses the console for the standard streams.
+/// Mounts the file systems, and opens `/dev/console` as standard input, output and error.
 pub(super) fn prepare() -> Result<(), Error> {
     for (fs_type, place) in MOUNTS {
         std::fs::create_dir_all(place).map_err(Error::io(format!("create {place}")))?;
@@ -36,8 +36,7 @@ pub(super) fn prepare() -> Result<(), Error> {
     console()
 }
 
-/// Mounts the firmware's variables read-only, for the inventory's boot list. The folder does not
-/// exist on a machine without UEFI.
+/// Mounts efivarfs read-only, for the boot entries in the inventory. No effect without UEFI.
 fn firmware_variables() {
     const PLACE: &str = "/sys/firmware/efi/efivars";
     if Path::new(PLACE).is_dir() {
@@ -46,7 +45,8 @@ fn firmware_variables() {
     }
 }
 
-/// An initramfs without a console node starts process 1 without standard streams.
+/// Opens the console as standard streams, which process 1 lacks on an initramfs without a console
+/// node.
 fn console() -> Result<(), Error> {
     let attempt = || -> std::io::Result<()> {
         let console = OpenOptions::new().read(true).write(true).open("/dev/console")?;
@@ -58,7 +58,7 @@ fn console() -> Result<(), Error> {
     attempt().map_err(Error::io("open /dev/console"))
 }
 
-/// Loads all modules. A module without matching hardware fails, which is not an error.
+/// Loads all modules. Failures are only logged, as for a module without matching hardware.
 pub(super) fn load_modules() {
     let Ok(folder) = std::fs::read_dir(MODULES) else { return };
     let mut paths: Vec<_> = folder.flatten().map(|entry| entry.path()).collect();

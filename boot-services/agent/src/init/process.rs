@@ -1,4 +1,4 @@
-//! Duties of process 1 besides the agent's work.
+//! Async runtime of the agent, and reaping of orphaned processes.
 
 use imaging::children;
 use tokio::runtime::{Builder, Runtime};
@@ -6,12 +6,12 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Error;
 
-/// Threads for calls and downloads; decoding and writing have their own threads.
+/// Number of runtime threads, for calls and downloads. Decoding and writing use other threads.
 const WORKERS: usize = 2;
-/// Maximum threads for blocking work: decoder, disk, checksum, name lookup, and some spare ones.
+/// Maximum number of threads for blocking work: decoder, disk, checksum, name lookup, and spare.
 const BLOCKING: usize = 8;
 
-/// Returns the agent's runtime. It is small, because glibc keeps a memory arena for every thread.
+/// Builds the async runtime. Few threads, because glibc keeps a memory arena for each thread.
 pub fn runtime() -> Result<Runtime, Error> {
     Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -21,7 +21,7 @@ pub fn runtime() -> Result<Runtime, Error> {
         .map_err(Error::io("start the runtime"))
 }
 
-/// Reaps orphans, which the kernel reparents to process 1.
+/// Reaps orphaned processes, which the kernel reparents to process 1. Never returns.
 pub(super) async fn reap() {
     let Ok(mut children) = signal(SignalKind::child()) else { return };
     while children.recv().await.is_some() {

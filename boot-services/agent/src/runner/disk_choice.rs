@@ -1,4 +1,4 @@
-//! Reports to the box the disk that a hint selected, before the disk is used.
+//! Reports the disk that a hint selected to the box, before an action uses the disk.
 
 use agent_rpc::client::{Client, Error as CallError};
 use agent_rpc::{Assignment, DiskChoice};
@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{FIRST_WAIT, LONGEST_WAIT};
 
-/// Reports each selected disk, until the action ends.
+/// Reports each selected disk, and answers its request. Returns when the action has ended.
 pub async fn record(client: Client, assignment: Assignment, mut requests: mpsc::Receiver<Request>) {
     while let Some(request) = requests.recv().await {
         let disk = &request.disk;
@@ -28,8 +28,8 @@ pub async fn record(client: Client, assignment: Assignment, mut requests: mpsc::
     }
 }
 
-/// Repeats the report until the box has answered, with no limit of time. A disk that the box has
-/// not recorded is not used.
+/// Sends the report until the box responds, without a time limit. `Err` is the box's reason to
+/// refuse the disk.
 async fn ask(client: &Client, choice: DiskChoice) -> Result<(), String> {
     let mut backoff = Backoff::new(FIRST_WAIT, LONGEST_WAIT);
     loop {

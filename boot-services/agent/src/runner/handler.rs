@@ -1,5 +1,5 @@
-//! Runs a template's handler after a failed action: the image runs again with other arguments
-//! (`on-failure`, `on-timeout`; as in upstream's first worker).
+//! Runs the handler of a failed action (`on-failure`, `on-timeout` of the template): one more run
+//! of the image, with other arguments, as in upstream's first worker.
 
 use agent_rpc::{ActionState, Assignment};
 
@@ -7,8 +7,8 @@ use super::{Host, Runner};
 use crate::actions::Action;
 
 impl<H: Host> Runner<H> {
-    /// Runs the handler, with the action's own time limit. Returns the text to add to the action's
-    /// message.
+    /// Runs the handler, if any, with the action's timeout. Returns text to append to the action's
+    /// message; empty without a handler.
     pub(super) async fn handle(&self, assignment: &Assignment, ended: ActionState) -> String {
         let (key, command) = match ended {
             ActionState::Failed => ("on-failure", &assignment.on_failure),

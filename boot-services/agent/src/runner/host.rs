@@ -10,19 +10,19 @@ use crate::Error;
 use crate::actions::{self, Action, Limits};
 use crate::outcome::{Leave, Outcome};
 
-/// Operations of the runner on its machine.
+/// Machine that the runner controls: real, an ordinary process, or simulated.
 pub trait Host: Send + Sync {
     /// Returns true if the agent may restart this machine.
     fn may_leave(&self) -> bool;
 
-    /// Flushes all disks and leaves this OS. Returns only on failure.
+    /// Flushes all disks and leaves the agent's OS. Returns only on failure.
     fn leave(&self, how: Leave) -> Result<(), Error>;
 
-    /// Runs an action. The implementation of a simulated rack only simulates it.
+    /// Validates an action and returns its future. A simulated rack overrides it with a simulation.
     ///
     /// # Errors
-    /// The assignment is invalid, or the action would restart a machine that the agent does not
-    /// own.
+    /// The assignment is invalid, or [`Error::Guest`]: the action would restart the machine, and
+    /// the agent may not.
     fn act(
         &self,
         assignment: &Assignment,
@@ -41,10 +41,10 @@ pub trait Host: Send + Sync {
     }
 }
 
-/// Running action. Dropping it stops the action at its next step.
+/// Future of a running action. Dropping it stops the action at its next step.
 pub type RunningAction = Pin<Box<dyn Future<Output = Result<Outcome, Error>> + Send>>;
 
-/// Agent that is an ordinary process: the machine belongs to another system.
+/// Host of an agent that is an ordinary process and must not restart the machine.
 #[derive(Debug, Clone, Copy)]
 pub struct ProcessHost;
 

@@ -1,4 +1,4 @@
-//! Reports progress and output of an action to the box.
+//! Reports progress and output of a running action to the box.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,16 +8,16 @@ use agent_rpc::{Assignment, OUTPUT_LINES, Progress, WAITING};
 use imaging::{Meter, MeterReading};
 use tokio::time::Instant;
 
-/// Maximum interval between two messages while an action runs.
+/// Maximum interval between two progress messages of a running action (heartbeat).
 const BEAT: Duration = Duration::from_secs(5);
-/// Interval of progress messages.
+/// Interval of progress messages while the progress changes.
 const REPORT_EVERY: Duration = Duration::from_secs(1);
-/// Timeout of one progress message. A slow message delays only the next one.
+/// Timeout of one progress message.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reports progress to the box: once a second if it has changed, and otherwise every [`BEAT`], so
-/// that silence means a lost machine. Returns the reason once the box stops the action, or `None`
-/// when the server does not support progress.
+/// Reports progress each second if changed, and at least every [`BEAT`], so that the box can detect
+/// a lost machine. Returns the reason if the box stops the action; `None` if the server does not
+/// support progress.
 pub async fn report(client: Client, assignment: Assignment, meter: Arc<Meter>) -> Option<String> {
     let mut reported = MeterReading::default();
     let mut beat = Instant::now();
@@ -42,7 +42,7 @@ pub async fn report(client: Client, assignment: Assignment, meter: Arc<Meter>) -
     }
 }
 
-/// Sends the output since the last message, which would be lost with the meter.
+/// Sends the output since the last message, after the action's end.
 pub async fn send_rest(client: &Client, assignment: &Assignment, meter: &Meter) {
     let output = meter.take_printed(OUTPUT_LINES);
     if !output.is_empty() {
@@ -52,7 +52,7 @@ pub async fn send_rest(client: &Client, assignment: &Assignment, meter: &Meter) 
     }
 }
 
-/// Reads the meter. While the action waits, the reason of the wait replaces the current step.
+/// Reads the meter. During a wait, `doing` is [`WAITING`] and the reason instead of the step.
 fn read(meter: &Meter) -> MeterReading {
     let mut reading = meter.read();
     if let Some(reason) = meter.waiting() {
@@ -61,7 +61,7 @@ fn read(meter: &Meter) -> MeterReading {
     reading
 }
 
-/// Returns a progress message from the values of the meter and the output.
+/// Builds a progress message from the meter's values and the output.
 fn progress(
     client: &Client,
     assignment: &Assignment,
