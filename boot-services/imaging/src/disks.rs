@@ -1,5 +1,5 @@
-//! Disks of the machine: selection by name or hint, the list of preserved disks, exclusive opening
-//! with direct I/O, and ATA commands.
+//! Disks of the machine: selection by name or hint, protection of preserved disks, exclusive
+//! opening with direct I/O, and ATA commands.
 
 pub mod ata;
 pub mod disk;

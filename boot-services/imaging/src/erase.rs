@@ -1,8 +1,8 @@
-//! Erasing of disks: the methods that a disk supports, the choice of one, and its execution.
+//! Erases disks: detects the methods that a disk supports, selects one, and executes it.
 //!
-//! [`decide`] is a pure function from the requested method and the disk's abilities to one
+//! [`decide`] is a pure function from the requested method and the disk's abilities to an
 //! [`EraseOperation`], or to a sentence for the operator. [`nvme`] and [`ata`] send the commands.
-//! [`samples`] checks that an erase worked.
+//! [`samples`] verifies an erase.
 
 pub mod ata;
 pub mod nvme;
@@ -13,25 +13,25 @@ use std::path::Path;
 use crate::disks::ata::{Ata, identify};
 use crate::{Error, Meter};
 
-/// Erase methods that WIPE_METHOD accepts.
+/// Erase method, a value of WIPE_METHOD.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Strongest method that the disk itself supports, otherwise zeros.
+    /// Strongest erase command that the disk supports, else zeros.
     Auto,
-    /// Zeros over the whole disk, by the device or written.
+    /// Zeros on the whole disk, zeroed by the device or written.
     Zero,
     /// Discard (TRIM) of the whole disk.
     Discard,
-    /// NVMe's Format NVM with an erase.
+    /// NVMe's Format NVM with secure erase.
     NvmeFormat,
-    /// NVMe's Sanitize of the subsystem.
+    /// NVMe's Sanitize, which erases the whole subsystem.
     NvmeSanitize,
     /// ATA's SECURITY ERASE UNIT.
     AtaSecureErase,
 }
 
 impl Method {
-    /// All methods with their names in WIPE_METHOD.
+    /// All methods, with their values of WIPE_METHOD.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::Auto, "auto"),
         (Self::Zero, "zero"),
@@ -45,7 +45,7 @@ impl Method {
 /// Erase operation that [`decide`] selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EraseOperation {
-    /// Zeros over the whole disk.
+    /// Zeros on the whole disk.
     Zero,
     /// Discard of the whole disk.
     Discard,
@@ -58,13 +58,13 @@ pub enum EraseOperation {
     Sanitize(nvme::Sanitize),
     /// SECURITY ERASE UNIT of the ATA disk.
     SecureErase {
-        /// True for the enhanced erase, which includes reallocated sectors.
+        /// True for enhanced erase, which includes reallocated sectors.
         enhanced: bool,
     },
 }
 
 impl EraseOperation {
-    /// Returns the name of this operation in WIPE_METHOD.
+    /// Returns the value of WIPE_METHOD for this operation.
     pub fn method(self) -> &'static str {
         match self {
             Self::Zero => "zero",
@@ -75,7 +75,7 @@ impl EraseOperation {
         }
     }
 
-    /// Returns the name of the operation in the terms of its standard.
+    /// Returns the operation's name in its standard, for the operator.
     pub fn words(self) -> &'static str {
         match self {
             Self::Zero => "zeros",
@@ -91,22 +91,22 @@ impl EraseOperation {
     }
 }
 
-/// Kind and erase abilities of a block device.
+/// Type of a block device, with its erase abilities.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Device {
-    /// A namespace of an NVMe controller.
+    /// NVMe namespace, with its erase abilities.
     Nvme(nvme::Abilities),
-    /// An ATA disk with its security state.
+    /// ATA disk, with its security state.
     Ata(ata::Security),
-    /// Any other device, with a description of its kind.
+    /// Any other device, with a description for the operator, such as "a USB disk".
     Other(&'static str),
 }
 
-/// Selects the erase operation. With [`Method::Auto`], the second value says why a stronger
-/// operation was not selected.
+/// Selects the erase operation. With [`Method::Auto`], the second value is the reason why no
+/// stronger operation was selected, if any.
 ///
 /// # Errors
-/// A sentence that says why the requested method is not possible and which methods are.
+/// The device does not support the requested method; the text is a sentence with the reason.
 pub fn decide(method: Method, device: &Device) -> Result<(EraseOperation, Option<String>), String> {
     match (method, device) {
         (Method::Zero, _) => Ok((EraseOperation::Zero, None)),
@@ -142,7 +142,7 @@ fn named(device: &Device) -> &'static str {
     }
 }
 
-/// Returns the first possible operation, otherwise zeros, and the reasons against those before it.
+/// Returns the first possible operation, else zeros, and the reasons against the earlier ones.
 fn strongest(
     ways: impl IntoIterator<Item = Result<EraseOperation, String>>,
 ) -> (EraseOperation, Option<String>) {
@@ -160,21 +160,21 @@ fn strongest(
     (chosen, (!passed.is_empty()).then(|| passed.join("; ")))
 }
 
-/// Open device that takes the erase commands.
+/// Open device for the erase commands.
 #[derive(Debug)]
 pub enum Handle {
-    /// A namespace and its NVMe controller.
+    /// NVMe namespace and its controller.
     Nvme(nvme::Namespace),
-    /// An ATA disk behind the SCSI layer.
+    /// ATA disk behind the SCSI layer.
     Ata(Ata),
-    /// A device without erase commands.
+    /// Device without erase commands.
     None,
 }
 
-/// Detects the kind of disk at `path`, such as `/dev/nvme0n1`.
+/// Detects the device type at `path`, such as `/dev/nvme0n1`, and opens it for erase commands.
 ///
 /// # Errors
-/// The NVMe controller does not answer Identify.
+/// The NVMe controller cannot be opened, or Identify fails.
 pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -207,11 +207,11 @@ pub fn look(path: &Path) -> Result<(Device, Handle), Error> {
     }
 }
 
-/// Runs the selected operation on the device. Zeros and discards are the caller's task. Blocks
-/// until the device ends; a device cannot be stopped in an erase.
+/// Sends the erase command of `way`; no effect for zeros and discard, which the caller does. Blocks
+/// until the device has finished; a running erase cannot be stopped.
 ///
 /// # Errors
-/// [`Error::Erase`] says how the disk was left, [`Error::Stopped`].
+/// [`Error::Erase`], with the disk's state afterwards; [`Error::Stopped`].
 pub fn carry_out(
     way: EraseOperation,
     handle: &mut Handle,

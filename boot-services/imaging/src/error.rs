@@ -1,76 +1,75 @@
-//! Errors of work on disks. Their text is a sentence that an operator reads in the workflow's
-//! status.
+//! Errors of the crate. Each text is a sentence for the operator, shown in the workflow's status.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A failed step of work on disks.
+/// Error of an operation on a disk or of a download.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A container image that does not fit into memory.
+    /// The container image does not fit into the memory for images.
     #[error("the image {image:?} needs more than {}, which is the free memory for images on this \
         machine", stdx::bytes(*room))]
     ImageTooLarge {
-        /// Image reference as the template states it.
+        /// Image name from the template.
         image: String,
-        /// Bytes of memory that images may use.
+        /// Memory limit for images, in bytes.
         room: u64,
     },
-    /// An entry of a container's layer that was refused or could not be created.
+    /// A container layer is damaged, or an entry is refused or cannot be created.
     #[error("cannot unpack {} of the layer {url}",
         if entry.is_empty() { "the rest" } else { entry })]
     Layer {
         /// URL of the layer.
         url: String,
-        /// Name of the entry; empty for the layer as a whole.
+        /// Name of the entry; empty if the layer itself is not readable.
         entry: String,
-        /// Reason for the refusal or failure.
+        /// Error of the kernel, or the reason for the refusal.
         #[source]
         source: io::Error,
     },
-    /// A URL that this agent cannot fetch.
+    /// The URL is invalid or cannot be fetched.
     #[error("cannot fetch {url}: {reason}")]
     Url {
         /// URL without user, password or query.
         url: String,
-        /// Reason why the agent cannot fetch the URL.
+        /// Reason, as a clause for the message.
         reason: String,
     },
-    /// A definite refusal by the image server.
+    /// The server responded with an error status that a retry does not change.
     #[error("{url} is refused: {status}")]
     Status {
-        /// URL that the agent requested.
+        /// URL of the request.
         url: String,
-        /// Code and reason of the HTTP status line, and the text that the server adds.
+        /// HTTP status code and reason, and the server's text if any.
         status: String,
     },
-    /// A download that received no byte for too long.
+    /// The download failed: no new byte within the timeout, 10 minutes by default.
     #[error("no data of {url} arrived for {}, at {}: {reason}",
         stdx::seconds(u64::try_from(waited.as_millis()).unwrap_or(u64::MAX)), stdx::bytes(*offset))]
     GaveUp {
         /// URL of the download.
         url: String,
-        /// Bytes read before the wait.
+        /// Number of received bytes.
         offset: u64,
-        /// Time since the last byte arrived.
+        /// Time since the last new byte.
         waited: Duration,
-        /// Failure of the last attempt.
+        /// Error of the last attempt.
         reason: String,
     },
-    /// Two reads of one URL gave different images.
+    /// The file on the server changed during the download.
     #[error("{url} changed while it was being read")]
     Changed {
         /// URL of the image.
         url: String,
     },
-    /// A download whose completeness nothing proves: no length from the server and no checksum.
+    /// The server states no length, and the action no checksum: a truncation would not be detected.
     #[error("{url} has no Content-Length and no checksum: a truncated download is not detected")]
     Unbounded {
         /// URL of the image.
         url: String,
     },
-    /// An image in a format that this agent does not support.
+    /// The format of the image is not supported.
     #[error(
         "{url} is {found}, which is not supported: use raw or qcow2, or raw in gzip, xz, \
         zstd, bzip2 or lz4"
@@ -81,7 +80,7 @@ pub enum Error {
         /// Description of the format, from the first bytes of the image.
         found: String,
     },
-    /// A tar archive where a disk image is expected.
+    /// The image is a tar archive, not a disk image.
     #[error(
         "{url} is a tar archive, not a disk image: nothing was written. Use archive2disk to \
          unpack it into a file system, or compress the image alone with gzip, xz or zstd"
@@ -106,7 +105,7 @@ pub enum Error {
         /// Sector size of the disk, in bytes.
         sector: usize,
     },
-    /// Bytes that the decoder cannot decode, or too few bytes.
+    /// The compressed image is damaged or truncated.
     #[error("cannot decode the {format} image {url}")]
     Decode {
         /// Name of the compression format, such as gzip.
@@ -117,7 +116,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// An image that is larger than the disk.
+    /// The image is larger than the disk.
     #[error("the image {url} is larger than {}, which has {}", disk.display(),
         stdx::bytes(*size))]
     TooLarge {
@@ -133,9 +132,9 @@ pub enum Error {
     Digest {
         /// Name of the checksum algorithm.
         algorithm: &'static str,
-        /// Checksum of the stream as served, that is, still compressed.
+        /// Checksum of the downloaded bytes, not decompressed.
         actual: String,
-        /// Checksum that the action states.
+        /// Expected checksum, from the action.
         expected: String,
         /// URL of the image.
         url: String,
@@ -148,7 +147,7 @@ pub enum Error {
         /// File name of the image.
         name: String,
     },
-    /// Two lines of the publisher's file of checksums fit the image equally well.
+    /// Two lines of the file of checksums match the image's URL equally well, but differ.
     #[error(
         "{sums} has different checksums for {name:?}: the lines of {first:?} and {second:?} match \
         the image's URL equally well; set IMG_CHECKSUM"
@@ -163,7 +162,7 @@ pub enum Error {
         /// File name in the second of the two lines.
         second: String,
     },
-    /// The image ends before the disk that its partition table describes.
+    /// The image is truncated: its partition table is for a larger disk.
     #[error(
         "the image {url} is truncated: it has {length} bytes, and its partition table is for a \
         disk of {stated}"
@@ -171,12 +170,12 @@ pub enum Error {
     Short {
         /// URL of the image.
         url: String,
-        /// Bytes of the disk that the partition table describes.
+        /// Size of the disk that the partition table is for, in bytes.
         stated: u64,
-        /// Bytes that the image has.
+        /// Length of the image in bytes.
         length: u64,
     },
-    /// The disk returns other bytes than were written.
+    /// The disk returned other bytes than were written, in the check after writing.
     #[error("{} returned other data than was written at {} (image {url})", disk.display(),
         stdx::bytes(*offset))]
     ReadBack {
@@ -184,10 +183,10 @@ pub enum Error {
         url: String,
         /// Path of the disk.
         disk: PathBuf,
-        /// Offset of the first buffer that differs, in bytes.
+        /// Offset of the first 4 MiB buffer that differs, in bytes.
         offset: u64,
     },
-    /// A device that did not appear in time.
+    /// The device did not appear in time.
     #[error("{} did not appear within {} s", path.display(), waited.as_secs())]
     NoDisk {
         /// Path of the device.
@@ -195,51 +194,51 @@ pub enum Error {
         /// Time spent waiting for the device.
         waited: Duration,
     },
-    /// The name in the action fits no disk, or more than one.
+    /// The disk setting is invalid, or matches no disk, or several.
     #[error("cannot find the disk {named:?}: {reason}")]
     NoSuchDisk {
-        /// Disk name as the action states it.
+        /// Path or selector from the action.
         named: String,
-        /// Candidates that fit the name, and those that do not.
+        /// Reason, with the names of the candidates.
         reason: String,
     },
-    /// The box has no record that a hint selected this disk.
+    /// The box refused the disk of a hint, because the workflow used another disk before.
     #[error("cannot use the disk {named:?}: {reason}")]
     OtherDisk {
-        /// Disk name as the action states it.
+        /// Path or selector from the action.
         named: String,
         /// Reason that the box returned.
         reason: String,
     },
-    /// A write to a disk that the owner's policy preserves.
+    /// The action may not write to a preserved disk.
     #[error("refused to write {}: disk {disk} is preserved", path.display())]
     Preserved {
-        /// Path of the device to write.
+        /// Path of the action's device.
         path: PathBuf,
-        /// Name of the preserved disk below that device.
+        /// Kernel name of the preserved disk, below the action's device.
         disk: String,
     },
-    /// The owner's policy names a disk that this machine does not have.
+    /// A selector of `tinbox.preserve` matches no disk, so no disk may be written.
     #[error(
         "refused to write {}: the preserved disk {word} was not found, so it can be any disk of \
          this machine; name it by serialNumber=… or wwn=… in the annotation \
          tinbox.dev/preserve-disks of the Hardware, or connect it", path.display()
     )]
     PreservedUnknown {
-        /// Path of the device to write.
+        /// Path of the action's device.
         path: PathBuf,
-        /// Disk name in the policy.
+        /// Selector that matches no disk.
         word: String,
     },
-    /// An erase that is not possible as requested, or that failed.
+    /// The requested erase is not possible, or failed.
     #[error("cannot erase {}: {reason}", path.display())]
     Erase {
         /// Path of the disk.
         path: PathBuf,
-        /// Obstacle, state of the disk afterwards, and what the operator should do.
+        /// Reason, state of the disk, and remedy.
         reason: String,
     },
-    /// A disk that still has old data after an erase.
+    /// The disk still has old data after an erase.
     #[error("{} still has data after a wipe by {method}, at {}", path.display(),
         stdx::bytes(*offset))]
     NotErased {
@@ -250,10 +249,10 @@ pub enum Error {
         /// Offset of the sample with old data, in bytes.
         offset: u64,
     },
-    /// A path that is not a block device.
+    /// The path is not a block device.
     #[error("{} is not a block device", path.display())]
     NotBlockDevice {
-        /// Path that the action states.
+        /// Path from the action.
         path: PathBuf,
     },
     /// The disk is already open exclusively, or a partition of the disk is mounted.
@@ -262,76 +261,75 @@ pub enum Error {
         /// Path of the device.
         path: PathBuf,
     },
-    /// A filesystem that the agent's kernel does not support.
+    /// The agent's kernel does not support the filesystem.
     #[error("cannot mount {fs_type}: the agent's kernel has ext4, xfs, btrfs and vfat")]
     FileSystem {
-        /// Filesystem type as the action states it.
+        /// Filesystem type from the action.
         fs_type: String,
     },
-    /// A system call that failed.
+    /// A system call failed.
     #[error("cannot {doing}")]
     Io {
-        /// Operation and its object, as a verb phrase.
+        /// Failed operation and its object, as the words after "cannot".
         doing: String,
-        /// Error that the kernel returned.
+        /// Error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// An entry of an archive that was refused or could not be created.
+    /// The archive is damaged, or an entry is refused or cannot be created.
     #[error("cannot unpack {} of {url} on {}", if entry.is_empty() { "the rest" } else { entry },
         device.display())]
     Unpack {
         /// URL of the archive.
         url: String,
-        /// Name of the entry; empty for the archive as a whole.
+        /// Name of the entry; empty if the archive itself is not readable.
         entry: String,
         /// Path of the partition.
         device: PathBuf,
-        /// Reason for the refusal or failure.
+        /// Error of the kernel, or the reason for the refusal.
         #[source]
         source: io::Error,
     },
-    /// The programs that partition and format disks are not available.
+    /// The tools image, with the programs that partition and format disks, is not available.
     #[error(
         "the disk tools are missing: {reason}; run `image/artifacts.sh FOLDER agent` on the \
         folder that the box serves"
     )]
     NoTools {
-        /// Name of the missing part.
+        /// Reason, as a clause for the message.
         reason: String,
     },
-    /// A description of disks, arrays, volumes and file systems that cannot be applied.
+    /// The storage description is invalid, or cannot be applied to this machine.
     #[error("cannot use the storage description: {reason}")]
     Storage {
-        /// Position and kind of the mistake in the description.
+        /// Reason, with the part of the description.
         reason: String,
     },
-    /// A program that an action ran and that failed.
+    /// A program of the action ended with an error status.
     #[error("{program} ended with {status}{}{output}", if output.is_empty() { "" } else { ": " })]
     Program {
         /// Name of the program.
         program: String,
         /// Exit status of the program.
         status: std::process::ExitStatus,
-        /// Last lines that the program printed.
+        /// Last lines of the program's output.
         output: String,
     },
-    /// The action was stopped on request.
+    /// The action was stopped by the box or by its timeout.
     #[error("the action was stopped")]
     Stopped,
-    /// A part of the agent that panicked or ended without a result.
+    /// A task or thread of the agent panicked or ended without a result.
     #[error("{part} ended unexpectedly: {reason}")]
     Crashed {
-        /// Name of the part.
+        /// Description of the task, such as "opening the disk".
         part: &'static str,
-        /// Message of the panic.
+        /// Panic message, or the reason of the end.
         reason: String,
     },
 }
 
 impl Error {
-    /// Returns a closure for `map_err` that wraps an error in [`Error::Io`] with the operation
-    /// `doing`.
+    /// Returns a closure for `map_err` that builds [`Error::Io`]; `doing` follows "cannot".
     pub fn io<E: Into<io::Error>>(doing: impl Into<String>) -> impl FnOnce(E) -> Self {
         let doing = doing.into();
         move |source| Self::Io { doing, source: source.into() }

@@ -1,8 +1,8 @@
-//! Work on a machine's disks: writing images from URLs, making partitions, arrays and volumes,
-//! mounting file systems, and erasing.
+//! Operations on a machine's disks: write images from URLs, create partitions, arrays and volumes,
+//! mount file systems, erase.
 //!
-//! Never: decides which work is done (the agent's actions decide), writes to a disk that is to be
-//! preserved, speaks to the box's workflow service.
+//! Never: decides which operation runs (the agent's actions decide), writes to a preserved disk,
+//! calls the box's workflow service.
 //!
 //! Enter at [`stream::write_image`] (the image writer), [`storage::partition`],
 //! [`erase::carry_out`]. [`select::Selector`] finds the disk that an action names, and

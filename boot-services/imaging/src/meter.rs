@@ -1,33 +1,32 @@
-//! Progress of an action, shared between the working thread and the reporting one.
+//! Progress of an action, shared by the action and the task that reports to the box.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Maximum number of printed lines that wait for the report. The oldest lines are dropped beyond
-/// it.
+/// Maximum number of unreported output lines. The oldest lines are dropped first.
 const WAITING_MAX: usize = 1000;
 
-/// Counters that the action updates and the runner reads once a second.
+/// Progress of one action. The action writes; the runner reads once a second.
 #[derive(Debug, Default)]
 pub struct Meter {
     done: AtomicU64,
     total: AtomicU64,
     stopped: AtomicBool,
     doing: Mutex<String>,
-    /// Reason of a wait for another server; empty while there is none.
+    /// Reason of the current wait for a server; empty without a wait.
     waiting: Mutex<String>,
     printed: Mutex<PrintedLines>,
 }
 
-/// Values of a meter at one moment.
+/// Copy of a meter's values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MeterReading {
-    /// Bytes processed so far.
+    /// Number of processed bytes.
     pub done: u64,
-    /// Bytes in total; 0 while unknown.
+    /// Total number of bytes; 0 if unknown.
     pub total: u64,
-    /// Current step, for the operator.
+    /// Current step, as text for the operator.
     pub doing: String,
 }
 
@@ -38,33 +37,33 @@ struct PrintedLines {
 }
 
 impl Meter {
-    /// Sets the description of the current step, for the operator.
+    /// Sets the text of the current step, for the operator.
     pub fn say(&self, doing: impl Into<String>) {
         *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing.into();
     }
 
-    /// Sets the reason of a wait for another server. An empty reason ends the wait.
+    /// Sets the reason of a wait for a server. An empty reason ends the wait.
     pub fn wait(&self, reason: impl Into<String>) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = reason.into();
     }
 
-    /// Sets the number of bytes in total; 0 while unknown.
+    /// Sets the total number of bytes; 0 if unknown.
     pub fn set_total(&self, total: u64) {
         self.total.store(total, Ordering::Relaxed);
     }
 
-    /// Sets the number of bytes processed so far.
+    /// Sets the number of processed bytes.
     pub fn set_done(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
     }
 
-    /// Returns the reason of a wait for another server, if there is a wait.
+    /// Returns the reason of the current wait for a server; `None` without a wait.
     pub fn waiting(&self) -> Option<String> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         (!waiting.is_empty()).then(|| waiting.clone())
     }
 
-    /// Returns the counters and the step.
+    /// Returns the byte counts and the current step.
     pub fn read(&self) -> MeterReading {
         MeterReading {
             done: self.done.load(Ordering::Relaxed),
@@ -73,7 +72,7 @@ impl Meter {
         }
     }
 
-    /// Adds a line that a program of the action printed.
+    /// Adds a line of a program's output.
     pub fn print(&self, line: String) {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         if printed.waiting.len() == WAITING_MAX {
@@ -83,8 +82,8 @@ impl Meter {
         printed.waiting.push_back(line);
     }
 
-    /// Removes and returns up to `max` unreported lines, oldest first. A first line counts the
-    /// lines that were dropped.
+    /// Removes and returns up to `max` unreported lines, oldest first. If lines were dropped, the
+    /// first returned line says how many.
     pub fn take_printed(&self, max: usize) -> Vec<String> {
         let mut printed = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
         let lost = std::mem::take(&mut printed.lost);
@@ -93,7 +92,7 @@ impl Meter {
         lost.into_iter().chain(printed.waiting.drain(..count)).collect()
     }
 
-    /// Asks blocking work to end at its next step.
+    /// Requests that blocking work ends at its next step.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -104,7 +103,7 @@ impl Meter {
     }
 }
 
-/// Guard that stops the work when its waiting future is dropped.
+/// Guard that calls [`Meter::stop`] on drop, for a future that waits for blocking work.
 #[derive(Debug)]
 pub struct StopOnDrop(pub Arc<Meter>);
 

@@ -1,4 +1,4 @@
-//! A mounted partition. No path leads out of it.
+//! Mounted partition. Neither `..` nor a symbolic link in a path leads out of the partition.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -15,13 +15,13 @@ use crate::Error;
 use crate::disks::{disk, preserve, select};
 use unpack::{is_fat, openat2};
 
-/// Mount point of partitions; one partition is mounted at a time.
+/// Mount point. Only one partition is mounted at a time.
 const MOUNT_POINT: &str = "/run/tinbox-agent/mnt";
 
-/// Maximum wait for the previous mount. Work of a stopped action ends by itself.
+/// Maximum wait for the previous mount, which work of a stopped action may still use.
 const IN_USE: Duration = Duration::from_secs(60);
 
-/// A mounted filesystem. Dropping it unmounts.
+/// Mounted filesystem, unmounted on drop.
 #[derive(Debug)]
 pub struct Mounted {
     root: Option<File>,
@@ -30,8 +30,8 @@ pub struct Mounted {
     _place: Place,
 }
 
-/// Lock of the mount point, which one mount holds at a time. A stopped action may leave a mount to
-/// a thread. Without the lock, that thread would later unmount the filesystem of the next action.
+/// Lock of the mount point. A thread of a stopped action may still have a mount; without the lock,
+/// that thread would later unmount the filesystem of the next action.
 #[derive(Debug)]
 struct Place;
 
@@ -58,14 +58,14 @@ impl Drop for Place {
     }
 }
 
-/// Purpose of a mount, which determines the mount flags.
+/// Purpose of a mount; determines the mount flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Reading of files. A preserved disk is allowed too.
+    /// Read files. Also allowed on a preserved disk.
     Read,
-    /// Writing of files. Programs and device nodes on the filesystem have no effect.
+    /// Write files. Mounted with nodev, nosuid and noexec.
     Write,
-    /// Running of the filesystem's programs, with the rights that they have on the machine itself.
+    /// Run programs of the filesystem, without nodev, nosuid and noexec.
     Run,
 }
 
@@ -93,14 +93,14 @@ pub struct Owner {
     pub dir_mode: u32,
 }
 
-/// A file that is replaced temporarily, and the names next to it.
+/// File that is replaced temporarily, and the file names for its backup.
 #[derive(Debug, Clone, Copy)]
 pub struct ReplacedFile<'a> {
     /// Path of the file.
     pub path: &'a str,
-    /// Name of the original file in the meantime.
+    /// Name of the renamed original, in the same folder.
     pub aside: &'a str,
-    /// Name of an empty mark file. It says that there was no original file.
+    /// Name of an empty mark file, which exists if there was no original.
     pub absent: &'a str,
 }
 
@@ -109,7 +109,7 @@ fn exists(folder: &File, name: &str) -> bool {
 }
 
 impl Mounted {
-    /// Mounts `device` and waits for the device to appear. Blocks.
+    /// Waits for `device` (a path or selector) and mounts it. Blocks.
     pub fn mount(device: &Path, fs_type: &str, purpose: Purpose) -> Result<Self, Error> {
         let device = &select::resolve(device)?;
         disk::wait_for(device)?;
@@ -142,18 +142,17 @@ impl Mounted {
         self.root.as_ref().ok_or(Error::Stopped)
     }
 
-    /// Opens a file for reading. Symbolic links stay within the filesystem.
+    /// Opens a file for reading. Symbolic links are resolved within the filesystem.
     pub fn open(&self, path: &str) -> Result<File, Error> {
         open_within(self.root()?, path, OFlags::RDONLY, 0)
             .map_err(Error::io(format!("open {path} on {}", self.device.display())))
     }
 
-    /// Mount point of the partition, for a program that runs in it.
+    /// Mount point, as the root for a program of the partition.
     pub const PLACE: &CStr = c"/run/tinbox-agent/mnt";
 
-    /// Renames a file, to make space for a replacement. If an interrupted run already renamed the
-    /// original file, the file in its place is a replacement and stays. If there is no file, an
-    /// empty mark file records that.
+    /// Renames a file to `aside`, or creates the mark file `absent` if there is no file. No effect
+    /// if either exists already: then an interrupted run left a replacement in the file's place.
     pub fn set_aside(&self, file: &ReplacedFile) -> Result<(), Error> {
         let what = |doing| self.what(doing, file.path);
         let (folder, name) = self.folder_of(file)?;
@@ -171,7 +170,7 @@ impl Mounted {
         }
     }
 
-    /// Restores a file after [`Mounted::set_aside`].
+    /// Restores the original file, or its absence, after [`Mounted::set_aside`].
     pub fn put_back(&self, file: &ReplacedFile) -> Result<(), Error> {
         let (folder, name) = self.folder_of(file)?;
         let result = match rustix::fs::renameat(&folder, file.aside, &folder, name) {
@@ -199,7 +198,7 @@ impl Mounted {
         Error::io(format!("{doing} {path} on {}", self.device.display()))
     }
 
-    /// Opens the folder at `path`, and creates it and the folders above it if they are missing.
+    /// Opens the folder at `path`. Creates missing folders of the path, with `owner`.
     pub fn folders(&self, path: &str, owner: Owner) -> Result<File, Error> {
         let mut folder = open_within(self.root()?, "/", OFlags::DIRECTORY, 0)
             .map_err(Error::io(format!("open the root of {}", self.device.display())))?;
@@ -212,7 +211,7 @@ impl Mounted {
         Ok(folder)
     }
 
-    /// Creates or replaces a file, with its parent directories.
+    /// Writes a file, and flushes it. Creates missing parent folders.
     pub fn write(&self, path: &str, contents: &[u8], owner: Owner) -> Result<(), Error> {
         let what = |doing: &str| Error::io(format!("{doing} {path} on {}", self.device.display()));
         let (parent, name) = match path.trim_end_matches('/').rsplit_once('/') {
@@ -229,7 +228,7 @@ impl Mounted {
         folder.sync_all().map_err(what("flush the folder of"))
     }
 
-    /// Opens the directory at `walked`, and creates it in `parent` if it is missing.
+    /// Opens the folder at `walked`. Creates it as `name` in `parent` if missing.
     fn folder(&self, parent: &File, walked: &str, name: &str, owner: Owner) -> Result<File, Error> {
         let what =
             |doing: &str| Error::io(format!("{doing} {walked} on {}", self.device.display()));
@@ -262,20 +261,19 @@ impl Drop for Mounted {
     }
 }
 
-/// Unmounts lazily after a failed action. No data is lost besides the data that the failure lost
-/// already.
+/// Unmounts lazily (MNT_DETACH), after a failed action.
 fn detach() {
     let _ = rustix::mount::unmount(MOUNT_POINT, UnmountFlags::DETACH);
 }
 
-/// Calls `openat2` with the filesystem as root: neither `..` nor a symbolic link leads out.
+/// Opens a path with `root` as root folder (RESOLVE_IN_ROOT): neither `..` nor a link leads out.
 fn open_within(root: &File, path: &str, flags: OFlags, mode: u32) -> io::Result<File> {
     let flags = flags | OFlags::CLOEXEC;
     let mode = Mode::from_raw_mode(mode);
     Ok(openat2::open(root, path, flags, mode, ResolveFlags::IN_ROOT)?)
 }
 
-/// Sets owner and mode. FAT supports neither and returns EPERM, which is accepted.
+/// Sets owner and mode. Ignores EPERM on FAT, which supports neither.
 fn own(file: &File, owner: Owner, mode: u32) -> io::Result<()> {
     let uid = rustix::fs::Uid::from_raw(owner.uid);
     let gid = rustix::fs::Gid::from_raw(owner.gid);

@@ -1,4 +1,4 @@
-//! Programs that an action runs, the image of tools that they come from, and their output.
+//! Runs the programs of actions: child processes, their output, and the tools image.
 
 pub mod children;
 pub mod output;

@@ -1,8 +1,8 @@
-//! Makes partitions, arrays, volume groups and filesystems from a description.
+//! Creates partitions, arrays, volume groups and filesystems from a storage description.
 //!
-//! [`description`] is the requested state, [`plan`] selects the programs that produce it, and this
-//! file runs them. It first removes every holder of the disks. Therefore a second run after a
-//! failure or a power cut has the same result as the first.
+//! [`description`] parses the requested state, [`plan`] selects the programs that create it, and
+//! this file runs the programs. It first stops arrays and mappings that use the disks, so that a
+//! second run after a failure or a power failure has the same result.
 
 mod amount;
 mod assemble;
@@ -29,14 +29,14 @@ use crate::programs::tools::Tools;
 use crate::task::blocking;
 use crate::{Error, Meter};
 
-/// Folder of the kernel's block devices in sysfs.
+/// Folder with all block devices in sysfs.
 const CLASS: &str = "/sys/class/block";
 
-/// Writes partition tables and creates arrays and volume groups. Returns a summary for the
+/// Writes partition tables, and creates arrays and volume groups. Returns a summary for the
 /// operator.
 ///
 /// # Errors
-/// A sentence for the operator. Most errors occur before any change.
+/// The description does not fit the disks, or a program fails. Most errors occur before any change.
 pub async fn partition(storage: Storage, table: Table, meter: &Meter) -> Result<String, Error> {
     let (storage, tools) = taken(storage, meter).await?;
     let disks = storage.disks.clone();
@@ -48,10 +48,10 @@ pub async fn partition(storage: Storage, table: Table, meter: &Meter) -> Result<
     Ok(format!("made {}", plan::made(&storage)))
 }
 
-/// Creates the filesystems. Returns a summary with their number.
+/// Creates the filesystems and swap areas. Returns a summary for the operator.
 ///
 /// # Errors
-/// A sentence for the operator.
+/// A device is missing or preserved, or a program fails.
 pub async fn format(storage: Storage, meter: &Meter) -> Result<String, Error> {
     let storage = blocking("finding the disks", move || resolved(storage)).await?;
     let tools = Tools::get(meter).await?;
@@ -63,10 +63,10 @@ pub async fn format(storage: Storage, meter: &Meter) -> Result<String, Error> {
     Ok(format!("made {}", if made.is_empty() { "no file system".into() } else { made.join(", ") }))
 }
 
-/// Removes partition tables and signatures. Returns a summary with the disks.
+/// Removes partition tables and signatures from the disks. Returns a summary for the operator.
 ///
 /// # Errors
-/// A sentence for the operator.
+/// A device is missing or preserved, or a program fails.
 pub async fn wipe(storage: Storage, meter: &Meter) -> Result<String, Error> {
     let (storage, tools) = taken(storage, meter).await?;
     for disk in &storage.disks {
@@ -78,10 +78,10 @@ pub async fn wipe(storage: Storage, meter: &Meter) -> Result<String, Error> {
     Ok(format!("wiped the tables and signatures of {}", names.join(", ")))
 }
 
-/// Checks that every filesystem can be mounted. Other actions mount their filesystems themselves.
+/// Mounts and unmounts each filesystem, as a check. Each action mounts its filesystem itself.
 ///
 /// # Errors
-/// A sentence for the operator.
+/// A device is missing or preserved, or a program fails.
 pub async fn mount(storage: Storage, meter: &Meter) -> Result<String, Error> {
     meter.say("mounting each file system");
     let storage = blocking("finding the disks", move || resolved(storage)).await?;
@@ -104,7 +104,7 @@ fn wrong(reason: String) -> Error {
     Error::Storage { reason }
 }
 
-/// Resolves the devices of the description and removes all holders of these devices.
+/// Resolves the device selectors, and stops arrays and mappings that use the devices.
 async fn taken(storage: Storage, meter: &Meter) -> Result<(Storage, Tools), Error> {
     let found = blocking("finding the disks", move || {
         let storage = resolved(storage)?;
@@ -134,7 +134,7 @@ async fn taken(storage: Storage, meter: &Meter) -> Result<(Storage, Tools), Erro
     Ok((storage, tools))
 }
 
-/// Replaces every device selector by its path.
+/// Replaces each device selector by the device's path.
 fn resolved(mut storage: Storage) -> Result<Storage, Error> {
     let path = |named: &mut String| -> Result<(), Error> {
         *named = select::resolve(Path::new(named))?.to_string_lossy().into_owned();
@@ -159,7 +159,7 @@ fn resolved(mut storage: Storage) -> Result<Storage, Error> {
     }
 }
 
-/// Returns the existing devices that the description uses: its disks, members and physical volumes.
+/// Returns the existing devices of the description: disks, array members and physical volumes.
 fn bases(storage: &Storage) -> Result<BTreeSet<PathBuf>, Error> {
     let arrays: BTreeSet<_> = storage.raid.iter().map(|array| array.path()).collect();
     let members = storage.raid.iter().flat_map(|array| array.devices.iter().chain(&array.spare));
@@ -178,7 +178,7 @@ fn real(path: &str) -> PathBuf {
     Path::new(path).canonicalize().unwrap_or_else(|_| path.into())
 }
 
-/// Reads the state of a disk from the kernel.
+/// Reads size and partitions of the disk at `path` from sysfs.
 pub fn see(path: &str) -> Result<DiskState, Error> {
     let class = Path::new(CLASS);
     let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -231,8 +231,8 @@ async fn carry_out(steps: &[Step], tools: &Tools, meter: &Meter) -> Result<(), E
     .await
 }
 
-/// Activates the missing arrays and volumes among `devices`. This OS does not activate them
-/// automatically.
+/// Activates those of `devices` that are arrays or volumes and not active. The agent's OS does not
+/// do so automatically.
 async fn bring_up(
     tools: &Tools,
     devices: impl Iterator<Item = &str>,
@@ -246,10 +246,10 @@ async fn bring_up(
     Ok(())
 }
 
-/// Activates `device` if it is an array or a volume on this machine's disks.
+/// Activates `device` if it is an inactive array or volume; no effect for other devices.
 ///
 /// # Errors
-/// The tools are not available, or members are missing.
+/// The tools image is not available, or members are missing.
 pub async fn ready(device: &Path, meter: &Meter) -> Result<(), Error> {
     match device.to_str() {
         Some(path) if is_composed_and_missing(path) => {

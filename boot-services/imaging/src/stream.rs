@@ -1,5 +1,6 @@
-//! Writes an image from a URL to a disk in constant memory. The download resumes after a cut. The
-//! checksum covers the bytes as served. Decoding and writing run during the download.
+//! Writes an image from a URL to a disk in constant memory. An interrupted download resumes. The
+//! checksum covers the downloaded bytes, not decoded. Download, decoding and writing run in
+//! parallel.
 //!
 //! ```text
 //!                  ┌─ pieces ──▶ sum (thread)
@@ -10,16 +11,16 @@
 //!                                                           direct I/O, holes for zeros
 //! ```
 //!
-//! Zeros that the server reports as holes are not fetched ([`http1::holes`]).
+//! Zeros that the server reports as holes are not downloaded ([`http1::holes`]).
 //!
-//! Each byte is copied once, by the kernel, from the socket into a piece of aligned memory. The
-//! checksum and the decoder read the piece. A raw image is written from the piece directly.
+//! The kernel copies each byte once, from the socket into a piece of aligned memory. Checksum and
+//! decoder read the piece. A raw image is written directly from the piece.
 //!
-//! A qcow2 image is not a stream. [`ranges`] reads its parts by offset. If the image has a
-//! checksum, the whole file is fetched once before for verification, in the same version.
+//! A qcow2 image is not a stream: [`ranges`] reads its parts by offset. If the action has a
+//! checksum, the whole file is first downloaded for verification, in the same version.
 //!
-//! The first buffer is written last, after the checksum is verified. Until then the beginning of
-//! the disk is zeros, so that neither a power cut nor a wrong image leaves a disk that boots.
+//! The first 4 MiB are written last, after the checksum is verified. Until then the beginning of
+//! the disk is zeros, so that neither a power failure nor a wrong image leaves a bootable disk.
 
 mod archive;
 mod checksum;
@@ -62,54 +63,54 @@ use piece::Source;
 use ranges::Ranges;
 use write::{StagedImage, StreamOutcome, WriteOptions};
 
-/// Maximum number of attempts for an image that changes on the server during the download.
+/// Maximum number of downloads of an image that changes on the server during the download.
 const BEGINNINGS: u32 = 3;
 
-/// Expected checksum of the stream as served, that is, still compressed.
+/// Expected checksum of the downloaded, still compressed bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Proof {
-    /// Checksum that the action states.
+    /// Checksum from the action's settings.
     Sum(Checksum),
-    /// URL of a file of checksums, which has a line for the path that the image's URL ends with.
+    /// URL of a file of checksums, in which a line matches the path of the image's URL.
     Sums(Url),
 }
 
-/// An image to write and its target disk.
+/// Image to write, and its target disk.
 #[derive(Debug, Clone)]
 pub struct Image {
     /// URL of the image.
     pub url: Url,
-    /// Expected checksum; `None` disables the check.
+    /// Expected checksum; `None` for no check.
     pub proof: Option<Proof>,
-    /// True if an uncompressed image is an error.
+    /// True to refuse an uncompressed image.
     pub compressed: bool,
-    /// True to read the disk back after writing and compare it.
+    /// True to read the disk back after writing and compare it with the image.
     pub read_back: bool,
-    /// Path of the target disk.
+    /// Device path or selector of the target disk.
     pub disk: PathBuf,
-    /// Kinds of target that are allowed, for regular files in tests.
+    /// Allowed kinds of targets: block devices, or also regular files.
     pub accept: Accept,
     /// Timeouts and retry intervals of the download.
     pub timeouts: Timeouts,
 }
 
-/// Result of a written image.
+/// Byte counts and checksum of a written image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// Bytes fetched, as served.
+    /// Number of downloaded bytes.
     pub fetched: u64,
-    /// Bytes of the decoded image.
+    /// Length of the decoded image in bytes.
     pub image: u64,
-    /// Bytes of the decoded image that were zeros and not sent to the disk.
+    /// Bytes of zeros that were punched as holes instead of written.
     pub holes: u64,
-    /// Checksum that was verified; `None` if none was requested.
+    /// Verified checksum; `None` without an expected checksum.
     pub verified: Option<Checksum>,
 }
 
 /// Writes an image to its disk. Dropping the future stops the work at its next step.
 ///
 /// # Errors
-/// A sentence for the operator. In that case the disk does not boot, or nothing was written.
+/// The download, the image or the disk failed. The disk is not bootable then, or unchanged.
 pub async fn write_image(image: &Image, meter: &Arc<Meter>) -> Result<Summary, Error> {
     let _stop = StopOnDrop(meter.clone());
     let mut beginning = 1;
@@ -159,7 +160,7 @@ async fn finish(staged: StagedImage, meter: &Arc<Meter>) -> Result<Summary, Erro
     Ok(Summary { fetched: 0, image, holes, verified: None })
 }
 
-/// Fetches a URL into a blocking reader. The download is `None` if the reader ends successfully
+/// Downloads a URL into the blocking reader `work`. The first value is `None` if `work` succeeds
 /// before the end of the stream.
 async fn receive<T: Send + 'static>(
     wanted: &FetchRequest<'_>,
@@ -177,7 +178,7 @@ async fn receive<T: Send + 'static>(
     }
 }
 
-/// Writes a qcow2 image, reading its clusters by offset. Returns the length of the file too.
+/// Writes a qcow2 image, with reads by offset. Returns the length of the qcow2 file too.
 async fn write_qcow2(
     wanted: &FetchRequest<'_>,
     disk: Disk,
@@ -210,7 +211,7 @@ async fn write_qcow2(
     .await
 }
 
-/// Reader that reports the number of bytes read to the meter.
+/// Reader that sets the meter to the number of read bytes.
 struct MeteredReader<R> {
     inner: R,
     done: u64,
@@ -230,7 +231,7 @@ fn read_to_end(mut source: Source) -> Result<(), Error> {
     std::io::copy(&mut source, &mut std::io::sink()).map(|_| ()).map_err(|_| Error::Stopped)
 }
 
-/// Returns the expected checksum. A [`Proof::Sums`] is looked up in its file of checksums.
+/// Returns the expected checksum. For [`Proof::Sums`], downloads the file of checksums.
 async fn expected(
     url: &Url,
     proof: Option<&Proof>,

@@ -27,7 +27,7 @@ const NVME_ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
 /// `SG_IO` of `scsi/sg.h`.
 const SG_IO: libc::Ioctl = 0x2285;
 
-/// Makes the kernel read the disk's partition table again.
+/// Makes the kernel reread the disk's partition table.
 pub fn reread_partitions(disk: &File) -> io::Result<()> {
     // SAFETY: BLKRRPART takes no argument and touches no memory of this process. The descriptor
     // is open for as long as the borrow of `disk`.
@@ -35,7 +35,7 @@ pub fn reread_partitions(disk: &File) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes the kernel refuse all writes to a block device.
+/// Makes the kernel refuse all writes to a block device (BLKROSET).
 pub fn set_read_only(disk: &File) -> io::Result<()> {
     let yes: libc::c_int = 1;
     // SAFETY: BLKROSET reads one `int`, which `yes` is for the whole call; the descriptor is open
@@ -44,7 +44,7 @@ pub fn set_read_only(disk: &File) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Discards a range of a block device. Offset and length are in bytes.
+/// Discards a range of a block device; `offset` and `length` in bytes.
 pub fn discard(disk: &File, offset: u64, length: u64) -> io::Result<()> {
     let range = [offset, length];
     // SAFETY: BLKDISCARD reads two 64-bit numbers, which `range` holds for the whole call; the
@@ -71,20 +71,20 @@ struct NvmeCommand {
     result: u32,
 }
 
-/// An admin command for an NVMe controller.
+/// Admin command for an NVMe controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NvmeAdmin {
     /// Opcode of the command.
     pub opcode: u8,
-    /// Namespace id (NSID) of the command; `u32::MAX` for all namespaces.
+    /// Namespace id (NSID); `u32::MAX` for all namespaces.
     pub namespace: u32,
-    /// Command dwords 10 and 11. The commands of this crate do not use the later dwords.
+    /// Command dwords 10 and 11. The later dwords are 0.
     pub words_10_11: [u32; 2],
-    /// Timeout of the command. After it, the kernel resets the controller.
+    /// Timeout, after which the kernel resets the controller.
     pub timeout: Duration,
 }
 
-/// Sends an admin command to an NVMe controller and fills `answer`. Returns the status, 0 for
+/// Sends an admin command to an NVMe controller and fills `answer`. Returns the NVMe status, 0 for
 /// success.
 pub fn nvme_admin(controller: &File, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16> {
     let length = u32::try_from(answer.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -151,7 +151,7 @@ pub enum Transfer<'a> {
 /// Result of a SCSI command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScsiAnswer {
-    /// Status of the device, 0 for success.
+    /// SCSI status of the device, 0 for success.
     pub status: u8,
     /// Status of the host adapter, 0 for success.
     pub host: u16,
@@ -159,7 +159,7 @@ pub struct ScsiAnswer {
     pub sense: [u8; 32],
 }
 
-/// Sends a command to a SCSI device.
+/// Sends a 16-byte command to a SCSI device (SG_IO).
 pub fn scsi(
     device: &File,
     command: &[u8; 16],
@@ -195,8 +195,8 @@ pub fn scsi(
     }
 }
 
-/// Makes `command` run inside a root, in its own process group and mount namespace. The kernel
-/// filesystems are mounted only there, and are unmounted after the last process.
+/// Makes `command` run with another root folder, in its own process group and mount namespace. The
+/// mounts in the root are visible only there and end with the last process.
 pub fn confine(command: &mut Command, inside: ProgramRoot) {
     command.process_group(0);
     // SAFETY: between fork and exec the closure only makes system calls, with strings that were
@@ -210,7 +210,7 @@ pub fn confine(command: &mut Command, inside: ProgramRoot) {
     }
 }
 
-/// Gives this thread its own mount namespace.
+/// Moves this thread to its own mount namespace, with private mounts.
 pub fn own_mounts() -> io::Result<()> {
     // SAFETY: unshare is unsafe because safe code relies on descriptors that threads share. NEWNS
     // unshares only mounts, current folder and root, never descriptors.
@@ -225,13 +225,13 @@ const LOOP_CONFIGURE: libc::Ioctl = 0x4c0a;
 /// `sizeof(struct loop_config)`, and the offset of the first byte of `info.lo_flags` in it.
 const LOOP_CONFIG_BYTES: usize = 304;
 const LOOP_CONFIG_FLAGS: usize = 60;
-/// `LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR`.
+/// `LO_FLAGS_READ_ONLY | LO_FLAGS_AUTOCLEAR` of `linux/loop.h`.
 const LOOP_FLAGS: u8 = 1 | 4;
-/// Maximum number of attempts. Another process may take the free device that the kernel returned.
+/// Maximum number of attempts, because another process may take the free device first.
 const LOOP_ATTEMPTS: u32 = 16;
 
-/// Attaches `file` to a read-only loop device. The device is detached when the last user of the
-/// returned file closes it.
+/// Attaches `file` to a read-only loop device. Returns the open device and its path. The kernel
+/// detaches the device at its last close.
 pub fn attach(file: &File) -> io::Result<(File, CString)> {
     let control = File::open("/dev/loop-control")?;
     let mut config = [0_u8; LOOP_CONFIG_BYTES];

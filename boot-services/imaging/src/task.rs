@@ -1,9 +1,9 @@
-//! Threads for blocking work.
+//! Runs blocking work on separate threads.
 
 use crate::Error;
 use crate::disks::select;
 
-/// Runs blocking work on a thread of its own. A panic in the work becomes an error.
+/// Runs `work` on a thread for blocking work. A panic becomes [`Error::Crashed`] with `part`.
 pub async fn blocking<T: Send + 'static>(
     part: &'static str,
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
@@ -14,7 +14,7 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// Converts the failed end of a task into an error.
+/// Converts the panic or abort of a task to [`Error::Crashed`].
 pub fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
     let reason = match error.try_into_panic() {
         Ok(payload) => panic_text(&*payload),
@@ -23,7 +23,7 @@ pub fn crashed(part: &'static str, error: tokio::task::JoinError) -> Error {
     Error::Crashed { part, reason }
 }
 
-/// Returns the message of a panic.
+/// Returns the message in a panic's payload.
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned())

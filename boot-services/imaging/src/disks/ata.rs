@@ -1,5 +1,5 @@
 //! ATA disks: commands through the kernel's SCSI layer (SAT-4, 12.2.3, ATA PASS-THROUGH), and the
-//! disk's description of itself (ACS-4, 7.13, IDENTIFY DEVICE).
+//! disk's properties (ACS-4, 7.13, IDENTIFY DEVICE).
 
 use std::fs::File;
 use std::io;
@@ -8,24 +8,24 @@ use std::time::Duration;
 
 use crate::sys::{self, ScsiAnswer, Transfer};
 
-/// Length of every data block of these commands, in bytes.
+/// Length of a command's data block, in bytes.
 pub const BLOCK: usize = 512;
 /// Opcode of IDENTIFY DEVICE (ACS-4, 7.13).
 const IDENTIFY: u8 = 0xec;
-/// Timeout of commands that a disk answers from its electronics. A disk that has to spin up first
-/// takes up to this time.
+/// Timeout of commands without access to the medium. The time is for a disk that must spin up
+/// first.
 pub const SOON: Duration = Duration::from_secs(30);
 
-/// A 28-bit ATA command.
+/// ATA command with a 28-bit LBA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     /// Opcode of the command.
     pub command: u8,
-    /// Value of the feature register.
+    /// Value of the feature register: subcommand or options.
     pub features: u8,
-    /// The three bytes of the LBA, lowest byte first.
+    /// LBA registers: bits 0 to 23 of the LBA, lowest byte first.
     pub lba: [u8; 3],
-    /// Timeout of the command.
+    /// Maximum duration of the command.
     pub timeout: Duration,
 }
 
@@ -40,19 +40,19 @@ pub enum Data<'a> {
     Out(&'a [u8; BLOCK]),
 }
 
-/// A device that takes ATA commands.
+/// Device that executes ATA commands: a disk, or a test double.
 pub trait Drive {
-    /// Sends a command. Returns the LBA registers afterwards, for commands without data.
+    /// Executes a command. Returns the LBA registers after a command without data, else zeros.
     ///
     /// # Errors
-    /// A failure of the disk or of the adapter.
+    /// The disk or the host adapter reports a failure.
     fn perform(&mut self, task: &Task, data: Data<'_>) -> io::Result<[u8; 3]>;
 }
 
-/// Reads the data of IDENTIFY DEVICE.
+/// Executes IDENTIFY DEVICE. Returns the data block.
 ///
 /// # Errors
-/// The device is not an ATA disk, or it does not answer.
+/// The device is not an ATA disk, or does not respond.
 pub fn identify(drive: &mut impl Drive) -> io::Result<Box<[u8; BLOCK]>> {
     let mut block = Box::new([0; BLOCK]);
     let task = Task { command: IDENTIFY, features: 0, lba: [0; 3], timeout: SOON };
@@ -60,14 +60,14 @@ pub fn identify(drive: &mut impl Drive) -> io::Result<Box<[u8; BLOCK]>> {
     Ok(block)
 }
 
-/// Returns a word of the data of IDENTIFY DEVICE; 0 for a number outside.
+/// Returns word `number` of the data of IDENTIFY DEVICE; 0 if `number` is above 255.
 pub fn word(identified: &[u8; BLOCK], number: usize) -> u16 {
     let at = number * 2;
     let bytes = identified.get(at..at + 2).and_then(<[u8]>::first_chunk).copied();
     u16::from_le_bytes(bytes.unwrap_or_default())
 }
 
-/// An ATA disk of this machine.
+/// ATA disk of this machine, behind the SCSI layer.
 #[derive(Debug)]
 pub struct Ata(File);
 
@@ -93,15 +93,16 @@ impl Drive for Ata {
     }
 }
 
-/// Builds ATA PASS-THROUGH (16). The command requests the registers only when it returns no data.
+/// Builds SCSI command ATA PASS-THROUGH (16). Requests the registers only for a command without
+/// data.
 fn wrapped(task: &Task, data: &Data<'_>) -> [u8; 16] {
-    /// Protocol field, which begins at bit 1.
+    /// Values of the protocol field, which begins at bit 1.
     const NON_DATA: u8 = 3 << 1;
     const PIO_IN: u8 = 4 << 1;
     const PIO_OUT: u8 = 5 << 1;
-    /// Requests the registers as sense data.
+    /// CK_COND: the device returns the registers as sense data.
     const CHECK: u8 = 1 << 5;
-    /// The transfer length is in blocks, in the count register.
+    /// BYT_BLOK and T_LENGTH: the count register has the transfer length in blocks.
     const BLOCKS: u8 = 1 << 2 | 2;
     const FROM_DISK: u8 = 1 << 3;
     let (protocol, flags, count) = match data {
@@ -119,11 +120,10 @@ fn wrapped(task: &Task, data: &Data<'_>) -> [u8; 16] {
     command
 }
 
-/// Returns the LBA registers, or the failure that the registers report.
+/// Returns the LBA registers of a response. A failure in the registers is an error.
 pub fn registers(answer: &ScsiAnswer) -> io::Result<[u8; 3]> {
     const CHECK_CONDITION: u8 = 0x02;
-    /// Bits of a failure: error and device fault in the status register, aborted in the error
-    /// register.
+    /// Failure bits: ERROR and DEVICE FAULT of the status register, ABORT of the error register.
     const FAILED: u8 = 0x01 | 0x20;
     const ABORTED: u8 = 0x04;
     if answer.host != 0 {

@@ -1,4 +1,4 @@
-//! A target disk: opened exclusively, with direct I/O, with holes punched for zeros.
+//! Target disk of an action: opened exclusively, written with direct I/O, zeros punched as holes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -16,31 +16,30 @@ use super::wait::LOOK;
 use super::{preserve, select};
 use crate::{Error, sys};
 
-/// Maximum wait for a device in use. The kernel's own partition scan or an earlier action may hold
-/// it.
+/// Maximum wait for a busy device, which the kernel's partition scan or an earlier action may use.
 const RELEASE: Duration = Duration::from_secs(5);
-/// Memory alignment for direct I/O. It satisfies every device met so far.
+/// Memory alignment for direct I/O, in bytes; enough for all common devices.
 pub const MEMORY_ALIGN: usize = 4096;
 
-/// Kinds of targets. Regular files stand for a disk in tests and benchmarks only.
+/// Allowed kinds of targets. Regular files are for tests and benchmarks only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accept {
     /// Block devices only, for targets that a workflow names.
     BlockDevices,
-    /// Regular files in addition; a file is created and grows.
+    /// Block devices and regular files. A missing file is created; a file grows as needed.
     Files,
 }
 
-/// An open target disk.
+/// Open target disk, or a regular file.
 #[derive(Debug)]
 pub struct Disk {
     file: File,
     path: PathBuf,
     /// Size in bytes; `None` for a regular file, which grows.
     size: Option<u64>,
-    /// Sector size in bytes. Every offset and length written is a multiple of it.
+    /// Sector size in bytes. Offset and length of each write must be multiples of the sector size.
     sector: usize,
-    /// True while the device can zero a range by itself.
+    /// True until the device has refused to punch a hole.
     punches: AtomicBool,
 }
 
@@ -87,28 +86,28 @@ impl Disk {
         Ok(Self { file, path: path.to_owned(), size: None, sector: 1, punches })
     }
 
-    /// Path of the opened target.
+    /// Returns the path of the target.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Size in bytes; `None` for a file that grows.
+    /// Returns the size in bytes; `None` for a regular file, which grows.
     pub fn size(&self) -> Option<u64> {
         self.size
     }
 
-    /// Sector size in bytes, the unit of every write.
+    /// Returns the sector size in bytes, the unit of writes; 1 for a regular file.
     pub fn sector(&self) -> usize {
         self.sector
     }
 
-    /// Writes whole sectors. `data` must be aligned to [`MEMORY_ALIGN`].
+    /// Writes whole sectors at `offset`. The memory of `data` must be aligned to [`MEMORY_ALIGN`].
     pub fn write(&self, data: &[u8], offset: u64) -> io::Result<()> {
         self.file.write_all_at(data, offset)
     }
 
     /// Fills `out` from `offset`. On a device, `out` must be whole sectors, aligned as for
-    /// [`Disk::write`]. The part behind the end of a file reads as zeros.
+    /// [`Disk::write`]. Bytes beyond the end of a regular file are zeros.
     pub fn read(&self, out: &mut [u8], offset: u64) -> io::Result<()> {
         let mut filled = 0;
         while filled < out.len() {
@@ -126,9 +125,9 @@ impl Disk {
         Ok(())
     }
 
-    /// Makes a range read as zeros without writing them. Returns true if the device did so. A plain
-    /// discard is not enough, because its result is undefined. Punching a hole in a block device is
-    /// the kernel's zero-out without its slow fallback (`blkdev_fallocate`).
+    /// Zeros a range without writing zeros. Returns false if the device cannot. A plain discard is
+    /// not enough, because its result is undefined. Punching a hole in a block device is the
+    /// kernel's zero-out without its slow fallback (`blkdev_fallocate`).
     pub fn punch(&self, offset: u64, length: u64) -> io::Result<bool> {
         if !self.punches.load(Ordering::Relaxed) {
             return Ok(false);
@@ -144,18 +143,18 @@ impl Disk {
         }
     }
 
-    /// Discards a range. The content of the range afterwards depends on the device.
+    /// Discards a range (TRIM). The content afterwards depends on the device.
     pub fn discard(&self, offset: u64, length: u64) -> io::Result<()> {
         sys::discard(&self.file, offset, length)
     }
 
-    /// Flushes the written data to the medium.
+    /// Flushes written data to the medium (fdatasync).
     pub fn flush(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Flushes to the medium, sets the length of a file, and makes the kernel read the new
-    /// partitions.
+    /// Flushes to the medium, sets a file's length to `length`, and makes the kernel reread the
+    /// partition table of a device.
     pub fn finish(self, length: u64) -> Result<(), Error> {
         let what = |doing: &str| Error::io(format!("{doing} {}", self.path.display()));
         if self.size.is_none() {
@@ -168,7 +167,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Returns true for a partition, which has no partition table to read.
+    /// Returns true if the target is a partition, which has no partition table of its own.
     fn is_partition(&self) -> bool {
         let name = self.path.canonicalize().unwrap_or_else(|_| self.path.clone());
         name.file_name()
@@ -216,7 +215,7 @@ fn is_block_device(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.file_type().is_block_device())
 }
 
-/// Memory with the alignment of direct I/O. The default is empty.
+/// Memory aligned to [`MEMORY_ALIGN`], for direct I/O. The default is empty.
 #[derive(Debug, Default)]
 pub struct Aligned {
     storage: Vec<u8>,
@@ -232,12 +231,12 @@ impl Aligned {
         Self { storage, start, length }
     }
 
-    /// All bytes, for reading.
+    /// Returns all bytes, aligned.
     pub fn bytes(&self) -> &[u8] {
         &self.storage[self.start..self.start + self.length]
     }
 
-    /// All bytes, for filling.
+    /// Returns all bytes, aligned and writable.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.storage[self.start..self.start + self.length]
     }

@@ -1,14 +1,14 @@
-//! Disks that no action may write. The list is in `tinbox.preserve` on the kernel command line,
-//! selectors separated by `;`. The box sets it, and an action cannot change it.
+//! Preserved disks, which no action may write. `tinbox.preserve` on the kernel command line lists
+//! their selectors, separated by `;`. The box sets the list; an action cannot change it.
 //!
-//! A name that fits no disk protects no disk, but may mean any disk. In that case no disk is
-//! written at all ([`Error::PreservedUnknown`]). A partition, an array or a volume stands for all
-//! disks that it lies on.
+//! A selector that matches no disk could mean any disk. In that case no disk may be written at all
+//! ([`Error::PreservedUnknown`]). A selector of a partition, array or volume protects all disks
+//! below.
 //!
-//! A built-in action calls [`check`] before it writes. A container does not. While a container
-//! runs, the kernel refuses all writes to these disks, and the container has none of their device
-//! nodes ([`guard`]). This protects against a wrong name and against a script that wipes every disk
-//! it finds. It does not protect against an image with all rights that undoes it deliberately.
+//! A built-in action calls [`check`] before it writes. For a container, the kernel refuses all
+//! writes to preserved disks, and the container has none of their device nodes ([`guard`]). This
+//! protects against a wrong name and against a script that wipes every disk. It does not protect
+//! against a malicious image, which has all capabilities and can undo it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -21,27 +21,27 @@ use super::select::{DiskInfo, Selector, describe, disks};
 use super::wait::{APPEAR, LOOK};
 use crate::{Error, sys};
 
-/// Folder of the kernel's block devices in sysfs.
+/// Folder with all block devices in sysfs.
 const CLASS: &str = "/sys/class/block";
-/// Depth of nodes that take commands for a disk, below the disk's own device: `scsi_generic/sg0`.
+/// Depth of the search for command nodes below a disk's device, such as `scsi_generic/sg0`.
 const COMMANDS_DEPTH: u32 = 2;
 
-/// Policy of this machine, set once at start.
+/// Preserved disks of this machine, set once at start.
 static PRESERVED: Mutex<Vec<PreservedName>> = Mutex::new(Vec::new());
 
-/// A name in the policy, and the disks that it means.
+/// Selector of `tinbox.preserve`, and the disks that it has matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreservedName {
     text: String,
     selector: Selector,
-    /// Disks that this name meant at any time since the start. Each disk stays protected.
+    /// Kernel names of all disks that matched at any time since the start. Each stays protected.
     disks: BTreeSet<String>,
 }
 
-/// Parses the list of the kernel command line.
+/// Parses the value of `tinbox.preserve`.
 ///
 /// # Errors
-/// A sentence for the operator. An invalid policy must not count as an empty one.
+/// A selector is invalid; the text is a sentence. The caller must not continue without protection.
 pub fn parse(text: &str) -> Result<Vec<PreservedName>, String> {
     let words = text.split(';').map(str::trim).filter(|word| !word.is_empty());
     let word = |text: &str| {
@@ -51,13 +51,13 @@ pub fn parse(text: &str) -> Result<Vec<PreservedName>, String> {
     words.map(word).collect()
 }
 
-/// Sets the policy. Its disks are protected from now on.
+/// Sets the preserved disks of this machine.
 pub fn set(words: Vec<PreservedName>) {
     *PRESERVED.lock().unwrap_or_else(PoisonError::into_inner) = words;
 }
 
 impl PreservedName {
-    /// Adds the disks that the name means now.
+    /// Adds the disks that match now.
     fn look(&mut self) {
         match &self.selector {
             Selector::Path(path) => {
@@ -76,7 +76,8 @@ impl PreservedName {
     }
 }
 
-/// Returns the names of all preserved disks. Waits for disks that have not appeared. Blocks.
+/// Returns the kernel names of all preserved disks. Waits up to `timeout` until each selector
+/// matches a disk. Blocks.
 fn protected(device: &Path, timeout: Duration) -> Result<BTreeSet<String>, Error> {
     let deadline = Instant::now() + timeout;
     loop {
@@ -94,7 +95,7 @@ fn protected(device: &Path, timeout: Duration) -> Result<BTreeSet<String>, Error
     }
 }
 
-/// Refuses `device` if it is preserved, or if it lies on a preserved disk. Blocks.
+/// Returns an error if `device` is, or lies on, a preserved disk. Blocks.
 ///
 /// # Errors
 /// [`Error::Preserved`], or [`Error::PreservedUnknown`] for every device.
@@ -116,13 +117,13 @@ pub fn check(device: &Path) -> Result<(), Error> {
     }
 }
 
-/// Makes preserved disks read-only in the kernel until this machine restarts. Returns the device
-/// nodes that reach these disks. Some of these nodes take commands that the kernel does not treat
+/// Makes the preserved disks read-only in the kernel until the machine restarts. Returns their
+/// device nodes, for the caller to hide: some nodes accept commands that the kernel does not treat
 /// as writes.
 ///
 /// # Errors
-/// [`Error::Io`]: one of the disks could not be protected. [`Error::PreservedUnknown`]: a name of
-/// the policy fits no disk.
+/// [`Error::Io`]: a disk could not be made read-only. [`Error::PreservedUnknown`]: a selector
+/// matches no disk.
 pub fn guard() -> Result<Vec<PathBuf>, Error> {
     let protected = protected(Path::new("/dev"), APPEAR)?;
     if protected.is_empty() {
@@ -144,12 +145,12 @@ pub fn guard() -> Result<Vec<PathBuf>, Error> {
     Ok(commands)
 }
 
-/// Device nodes that reach some disks.
+/// Device nodes that give access to the preserved disks.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Nodes {
-    /// Nodes of the disks, of their partitions and of the devices on top of them.
+    /// Block devices: the disks, their partitions, and arrays and mappings on them.
     block: Vec<PathBuf>,
-    /// Nodes that take commands for the disks.
+    /// Character devices that accept commands for the disks, such as `/dev/sg0`.
     commands: Vec<PathBuf>,
 }
 
@@ -171,14 +172,14 @@ impl Nodes {
     }
 }
 
-/// Returns the device node of a device, from its uevent.
+/// Returns the path of a device's node, from DEVNAME in its uevent.
 fn node(folder: &Path) -> Option<PathBuf> {
     let text = std::fs::read_to_string(folder.join("uevent")).ok()?;
     let name = text.lines().find_map(|line| line.strip_prefix("DEVNAME="))?;
     Some(Path::new("/dev").join(name))
 }
 
-/// Collects the nodes of a disk's device and of the devices in it, except for other disks.
+/// Collects the nodes of `device` and of the devices below, except for other block devices.
 fn commands(class: &Path, device: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     found.extend(node(device));
     if depth == 0 {
@@ -195,9 +196,10 @@ fn commands(class: &Path, device: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Collects the whole disks below a partition, a mapping or an array, including the device itself.
+/// Collects the disks below the device `name` (partition, mapping or array), and the device itself
+/// if it is not a partition.
 fn lies_on(class: &Path, name: &str, disks: &mut Vec<DiskInfo>) {
-    /// Maximum number of disks below a device. Real nestings of arrays and mappings have fewer.
+    /// Maximum number of disks below a device; real arrays and mappings have fewer.
     const DISKS_MAX: usize = 64;
     let folder = class.join(name);
     if name.is_empty() || disks.len() >= DISKS_MAX {

@@ -2,8 +2,8 @@
 //!
 //! The agent's OS has no udev, so this module resolves the links of `/dev/disk`. Hints are those of
 //! Metal3's rootDeviceHints, as `key=value` separated by commas: `wwn=0x5002538e40a21d6f`,
-//! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. All hints must fit, and
-//! they must fit exactly one disk, because a guess must never decide which disk is overwritten.
+//! `serialNumber=S4EV,partition=2`, `model=Samsung,minSizeGigabytes=200`. Exactly one disk must
+//! match all hints; the agent never guesses which disk to overwrite.
 
 mod choice;
 mod links;
@@ -20,55 +20,55 @@ pub use choice::{Choices, Request, in_scope, record};
 use links::{Folder, Roots};
 
 const BY_ID: &str = "/dev/disk/by-id/";
-/// Time without a change of disks after which all disks count as found.
+/// Time without a new or removed disk after which the detection of disks counts as complete.
 const SETTLED: Duration = Duration::from_secs(3);
 /// Prefixes of block device names that are not physical disks of the machine.
 const VIRTUAL: [&str; 7] = ["loop", "ram", "zram", "dm-", "nbd", "sr", "md"];
 
-/// Properties of a disk, as the kernel reports them.
+/// Properties of a disk, from sysfs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskInfo {
     /// Kernel name of the disk, such as `nvme0n1`.
     pub name: String,
     /// Size of the disk in bytes.
     pub size: u64,
-    /// Model, without the padding of the disk.
+    /// Model name without padding; empty if unknown.
     pub model: String,
     /// Vendor; empty if unknown.
     pub vendor: String,
     /// Serial number; empty if unknown.
     pub serial: String,
-    /// World wide name, `naa.…` or `eui.…`.
+    /// World wide name, `naa.…` or `eui.…`; empty if unknown.
     pub wwn: String,
-    /// True for a disk with rotating platters.
+    /// True for a hard disk with rotating platters, false for an SSD.
     pub rotational: bool,
 }
 
-/// Selector of a disk or of a partition.
+/// Selector of a disk or of a partition, parsed from an action's setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selector {
-    /// A path of a device that exists, or that will appear.
+    /// Path of a device, which may appear later.
     Path(PathBuf),
-    /// A name in `/dev/disk/by-id`, without `-partN`, and the partition number.
+    /// Name in `/dev/disk/by-id` without `-partN`, and the partition number if any.
     Id(String, Option<u32>),
-    /// A name in another folder of `/dev/disk`.
+    /// Name in another folder of `/dev/disk`.
     Link(Folder, String),
-    /// Hints that must all fit, and the partition number.
+    /// Hints that the disk must all match, and the partition number if any.
     Hints(Vec<Hint>, Option<u32>),
 }
 
-/// A property that the disk must have.
+/// Required property of a disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     /// Kernel name, with or without `/dev/`.
     DeviceName(String),
-    /// World wide name, with any prefix.
+    /// World wide name, compared without prefix (`naa.`, `eui.`, `uuid.`, `0x`).
     Wwn(String),
-    /// The complete serial number.
+    /// Complete serial number, case-insensitive.
     Serial(String),
-    /// A substring of the model.
+    /// Substring of the model, case-insensitive.
     Model(String),
-    /// A substring of the vendor.
+    /// Substring of the vendor, case-insensitive.
     Vendor(String),
     /// Minimum size in GiB.
     MinSize(u64),
@@ -82,7 +82,7 @@ impl Selector {
     /// Parses the selector of an action or of the kernel command line.
     ///
     /// # Errors
-    /// A sentence about the part that is not valid.
+    /// A part of the selector is invalid; the text is a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         if let Some(id) = text.strip_prefix(BY_ID) {
             let (id, part) = without_part(id);
@@ -140,8 +140,8 @@ impl Selector {
         }
     }
 
-    /// Returns true if at most one disk in the world fits. A disk that appears later cannot change
-    /// such a choice.
+    /// Returns true if only one disk can match. A disk that appears later cannot change the
+    /// selection.
     fn is_identity(&self) -> bool {
         match self {
             Self::Path(_) | Self::Id(..) | Self::Link(..) => true,
@@ -151,8 +151,8 @@ impl Selector {
         }
     }
 
-    /// Returns the text under which the choice of a disk is recorded: the sorted hints, without a
-    /// partition. Returns `None` if the selector identifies the disk by itself, or is a path.
+    /// Returns the key under which the box records the selected disk: the sorted hints, without a
+    /// partition. `None`: a path, a link, or hints with a WWN or serial number.
     fn recorded_as(&self) -> Option<String> {
         let Self::Hints(hints, _) = self else { return None };
         if hints.iter().any(|hint| matches!(hint, Hint::Wwn(_) | Hint::Serial(_))) {
@@ -212,7 +212,7 @@ impl Hint {
     }
 }
 
-/// Returns a world wide name without the prefix of its kind.
+/// Returns a world wide name in lower case, without prefixes such as `naa.`.
 fn bare(wwn: &str) -> String {
     let lower = wwn.to_lowercase();
     let kinds = ["naa.", "eui.", "uuid.", "0x"];
@@ -244,8 +244,8 @@ fn ids(disk: &DiskInfo) -> Vec<String> {
     names
 }
 
-/// Compares the serial number in a udev name. In `ata-MODEL_SERIAL` the kernel keeps only the
-/// beginning of the model, so only the serial number counts. `usb-VENDOR_MODEL_SERIAL-0:0` ends
+/// Returns true if the by-id name ends with the disk's serial number. In `ata-MODEL_SERIAL` the
+/// kernel truncates the model, so only the serial number counts. `usb-VENDOR_MODEL_SERIAL-0:0` ends
 /// with target and unit.
 fn has_serial(id: &str, disk: &DiskInfo) -> bool {
     let serial = disk.serial.split_whitespace().collect::<Vec<_>>().join("_");
@@ -258,7 +258,7 @@ fn has_serial(id: &str, disk: &DiskInfo) -> bool {
         && bare.ends_with(&format!("_{serial}"))
 }
 
-/// Lists the machine's disks in `/sys/block`, sorted by name.
+/// Lists the machine's physical disks from `/sys/block`, sorted by name.
 pub fn disks() -> Vec<DiskInfo> {
     let entries = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let mut disks: Vec<_> = entries.filter_map(|entry| describe(&entry.path())).collect();
@@ -267,7 +267,7 @@ pub fn disks() -> Vec<DiskInfo> {
     disks
 }
 
-/// Reads the properties of the disk at this folder of `/sys/block`.
+/// Reads the properties of a device from its sysfs folder; `None` without a size.
 pub fn describe(folder: &Path) -> Option<DiskInfo> {
     let read = |name: &str| {
         let text = std::fs::read(folder.join(name)).unwrap_or_default();
@@ -298,7 +298,7 @@ pub fn describe(folder: &Path) -> Option<DiskInfo> {
     })
 }
 
-/// Returns the serial number of the USB device that contains a disk.
+/// Returns the serial number of a disk's USB device; `None` if not on USB.
 fn usb_serial(folder: &Path) -> Option<String> {
     let place = folder.canonicalize().ok()?;
     let device = place.ancestors().skip(1).find(|path| path.join("idVendor").exists())?;
@@ -306,7 +306,7 @@ fn usb_serial(folder: &Path) -> Option<String> {
     Some(serial.trim().to_owned())
 }
 
-/// Returns the only disk of `disks` that fits the selector, or a sentence for the operator.
+/// Returns the only disk that matches the selector. None or several are an error, as a sentence.
 pub fn choose<'a>(selector: &Selector, disks: &'a [DiskInfo]) -> Result<&'a DiskInfo, String> {
     let fitting: Vec<_> = disks.iter().filter(|disk| selector.fits(disk)).collect();
     let names = |disks: &[&DiskInfo]| {
@@ -319,7 +319,7 @@ pub fn choose<'a>(selector: &Selector, disks: &'a [DiskInfo]) -> Result<&'a Disk
     }
 }
 
-/// Returns the device that `named` selects, and waits for it to appear. Blocks.
+/// Returns the device path for a path or selector. Waits up to [`APPEAR`] for the disk. Blocks.
 pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
     let text = named.to_string_lossy();
     let refused = |reason| Error::NoSuchDisk { named: text.to_string(), reason };
@@ -348,20 +348,20 @@ pub fn resolve(named: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// The machine's disks at the last check, and the time of their last change.
+/// Disks at the last check, and the time of their last change.
 #[derive(Debug, Default)]
 struct Settling {
     disks: Vec<DiskInfo>,
     since: Option<Instant>,
 }
 
-/// State of this boot, shared by all actions.
+/// Detection state of this boot, shared by all actions.
 static SETTLING: Mutex<Settling> = Mutex::new(Settling { disks: Vec::new(), since: None });
 
 impl Settling {
     /// Compares the disks with the last check. Returns true if no disk has appeared or disappeared
-    /// for [`SETTLED`]. Controllers find their disks at different times, so a hint that fits one
-    /// disk now may fit two later.
+    /// for [`SETTLED`]. Controllers detect disks at different times, so a hint that matches one
+    /// disk now may match two later.
     fn look(&mut self, disks: &[DiskInfo], now: Instant) -> bool {
         let since = self.since.filter(|_| self.disks == disks).unwrap_or(now);
         (self.disks, self.since) = (disks.to_vec(), Some(since));
@@ -369,7 +369,7 @@ impl Settling {
     }
 }
 
-/// Device path, `/dev/sda1` or `/dev/nvme0n1p1`: with a `p` if the disk's name ends with a digit.
+/// Returns a device path: `/dev/sda1`; `/dev/nvme0n1p1` if the disk's name ends with a digit.
 fn device(name: &str, partition: Option<u32>) -> PathBuf {
     let part = match partition {
         None => String::new(),

@@ -1,16 +1,16 @@
-//! Waits for devices that appear after process 1 starts.
+//! Waits for devices, which the kernel may detect only after process 1 has started.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// Maximum wait for a device to appear. A USB or NVMe disk is probed after process 1 starts.
+/// Maximum wait for a device to appear, such as a USB or NVMe disk.
 pub const APPEAR: Duration = Duration::from_secs(10);
 /// Interval between two checks of a device.
 pub const LOOK: Duration = Duration::from_millis(50);
 
-/// Waits for a path to exist. Blocks for up to [`APPEAR`].
+/// Waits until `path` exists. Blocks for up to [`APPEAR`], then returns [`Error::NoDisk`].
 pub fn wait_for(path: &Path) -> Result<(), Error> {
     let deadline = Instant::now() + APPEAR;
     while !path.exists() {

@@ -1,5 +1,4 @@
-//! ATA's security erase (ACS-4, 4.18). The erase needs a password, which it removes when it
-//! succeeds.
+//! ATA security erase (ACS-4, 4.18). The erase requires a password, and removes it on success.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,8 +6,8 @@ use std::time::Duration;
 use super::EraseOperation;
 use crate::disks::ata::{BLOCK, Data, Drive, SOON, Task, identify, word};
 
-/// Publicly known password. An erase requires a password, which exists only while the erase runs.
-/// After a power cut the operator needs this password to unlock the disk.
+/// Password for the erase, publicly known. It is set only while the erase runs. After a power
+/// failure during the erase, the operator unlocks the disk with this password.
 pub const PASSWORD: &str = "tinbox";
 /// Opcodes of the security commands.
 const SET_PASSWORD: u8 = 0xf1;
@@ -16,25 +15,25 @@ const UNLOCK: u8 = 0xf2;
 const ERASE_PREPARE: u8 = 0xf3;
 const ERASE_UNIT: u8 = 0xf4;
 const DISABLE_PASSWORD: u8 = 0xf6;
-/// Timeout for a disk that does not state its erase time.
+/// Timeout of an erase if the disk does not report its erase time: 24 h.
 const UNKNOWN: Duration = Duration::from_secs(24 * 3600);
 
 /// Security state of a disk, from IDENTIFY DEVICE.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Security {
-    /// The disk supports ATA security.
+    /// True if the disk supports ATA security.
     pub supported: bool,
-    /// A password is set.
+    /// True if a user password is set.
     pub enabled: bool,
-    /// The password was not given since power-on.
+    /// True if the disk is locked: no correct password since power-on.
     pub locked: bool,
-    /// The security state cannot change before the next power-on.
+    /// True if security commands are refused until the next power-on.
     pub frozen: bool,
-    /// Too many wrong passwords were given since power-on.
+    /// True after too many wrong passwords since power-on.
     pub expired: bool,
-    /// The disk supports the enhanced erase, which includes reallocated sectors.
+    /// True if the disk supports enhanced erase, which includes reallocated sectors.
     pub enhanced: bool,
-    /// Erase times that the disk states, in minutes: the normal erase, then the enhanced one.
+    /// Erase times that the disk reports, in minutes: normal, then enhanced; `None` if unknown.
     pub minutes: [Option<u32>; 2],
 }
 
@@ -53,8 +52,8 @@ pub fn security(identified: &[u8; BLOCK]) -> Security {
     }
 }
 
-/// Decodes an erase time. The unit is two minutes; the value has seven bits or, on newer disks,
-/// fifteen.
+/// Decodes an erase time, in units of two minutes; 15 bits if bit 15 is set, else 8 bits. Returns
+/// minutes; `None` if not reported or above the maximum.
 fn minutes(word: u16) -> Option<u32> {
     const LONG: u16 = 1 << 15;
     let (steps, most) =
@@ -64,7 +63,7 @@ fn minutes(word: u16) -> Option<u32> {
 
 impl Security {
     /// # Errors
-    /// Reason why the disk cannot be erased, and what the operator should do.
+    /// The disk cannot be erased now; the text is the reason and the remedy.
     pub fn erase(&self) -> Result<EraseOperation, String> {
         let reason = match self {
             Self { supported: false, .. } => "it has no ATA security",
@@ -84,12 +83,12 @@ impl Security {
     }
 }
 
-/// Builds a command whose only argument is its data block.
+/// Builds a command whose registers are all zero.
 fn task(command: u8, timeout: Duration) -> Task {
     Task { command, features: 0, lba: [0; 3], timeout }
 }
 
-/// Builds the data block of a security command: identifier bits and the password.
+/// Builds the data block of a security command: control word `bits`, then [`PASSWORD`].
 fn block(bits: u16) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     // Bit 0 is clear: the user password, not the master password.
@@ -102,10 +101,10 @@ fn give(drive: &mut impl Drive, command: u8, bits: u16, timeout: Duration) -> st
     drive.perform(&task(command, timeout), Data::Out(&block(bits))).map(drop)
 }
 
-/// Erases the disk. Blocks until the disk ends.
+/// Sets the password and erases the disk. Blocks until the end, which may take hours.
 ///
 /// # Errors
-/// The failure, and how the disk was left.
+/// The erase failed; the text is the reason and the disk's state.
 pub fn erase(drive: &mut impl Drive, enhanced: bool, path: &Path) -> Result<(), String> {
     let identified = identify(drive).map_err(|error| error.to_string())?;
     let before = security(&identified);
@@ -153,7 +152,7 @@ fn unit(drive: &mut impl Drive, enhanced: bool, security: &Security) -> std::io:
     give(drive, ERASE_UNIT, if enhanced { ENHANCED } else { 0 }, timeout)
 }
 
-/// Removes the password. Returns a sentence on the state of the disk.
+/// Tries to remove the password. Returns a sentence about the disk's state.
 fn free(drive: &mut impl Drive, path: &Path) -> String {
     // The disk may be locked or not. The check of the final state below decides.
     let _ = give(drive, UNLOCK, 0, SOON);

@@ -1,5 +1,5 @@
-//! NVMe (NVM Express base specification 2.0): Format NVM (5.23) and Sanitize (5.24), as far as
-//! Identify (5.17.2) reports support.
+//! NVMe erase commands (NVM Express base specification 2.0): Format NVM (5.23) and Sanitize (5.24),
+//! if Identify (5.17.2) reports support.
 
 use std::fs::File;
 use std::io;
@@ -12,33 +12,33 @@ use crate::{Error, Meter, MeterReading};
 
 /// Length of an Identify response, in bytes.
 pub const IDENTIFIED: usize = 4096;
-/// Bytes that are read of a log page.
+/// Bytes read of the sanitize log page.
 pub const LOG: usize = 512;
-/// Timeout of commands that the controller answers from memory, and of a format. A format takes
-/// hours, and the kernel resets a controller that times out.
+/// Timeouts of short commands, and of a format, which may take hours. The kernel resets a
+/// controller after a timeout.
 const SOON: Duration = Duration::from_secs(60);
 const FORMAT: Duration = Duration::from_secs(24 * 3600);
-/// Interval between two reads of the sanitize progress.
+/// Interval between two reads of the sanitize log.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Kinds of Sanitize that a controller supports.
+/// Action of the Sanitize command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sanitize {
-    /// Block erase: every block is erased by the method of the medium.
+    /// Block erase: the medium erases every block.
     Block,
-    /// Cryptographic erase: the controller destroys the key.
+    /// Crypto erase: the controller destroys the encryption key.
     Crypto,
     /// Overwrite with zeros, one pass.
     Overwrite,
 }
 
 impl Sanitize {
-    /// Kinds by preference. A block erase comes first because it needs no trust in the key's
-    /// deletion.
+    /// Actions by preference, each with its bit in SANICAP and its value of SANACT. Block erase is
+    /// first, because it does not depend on the key's deletion.
     const ALL: [(Self, u32, u32); 3] =
         [(Self::Block, 1 << 1, 2), (Self::Crypto, 1, 4), (Self::Overwrite, 1 << 2, 3)];
 
-    /// Returns SANACT, and for an overwrite the number of passes.
+    /// Returns command dword 10: SANACT, and one pass for an overwrite.
     fn word(self) -> u32 {
         const ONE_PASS: u32 = 1 << 4;
         let found = Self::ALL.iter().find(|(kind, ..)| *kind == self);
@@ -50,20 +50,20 @@ impl Sanitize {
 /// Erase abilities of a controller for one namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// The controller supports Format NVM.
+    /// True if the controller supports Format NVM.
     pub format: bool,
-    /// Format NVM supports cryptographic erase.
+    /// True if Format NVM supports cryptographic erase.
     pub crypto_format: bool,
-    /// Format NVM erases all namespaces of the controller.
+    /// True if Format NVM applies to all namespaces.
     pub format_all: bool,
-    /// Supported kinds of Sanitize, by preference.
+    /// Supported sanitize actions, by preference.
     pub sanitize: Vec<Sanitize>,
-    /// Names of the other namespaces in the subsystem. Sanitize would erase these namespaces too.
+    /// Names of the subsystem's other namespaces, which Sanitize would erase too.
     pub others: Vec<String>,
 }
 
 impl Abilities {
-    /// Decodes the abilities from the controller's Identify data.
+    /// Decodes the Identify Controller data. `others` are the subsystem's other namespaces.
     pub fn read(identified: &[u8; IDENTIFIED], others: Vec<String>) -> Self {
         let half = |at: usize| u16::from_le_bytes([identified[at], identified[at + 1]]);
         let (commands, formats) = (half(256), identified[524]);
@@ -79,7 +79,7 @@ impl Abilities {
     }
 
     /// # Errors
-    /// Reason why the namespace cannot be formatted.
+    /// Format NVM is not supported or would erase other namespaces; the text is the reason.
     pub fn format(&self) -> Result<EraseOperation, String> {
         match self {
             Self { format: false, .. } => Err("its controller lacks Format NVM".to_owned()),
@@ -91,7 +91,7 @@ impl Abilities {
     }
 
     /// # Errors
-    /// Reason why the subsystem cannot be sanitized.
+    /// Sanitize is not supported or would erase other namespaces; the text is the reason.
     pub fn sanitize(&self) -> Result<EraseOperation, String> {
         match self.sanitize.first() {
             None => Err("its controller lacks Sanitize".to_owned()),
@@ -103,19 +103,19 @@ impl Abilities {
     }
 }
 
-/// A device that takes NVMe admin commands.
+/// Device that executes NVMe admin commands: a controller, or a test double.
 pub trait Controller {
-    /// Sends a command and fills `answer`. Returns the status, 0 for success.
+    /// Executes a command and fills `answer`. Returns the NVMe status, 0 for success.
     ///
     /// # Errors
-    /// The error of the kernel.
+    /// The kernel could not send the command.
     fn admin(&mut self, asked: &NvmeAdmin, answer: &mut [u8]) -> io::Result<u16>;
 
-    /// Waits before the next check of a long operation.
+    /// Waits between two reads of the sanitize log.
     fn rest(&mut self);
 }
 
-/// An NVMe namespace of this machine.
+/// NVMe namespace of this machine, with its controller.
 #[derive(Debug)]
 pub struct Namespace {
     controller: File,
@@ -125,7 +125,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Opens the namespace with sysfs folder `folder` and device path `path`.
+    /// Opens the controller of a namespace. `folder` is its sysfs folder, `path` its device path.
     pub(super) fn open(folder: &Path, path: &Path) -> Result<Self, Error> {
         let device = folder.join("device").canonicalize();
         let device =
@@ -150,7 +150,7 @@ impl Namespace {
         })
     }
 
-    /// Namespace id (NSID) in its controller.
+    /// Returns the namespace id (NSID).
     pub(super) fn number(&self) -> u32 {
         self.number
     }
@@ -174,9 +174,8 @@ impl Controller for Namespace {
     }
 }
 
-/// Returns the name of the controller of a namespace's device. With native multipath the device is
-/// a subsystem, which has no device node. One of the subsystem's controllers takes the commands
-/// then.
+/// Returns the name of a controller of the namespace's sysfs device. With native multipath, the
+/// device is a subsystem without a device node, and one of its live controllers is selected.
 pub(super) fn controller(device: &Path) -> Option<String> {
     let name = device.file_name()?.to_string_lossy().into_owned();
     if !name.starts_with("nvme-subsys") {
@@ -219,7 +218,7 @@ fn others(class: &Path, folder: &Path) -> Vec<String> {
     names
 }
 
-/// Sends a command. Returns a status other than success as a sentence.
+/// Executes a command. An NVMe status other than success is an error, as a sentence.
 fn perform(
     controller: &mut impl Controller,
     what: &str,
@@ -233,8 +232,7 @@ fn perform(
     }
 }
 
-/// Translates the status codes of these commands (figures 93 to 95). The Do Not Retry bit is
-/// ignored.
+/// Returns a text for an NVMe status code (figures 93 to 95), without the Do Not Retry bit.
 fn refusal(status: u16) -> String {
     let words = match status & 0x7ff {
         0x001 => "the command is not supported",
@@ -264,10 +262,10 @@ fn identify(
     Ok(answer)
 }
 
-/// Formats a namespace with its current format.
+/// Formats a namespace with its current LBA format. `crypto` selects cryptographic erase.
 ///
 /// # Errors
-/// Reason why the controller refuses.
+/// The controller refuses a command; the text is a sentence.
 pub fn format(
     controller: &mut impl Controller,
     namespace: u32,
@@ -281,7 +279,7 @@ pub fn format(
     perform(controller, "Format NVM", &asked, &mut [])
 }
 
-/// Builds the command word: current format, metadata and protection, and the kind of erase.
+/// Builds command dword 10: current LBA format, metadata and protection settings, erase type.
 fn format_word(namespace: &[u8; IDENTIFIED], crypto: bool) -> u32 {
     const USER_DATA: u32 = 1 << 9;
     const CRYPTOGRAPHIC: u32 = 2 << 9;
@@ -295,10 +293,10 @@ fn format_word(namespace: &[u8; IDENTIFIED], crypto: bool) -> u32 {
     number | metadata | protected | if crypto { CRYPTOGRAPHIC } else { USER_DATA }
 }
 
-/// Content of the sanitize log (5.16.1.25).
+/// Sanitize status log (5.16.1.25).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Progress, in parts of 65536.
+    /// Progress of the operation, in 1/65536.
     pub done: u16,
     /// State of the most recent sanitize operation.
     pub state: State,
@@ -307,17 +305,17 @@ pub struct Progress {
 /// States of a sanitize operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// No sanitize operation was ever started.
+    /// The subsystem was never sanitized, or the state is unknown.
     Never,
-    /// The operation has erased everything.
+    /// The last operation has succeeded.
     Completed,
-    /// The operation continues in the controller, even if this program ends.
+    /// The operation is in progress; it continues even if the agent ends.
     UnderWay,
     /// The last operation has failed.
     Failed,
 }
 
-/// Decodes a sanitize log.
+/// Decodes a sanitize status log.
 pub fn progress(log: &[u8; LOG]) -> Progress {
     let state = match log[2] & 0b111 {
         1 | 4 => State::Completed,
@@ -342,11 +340,11 @@ fn look(controller: &mut impl Controller) -> Result<Progress, String> {
     Ok(progress(&log))
 }
 
-/// Sanitizes the subsystem and waits for the end. An operation that already runs is not started
-/// again, because it survives a power cut and the end of the requesting program.
+/// Sanitizes the subsystem and waits for the end. If an operation is already in progress, waits for
+/// its end instead: a sanitize survives a power failure and the end of the agent.
 ///
 /// # Errors
-/// Reason why the controller refuses, or a sentence when the action is stopped.
+/// The controller refuses, the operation fails, or the action is stopped; the text is a sentence.
 pub fn sanitize(
     controller: &mut impl Controller,
     kind: Sanitize,

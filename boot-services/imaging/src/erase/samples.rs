@@ -1,23 +1,23 @@
 //! Samples of a disk, read with direct I/O before and after an erase.
 //!
-//! Zeroing and discarding must leave zeros. A device that erases by itself may leave zeros, ones,
-//! or the old bytes decrypted with another key, but never the old bytes.
+//! After zeroing or a discard, samples must be zeros. After an erase command, samples may be zeros,
+//! ones, or other bytes than before (data decrypted with a new key), but not the old bytes.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::disks::disk::{Aligned, Disk, MEMORY_ALIGN};
 use crate::{Error, Meter};
 
-/// Number of samples, including the first and the last bytes of the disk.
+/// Number of samples; the first and the last bytes of the disk are always among them.
 const SAMPLES: u64 = 256;
 /// Length of one sample, in bytes.
 const SAMPLE: usize = 64 << 10;
 
-/// SHA-256 of each sample before an erase; `None` where the disk was not readable.
+/// SHA-256 of each sample before an erase; `None` if not readable.
 #[derive(Debug, Default)]
 pub struct Before(Vec<Option<[u8; 32]>>);
 
-/// Number of samples after an erase, by content.
+/// Numbers of samples after an erase, by content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct After {
     zeros: u64,
@@ -26,7 +26,7 @@ pub struct After {
     unknown: u64,
 }
 
-/// Text for the operator and for the wipe record.
+/// Format: sentence for the wipe record.
 impl std::fmt::Display for After {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { zeros, ones, unlike, unknown } = *self;
@@ -47,8 +47,8 @@ impl std::fmt::Display for After {
     }
 }
 
-/// Reads the samples before an erase that does not have to leave zeros. Reading stops at the first
-/// error, because a locked disk fails everywhere.
+/// Reads the samples before an erase command. Stops at the first read error, because a locked disk
+/// fails everywhere.
 pub fn before(disk: &Disk, size: u64, meter: &Meter) -> Result<Before, Error> {
     let mut known = Vec::new();
     each(disk, size, meter, |_, bytes| {
@@ -60,10 +60,10 @@ pub fn before(disk: &Disk, size: u64, meter: &Meter) -> Result<Before, Error> {
     Ok(Before(known))
 }
 
-/// Reads the samples after an erase. Without `before`, all samples must be zeros.
+/// Reads and checks the samples after an erase. Without `before`, all samples must be zeros.
 ///
 /// # Errors
-/// [`Error::NotErased`] names the first sample that still has data.
+/// [`Error::NotErased`]: a sample still has data; has the offset of the first. [`Error::Io`].
 pub fn after(
     disk: &Disk,
     size: u64,
@@ -87,8 +87,8 @@ pub fn after(
 }
 
 impl After {
-    /// Counts a sample. Returns true if the sample is erased. `known` is set for an erase that does
-    /// not have to leave zeros. It has the old checksum where the disk was readable.
+    /// Counts a sample. Returns true if the sample is erased. `known`: `None` if it must be zeros,
+    /// else the SHA-256 before the erase, `Some(None)` if it was not readable.
     fn count(&mut self, bytes: &[u8], known: Option<Option<[u8; 32]>>) -> bool {
         let all = |wanted: u8| bytes.iter().all(|byte| *byte == wanted);
         let counter = match known {
@@ -104,7 +104,7 @@ impl After {
     }
 }
 
-/// Calls `with` for each sample until `with` returns false.
+/// Calls `with` with offset and content of each sample, until `with` returns false.
 fn each(
     disk: &Disk,
     size: u64,
@@ -126,7 +126,7 @@ fn each(
     Ok(())
 }
 
-/// Offsets of the samples: evenly spaced, block-aligned, the last sample at the end of the disk.
+/// Returns the samples' offsets: evenly spaced, 4096-aligned; the last covers the disk's end.
 fn offsets(size: u64) -> impl Iterator<Item = u64> {
     let block = MEMORY_ALIGN as u64;
     let last = size.saturating_sub(SAMPLE as u64).next_multiple_of(block).min(size);

@@ -1,24 +1,24 @@
-//! Ownership of child processes. Process 1 collects orphans, but must leave an action's programs to
-//! that action.
+//! Reaping of child processes. Process 1 reaps orphans, but must leave programs of an action to the
+//! action, which needs their exit status.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{WaitOptions, wait};
 
-/// Number of actions that wait for their own programs. The mutex is locked while a child is
-/// collected, so that an action that begins then does not lose its first program.
+/// Number of existing [`ChildGuard`]s. Locked during the reaping of a child, so that no guard can
+/// begin meanwhile and lose its first program.
 static WAITING: Mutex<usize> = Mutex::new(0);
 
 fn waiting() -> MutexGuard<'static, usize> {
     WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Guard that keeps [`collect`] from collecting children of this process while it exists.
+/// Guard that disables [`collect`] until its drop.
 #[derive(Debug)]
 pub struct ChildGuard(());
 
 impl ChildGuard {
-    /// Begins the protection. Call this before the first program starts.
+    /// Creates a guard. Must be called before the action starts its first program.
     pub fn begin() -> Self {
         *waiting() += 1;
         Self(())
@@ -35,13 +35,13 @@ impl Drop for ChildGuard {
     }
 }
 
-/// Collects every child that has ended, unless an action waits for its own programs.
+/// Reaps all ended children. No effect while a [`ChildGuard`] exists.
 pub fn collect() {
     collect_by(|| matches!(wait(WaitOptions::NOHANG), Ok(Some(_))));
 }
 
-/// Collects like [`collect`], by `one`. `one` collects a child, and returns false if no child has
-/// ended. It must not block.
+/// Calls `one` until it returns false, or while no guard exists. `one` reaps one child without
+/// blocking; false if no child has ended.
 fn collect_by(mut one: impl FnMut() -> bool) {
     loop {
         let waiting = waiting();

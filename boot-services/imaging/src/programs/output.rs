@@ -1,5 +1,5 @@
-//! Output of an action's programs. Every line goes to the log, and the last lines go into the error
-//! of a failed program.
+//! Output of an action's programs. Each line goes to the log and to the box; the error of a failed
+//! program has the last lines.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,17 +7,17 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
 use crate::Meter;
 
-/// Maximum length of a printed line, in bytes. The rest of the line is dropped.
+/// Maximum length of an output line in bytes; the rest of the line is dropped.
 const LINE: usize = 1000;
-/// Number of last lines that the error of a failed program repeats.
+/// Number of last lines in the error of a failed program.
 const LAST_LINES: usize = 5;
 
-/// The last lines that a program printed.
+/// Last output lines of a program, at most five.
 #[derive(Debug, Default)]
 pub struct LastLines(Mutex<Vec<String>>);
 
 impl LastLines {
-    /// Returns the lines as a single line, separated by ` / `.
+    /// Joins the lines to one text, separated by ` / `.
     pub fn joined(&self) -> String {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).join(" / ")
     }
@@ -30,7 +30,7 @@ impl LastLines {
     }
 }
 
-/// Sends every line to the log, and keeps the last lines for an error.
+/// Reads a pipe to its end. Sends each line to the log and the meter, and stores it in `last`.
 pub async fn log_lines(
     pipe: Option<impl AsyncRead + Unpin>,
     program: &str,

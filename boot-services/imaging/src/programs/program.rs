@@ -1,5 +1,5 @@
-//! A program that an action runs. Every line of its output goes to the log, and the last lines go
-//! into the error of a failure. Processes that the program leaves behind are killed.
+//! Runs a program of an action. Output goes to the log; the error of a failed program has the last
+//! lines. Processes that the program leaves behind are killed.
 
 use std::process::{Command, Stdio};
 
@@ -10,35 +10,35 @@ use super::children::ChildGuard;
 use super::output::{LastLines, log_lines};
 use crate::{Error, Meter};
 
-/// Maximum length of the standard output that is returned to an action, in bytes.
+/// Maximum length of the standard output that is returned, in bytes; the rest is dropped.
 const ANSWER: usize = 256 << 10;
 
-/// Environment variables that every program gets.
+/// Environment variables of all programs.
 pub const ENVIRONMENT: [(&str, &str); 3] = [
     ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ("HOME", "/root"),
     ("TERM", "linux"),
 ];
 
-/// Description of a program run.
+/// Settings of a program run.
 #[derive(Debug)]
 pub struct Program<'a> {
-    /// Name for the operator. The started file is in `command`.
+    /// Program name for messages. The executable is set in `command`.
     pub name: &'a str,
-    /// Place of the run for the operator, such as `/dev/sda1`.
+    /// Place of the program for messages, such as `/dev/sda1`.
     pub place: &'a str,
-    /// Text for the standard input of the program.
+    /// Text for the program's standard input; `None` for no input.
     pub input: Option<&'a str>,
-    /// True if the standard output is returned to the action instead of the log.
+    /// True to return the standard output instead of sending it to the log.
     pub returns_output: bool,
 }
 
 impl Program<'_> {
-    /// Runs `command` to its end. Returns its standard output if `returns_output` is set. Dropping
-    /// the future kills the program.
+    /// Runs `command` to its end. Returns the standard output if `returns_output` is set, else an
+    /// empty text. Dropping the future kills the program.
     ///
     /// # Errors
-    /// [`Error::Io`] when it cannot be started, [`Error::Program`] when it fails.
+    /// [`Error::Io`]: the program cannot be started. [`Error::Program`]: the program fails.
     pub async fn run(&self, mut command: Command, meter: &Meter) -> Result<String, Error> {
         let Self { name, place, .. } = self;
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
@@ -67,8 +67,8 @@ impl Program<'_> {
     }
 }
 
-/// Process group of a program. Dropping kills the processes that the program left behind, because
-/// they would keep the partition in use.
+/// Process group of a program. The drop kills all processes in it, because processes left behind
+/// would keep the partition in use.
 struct Group(Option<u32>);
 
 impl Drop for Group {
@@ -81,16 +81,15 @@ impl Drop for Group {
     }
 }
 
-/// Writes the input. An error is ignored: a program that does not read all of its input reports the
-/// failure by itself.
+/// Writes the program's input. Errors are ignored, because a program that needs all of its input
+/// fails by itself.
 async fn give(pipe: Option<ChildStdin>, input: Option<&str>) {
     if let (Some(mut pipe), Some(input)) = (pipe, input) {
         let _ = pipe.write_all(input.as_bytes()).await;
     }
 }
 
-/// Returns the first part of the standard output. The rest is read and dropped, so that the program
-/// can end.
+/// Reads a pipe to its end. Returns the first [`ANSWER`] bytes as text.
 async fn answer(pipe: Option<impl AsyncRead + Unpin>) -> String {
     let Some(pipe) = pipe else { return String::new() };
     let mut reader = BufReader::new(pipe);

@@ -1,9 +1,9 @@
-//! Programs that this OS does not include. The box serves them as a squashfs, which is fetched when
-//! an action first needs a program, once in a boot.
+//! Tools image: programs that the agent's OS does not include. The box serves the image, a
+//! squashfs. The agent fetches it once per boot, when an action first needs a program.
 //!
-//! The initramfs itself names the image by its SHA-256. Therefore an agent runs only the image that
-//! belongs to its OS. The image lies unchanged in memory, behind a loop device that is mounted
-//! separately for each program (see [`sys::confine`]).
+//! The initramfs has the image's SHA-256, so an agent runs only the image that belongs to its OS.
+//! The image stays in memory, behind a read-only loop device. Each program mounts it separately
+//! (see [`sys::confine`]).
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -23,16 +23,16 @@ use crate::sys::chroot::{self, ProgramRoot};
 use crate::task::blocking;
 use crate::{Error, Meter};
 
-/// File of the initramfs with checksum and name of the image, as sha256sum prints them.
+/// File of the initramfs with the image's checksum and name, in the format of sha256sum.
 const SUMS: &str = "/etc/tools.sha256";
-/// Name of the image in that file and on the box.
+/// File name of the image in [`SUMS`] and on the box.
 const IMAGE: &str = "tools-x86_64.squashfs";
-/// Port on the box that serves the files of the agent's kernel.
+/// Port of the box's HTTP file server.
 const PORT: u16 = 7080;
-/// Path of the image during its download. The file has no name after that.
+/// Path at which the file for the image is created. The file is unlinked before the download.
 const KEPT: &str = "/run/tinbox-agent/tools.squashfs";
-/// Environment variables of the programs. lvm2 warns of inherited descriptors, and mdadm and lvm
-/// would wait for udev.
+/// Additional environment variables: no warnings of lvm2 about inherited descriptors, and no wait
+/// for udev by mdadm and lvm2.
 const QUIET: [(&str, &str); 3] =
     [("LVM_SUPPRESS_FD_WARNINGS", "1"), ("MDADM_NO_UDEV", "1"), ("DM_DISABLE_UDEV", "1")];
 
@@ -45,18 +45,19 @@ pub struct Source {
     pub checksum: Checksum,
 }
 
-/// Image of this boot, set at start.
+/// Image for this boot, set at start; `None` if there is none.
 static SOURCE: StdMutex<Option<Source>> = StdMutex::new(None);
-/// Image that is already fetched and attached.
+/// Image that is already fetched and attached, with its source.
 static ATTACHED: Mutex<Option<(Source, Tools)>> = Mutex::const_new(None);
 
-/// Sets the image for all later calls of [`Tools::get`].
+/// Sets the image for later calls of [`Tools::get`].
 pub fn set(source: Option<Source>) {
     *SOURCE.lock().unwrap_or_else(PoisonError::into_inner) = source;
 }
 
-/// Returns the image that this OS's initramfs names. `authority` is `host:port` of the workflow
-/// service.
+/// Returns URL and checksum of the image for this initramfs; `None` without the file
+/// `/etc/tools.sha256`. `authority` is `host:port` of the workflow service; the box serves the
+/// image on the same host.
 pub fn of_this_boot(authority: &str) -> Option<Source> {
     source(&std::fs::read_to_string(SUMS).ok()?, authority)
 }
@@ -67,22 +68,22 @@ fn source(sums: &str, authority: &str) -> Option<Source> {
     Some(Source { url, checksum: find_sum(sums, IMAGE).ok()? })
 }
 
-/// The programs of the attached image.
+/// Programs of the attached image.
 #[derive(Debug, Clone)]
 pub struct Tools {
-    /// Keeps the image in memory.
+    /// Open loop device; its last close detaches it and frees the image.
     _attached: Arc<File>,
     device: CString,
 }
 
-/// One run of a program.
+/// Program of the image to run, with arguments and input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     /// Name of the program.
     pub program: &'static str,
     /// Arguments, without the program name.
     pub arguments: Vec<String>,
-    /// Text for the standard input of the program.
+    /// Text for the program's standard input; `None` for no input.
     pub input: Option<String>,
 }
 
@@ -100,10 +101,10 @@ impl Run {
 }
 
 impl Tools {
-    /// Returns the programs. Fetches the image on the first call.
+    /// Returns the programs. The first call fetches the image.
     ///
     /// # Errors
-    /// [`Error::NoTools`] says what the box lacks; errors of a download.
+    /// [`Error::NoTools`]: the box or the initramfs lacks the image. Errors of a download.
     pub async fn get(meter: &Meter) -> Result<Self, Error> {
         let source = SOURCE.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let source = source.ok_or_else(|| Error::NoTools {
@@ -149,18 +150,18 @@ impl Tools {
         .await
     }
 
-    /// Runs a program and sends its output to the log.
+    /// Runs a program; its output goes to the log.
     ///
     /// # Errors
-    /// [`Error::Program`] when the program fails.
+    /// [`Error::Program`]: the program fails.
     pub async fn run(&self, run: &Run, meter: &Meter) -> Result<(), Error> {
         self.start(run, false, None, meter).await.map(drop)
     }
 
-    /// Runs a program on a mounted partition, which is `/mnt` for the program.
+    /// Runs a program with the mounted partition at `/mnt`; its output goes to the log.
     ///
     /// # Errors
-    /// [`Error::Program`] when the program fails.
+    /// [`Error::Program`]: the program fails.
     pub async fn run_on(&self, run: &Run, _on: &Mounted, meter: &Meter) -> Result<(), Error> {
         self.start(run, false, Some(Mounted::PLACE), meter).await.map(drop)
     }
@@ -168,15 +169,15 @@ impl Tools {
     /// Runs a program and returns its standard output.
     ///
     /// # Errors
-    /// [`Error::Program`] when the program fails.
+    /// [`Error::Program`]: the program fails.
     pub async fn ask(&self, run: &Run, meter: &Meter) -> Result<String, Error> {
         self.start(run, true, None, meter).await
     }
 
-    /// Reads a whole file of the image into memory.
+    /// Reads a file of the image into memory.
     ///
     /// # Errors
-    /// The image does not have the file.
+    /// The image cannot be mounted, or lacks the file.
     pub async fn file(&self, path: String) -> Result<Vec<u8>, Error> {
         let device = self.device.clone();
         let what = format!("read {path} of the tools image");

@@ -1,16 +1,16 @@
-//! A bare number, or a number of bytes with a unit.
+//! Size in a storage description: a number without a unit, or with a unit such as GiB.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-/// An amount in a description. The unit of a bare number depends on the field.
+/// Size in a storage description. The field determines the unit of a number without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
-    /// A number without a unit.
+    /// Number without a unit.
     Number(u64),
-    /// A number with a unit, converted to bytes.
+    /// Number of bytes, converted from a number with K, M, G or T (powers of 1024).
     Bytes(u64),
 }
 
@@ -21,14 +21,14 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// Returns the number without conversion.
+    /// Returns the stored number without conversion; 0 for an omitted field.
     pub fn number(self) -> u64 {
         match self {
             Self::Number(number) | Self::Bytes(number) => number,
         }
     }
 
-    /// Returns the amount in bytes, where a bare number counts units of `unit` bytes.
+    /// Returns the size in bytes. A number without a unit counts units of `unit` bytes.
     pub fn bytes(self, unit: u64) -> u64 {
         match self {
             Self::Number(number) => number.saturating_mul(unit),

@@ -1,6 +1,6 @@
-//! Activates the array or the volume group that an action names, and no other. Another array may
-//! have preserved disks, or disks that have not appeared yet. An array is never started without
-//! members that it had in its last run.
+//! Activates only the array or volume group that an action names. Another array may have preserved
+//! disks, or disks that have not appeared yet. An array never starts without members of its last
+//! run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::programs::tools::{Run, Tools};
 use crate::task::blocking;
 use crate::{Error, Meter};
 
-/// Interval between two searches for members. Each search runs programs.
+/// Interval between two searches for members.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
-/// Composed device that a path names while the device does not exist.
+/// Array or volume group that a device path belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CompositeDevice {
-    /// A software RAID: `0` of `/dev/md0`, `root` of `/dev/md/root`.
+    /// Software RAID array: `0` of `/dev/md0`, `root` of `/dev/md/root`.
     Array(String),
-    /// The volume group of `/dev/vg0/root` or `/dev/mapper/vg0-root`.
+    /// LVM volume group: `vg0` of `/dev/vg0/root` and of `/dev/mapper/vg0-root`.
     Group(String),
 }
 
 impl CompositeDevice {
-    /// Parses a device path. Returns `None` for any other device.
+    /// Parses a device path. Returns `None` for other devices.
     pub fn of(path: &str) -> Option<Self> {
         let name = path.strip_prefix("/dev/")?;
         match name.split_once('/') {
@@ -39,8 +39,8 @@ impl CompositeDevice {
     }
 }
 
-/// Returns the volume group in a name such as `vg0-root`. The device mapper doubles a dash within a
-/// name.
+/// Returns the volume group in a device-mapper name such as `vg0-root`, in which a doubled dash is
+/// a dash of a name.
 fn mapped_group(name: &str) -> Option<String> {
     let single = |at: &usize| {
         let dash = |at: Option<usize>| at.and_then(|at| name.as_bytes().get(at)) == Some(&b'-');
@@ -50,7 +50,7 @@ fn mapped_group(name: &str) -> Option<String> {
     Some(name[..at].replace("--", "-"))
 }
 
-/// An array, as its members describe it.
+/// Array, from the metadata of its members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Array {
     device: String,
@@ -58,11 +58,11 @@ struct Array {
     name: String,
     /// Number of members of the complete array, without spares.
     disks: usize,
-    /// Members that this machine has.
+    /// Device paths of the members that this machine has.
     members: Vec<String>,
 }
 
-/// Parses the output of `mdadm --examine --scan --verbose`, without containers of firmware RAID.
+/// Parses the output of `mdadm --examine --scan --verbose`. Omits containers of firmware RAID.
 fn arrays(answer: &str) -> Vec<Array> {
     let mut arrays: Vec<Array> = Vec::new();
     for line in answer.lines() {
@@ -94,7 +94,7 @@ impl Array {
         own == Some(name) || self.name == name
     }
 
-    /// Builds the run that starts the array from exactly these members.
+    /// Builds the mdadm command that starts the array from exactly the known members.
     fn assemble(&self, device: &str, readonly: bool) -> Run {
         let mut words = vec!["--assemble".to_owned(), device.to_owned()];
         words.extend(readonly.then(|| "--readonly".to_owned()));
@@ -108,19 +108,19 @@ fn mdadm(words: &[&str], device: &str) -> Run {
     Run::on("mdadm", words, device)
 }
 
-/// Activates arrays and volume groups by the programs of the tools image.
+/// Activates arrays and volume groups with programs of the tools image.
 pub struct Assembler<'a> {
-    /// Programs mdadm and lvm.
+    /// Tools image with mdadm and lvm.
     pub tools: &'a Tools,
     /// Meter of the running action.
     pub meter: &'a Meter,
 }
 
 impl Assembler<'_> {
-    /// Activates the array or the volume group that `path` lies on.
+    /// Activates the array or volume group of the device path `path`. Waits for missing members.
     ///
     /// # Errors
-    /// [`Error::Storage`] names the missing members.
+    /// [`Error::Storage`]: not found, ambiguous, or members are missing.
     pub async fn bring_up(&self, path: &str) -> Result<(), Error> {
         match CompositeDevice::of(path) {
             Some(CompositeDevice::Array(name)) => self.array(path, &name).await,
@@ -157,8 +157,7 @@ impl Assembler<'_> {
         }
     }
 
-    /// Starts an array from the members that this machine has. An array with a preserved disk
-    /// becomes read-only.
+    /// Starts an array from its known members; read-only if a member is on a preserved disk.
     async fn assemble(&self, array: &Array, device: &str) -> Result<(), Error> {
         let members = array.members.clone();
         let is_preserved = blocking("looking for preserved disks", move || {
@@ -180,9 +179,9 @@ impl Assembler<'_> {
         Err(Error::Storage { reason })
     }
 
-    /// Activates a volume group if all of its physical volumes are present. Physical volumes may
-    /// lie on arrays. Such arrays are started read-only for the search, and stopped again if they
-    /// have no volume of the group.
+    /// Activates a volume group if all of its physical volumes are present. To find physical
+    /// volumes on arrays, starts complete arrays read-only, and stops those without a volume of the
+    /// group again.
     async fn group(&self, group: &str) -> Result<(), Error> {
         let deadline = Instant::now() + APPEAR;
         let mut looked: Vec<String> = Vec::new();
@@ -213,15 +212,15 @@ impl Assembler<'_> {
         }
     }
 
-    /// Returns the number of missing physical volumes of a group; `None` if all are missing.
+    /// Returns the number of a group's missing physical volumes; `None` if the group is not found.
     async fn missing(&self, group: &str) -> Option<u32> {
         let words = ["vgs", "--noheadings", "--options=vg_missing_pv_count"];
         let answer = self.tools.ask(&Run::on("lvm", &words, group), self.meter).await.ok()?;
         answer.trim().parse().ok()
     }
 
-    /// Makes those arrays writable that hold the group, among the arrays started read-only. Stops
-    /// the others.
+    /// Makes the arrays in `looked` with volumes of the group writable, unless preserved. Stops the
+    /// other arrays.
     async fn keep_only(&self, group: &str, looked: &[String]) {
         let words = ["pvs", "--noheadings", "--options=pv_name", "--select"];
         let select = format!("vg_name={group}");

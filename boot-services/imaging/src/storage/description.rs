@@ -1,5 +1,5 @@
-//! Requested layout of disks: disks and their partitions, arrays, volume groups, filesystems. The
-//! format is Hardware's `metadata.instance.storage`, which upstream's action rootio also reads.
+//! Storage description: partitions of disks, arrays, volume groups, filesystems. The format is
+//! Hardware's `metadata.instance.storage`, as for upstream's action rootio.
 
 use std::collections::BTreeSet;
 
@@ -8,32 +8,32 @@ use serde::{Deserialize, Deserializer};
 use super::Amount;
 use crate::disks::select::Selector;
 
-/// Maximum length of a description in bytes, enough for a machine with a hundred disks.
+/// Maximum length of a description in bytes; enough for a hundred disks.
 pub const TEXT_BYTES: u64 = 1 << 20;
-/// Maximum number of entries of each list.
+/// Maximum number of entries of a list.
 const ENTRIES_MAX: usize = 128;
-/// Format of swap space, which is not a filesystem.
+/// Value of [`Mount::format`] for swap space.
 pub const SWAP: &str = "swap";
 
-/// Description of all disks of a machine.
+/// Requested storage of a machine.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Storage {
-    /// Disks to be partitioned.
+    /// Disks to partition, each with its partitions.
     #[serde(deserialize_with = "list")]
     pub disks: Vec<Disk>,
-    /// Arrays of disks or partitions.
+    /// Software RAID arrays of disks or partitions.
     #[serde(deserialize_with = "list")]
     pub raid: Vec<Array>,
     /// LVM volume groups on disks, partitions or arrays.
     #[serde(deserialize_with = "list")]
     pub volume_groups: Vec<VolumeGroup>,
-    /// Filesystems on any of these devices.
+    /// Filesystems on disks, partitions, arrays or logical volumes.
     #[serde(deserialize_with = "list")]
     pub filesystems: Vec<Filesystem>,
 }
 
-/// A disk and its partitions.
+/// Disk with its partitions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Disk {
@@ -42,28 +42,28 @@ pub struct Disk {
     /// Partitions, in the order on the disk.
     #[serde(deserialize_with = "list")]
     pub partitions: Vec<Partition>,
-    /// True to remove the existing partition table first.
+    /// True to replace an existing partition table; false refuses the disk if its table differs.
     pub wipe_table: bool,
 }
 
-/// A partition of a disk.
+/// Partition to create on a disk.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Partition {
-    /// Name of the partition. SWAP, BIOS and EFI also determine its type.
+    /// Name of the partition, up to 36 characters. SWAP, BIOS and EFI also determine the type.
     pub label: String,
-    /// Partition number from 1; 0 for the next number.
+    /// Partition number from 1; 0 for the position in the list.
     pub number: u32,
-    /// Size in sectors of 512 bytes, or with a unit; 0 for the rest of the disk.
+    /// Size in sectors of 512 bytes, or with a unit; 0, only in the last, is the rest of the disk.
     pub size: Amount,
-    /// Start in sectors of 512 bytes, or with a unit; 0 for the end of the previous partition.
+    /// Start in sectors of 512 bytes, or with a unit; 0 is after the previous partition.
     pub start: Amount,
-    /// Type GUID, if the label does not determine the type.
+    /// Partition type GUID; empty to use the type of the label, or Linux data.
     #[serde(deserialize_with = "maybe")]
     pub type_guid: String,
 }
 
-/// A software RAID array.
+/// Software RAID array to create (mdadm).
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Array {
@@ -80,7 +80,7 @@ pub struct Array {
     pub spare: Vec<String>,
 }
 
-/// An LVM volume group.
+/// LVM volume group to create.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct VolumeGroup {
@@ -97,7 +97,7 @@ pub struct VolumeGroup {
     pub tags: Vec<String>,
 }
 
-/// An LVM logical volume.
+/// LVM logical volume to create.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogicalVolume {
@@ -113,7 +113,7 @@ pub struct LogicalVolume {
     pub opts: Vec<String>,
 }
 
-/// A filesystem to create.
+/// Filesystem or swap space to create.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filesystem {
@@ -125,31 +125,31 @@ pub struct Filesystem {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mount {
-    /// Path or selector of the device to format.
+    /// Device path or selector of the device to format.
     pub device: String,
     /// Filesystem type: ext2, ext3, ext4, xfs, btrfs, vfat or swap.
     pub format: String,
-    /// Options of the format program.
+    /// Options for the creation.
     pub create: Create,
-    /// Mount point in the installed system; not used by the agent.
+    /// Mount point in the installed system; ignored by the agent.
     pub point: String,
-    /// Files of Hardware. They are not written, as in upstream's action.
+    /// Files to write; ignored, as in upstream's action.
     #[serde(deserialize_with = "list")]
     pub files: Vec<serde::de::IgnoredAny>,
 }
 
-/// Options to create a filesystem.
+/// Options to create a filesystem, in [`Mount::create`].
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Create {
     /// Ignored: existing content is always overwritten, as upstream does.
     pub force: bool,
-    /// Additional arguments of the format program.
+    /// Additional arguments of the mkfs program.
     #[serde(deserialize_with = "list")]
     pub options: Vec<String>,
 }
 
-/// The part of `/metadata` that is read.
+/// Used part of Tinkerbell's `/metadata` response.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -176,7 +176,7 @@ fn read<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str_with_options(text, options).map_err(|error| error.to_string())
 }
 
-/// Reads a list. Go writes a missing list as `null`.
+/// Deserializes a list; `null`, which Go writes for a missing list, is empty.
 fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
@@ -185,7 +185,7 @@ fn maybe<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
-/// Reads a RAID level. Users write both `1` and `"1"`.
+/// Deserializes a RAID level, a number or a text such as `raid1`.
 fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -199,7 +199,7 @@ fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     })
 }
 
-/// Minimum number of members for a RAID level.
+/// Returns the minimum number of members for a RAID level; `None` for an invalid level.
 fn fewest(level: &str) -> Option<usize> {
     match level {
         "0" | "1" | "10" | "linear" => Some(2),
@@ -210,20 +210,20 @@ fn fewest(level: &str) -> Option<usize> {
 }
 
 impl Storage {
-    /// Parses YAML or JSON.
+    /// Parses and validates a description in YAML or JSON.
     ///
     /// # Errors
-    /// A sentence about the first mistake.
+    /// The description is invalid; the text is a sentence about the first mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         let storage: Self = read(text)?;
         storage.check()?;
         Ok(storage)
     }
 
-    /// Parses the storage description in the response of Tinkerbell's `/metadata`.
+    /// Parses and validates the description in the response of Tinkerbell's `/metadata`.
     ///
     /// # Errors
-    /// A sentence about the first mistake.
+    /// The description is invalid; the text is a sentence about the first mistake.
     pub fn of_metadata(text: &str) -> Result<Self, String> {
         let answer: Answer = read(text)?;
         let storage = answer.metadata.instance.storage;
@@ -279,14 +279,14 @@ impl Disk {
 }
 
 impl Partition {
-    /// Returns the number of the partition, whose index in the list is `at`.
+    /// Returns the partition number: `number`, or the list index `at` plus 1.
     pub fn number_at(&self, at: usize) -> u32 {
         if self.number == 0 { u32::try_from(at).unwrap_or(u32::MAX) + 1 } else { self.number }
     }
 }
 
 impl Array {
-    /// Device path of the array, `/dev/md0` or `/dev/md/root`.
+    /// Returns the device path of the array, `/dev/md0` or `/dev/md/root`.
     pub fn path(&self) -> String {
         format!("/dev/{}", self.name.trim_start_matches("/dev/"))
     }
@@ -355,7 +355,7 @@ impl Mount {
     }
 }
 
-/// Checks a name against the rules of LVM for its names and of mdadm for array names.
+/// Returns true for a valid name of an LVM group, volume or tag, or of an mdadm array.
 fn is_name(text: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_+.-".contains(c);
     !text.is_empty()
@@ -365,7 +365,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(fits)
 }
 
-/// Checks a device path or selector. The existence of the device is checked later.
+/// Checks the syntax of a device path or selector. `whose` is for the error.
 fn device(whose: &str, text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Err(format!("{whose} has an entry without a device"));

@@ -1,5 +1,5 @@
-//! Grows the last partition of a disk, with its filesystem, up to the end of the disk. An image is
-//! made for the smallest disk that it should fit on.
+//! Grows the last partition of a disk and its filesystem to the end of the disk, because images are
+//! made for small disks.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::programs::tools::{Run, Tools};
 use crate::task::blocking;
 use crate::{Error, Meter};
 
-/// Exit status of `e2fsck` after a successful repair, which is not a failure (e2fsck(8)).
+/// Exit status of `e2fsck` after a successful repair (e2fsck(8)).
 const MENDED: i32 = 1;
 
 /// Request to grow the last partition of a disk.
@@ -20,15 +20,15 @@ const MENDED: i32 = 1;
 pub struct Grow {
     /// Path or selector of the disk.
     pub disk: PathBuf,
-    /// Number of the partition, which must be the last one; 0 for the last one.
+    /// Number of the partition, which must be the last on the disk; 0 selects the last.
     pub partition: u32,
 }
 
 impl Grow {
-    /// Grows the partition. Returns a sentence with the old and the new size.
+    /// Grows the partition and its filesystem. Returns a summary with the old and the new size.
     ///
     /// # Errors
-    /// A sentence for the operator.
+    /// The partition is not the last, the disk is in use or preserved, or a program fails.
     pub async fn run(&self, meter: &Meter) -> Result<String, Error> {
         let tools = Tools::get(meter).await?;
         let disk = self.disk.clone();
@@ -68,7 +68,7 @@ impl Grow {
     }
 }
 
-/// Returns the last partition on the disk, and refuses another `number`.
+/// Returns the last partition on the disk. Any other `number` than 0 or its own is an error.
 fn last(seen: &DiskState, number: u32) -> Result<Slice, String> {
     let path = &seen.path;
     let last = seen.partitions.iter().max_by_key(|slice| slice.start);
@@ -80,12 +80,12 @@ fn last(seen: &DiskState, number: u32) -> Result<Slice, String> {
     Ok(*last)
 }
 
-/// Builds the run that prints a tag of the device; prints nothing without the tag.
+/// Builds the blkid command that prints the value of a tag, such as TYPE; empty without the tag.
 fn probe(tag: &str, device: &str) -> Run {
     Run::on("blkid", &["--probe", "--match-tag", tag, "--output", "value"], device)
 }
 
-/// Grows the filesystem on the partition.
+/// Grows the filesystem on the partition. Returns a phrase about the filesystem for the summary.
 async fn file_system(tools: &Tools, part: &str, meter: &Meter) -> Result<String, Error> {
     let kind = match tools.ask(&probe("TYPE", part), meter).await {
         Ok(kind) => kind.trim().to_owned(),

@@ -1,36 +1,36 @@
-//! Selects the programs that produce the described state. This module does not access a disk.
+//! Selects the programs that create the described state. Pure: does not access disks.
 
 use super::description::{Array, Disk, Filesystem, Partition, SWAP, Storage, VolumeGroup};
 use crate::programs::tools::Run;
 
-/// Unit of partition sizes, in bytes.
+/// Unit of partition sizes and offsets, in bytes.
 pub const SECTOR: u64 = 512;
-/// Alignment of partitions in sectors, one mebibyte.
+/// Alignment of partitions: one mebibyte, in sectors.
 const ALIGN: u64 = 2048;
-/// Sectors at the end of the disk for the backup GPT. Some disks have sectors of 4096 bytes.
+/// Sectors reserved for the backup GPT at the end, also enough for disks with 4096-byte sectors.
 const GPT_END: u64 = 40;
 
-/// One step of the plan.
+/// Step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Runs a program that writes to these devices.
+    /// Runs a program, which writes to the listed devices.
     Run(Run, Vec<String>),
-    /// Waits for a device that the previous step created.
+    /// Waits until the device path exists, after the step that creates it.
     Appear(String),
 }
 
-/// A partition in the kernel's view, in sectors of 512 bytes.
+/// Partition: number, start and size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice {
     /// Partition number, from 1.
     pub number: u32,
-    /// First sector of the partition.
+    /// First sector, in units of 512 bytes.
     pub start: u64,
     /// Size in sectors of 512 bytes.
     pub size: u64,
 }
 
-/// Current state of a disk.
+/// Size and partitions of a disk, from the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskState {
     /// Device path, such as `/dev/sda`.
@@ -39,20 +39,20 @@ pub struct DiskState {
     pub size: u64,
     /// Logical block size in bytes.
     pub block: u64,
-    /// Partitions on the disk, by number.
+    /// Partitions on the disk.
     pub partitions: Vec<Slice>,
 }
 
-/// Kinds of partition table.
+/// Type of a partition table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Table {
-    /// GUID Partition Table of UEFI.
+    /// GUID Partition Table (UEFI).
     Gpt,
-    /// Master Boot Record of DOS.
+    /// Master Boot Record (DOS).
     Mbr,
 }
 
-/// Builds the step of a program that overwrites `device`, its last argument.
+/// Builds a step that runs a program on `device`, the last argument, and writes to it.
 fn run(program: &'static str, words: &[&str], device: &str) -> Step {
     Step::Run(Run::on(program, words, device), vec![device.to_owned()])
 }
@@ -63,17 +63,17 @@ pub fn partition_path(disk: &str, number: u32) -> String {
     format!("{disk}{}{number}", if digit { "p" } else { "" })
 }
 
-/// Removes all signatures: of every partition, then of the disk itself.
+/// Plans the removal of all signatures, of the partitions and then of the disk itself.
 pub fn wipe(seen: &DiskState) -> Vec<Step> {
     let parts = seen.partitions.iter().map(|slice| partition_path(&seen.path, slice.number));
     let all = parts.chain(std::iter::once(seen.path.clone()));
     all.map(|device| run("wipefs", &["--all", "--force", "--quiet"], &device)).collect()
 }
 
-/// Plans new tables, arrays and volumes. Devices are paths here. `seen` has the state of `disks`,
-/// in the same order.
+/// Plans partition tables, arrays and volume groups. Devices in `storage` must be paths; `seen` has
+/// the state of `storage.disks`, in the same order.
 ///
-/// A sentence, before any change.
+/// The error is a sentence for the operator.
 pub fn partition(storage: &Storage, seen: &[DiskState], table: Table) -> Result<Vec<Step>, String> {
     let mut steps = Vec::new();
     for (disk, seen) in storage.disks.iter().zip(seen) {
@@ -118,7 +118,7 @@ fn tables(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Step>, Stri
     Ok(steps)
 }
 
-/// Returns the end of the space for partitions, in sectors.
+/// Returns the sector after the last usable one for partitions.
 fn end(seen: &DiskState, table: Table) -> u64 {
     match table {
         Table::Gpt => seen.size.saturating_sub(GPT_END),
@@ -126,12 +126,12 @@ fn end(seen: &DiskState, table: Table) -> u64 {
     }
 }
 
-/// Returns the end of a partition that grows: the end of the space, rounded down to a mebibyte.
+/// Returns the end of a grown partition in sectors: the last usable whole mebibyte.
 pub fn grown_end(seen: &DiskState, gpt: bool) -> u64 {
     end(seen, if gpt { Table::Gpt } else { Table::Mbr }) / ALIGN * ALIGN
 }
 
-/// Places each partition at its stated start, otherwise after the previous one.
+/// Computes start and size of the partitions. Returns an error if they overlap or do not fit.
 fn layout(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Slice>, String> {
     let end = end(seen, table);
     if table == Table::Mbr && disk.partitions.len() > 4 {
@@ -176,7 +176,7 @@ fn layout(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Slice>, Str
     Ok(slices)
 }
 
-/// Builds the input of sfdisk.
+/// Builds the script for sfdisk's standard input.
 fn script(disk: &Disk, seen: &DiskState, slices: &[Slice], table: Table) -> String {
     let block = (seen.block / SECTOR).max(1);
     let mut text = match table {
@@ -215,8 +215,8 @@ fn kind(partition: &Partition, table: Table) -> String {
     }
 }
 
-/// Removes signatures of array members. Otherwise an old array with another name would be found on
-/// them.
+/// Plans the removal of old signatures, so that no earlier array or volume group is found on the
+/// devices.
 fn cleared(devices: &[String]) -> impl Iterator<Item = Step> + '_ {
     devices.iter().flat_map(|device| {
         let clear = run("wipefs", &["--all", "--force", "--quiet"], device);
@@ -281,7 +281,7 @@ fn volumes(group: &VolumeGroup) -> Vec<Step> {
     steps
 }
 
-/// Plans the creation of every filesystem.
+/// Plans the creation of all filesystems.
 pub fn format(storage: &Storage) -> Vec<Step> {
     storage.filesystems.iter().flat_map(filesystem).collect()
 }
@@ -306,7 +306,7 @@ fn filesystem(filesystem: &Filesystem) -> Vec<Step> {
     steps
 }
 
-/// Returns a summary for the operator: `2 disks, md0 (RAID 1 of 2 devices), vg0 (1 volume)`.
+/// Returns a summary: `3 partitions on 2 disks, /dev/md0 (RAID 1 of 2 devices)`.
 pub fn made(storage: &Storage) -> String {
     let count =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

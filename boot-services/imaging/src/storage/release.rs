@@ -1,17 +1,17 @@
-//! Holders of a disk that is to be partitioned again: arrays and mappings of an earlier attempt, or
-//! of the previous system.
+//! Stops arrays and mappings on disks that will be partitioned, left by an earlier attempt or by
+//! the previous system.
 
 use std::path::Path;
 
 use crate::programs::tools::Run;
 
-/// Maximum nesting depth of arrays and mappings.
+/// Maximum nesting depth of arrays and mappings; deeper holders are ignored.
 const DEPTH_MAX: usize = 8;
-/// Maximum number of holders of one disk.
+/// Maximum number of returned holders.
 const HOLDERS_MAX: usize = 1024;
 
-/// Returns the names of all devices on these disks and their partitions, topmost first. `class` is
-/// `/sys/class/block`.
+/// Returns the kernel names of all arrays and mappings on the disks and their partitions, topmost
+/// first. `class` is `/sys/class/block`.
 pub fn holders(class: &Path, disks: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     for disk in disks {
@@ -40,7 +40,7 @@ fn above(class: &Path, name: &str, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// Returns the names of a disk's partitions.
+/// Returns the kernel names of a disk's partitions.
 pub fn partitions(class: &Path, disk: &str) -> Vec<String> {
     let mut all = names(&class.join(disk));
     all.retain(|name| class.join(disk).join(name).join("partition").exists());
@@ -55,7 +55,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Builds the run that removes a holder.
+/// Builds the command that stops an array or removes a mapping.
 pub fn stop(holder: &str) -> Run {
     let device = format!("/dev/{holder}");
     if holder.starts_with("dm-") {
@@ -65,8 +65,8 @@ pub fn stop(holder: &str) -> Run {
     }
 }
 
-/// Removes the device names of volumes that no longer exist. LVM does not create a group if a
-/// folder has its name.
+/// Removes broken links in a volume group's folder `/dev/<group>`, and the folder if empty: LVM
+/// does not create a group if a folder has its name.
 pub fn forget(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -1,4 +1,4 @@
-//! Streams that a reader consumes instead of a disk: archives and documents.
+//! Downloads of archives and documents, which are not written to a disk as images.
 
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,20 +11,20 @@ use super::write::undecoded;
 use super::{Checksum, StopOnDrop, Url, receive};
 use crate::{Error, Meter};
 
-/// An archive or document to fetch.
+/// Archive or document to download.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Archive {
     /// URL of the archive.
     pub url: Url,
-    /// Expected checksum, of the archive as served or decompressed. Users state the first;
-    /// upstream's action compares the second.
+    /// Expected checksum, of the compressed or of the decompressed archive: users state the first,
+    /// upstream's action compares the second. `None` for no check.
     pub checksum: Option<Checksum>,
 }
 
-/// Passes the decoded archive to `work`, which must read all of it. Returns the number of fetched
-/// bytes too. Dropping the future stops the work at its next read.
+/// Downloads and decodes an archive, and passes it to `work`, which must read all of it. Returns
+/// the number of downloaded bytes too. Dropping the future stops `work` at its next read.
 ///
-/// A sentence for the operator. In that case `work` may have read wrong bytes.
+/// After an error, `work` may have read wrong bytes: the checksum is verified at the end.
 pub async fn read_archive<T: Send + 'static>(
     archive: &Archive,
     timeouts: Timeouts,
@@ -66,9 +66,9 @@ pub async fn read_archive<T: Send + 'static>(
     }
 }
 
-/// Reads a whole document of at most `most` bytes, and verifies its checksum if `document` has one.
+/// Downloads a document of at most `most` bytes into memory. Verifies its checksum if there is one.
 ///
-/// A sentence for the operator.
+/// A longer document is an error.
 pub async fn read_document(
     document: &Archive,
     most: u64,

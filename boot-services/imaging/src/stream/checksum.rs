@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256, Sha512};
 use super::Url;
 use crate::Error;
 
-/// Algorithm of a checksum.
+/// Supported checksum algorithm, by strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
-    /// MD5 (RFC 1321): protects against accidents, not against attackers.
+    /// MD5 (RFC 1321). Detects accidental damage, not a forged image.
     Md5,
     /// SHA-256, by FIPS 180-4.
     Sha256,
@@ -27,7 +27,7 @@ impl Algorithm {
     /// All algorithms, weakest first.
     const ALL: [Self; 3] = [Self::Md5, Self::Sha256, Self::Sha512];
 
-    /// Returns the name that `algorithm:hex` uses.
+    /// Returns the name, as in `algorithm:hex`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Md5 => "md5",
@@ -36,7 +36,7 @@ impl Algorithm {
         }
     }
 
-    /// Number of hexadecimal digits of a checksum.
+    /// Returns the number of hexadecimal digits of a checksum.
     pub fn digits(self) -> usize {
         self.digest_bytes() * 2
     }
@@ -49,13 +49,13 @@ impl Algorithm {
         }
     }
 
-    /// Returns the algorithm with this digest length. The lengths are unique.
+    /// Returns the algorithm with this digest length; the lengths are unique. `None` for others.
     fn of_length(bytes: usize) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.digest_bytes() == bytes)
     }
 }
 
-/// An expected or computed checksum.
+/// Expected or computed checksum, with its algorithm.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Checksum {
     algorithm: Algorithm,
@@ -63,7 +63,7 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Returns the error for bytes of `url` whose checksum is `actual`.
+    /// Returns [`Error::Digest`] for the wrong checksum `actual` of `url`.
     pub(super) fn missed(&self, url: &Url, actual: &Self) -> Error {
         Error::Digest {
             algorithm: self.algorithm.name(),
@@ -73,7 +73,7 @@ impl Checksum {
         }
     }
 
-    /// Parses `hex`, optionally with the prefix `algorithm:`. Returns `None` for other text.
+    /// Parses `hex` or `algorithm:hex` for the given algorithm. Returns `None` for other text.
     pub fn parse(algorithm: Algorithm, text: &str) -> Option<Self> {
         let text = text.trim();
         let hex = match text.split_once(':') {
@@ -85,19 +85,19 @@ impl Checksum {
         (digest.len() == algorithm.digest_bytes()).then_some(Self { algorithm, digest })
     }
 
-    /// Parses hexadecimal digits without a prefix. The number of digits determines the algorithm.
+    /// Parses hexadecimal digits. Their number determines the algorithm; `None` for other text.
     pub(super) fn of_hex(hex: &str) -> Option<Self> {
         let digest = stdx::unhex(hex)?;
         Some(Self { algorithm: Algorithm::of_length(digest.len())?, digest })
     }
 
-    /// Algorithm of this checksum.
+    /// Returns the algorithm of this checksum.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 }
 
-/// Parses `algorithm:hex`, the form of an OCI digest and of upstream's TARFILE_CHECKSUM.
+/// Parses `algorithm:hex`, as in OCI digests and in upstream's TARFILE_CHECKSUM.
 impl FromStr for Checksum {
     type Err = ();
 
@@ -121,7 +121,7 @@ impl fmt::Debug for Checksum {
     }
 }
 
-/// Computes a checksum of any supported algorithm.
+/// Hash state of any supported algorithm.
 #[derive(Clone)]
 pub(super) enum Hasher {
     Md5(Md5),

@@ -1,4 +1,4 @@
-//! Format of an image, detected from its first bytes, never from its name.
+//! Image formats, detected from the first bytes and never from the name, and their decoders.
 
 mod lz4;
 mod members;
@@ -11,9 +11,9 @@ use crate::Error;
 use lz4::Lz4;
 use members::{Input, Member, Members};
 
-/// Number of first bytes that identify every supported format.
+/// Number of first bytes that are enough to detect any format.
 pub(super) const MAGIC: usize = 8;
-/// A format that this agent decodes.
+/// Image format that the agent decodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
     Raw,
@@ -22,7 +22,7 @@ pub(super) enum Format {
     Zstd,
     Bzip2,
     Lz4,
-    /// Not a stream: the parts of the image may lie anywhere in the file.
+    /// Format qcow2, which is not a stream: the data may be anywhere in the file.
     Qcow2,
 }
 
@@ -39,8 +39,8 @@ impl Format {
         }
     }
 
-    /// Returns the format of a stream that begins with `head`, or the name of a known but
-    /// unsupported format.
+    /// Detects the format from a stream's first bytes. `Err` is the name of a known, unsupported
+    /// format. Unknown bytes are raw.
     pub(super) fn detect(head: &[u8]) -> Result<Self, &'static str> {
         match head {
             [0x1f, 0x8b, ..] => Ok(Self::Gzip),
@@ -79,8 +79,8 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    /// Detects the format of a stream and opens its decoder. [`Format::Qcow2`] passes through,
-    /// because only its own reader can decode it.
+    /// Detects the format of a stream and creates its decoder. qcow2 bytes stay undecoded, because
+    /// the qcow2 reader needs access by offset.
     pub(super) fn new(mut source: Source) -> Result<Self, Error> {
         let format = detect(&mut source)?;
         let inner: Box<dyn Read> = match format {
@@ -94,12 +94,12 @@ impl Decoder {
         Ok(Self { format, inner })
     }
 
-    /// Wraps an image that another reader decodes.
+    /// Wraps a reader of an already decoded image.
     pub(super) fn of(format: Format, inner: Box<dyn Read>) -> Self {
         Self { format, inner }
     }
 
-    /// Fills `out` from the image. Returns fewer bytes only at the end of the image.
+    /// Fills `out` from the image. Returns the number of bytes; less than `out` only at the end.
     pub(super) fn fill(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < out.len() {
@@ -113,8 +113,8 @@ impl Decoder {
         Ok(filled)
     }
 
-    /// Refuses a format within another, such as qcow2 within gzip. Its decoded bytes would not be a
-    /// usable disk.
+    /// Returns an error if the decoded bytes have a format again, such as qcow2 within gzip: they
+    /// would not be a usable disk.
     pub(super) fn check_inside(&self, head: &[u8], url: &str) -> Result<(), Error> {
         let found = match (self.format, Format::detect(&head[..head.len().min(MAGIC)])) {
             (Format::Raw | Format::Qcow2, _) | (_, Ok(Format::Raw)) => return Ok(()),
@@ -131,7 +131,7 @@ impl Read for Decoder {
     }
 }
 
-/// Detects the format of the stream.
+/// Detects the format of a stream, without consuming its bytes.
 pub(super) fn detect(source: &mut Source) -> Result<Format, Error> {
     // The download's own error is more precise and is the one that is reported.
     let head = source.peek(MAGIC).map_err(|_| Error::Stopped)?;

@@ -1,11 +1,11 @@
-//! Downloads every byte once and in order, across cuts of the connection. The bytes go from the
-//! socket directly into the buffers that are written to the disk.
+//! Downloads every byte once and in order, even if connections break. The bytes go from the socket
+//! directly into the buffers that are written to the disk.
 //!
-//! After a cut, the rest is requested with Range and If-Range (RFC 9110 sections 13.1.5 and 14.2).
-//! If the server sends everything again, the first part is read again. A strong validator (section
-//! 8.8.1) proves that the image is the same. Without one, the checksum of the bytes already used is
-//! compared: two different images are never spliced. Therefore a checksum is computed if one is
-//! expected or if the validator is not strong.
+//! After an interruption, the rest is requested with Range and If-Range (RFC 9110 sections 13.1.5
+//! and 14.2). If the server sends everything again, the known part is read again and dropped. A
+//! strong validator (section 8.8.1) proves that the image has not changed. Without one, the
+//! checksum of the bytes already used is compared, so that two different images are never joined.
+//! Therefore a checksum is computed if one is expected or if the validator is not strong.
 
 use std::time::Instant;
 
@@ -23,32 +23,32 @@ use super::piece::{Filling, PIECE, Piece, Sink};
 use super::timeouts::Timeouts;
 use crate::{Error, Meter};
 
-/// Maximum number of consecutive repetitions without a new byte.
+/// Maximum number of consecutive responses from the start without a new byte.
 const REPEATS: u32 = 10;
-/// Size of the buffer for repeated bytes.
+/// Size of the buffer for repeated bytes, in bytes.
 const AGAIN: usize = 64 << 10;
 
-/// Request of a download.
+/// URL, timeouts and expected checksum of a download.
 pub(super) struct FetchRequest<'a> {
     pub(super) url: &'a Url,
     pub(super) timeouts: Timeouts,
-    /// Expected checksum of the download.
+    /// Expected checksum; `None` if unknown.
     pub(super) checksum: Option<&'a Checksum>,
-    /// True if a different checksum is an error; false if the caller compares.
+    /// True if a wrong checksum is an error; false if the caller compares.
     pub(super) strict: bool,
 }
 
-/// A finished download with its checksum.
+/// Length, version and checksum of a complete download.
 pub(super) struct FetchSummary {
     pub(super) length: u64,
     pub(super) validator: Option<Validator>,
-    /// Computed checksum, by the algorithm of the expected one. Without an expected one, SHA-256
-    /// where it was needed.
+    /// Computed checksum, with the expected checksum's algorithm. Without an expected checksum:
+    /// SHA-256 if the validator is not strong, else `None`.
     pub(super) sum: Option<Checksum>,
 }
 
-/// Fetches all of the URL into `sink`. On success the checksum is right, but earlier bytes were
-/// already passed on before the check.
+/// Downloads the URL into `sink`, and verifies the checksum at the end, after the bytes were passed
+/// on.
 pub(super) async fn run(
     wanted: &FetchRequest<'_>,
     meter: &Meter,
@@ -92,31 +92,31 @@ pub(super) async fn run(
 struct Download<'a> {
     url: &'a Url,
     timeouts: Timeouts,
-    /// With a checksum, a wrong splice is detected at the end. Without one, a validator must
-    /// exclude it beforehand.
+    /// Expected checksum, which detects a mix of two images at the end. Without one, the validator
+    /// must prevent it.
     checksum: Option<&'a Checksum>,
     strict: bool,
     meter: &'a Meter,
     sink: Sink,
-    /// Piece that is not passed on yet.
+    /// Piece that is being filled and not passed on yet.
     filling: Option<Filling>,
-    /// Checksum of all pieces that were passed on.
+    /// Running checksum of all pieces that were passed on.
     summing: Option<Summing>,
-    /// Number of bytes received so far.
+    /// Number of received bytes.
     offset: u64,
     total: Option<u64>,
     validator: Option<Validator>,
-    /// Ranges that are zeros and not fetched.
+    /// Ranges of zeros that are not downloaded.
     holes: Holes,
-    /// Time of the last new byte.
+    /// Time when the last new byte arrived.
     newest: Instant,
     repeats: u32,
 }
 
-/// Repeated bytes at the beginning of a response.
+/// Bytes at the beginning of a response that were received before.
 struct Repeat {
     left: u64,
-    /// Checksum of the repeated bytes for comparison. `None` if a strong validator proves them.
+    /// Hash state to compare the repeated bytes; `None` if a strong validator proves them equal.
     sum: Option<Hasher>,
 }
 
@@ -149,7 +149,7 @@ impl Download<'_> {
         Ok(FetchSummary { length: self.offset, validator: self.validator, sum })
     }
 
-    /// Fetches up to the end, from hole to hole. Returns `Ok` when the image is complete.
+    /// Downloads the rest, with one connection per range between holes. Returns `Ok` at the end.
     async fn attempt(&mut self) -> Result<(), Failure> {
         loop {
             self.connect().await?;
@@ -167,7 +167,7 @@ impl Download<'_> {
         }
     }
 
-    /// Reads one connection, up to its end or to a hole.
+    /// Sends a request, and reads its response up to the end or to a hole.
     async fn connect(&mut self) -> Result<(), Failure> {
         let mut answer = http1::get(self.url, &self.range()).await?;
         if self.offset > 0 && whole_length(&answer.head) == Some(self.offset) {
@@ -190,7 +190,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Creates the zeros of a hole at the current offset. Returns true if there is a hole.
+    /// Passes on the zeros of a hole at the current offset. Returns false if there is no hole.
     async fn skip_hole(&mut self) -> Result<bool, Error> {
         let Some(end) = self.holes.reach(self.offset) else { return Ok(false) };
         while self.offset < end {
@@ -210,7 +210,7 @@ impl Download<'_> {
         Ok(true)
     }
 
-    /// Returns the header fields that request the rest.
+    /// Returns the request fields: for the rest, Range and If-Range; at the start, for holes.
     fn range(&self) -> HeaderMap {
         let mut fields = HeaderMap::new();
         if self.offset == 0 {
@@ -230,7 +230,7 @@ impl Download<'_> {
         fields
     }
 
-    /// Checks the head of the response. Returns the repeated part of the body.
+    /// Checks the response head. Returns the part of the body that was received before.
     fn begin(&mut self, response: &Response<()>) -> Result<Repeat, Failure> {
         let status = response.status();
         match status {
@@ -275,8 +275,8 @@ impl Download<'_> {
         Ok(Repeat { left, sum })
     }
 
-    /// Checks that the response is for the image that the download began with. Returns true if a
-    /// strong validator proves it byte by byte.
+    /// Checks that the response has the same version of the image as the first response. Returns
+    /// true if a strong validator proves it.
     fn recognise(&mut self, headers: &HeaderMap, total: Option<u64>) -> Result<bool, Failure> {
         let validator = Validator::of(headers);
         let strong = matches!(validator, Some(Validator::Strong(_)));
@@ -298,7 +298,7 @@ impl Download<'_> {
         Ok(strong && self.validator == validator)
     }
 
-    /// Reads the repeated bytes and compares their checksum.
+    /// Reads the repeated bytes, and compares their checksum with the received bytes.
     async fn read_again(&mut self, answer: &mut Answer, again: Repeat) -> Result<(), Failure> {
         let Repeat { mut left, mut sum } = again;
         if left == 0 {
@@ -327,7 +327,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Reads new bytes as they are available. Returns 0 at the end.
+    /// Reads available new bytes into the current piece. Returns their number; 0 at the end.
     async fn read(&mut self, answer: &mut Answer) -> Result<usize, Failure> {
         if self.sink.is_closed() {
             return Err(Failure::Fatal(Error::Stopped));
@@ -343,7 +343,7 @@ impl Download<'_> {
         Ok(count)
     }
 
-    /// Returns the piece that is being filled.
+    /// Returns the current piece; waits for a free buffer if there is none.
     async fn filling(&mut self) -> &mut Filling {
         match &mut self.filling {
             Some(filling) => filling,
@@ -356,7 +356,7 @@ impl Download<'_> {
         }
     }
 
-    /// Counts newly received bytes, and passes a full piece on.
+    /// Adds `count` new bytes to the offset and the meter, and passes on a full piece.
     async fn came(&mut self, count: usize) -> Result<(), Error> {
         self.offset += count as u64;
         self.meter.set_done(self.offset);
@@ -367,7 +367,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Passes on the current piece if it has bytes.
+    /// Passes the current piece to checksum and sink, if it has bytes.
     async fn pass_on(&mut self) -> Result<(), Error> {
         let Some(filling) = self.filling.take_if(|it| !it.bytes().is_empty()) else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Sends one GET on its own HTTP/1.1 connection. The body is read without a copy.
+//! HTTP/1.1 client: one GET request per connection; the body is read without a copy.
 
 mod body;
 pub(super) mod connection;
@@ -17,12 +17,12 @@ use crate::Error;
 use body::{Body, Framing};
 use connection::{Connection, NoConnection, connect};
 
-/// Maximum wait for a connection and the head of the response.
+/// Maximum wait for the connection and the response head.
 const ANSWER: Duration = Duration::from_secs(15);
-/// Maximum length of a response head in bytes, and of fields in it.
+/// Maximum length of a response head in bytes, and maximum number of its fields.
 const HEAD: usize = 64 << 10;
 const FIELDS: usize = 100;
-/// Maximum wait for a server's text on a failure, and its maximum length in bytes.
+/// Maximum wait for the text of an error response, and its maximum length in bytes.
 const SENTENCE: Duration = Duration::from_secs(2);
 const SENTENCE_BYTES: usize = 2000;
 /// Maximum number of consecutive redirects.
@@ -37,14 +37,14 @@ const REDIRECTS: [StatusCode; 6] = [
     StatusCode::PERMANENT_REDIRECT,
 ];
 
-/// Response with an unread body. Dropping it closes the connection.
+/// Response with an unread body. The drop closes the connection.
 pub(super) struct Answer {
-    /// Status and fields of the response.
+    /// Status and header fields of the response.
     pub(super) head: Response<()>,
     body: Body<Connection>,
 }
 
-/// Reason why there is no response.
+/// Failure of a request or of a response.
 pub(super) enum Failure {
     /// Temporary failure: another attempt may succeed.
     Transient(String),
@@ -58,7 +58,7 @@ impl From<String> for Failure {
     }
 }
 
-/// Requests `url` with GET and follows redirects.
+/// Sends GET for `url`, and follows up to [`MAX_REDIRECTS`] redirects.
 pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTS {
@@ -78,9 +78,8 @@ pub(super) async fn get(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure
 }
 
 impl Answer {
-    /// Fills a part of `out`, which must not be empty, with the bytes of the body that are
-    /// available. Returns 0 at the end of the body. Fails if the body is cut, or if no byte arrives
-    /// within `stall`.
+    /// Reads available bytes of the body into `out`, which must not be empty. Returns their number;
+    /// 0 at the end of the body. Fails if the body is cut, or if no byte arrives within `stall`.
     pub(super) async fn read(&mut self, out: &mut [u8], stall: Duration) -> Result<usize, Failure> {
         match tokio::time::timeout(stall, self.body.read(out)).await {
             Ok(read) => read.map_err(Failure::Transient),
@@ -88,8 +87,8 @@ impl Answer {
         }
     }
 
-    /// Returns the server's text on a failure as `: <line>`, from plain text or a registry's JSON.
-    /// A box that cannot fetch a file for the agent states the reason there.
+    /// Returns the text of an error response as `: <first line>`, from plain text or a registry's
+    /// JSON; empty without text. A box states there why it could not fetch a file.
     pub(super) async fn sentence(&mut self) -> String {
         let kind = self.head.headers().get(header::CONTENT_TYPE);
         let is = |wanted: &[u8]| kind.is_some_and(|kind| kind.as_bytes().starts_with(wanted));
@@ -118,8 +117,8 @@ impl Answer {
     }
 }
 
-/// Returns the first message in a registry's response (OCI distribution specification, "Error
-/// Codes").
+/// Returns the first message of a registry's error response (OCI distribution specification, "Error
+/// Codes"); empty without one.
 fn message(bytes: &[u8]) -> String {
     #[derive(serde::Deserialize)]
     struct Failure {
@@ -171,7 +170,7 @@ async fn once(url: &Url, fields: &HeaderMap) -> Result<Answer, Failure> {
     }
 }
 
-/// Builds a request that closes the connection after its response.
+/// Builds the text of a GET request with `connection: close`.
 fn request(url: &Url, fields: &HeaderMap) -> Vec<u8> {
     let agent = concat!("tinbox-agent/", env!("CARGO_PKG_VERSION"));
     let (target, host) = (url.target(), url.host_field());
@@ -189,7 +188,7 @@ fn request(url: &Url, fields: &HeaderMap) -> Vec<u8> {
     text
 }
 
-/// Parses the head of a response and its length. Returns `None` while the head is incomplete.
+/// Parses a response head. Returns head and length; `None` if the head is incomplete.
 fn parse(bytes: &[u8]) -> Result<Option<(Response<()>, usize)>, String> {
     let mut fields = [httparse::EMPTY_HEADER; FIELDS];
     let mut parsed = httparse::Response::new(&mut fields);

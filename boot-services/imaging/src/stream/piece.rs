@@ -1,6 +1,6 @@
 //! Bounded channel from the download to the reader of the image. The download fills buffers from
-//! the socket. The checksum, the decoder and the disk share a buffer without a copy. A buffer is
-//! reused after its last user drops it. A lost download is an error, never the end of the image.
+//! the socket. Checksum, decoder and disk share a buffer without a copy. A buffer is reused after
+//! its last user drops it. An aborted download is a read error, never the end of the image.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use tokio::sync::mpsc;
 use super::Url;
 use crate::disks::disk::{Aligned, MEMORY_ALIGN};
 
-/// Size of one buffer, in bytes. Every piece except the last is full, so that the pieces of a raw
-/// image are aligned for direct I/O.
+/// Size of a buffer in bytes. All pieces except the last are full, so that pieces of a raw image
+/// are aligned for direct I/O.
 pub(super) const PIECE: usize = 1 << 20;
-/// Number of buffers in use, over all users together.
+/// Maximum number of buffers of a channel, all users together.
 pub(super) const PIECES: usize = 12;
 
 const _: () = assert!(PIECE.is_multiple_of(MEMORY_ALIGN));
@@ -25,7 +25,7 @@ pub(super) struct Filling {
     home: mpsc::Sender<Aligned>,
 }
 
-/// A part of the image as served.
+/// Full or last buffer of the stream, shared by its users.
 #[derive(Clone)]
 pub(super) struct Piece(Arc<Filled>);
 
@@ -36,17 +36,17 @@ struct Filled {
 }
 
 impl Filling {
-    /// Memory for the next bytes.
+    /// Returns the free part of the buffer.
     pub(super) fn room(&mut self) -> &mut [u8] {
         &mut self.buffer.bytes_mut()[self.filled..]
     }
 
-    /// Counts bytes that were written to the memory of [`Filling::room`].
+    /// Marks the first `count` bytes of [`Filling::room`] as filled.
     pub(super) fn add(&mut self, count: usize) {
         self.filled += count;
     }
 
-    /// Appends `count` zeros, which must fit.
+    /// Appends `count` zeros. Panics if they do not fit.
     pub(super) fn add_zeros(&mut self, count: usize) {
         self.room()[..count].fill(0);
         self.add(count);
@@ -56,7 +56,7 @@ impl Filling {
         self.filled == PIECE
     }
 
-    /// Bytes that were added so far.
+    /// Returns the filled part of the buffer.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer.bytes()[..self.filled]
     }
@@ -74,7 +74,7 @@ impl Piece {
         &self.0.buffer.bytes()[..self.0.length]
     }
 
-    /// Returns the bytes, padded with zeros to a whole `sector`.
+    /// Returns the bytes, padded with zeros to a multiple of `sector` bytes.
     pub(super) fn padded(&self, sector: usize) -> &[u8] {
         &self.0.buffer.bytes()[..self.0.length.next_multiple_of(sector).min(PIECE)]
     }
@@ -102,7 +102,7 @@ pub(super) struct Sink {
     zeros: Option<Piece>,
 }
 
-/// Receiving end of the channel. Its reads block.
+/// Receiving end of the channel, for a blocking reader.
 pub(super) struct Source {
     items: mpsc::Receiver<Item>,
     current: Option<Piece>,
@@ -112,7 +112,7 @@ pub(super) struct Source {
     pub(super) url: Url,
 }
 
-/// Error: the receiving end was dropped.
+/// Error of a send after the receiving end was dropped.
 pub(super) struct Gone;
 
 pub(super) fn channel(url: Url) -> (Sink, Source) {
@@ -125,7 +125,7 @@ pub(super) fn channel(url: Url) -> (Sink, Source) {
 }
 
 impl Sink {
-    /// Returns an empty buffer; waits until one is free.
+    /// Returns an empty buffer. Waits while all [`PIECES`] buffers are in use.
     pub(super) async fn buffer(&mut self) -> Filling {
         let spent = match self.spent.try_recv() {
             Err(_) if self.made == PIECES => self.spent.recv().await,
@@ -138,7 +138,7 @@ impl Sink {
         Filling { buffer, filled: 0, home: self.home.clone() }
     }
 
-    /// Returns a full piece of zeros.
+    /// Returns a full piece of zeros, always the same.
     pub(super) async fn zeros(&mut self) -> Piece {
         if let Some(zeros) = &self.zeros {
             return zeros.clone();
@@ -148,7 +148,7 @@ impl Sink {
         self.zeros.insert(filling.done()).clone()
     }
 
-    /// Returns true after the receiving end was dropped.
+    /// Returns true if the receiving end was dropped.
     pub(super) fn is_closed(&self) -> bool {
         self.items.is_closed()
     }
@@ -163,14 +163,14 @@ impl Sink {
 }
 
 impl Source {
-    /// Returns the first bytes, up to `length`, without consuming them.
+    /// Returns the next bytes, up to `length`, without consuming them.
     pub(super) fn peek(&mut self, length: usize) -> io::Result<&[u8]> {
         let start = self.fill_buf()?;
         Ok(&start[..start.len().min(length)])
     }
 
-    /// Returns the next piece as it is; `None` at the end. Only for a caller that has not read
-    /// single bytes.
+    /// Returns the next whole piece; `None` at the end. Must not be mixed with reads of single
+    /// bytes.
     pub(super) fn next_piece(&mut self) -> io::Result<Option<Piece>> {
         self.fill_buf()?;
         Ok(self.current.take())

@@ -1,5 +1,5 @@
-//! Reads parts of a file on a server. Sequential reads use one response; a part at another offset
-//! is requested separately. All parts are of one version of the file.
+//! Reads parts of a file on a server by offset. Sequential reads share one response; a read at
+//! another offset sends a new request. All parts are from the same version of the file.
 
 use std::io;
 use std::sync::Arc;
@@ -17,13 +17,12 @@ use super::http1::{self, Answer, Failure};
 use super::timeouts::Timeouts;
 use crate::{Error, Meter};
 
-/// Maximum distance to read ahead, in bytes. A longer distance needs a new request, which is
-/// quicker.
+/// Maximum number of bytes to skip in a response; for more, a new request is faster.
 const SKIP: u64 = 1 << 20;
-/// Size of the buffer for skipped bytes.
+/// Size of the buffer for skipped bytes, in bytes.
 const PASSED_OVER: usize = 64 << 10;
 
-/// File on a server, open for reads at any offset.
+/// File on a server that is read by offset.
 pub(super) struct Ranges {
     url: Url,
     timeouts: Timeouts,
@@ -31,11 +30,11 @@ pub(super) struct Ranges {
     runtime: Handle,
     length: u64,
     validator: Option<Validator>,
-    /// Response for the sequential reads.
+    /// Response that sequential reads continue.
     lane: Option<Lane>,
 }
 
-/// Response with an unread rest.
+/// Response with an unread body, and its position.
 struct Lane {
     answer: Answer,
     /// Offset in the file of the next byte.
@@ -43,8 +42,8 @@ struct Lane {
 }
 
 impl Ranges {
-    /// Requests the file's length and version. Blocks, as every read does: must not run on a thread
-    /// of the runtime.
+    /// Requests the file's length and version. Blocks, like all reads: must not be called on a
+    /// thread of the async runtime.
     pub(super) fn open(
         url: Url,
         timeouts: Timeouts,
@@ -125,7 +124,7 @@ impl Ranges {
         Ok(())
     }
 
-    /// Fills `out` from offset `at`, and skips the bytes of the response before `at`.
+    /// Fills the rest of `out` from offset `at`. Skips earlier bytes of the response.
     async fn drain(
         &self,
         lane: &mut Lane,
@@ -221,7 +220,7 @@ impl Storage for Ranges {
         self.length
     }
 
-    /// An [`Error`] is wrapped in the I/O error. The writer unwraps it.
+    /// Wraps an [`Error`] in an I/O error, which `write::undecoded` unwraps again.
     fn read_at(&mut self, offset: u64, out: &mut [u8], part: Part) -> io::Result<()> {
         let runtime = self.runtime.clone();
         runtime.block_on(self.read(offset, out, part)).map_err(io::Error::other)

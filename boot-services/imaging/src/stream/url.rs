@@ -1,4 +1,4 @@
-//! `http://host[:port]/path?query`, or `https`. Printed without the query, which may hold a secret.
+//! URLs, `http(s)://host[:port]/path?query`. Messages omit the query, which may contain a secret.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use http::Uri;
 
 use crate::Error;
 
-/// An absolute URL that this agent can fetch. A user name is not allowed.
+/// Absolute http or https URL without a user name.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     secure: bool,
@@ -27,7 +27,7 @@ impl Url {
         self.secure
     }
 
-    /// Returns the name or address that the server's certificate must have.
+    /// Returns the host name or IP address that the server's certificate must have.
     pub(super) fn server_name(&self) -> &str {
         self.host.trim_start_matches('[').trim_end_matches(']')
     }
@@ -36,13 +36,13 @@ impl Url {
         if self.secure { "https" } else { "http" }
     }
 
-    /// Returns the `Host` field (RFC 9112 section 3.2). The port is included only if it is not the
-    /// scheme's default.
+    /// Returns the value of the `Host` field (RFC 9112 section 3.2), without the scheme's default
+    /// port.
     pub fn host_field(&self) -> String {
         if self.port == port_of(self.secure) { self.host.clone() } else { self.address() }
     }
 
-    /// Returns the request target in origin form.
+    /// Returns the request target in origin form: path and query.
     pub(super) fn target(&self) -> &str {
         &self.path
     }
@@ -57,8 +57,8 @@ impl Url {
         self.path.split('?').next().unwrap_or_default()
     }
 
-    /// Returns the URL that a `Location` field refers to, relative to this URL (RFC 9110 section
-    /// 10.2.2, RFC 3986 section 5).
+    /// Resolves the value of a `Location` field relative to this URL (RFC 9110 section 10.2.2, RFC
+    /// 3986 section 5). A redirect from https to http is an error.
     pub(super) fn join(&self, location: &[u8]) -> Result<Self, Error> {
         let reason = "it redirects to an invalid URL".to_owned();
         let refuse = |_| Error::Url { url: self.to_string(), reason };
@@ -80,8 +80,7 @@ impl Url {
     }
 }
 
-/// Percent-encodes the bytes beyond ASCII in a field: bytes of a path that the server did not
-/// encode.
+/// Percent-encodes bytes beyond ASCII in a `Location` field, which some servers leave unencoded.
 fn encoded(field: &[u8]) -> String {
     let encode = |byte: &u8| match byte.is_ascii() {
         true => char::from(*byte).to_string(),

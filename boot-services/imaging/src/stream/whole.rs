@@ -1,4 +1,4 @@
-//! Reads a whole file into memory or into a file of this OS.
+//! Downloads a small file into memory, or any file into a file of the agent's OS.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,10 +9,10 @@ use super::timeouts::Timeouts;
 use super::{Checksum, Url, receive};
 use crate::Error;
 
-/// Returns at most `most` bytes of `url`. The rest is dropped.
+/// Downloads `url` into memory. Returns at most `most` bytes; the rest is dropped.
 ///
 /// # Errors
-/// Errors of the download.
+/// The download fails.
 pub async fn read_bytes(url: &Url, most: u64, timeouts: Timeouts) -> Result<Vec<u8>, Error> {
     let wanted = FetchRequest { url, timeouts, checksum: None, strict: true };
     let (_, bytes) = receive(&wanted, &Arc::default(), "reading a text", move |source| {
@@ -24,19 +24,19 @@ pub async fn read_bytes(url: &Url, most: u64, timeouts: Timeouts) -> Result<Vec<
     Ok(bytes)
 }
 
-/// Returns text of at most `most` bytes of `url`. The rest is dropped.
+/// Downloads `url` as text. Returns at most `most` bytes; the rest is dropped.
 ///
 /// # Errors
-/// Errors of the download.
+/// The download fails.
 pub async fn read_text(url: &Url, most: u64, timeouts: Timeouts) -> Result<String, Error> {
     let bytes = read_bytes(url, most, timeouts).await?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes all of `url` to `file` and returns the length. Bytes with another checksum are an error.
+/// Downloads `url` to `file`. Returns the length in bytes. A wrong checksum is an error.
 ///
 /// # Errors
-/// Errors of the download, and [`Error::Io`] when the file system is full.
+/// The download fails, or [`Error::Io`]: the file system is full.
 pub async fn read_into(
     url: &Url,
     checksum: &Checksum,

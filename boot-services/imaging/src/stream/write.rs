@@ -1,5 +1,5 @@
-//! Writes an image to the disk: direct I/O, holes for zeros, the first buffer last. Pieces are
-//! written without a copy, from the download's buffer or the decoder's buffer.
+//! Writes an image to a disk with direct I/O. Zeros are punched as holes; the first buffer is
+//! written last. Buffers of the download or the decoder are written without a copy.
 
 mod check;
 mod gpt;
@@ -19,23 +19,23 @@ use crate::{Error, Meter};
 use readback::Sums;
 use target::{BUFFER, Image, Intake, Target, check_size, in_lanes};
 
-/// Length of the end of a disk with metadata of arrays, pools and tables, in bytes. md 0.90 has its
-/// own within the last 128 KiB, ZFS two labels in the last 512 KiB.
+/// Length in bytes of the disk's end that may have metadata of arrays, pools and tables: md 0.90
+/// within the last 128 KiB, ZFS two labels in the last 512 KiB.
 const TAIL: u64 = 1 << 20;
 
-/// An image that is on the disk except for its first buffer.
+/// Image that is written to the disk except for its first buffer.
 pub(super) struct StagedImage {
     disk: Disk,
-    /// First bytes of the image.
+    /// First buffer of the image, not written yet.
     head: Aligned,
     pub(super) length: u64,
     pub(super) holes: u64,
-    /// Checksums of the image's parts, if the disk is to be compared afterwards.
+    /// Checksums of the image's 4 MiB buffers; `None` if the disk is not read back.
     sums: Option<Vec<[u8; 32]>>,
     url: String,
 }
 
-/// Result of a stream.
+/// Result of [`run`] for a stream.
 pub(super) enum StreamOutcome {
     StagedImage(StagedImage),
     /// The stream is a qcow2 image; nothing was written.
@@ -45,13 +45,13 @@ pub(super) enum StreamOutcome {
 /// Options of the writer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WriteOptions {
-    /// True if an uncompressed image is an error.
+    /// True to refuse an uncompressed image.
     pub(super) compressed: bool,
-    /// True to read the disk back and compare it.
+    /// True to read the disk back and compare it with the image.
     pub(super) read_back: bool,
 }
 
-/// Decodes and writes a stream. Blocks. Nothing is written before the first buffer is decoded.
+/// Decodes a stream and writes all except the first buffer. Checks the first bytes before. Blocks.
 pub(super) fn run(
     mut source: Source,
     disk: Disk,
@@ -76,7 +76,7 @@ pub(super) fn run(
     .map(StreamOutcome::StagedImage)
 }
 
-/// Writes the pieces of a raw image as they arrive. Blocks.
+/// Writes pieces of a raw or decoded image as they arrive. Blocks.
 fn pass(
     mut source: Source,
     disk: Disk,
@@ -115,7 +115,7 @@ fn pass(
     StagedImage::new(target, image, sums)
 }
 
-/// Writes the decoder's output while the decoder continues. Blocks; needs a runtime.
+/// Decodes an image, and writes it on another thread. Blocks; must run in a tokio runtime.
 pub(super) fn write(
     decoder: Decoder,
     disk: Disk,
@@ -137,7 +137,7 @@ pub(super) fn write(
     })
 }
 
-/// Fills pieces until the image ends.
+/// Decodes the image into pieces and sends them to `sink`, until the end.
 fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> Result<(), Error> {
     let mut is_first = true;
     loop {
@@ -158,8 +158,8 @@ fn decode(mut decoder: Decoder, mut sink: Sink, url: &str, runtime: &Handle) -> 
     }
 }
 
-/// Zeros the end of the disk behind the image. A member of an array (md 0.90 and 1.0, firmware
-/// RAID), a ZFS pool and a GPT have metadata there. The new system would find this metadata.
+/// Zeros the last mebibyte of the disk, after the image. Metadata of the previous system there
+/// (arrays with md 0.90 or 1.0 or firmware RAID, a ZFS pool, a GPT) would confuse the new system.
 fn clear_tail(disk: &Disk, length: u64) -> io::Result<()> {
     let Some(size) = disk.size() else { return Ok(()) };
     let sector = disk.sector() as u64;
@@ -174,7 +174,7 @@ fn clear_tail(disk: &Disk, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the decoder's error, or the read error that an underlying reader reported.
+/// Returns [`Error::Decode`], or the download's [`Error`] if `error` wraps one.
 pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Error {
     match error.downcast::<Error>() {
         Ok(cause) => cause,
@@ -183,7 +183,7 @@ pub(super) fn undecoded(format: &'static str, url: &str, error: io::Error) -> Er
 }
 
 impl StagedImage {
-    /// Writes the rest of an accepted image, except for its first buffer.
+    /// Checks that the written image is not empty, is complete and has the disk's sector size.
     fn new(target: Target, image: Image, sums: Option<Sums>) -> Result<Self, Error> {
         let Image { head, length } = image;
         let (disk, holes, url) = target.done();
@@ -197,8 +197,8 @@ impl StagedImage {
         Ok(Self { disk, head, length, holes, sums: sums.map(Sums::finish), url })
     }
 
-    /// Writes the first buffer and flushes everything. The disk boots from now on. If requested,
-    /// the whole disk is read back and compared. Blocks.
+    /// Writes the first buffer and flushes; the disk is bootable from then on. Reads the disk back
+    /// and compares it if requested. Blocks.
     pub(super) fn commit(self, meter: &Meter) -> Result<(), Error> {
         let Self { disk, head, length, sums, url, .. } = self;
         let filled = usize::try_from(length).unwrap_or(BUFFER).min(BUFFER);

@@ -1,5 +1,4 @@
-//! Root folder for a program of a partition or of the tools image. [`super::confine`] moves
-//! the program there.
+//! Root folder of a program: a partition or the tools image. [`super::confine`] uses it.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -7,17 +6,17 @@ use std::io;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags};
 
-/// Kernel filesystems mounted in the root: type and mount point.
+/// Kernel filesystems to mount in the root: type and mount point.
 const KERNEL_FOLDERS: [(&CStr, &CStr); 3] =
     [(c"devtmpfs", c"/dev"), (c"proc", c"/proc"), (c"sysfs", c"/sys")];
-/// Writable filesystems mounted in a read-only image, in addition.
+/// Writable filesystems to mount in the root of the read-only tools image.
 const SCRATCH_FOLDERS: [(&CStr, &CStr); 2] = [(c"tmpfs", c"/run"), (c"tmpfs", c"/tmp")];
-/// Mount point of the tools image, in the mount namespace of the program only.
+/// Mount point of the tools image, in the program's mount namespace.
 pub const IMAGE_PLACE: &CStr = c"/run/tinbox-agent/tools";
-/// Mount point of the partition inside the tools image, as a path outside of the root.
+/// Path of `/mnt` in the tools image, before the change of the root.
 const IMAGE_SHOWN: &CStr = c"/run/tinbox-agent/tools/mnt";
 
-/// Description of the root that a program runs in.
+/// Root folder of a program, and the mounts to create in it.
 #[derive(Debug)]
 pub struct ProgramRoot {
     root: &'static CStr,
@@ -26,17 +25,17 @@ pub struct ProgramRoot {
 }
 
 impl ProgramRoot {
-    /// Root on a partition that is mounted at `root`.
+    /// Describes the root of a partition, mounted at `root`.
     pub fn partition(root: &'static CStr) -> Self {
         Self { root, image: None, shown: None }
     }
 
-    /// Root on the squashfs on the block device `image`, with `shown` as its `/mnt`.
+    /// Describes the root of the tools image on block device `image`, with mount `shown` at `/mnt`.
     pub fn image(image: CString, shown: Option<&'static CStr>) -> Self {
         Self { root: IMAGE_PLACE, image: Some(image), shown }
     }
 
-    /// Enters the root. Runs in the child after fork: makes no allocation and takes no lock.
+    /// Mounts and enters the root. Called in the child after fork: must not allocate or lock.
     pub fn enter(&self) -> io::Result<()> {
         rustix::mount::mount_change(
             c"/",

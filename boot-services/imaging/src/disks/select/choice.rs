@@ -1,9 +1,9 @@
-//! Recording of the disk that a hint selected. The box records it before the disk is used. Later in
-//! the same workflow it refuses another disk, because a hint such as `model=Samsung` may fit
-//! another disk after a restart.
+//! Record of the disk that a hint selected. The box stores the record before the action uses the
+//! disk, and later refuses another disk in the same workflow: after a restart, a hint such as
+//! `model=Samsung` may match another disk.
 //!
-//! The work of an action runs in the scope of its [`Choices`]. Every selection of a disk in that
-//! scope is recorded. Outside of a scope nothing is recorded.
+//! An action runs in the scope of its [`Choices`] (task-local). Each selection in the scope is
+//! recorded. Outside of a scope nothing is recorded.
 
 use std::future::Future;
 use std::sync::mpsc as std_mpsc;
@@ -12,21 +12,21 @@ use tokio::sync::mpsc;
 
 use super::DiskInfo;
 
-/// Maximum number of choices of an action that wait for the box's response.
+/// Maximum number of an action's unanswered record requests.
 const WAITING_MAX: usize = 16;
 
 tokio::task_local! {
     static CHOICES: Choices;
 }
 
-/// Recorder for the choices of one action. Cheap to clone.
+/// Sender of one action's record requests. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Choices(mpsc::Sender<Request>);
 
-/// A choice that the box must record.
+/// Request to record a selected disk.
 #[derive(Debug)]
 pub struct Request {
-    /// Hint of the action, without a partition.
+    /// Sorted hints of the action, without a partition.
     pub hint: String,
     /// Disk that the hint selected.
     pub disk: DiskInfo,
@@ -34,7 +34,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Lets the work continue, or refuses the disk with a reason.
+    /// Answers the request: `Ok` lets the action use the disk, `Err` refuses it with a reason.
     pub fn answer(self, answer: Result<(), String>) {
         // The work may have ended.
         let _ = self.answer.try_send(answer);
@@ -42,19 +42,19 @@ impl Request {
 }
 
 impl Choices {
-    /// Creates the recorder of an action, and the receiver of its requests.
+    /// Creates the channel of an action. The receiver must answer each [`Request`].
     pub fn new() -> (Self, mpsc::Receiver<Request>) {
         let (sender, receiver) = mpsc::channel(WAITING_MAX);
         (Self(sender), receiver)
     }
 
-    /// Runs the work of the action in the scope of this recorder.
+    /// Runs `work` in the scope of this sender.
     pub fn scope<F: Future>(self, work: F) -> impl Future<Output = F::Output> {
         CHOICES.scope(self, work)
     }
 }
 
-/// Wraps blocking work so that it runs in the caller's scope.
+/// Wraps blocking work so that it runs in the caller's scope on another thread.
 pub fn in_scope<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let choices = CHOICES.try_with(Clone::clone);
     move || match choices {
@@ -63,10 +63,10 @@ pub fn in_scope<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Requests the recording of a choice and waits for the response. Blocks.
+/// Requests the record of a disk and waits for the answer. Blocks. Returns `Ok` outside a scope.
 ///
 /// # Errors
-/// The reason why the disk must not be used, as a sentence.
+/// The disk must not be used; the text is the reason.
 pub fn record(hint: String, disk: &DiskInfo) -> Result<(), String> {
     let Ok(choices) = CHOICES.try_with(Clone::clone) else { return Ok(()) };
     let stopped = "the action was stopped before its choice of a disk was recorded";

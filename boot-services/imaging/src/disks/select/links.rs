@@ -1,9 +1,9 @@
-//! The links that udev makes in `/dev/disk`, derived from sysfs and from the content of the disk.
-//! The agent's OS has no udev.
+//! Links in `/dev/disk`, computed as udev does from sysfs and from the disk's content, because the
+//! agent's OS has no udev.
 //!
-//! by-path follows systemd's `udev-builtin-path_id.c`, by-id its rules
-//! `60-persistent-storage.rules`, by-partuuid and by-partlabel the kernel's uevent of a partition,
-//! by-uuid and by-label the superblocks of `libblkid`.
+//! Sources: by-path, systemd's `udev-builtin-path_id.c`; by-id, its rules
+//! `60-persistent-storage.rules`; by-partuuid and by-partlabel, the kernel's uevent of a partition;
+//! by-uuid and by-label, the superblocks as `libblkid` reads them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,18 +12,18 @@ use std::path::{Path, PathBuf};
 use super::DiskInfo;
 use super::superblock;
 
-/// Folders of `/dev/disk`, except for `by-id`.
+/// Folder of `/dev/disk`, except for `by-id`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Folder {
-    /// Port that the disk is attached to.
+    /// `by-path`: controller and port of the disk.
     Path,
-    /// UUID of a partition.
+    /// `by-partuuid`: UUID of a partition.
     PartUuid,
-    /// Name of a partition.
+    /// `by-partlabel`: name of a partition.
     PartLabel,
-    /// UUID of a filesystem.
+    /// `by-uuid`: UUID of a filesystem.
     Uuid,
-    /// Label of a filesystem.
+    /// `by-label`: label of a filesystem.
     Label,
 }
 
@@ -36,30 +36,30 @@ impl Folder {
         ("/dev/disk/by-label/", Self::Label),
     ];
 
-    /// Splits a link into its folder and name.
+    /// Splits a link's path into folder and name; `None` for any other path.
     pub fn split(link: &str) -> Option<(Self, &str)> {
         Self::ALL.iter().find_map(|(prefix, folder)| Some((*folder, link.strip_prefix(prefix)?)))
     }
 }
 
-/// Root folders of the kernel's data and of the device nodes. Tests use their own.
+/// Folders that replace `/sys` and `/dev` in tests.
 #[derive(Debug, Clone, Copy)]
 pub struct Roots<'a> {
-    /// Replacement of the folder `/sys`.
+    /// Path of sysfs, normally `/sys`.
     pub sys: &'a Path,
-    /// Replacement of the folder `/dev`.
+    /// Path of the device nodes, normally `/dev`.
     pub dev: &'a Path,
 }
 
 impl Roots<'static> {
-    /// Root folders of this machine.
+    /// Returns `/sys` and `/dev`.
     pub fn own() -> Self {
         Self { sys: Path::new("/sys"), dev: Path::new("/dev") }
     }
 }
 
-/// Returns the number of the partition of `disk` that a link names, 0 for the whole disk. Returns
-/// `None` if the link does not lead to this disk.
+/// Returns the number of the partition of `disk` that a link names, 0 for the whole disk; `None` if
+/// the link does not belong to this disk.
 pub fn target(roots: Roots<'_>, folder: Folder, name: &str, disk: &DiskInfo) -> Option<u32> {
     let class = roots.sys.join("class/block").join(&disk.name);
     if folder == Folder::Path {
@@ -83,7 +83,7 @@ pub fn target(roots: Roots<'_>, folder: Folder, name: &str, disk: &DiskInfo) -> 
     found.map(|(number, _)| number)
 }
 
-/// Returns the value of a key in a partition's uevent.
+/// Returns the value of `key` in a partition's uevent; `None` for the whole disk (`number` 0).
 fn uevent(class: &Path, number: u32, device: &str, key: &str) -> Option<String> {
     let text = fs::read_to_string(class.join(device).join("uevent")).ok()?;
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
@@ -102,7 +102,7 @@ fn partitions(class: &Path) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// Decodes a udev name. udev writes bytes that are not allowed in a name as `\x20`.
+/// Decodes a udev name, in which `\x20` stands for a byte that is not allowed in names.
 fn decoded(name: &str) -> String {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();
@@ -117,8 +117,7 @@ fn decoded(name: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the names of a whole disk in `by-path`. A disk has several names where versions of udev
-/// differ.
+/// Returns the names of a whole disk in `by-path`, those of all versions of udev.
 fn paths(class: &Path, disk: &DiskInfo) -> BTreeSet<String> {
     let Ok(place) = class.canonicalize() else { return BTreeSet::new() };
     let words: Vec<&str> = place.iter().filter_map(|word| word.to_str()).collect();
@@ -166,7 +165,7 @@ fn is_pci(word: &str) -> bool {
         && parts.iter().all(|part| part.chars().all(|char| char.is_ascii_hexdigit()))
 }
 
-/// Returns true for an interface of a USB device, such as `1-2.3:1.0`.
+/// Returns true for the sysfs name of a USB interface, such as `1-2.3:1.0`.
 fn is_usb(word: &str) -> bool {
     word.split_once('-').is_some_and(|(bus, rest)| {
         bus.parse::<u32>().is_ok()
@@ -175,13 +174,13 @@ fn is_usb(word: &str) -> bool {
     })
 }
 
-/// Parses a SCSI address such as `0:0:1:0`: host, channel, target, unit.
+/// Parses a SCSI address such as `0:0:1:0`: host, channel, target, LUN.
 fn address(word: &str) -> Option<[u64; 4]> {
     let parts = word.split(':').map(|part| part.parse().ok()).collect::<Option<Vec<u64>>>()?;
     parts.try_into().ok()
 }
 
-/// Returns the port of an ATA link at its controller, from 1.
+/// Returns the port number of ATA link `link` at its controller, from 1.
 fn ata_port(place: &Path, link: &str) -> Option<String> {
     let link = format!("ata{link}");
     let above = place.ancestors().find(|path| path.ends_with(&link))?;
@@ -189,7 +188,7 @@ fn ata_port(place: &Path, link: &str) -> Option<String> {
     Some(number.trim().to_owned())
 }
 
-/// Returns the position of a SCSI host among the hosts of its controller, from 0.
+/// Returns the index of a SCSI host among its controller's hosts, from 0.
 fn host_index(place: &Path, host: &str) -> Option<u64> {
     let own = format!("host{host}");
     let controller = place.ancestors().find(|path| path.ends_with(&own))?.parent()?;
@@ -200,8 +199,7 @@ fn host_index(place: &Path, host: &str) -> Option<u64> {
     host.parse::<u64>().ok()?.checked_sub(hosts.min()?)
 }
 
-/// Returns the names of a SAS disk below its controller: by the phy of a narrow port, and by its
-/// SAS address.
+/// Returns the by-path suffixes of a SAS disk: by the phy of a narrow port, and by SAS address.
 fn sas(place: &Path, end: &str, lun: u64) -> Vec<String> {
     let Some(device) = place.ancestors().find(|path| path.ends_with(end)) else {
         return Vec::new();

@@ -1,24 +1,23 @@
-//! UUID and label of a filesystem, as `libblkid` reads them: ext2 to ext4, XFS, Btrfs, FAT, swap
+//! UUID and label from a superblock, as `libblkid` reads them: ext2 to ext4, XFS, Btrfs, FAT, swap
 //! and LUKS.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// Number of bytes that contain every supported superblock. The Btrfs superblock is at 64 KiB.
+/// Bytes from a device's start that contain any supported superblock. Btrfs is last, at 64 KiB.
 const HEAD: usize = 0x1_0000 + 4096;
 
-/// Identity of a filesystem in its superblock.
+/// UUID and label of a filesystem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Superblock {
-    /// UUID, or the volume number of a FAT filesystem.
+    /// UUID; for FAT, the volume serial number such as `1234-5678`.
     pub uuid: String,
     /// Label; empty without one.
     pub label: String,
 }
 
-/// Reads the superblock of the filesystem on a device. Returns `None` for other content and for a
-/// device that is not readable.
+/// Reads the superblock on a device. Returns `None` if the content is unknown or not readable.
 pub fn read(device: &Path) -> Option<Superblock> {
     let file = File::open(device).ok()?;
     let mut head = vec![0; HEAD];
@@ -32,7 +31,7 @@ pub fn read(device: &Path) -> Option<Superblock> {
     parse(&head[..filled])
 }
 
-/// Parses the superblock in the first bytes of a filesystem.
+/// Parses a superblock in the first bytes of a device; `None` if unknown.
 pub fn parse(head: &[u8]) -> Option<Superblock> {
     let at = |offset: usize, length: usize| head.get(offset..offset + length);
     let is = |offset: usize, magic: &[u8]| at(offset, magic.len()) == Some(magic);

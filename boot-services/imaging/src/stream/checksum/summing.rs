@@ -1,4 +1,4 @@
-//! Computes the checksum of an image as served, on a separate thread and on the same buffers.
+//! Computes the checksum of the downloaded bytes on a separate thread, from shared buffers.
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -12,11 +12,11 @@ const PART: &str = "computing the checksum of the image";
 
 enum Task {
     Add(Piece),
-    /// Returns a copy of the current hasher.
+    /// Requests a copy of the current hash state.
     Tell(oneshot::Sender<Hasher>),
 }
 
-/// A running checksum. Dropping it ends the thread.
+/// Running computation of a checksum. The drop ends the thread.
 pub(in crate::stream) struct Summing {
     algorithm: Algorithm,
     tasks: mpsc::Sender<Task>,
@@ -52,7 +52,7 @@ impl Summing {
         self.tasks.send(Task::Add(piece)).await.map_err(|_| Error::Stopped)
     }
 
-    /// Returns the hasher over all pieces added so far.
+    /// Returns the hash state over all pieces added before.
     pub(in crate::stream) async fn so_far(&self) -> Result<Hasher, Error> {
         let (answer, reply) = oneshot::channel();
         self.tasks.send(Task::Tell(answer)).await.map_err(|_| Error::Stopped)?;

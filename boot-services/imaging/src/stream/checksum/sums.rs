@@ -1,4 +1,4 @@
-//! Parses files of checksums in every style that publishers use, and finds the line of one image.
+//! Parses files of checksums in the styles of publishers, and finds the line of one image.
 //!
 //! | written by | line |
 //! |---|---|
@@ -16,10 +16,9 @@ use std::cmp::Reverse;
 
 use super::{Algorithm, Checksum};
 
-/// Maximum size of a file of checksums, in bytes. It is a hundred times the size that a whole
-/// distribution needs.
+/// Maximum size of a file of checksums, in bytes; enough for a whole distribution.
 pub(in crate::stream) const SUMS_BYTES: u64 = 4 << 20;
-/// Unsupported algorithms in headings, with checksums as long as those of a supported algorithm.
+/// Unsupported algorithms in headings. Their checksums have the length of a supported algorithm's.
 const FOREIGN: [&str; 11] = [
     "blake",
     "b2sum",
@@ -33,27 +32,27 @@ const FOREIGN: [&str; 11] = [
     "streebog",
     "md4",
 ];
-/// Maximum length of a group of digits in a checksum that GnuPG prints.
+/// Maximum length of a group of digits in GnuPG's style.
 const GROUP: usize = 8;
 
-/// Reason why a file of checksums has no checksum for an image.
+/// Error of the search for an image's checksum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoSum {
-    /// No line has the image's name.
+    /// No line matches, or a file without names has different checksums.
     Missing,
-    /// Two lines fit equally well but differ. The values are the names in these lines.
+    /// Two lines match equally well, but their checksums differ. Values: their file names.
     Several(String, String),
 }
 
-/// Checksum and name in one line.
+/// Parsed line of a file of checksums.
 struct Line<'a> {
     sum: Checksum,
-    /// File name in the line; `None` in a file for a single image.
+    /// File name in the line; `None` if the line has no name.
     name: Option<Cow<'a, str>>,
 }
 
-/// Decodes a file of checksums: UTF-8, or UTF-16 as PowerShell writes it, with or without a byte
-/// order mark.
+/// Decodes the text of a file of checksums: UTF-8, or UTF-16 as from PowerShell, with or without a
+/// byte order mark.
 pub(in crate::stream) fn decode(bytes: &[u8]) -> String {
     let wide = |of: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
@@ -67,10 +66,10 @@ pub(in crate::stream) fn decode(bytes: &[u8]) -> String {
 }
 
 /// Returns the strongest checksum for the image at `path`, the path of its URL. If several lines
-/// have the image's name, the lines with most folders in common with `path` count.
+/// have the image's file name, the line with most parent folders in common with `path` counts.
 ///
 /// # Errors
-/// [`NoSum`] if no line fits, or if two lines contradict each other.
+/// [`NoSum::Missing`] if no line matches; [`NoSum::Several`] if two lines contradict each other.
 pub fn find_sum(text: &str, path: &str) -> Result<Checksum, NoSum> {
     let text = joined(text);
     let lines = lines(&text);
@@ -91,7 +90,7 @@ pub fn find_sum(text: &str, path: &str) -> Result<Checksum, NoSum> {
     }
 }
 
-/// Returns the checksum of a file without any image name.
+/// Returns the strongest checksum of a file without any file name. An error if lines differ.
 fn alone(lines: &[Line<'_>]) -> Result<Checksum, NoSum> {
     if lines.iter().any(|line| line.name.is_some()) {
         return Err(NoSum::Missing);
@@ -103,10 +102,10 @@ fn alone(lines: &[Line<'_>]) -> Result<Checksum, NoSum> {
     if lines.iter().any(is_rival) { Err(NoSum::Missing) } else { Ok(strongest.clone()) }
 }
 
-/// Number of path parts that the name ends with, and `true` if these parts are the whole name.
+/// Number of equal path parts from the end, and true if these are the whole name.
 type Fit = (usize, bool);
 
-/// Compares the name in a line with a path. Returns `None` if the name is of another file.
+/// Compares the file name in a line with a URL path; `None` if the last parts differ.
 fn fit(name: &str, path: &str) -> Option<Fit> {
     fn parts(path: &str) -> Vec<&str> {
         path.rsplit('/').filter(|part| !matches!(*part, "" | ".")).collect()
@@ -120,7 +119,7 @@ fn fit(name: &str, path: &str) -> Option<Fit> {
     (depth > 0).then_some((depth, depth == parts_of_name.len()))
 }
 
-/// Decodes the percent-encoded bytes of a path.
+/// Decodes percent-encoded bytes of a URL path.
 fn unescaped_url(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -140,13 +139,14 @@ fn unescaped_url(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the name after a size in bytes.
+/// Returns the file name after a size in bytes (Debian's style); `None` without a size.
 fn unsized_name(name: &str) -> Option<&str> {
     let (size, name) = name.split_once(char::is_whitespace)?;
     size.bytes().all(|byte| byte.is_ascii_digit()).then(|| name.trim_start())
 }
 
-/// Returns the file's lines. Groups of digits that continue in the next line become one line.
+/// Splits the text into lines, without empty lines. Appends a line with only groups of digits to
+/// the line before (GnuPG's style).
 fn joined(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in text.split(['\n', '\r', '\0']) {
@@ -179,7 +179,8 @@ fn lines(text: &[String]) -> Vec<Line<'_>> {
     lines
 }
 
-/// Detects a heading with an algorithm's name. Returns `true` for an unsupported algorithm.
+/// Parses a heading: `true` for an unsupported algorithm, `false` for a supported one, `None`
+/// without an algorithm.
 fn heading(line: &str) -> Option<bool> {
     let line = line.to_ascii_lowercase();
     let rest = FOREIGN.iter().fold(line.clone(), |rest, word| rest.replace(word, " "));
@@ -188,7 +189,7 @@ fn heading(line: &str) -> Option<bool> {
     (is_known || rest != line).then_some(!is_known)
 }
 
-/// Parses the name of an algorithm, in the spellings of programs and publishers.
+/// Parses an algorithm's name, in any common spelling such as `SHA2-256`; `None` if unsupported.
 fn algorithm(name: &str) -> Option<Algorithm> {
     let name = name.to_ascii_lowercase().replace(['-', '_'], "");
     match name.strip_suffix("sum").unwrap_or(&name) {
@@ -199,7 +200,7 @@ fn algorithm(name: &str) -> Option<Algorithm> {
     }
 }
 
-/// Parses `ALGORITHM (name) = hex`. The inner value is `None` for an unsupported algorithm.
+/// Parses `ALGORITHM (name) = hex`; `None` in another style, `Some(None)` if it is unsupported.
 fn tagged(line: &str) -> Option<Option<Line<'_>>> {
     let (head, hex) = line.rsplit_once('=')?;
     let (tag, name) = head.trim_end().strip_suffix(')')?.split_once('(')?;
@@ -214,7 +215,7 @@ fn tagged(line: &str) -> Option<Option<Line<'_>>> {
     Some(sum.map(|sum| Line { sum, name: named(name, is_escaped) }))
 }
 
-/// Parses a line in any of the other styles.
+/// Parses a line in any other style than [`tagged`]; `None` without a checksum.
 fn plain(line: &str) -> Option<Line<'_>> {
     let (line, is_escaped) = match line.strip_prefix('\\') {
         Some(line) => (line, true),
@@ -235,7 +236,7 @@ fn plain(line: &str) -> Option<Line<'_>> {
     name_first(line)
 }
 
-/// Parses `name hex`, `name: HEX HEX`, `name: ALGORITHM = HEX HEX`, `HEX HEX`.
+/// Parses the styles `name hex`, `name: HEX HEX`, `name: ALGORITHM = HEX HEX`, `HEX HEX`.
 fn name_first(line: &str) -> Option<Line<'_>> {
     let compact = |groups: &str| digest(&groups.split_whitespace().collect::<String>());
     if let Some(sum) = compact(line) {
@@ -257,7 +258,7 @@ fn name_first(line: &str) -> Option<Line<'_>> {
     (wanted == Some(sum.algorithm())).then_some(Line { sum, name })
 }
 
-/// Returns the name in a line; `None` for standard input.
+/// Decodes the file name in a line; `None` for no name and for standard input.
 fn named(name: &str, is_escaped: bool) -> Option<Cow<'_, str>> {
     match name {
         // `Hash` is the field's name in PowerShell's `Format-List`.
@@ -269,7 +270,7 @@ fn named(name: &str, is_escaped: bool) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Decodes a name with the escapes of coreutils.
+/// Decodes the escapes `\n`, `\r` and `\\` of coreutils.
 fn unescaped(name: &str) -> String {
     let (mut plain, mut rest) = (String::new(), name.chars());
     while let Some(c) = rest.next() {
@@ -285,7 +286,7 @@ fn unescaped(name: &str) -> String {
     plain
 }
 
-/// Parses `hex` or `algorithm:hex`. The length determines the algorithm.
+/// Parses `algorithm:hex`, or `hex`, whose length determines the algorithm.
 fn digest(text: &str) -> Option<Checksum> {
     if text.contains(':') { text.parse().ok() } else { Checksum::of_hex(text) }
 }

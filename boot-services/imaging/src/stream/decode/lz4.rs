@@ -1,19 +1,19 @@
-//! Decoder of one lz4 frame that distinguishes a cut from the end of the frame.
+//! Decoder of one lz4 frame, which detects a truncated frame.
 
 use std::io::{self, BufRead, Read};
 
 use lz4_flex::frame::FrameDecoder;
 
-/// The decoder of the crate treats the end of its input between two blocks as the end of the frame,
-/// even without the end mark. It then continues with the next frame. Therefore, at a possible end,
-/// this reader offers one invalid byte to the decoder. Outside a frame the byte is a broken header
-/// and an error. Inside a frame the decoder reports the end again.
+/// Decoder of one frame. The crate's decoder accepts the end of its input between two blocks as the
+/// end of the frame, even without the end mark, and continues with the next frame. Therefore, at a
+/// possible end, this reader passes one invalid byte to the decoder. Outside a frame the byte is a
+/// broken header and an error. Inside a frame the decoder reports the end again.
 pub(super) struct Lz4<R: BufRead> {
     decoder: FrameDecoder<Probed<R>>,
     ended: bool,
 }
 
-/// Reader that returns one byte of its own instead of its input, on request.
+/// Reader that, on request, returns one invalid byte instead of its input.
 struct Probed<R: BufRead> {
     inner: R,
     probe: Probe,
@@ -49,7 +49,7 @@ impl<R: BufRead> Lz4<R> {
         self.decoder.into_inner().inner
     }
 
-    /// Returns true if the decoder is outside a frame.
+    /// Returns true if the decoder is outside a frame, that is, the frame is complete.
     fn is_outside(&mut self) -> bool {
         self.decoder.get_mut().probe = Probe::Byte;
         let probed = self.decoder.read(&mut [0]);

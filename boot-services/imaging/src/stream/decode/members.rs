@@ -1,6 +1,6 @@
-//! Compressed stream of several members (RFC 1952 section 2.2; streams or frames in xz, zstd, bzip2
-//! and lz4). Zeros may follow a member: padding to the end of a block, as tapes and uploads in
-//! blocks leave it. Other bytes are an error and are never skipped.
+//! Decodes a compressed stream of several members (RFC 1952 section 2.2; streams or frames in xz,
+//! zstd, bzip2 and lz4). Zeros between members, such as padding to a block size, are skipped. Other
+//! bytes are an error.
 
 use std::io::{self, BufRead, Read};
 
@@ -13,15 +13,15 @@ const XZ_MEMORY_KIB: u32 = 80 << 10;
 /// Maximum zstd window, as a power of two: 128 MiB, as `zstd --ultra -22` uses.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
-/// Decoder of one member. It must not read bytes behind the member.
+/// Decoder of one member, which must not consume bytes after the member.
 pub(super) trait Member: Read + Sized {
     const FORMAT: Format;
     fn open(input: Input) -> io::Result<Self>;
-    /// Returns the input behind the member.
+    /// Returns the input, positioned after the member.
     fn end(self) -> Input;
 }
 
-/// Input stream, with the bytes that were already inspected.
+/// Input stream, with bytes that were read ahead for the format detection.
 pub(super) struct Input {
     ahead: Vec<u8>,
     used: usize,
@@ -33,7 +33,7 @@ impl Input {
         Self { ahead: Vec::new(), used: 0, source }
     }
 
-    /// Skips zeros. Returns the first bytes behind them, none at the end of the stream.
+    /// Skips zeros. Returns up to [`MAGIC`] next bytes without consuming them; empty at the end.
     fn next_member(&mut self) -> io::Result<&[u8]> {
         loop {
             let bytes = self.fill_buf()?;
@@ -86,7 +86,7 @@ impl Read for Input {
     }
 }
 
-/// Reader of all members in order.
+/// Reader of the decoded members, one after the other.
 pub(super) struct Members<M> {
     /// Current member; `None` at the end of the stream.
     member: Option<M>,

@@ -1,9 +1,9 @@
 //! Reads a qcow2 image (versions 2 and 3) as the disk that it contains.
 //!
-//! Source of the format: QEMU's `docs/interop/qcow2.txt`. Clusters may be plain, zero, absent (zero
-//! without a backing file), or compressed with deflate or zstd. Refused with a sentence: a backing
-//! file, an external data file, encryption, subclusters, an image marked corrupt. Internal
-//! snapshots are ignored, as `qemu-img convert` ignores them.
+//! Format: QEMU's `docs/interop/qcow2.txt`. Clusters may be plain, zero, absent (zero without a
+//! backing file), or compressed with deflate or zstd. Unsupported, with an error: a backing file,
+//! an external data file, encryption, subclusters, an image marked corrupt. Internal snapshots are
+//! ignored, as in `qemu-img convert`.
 
 use std::io::{self, Read};
 
@@ -11,54 +11,54 @@ use flate2::{Decompress, FlushDecompress, Status};
 
 /// Maximum size of the L1 table in bytes, as in QEMU.
 const L1_BYTES_MAX: u64 = 32 << 20;
-/// Incompatible features: the bits that this reader knows.
+/// Known bits of the header's incompatible features.
 const DIRTY: u64 = 1;
 const CORRUPT: u64 = 1 << 1;
 const DATA_FILE: u64 = 1 << 2;
 const COMPRESSION_TYPE: u64 = 1 << 3;
 const SUBCLUSTERS: u64 = 1 << 4;
-/// Bits 9 to 55 of a table entry: an offset in the file.
+/// Bits 9 to 55 of a table entry: offset in the file.
 const OFFSET: u64 = 0x00ff_ffff_ffff_fe00;
 /// Bit 62 of an L2 entry: the cluster is compressed.
 const COMPRESSED: u64 = 1 << 62;
 /// Bit 0 of an L2 entry since version 3: the cluster reads as zeros, with any offset.
 const ZERO: u64 = 1;
 
-/// Kinds of content in the file. Tables and data lie in separate places.
+/// Kind of content in the file, as a hint for reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// A header or table.
+    /// Header, L1 table or L2 table; read in any order.
     Table,
     /// Content of the disk, usually read in order.
     Data,
 }
 
-/// Random access to the image file.
+/// Image file that is read by offset.
 pub trait Storage {
-    /// Length of the file in bytes.
+    /// Returns the length of the file in bytes.
     fn length(&self) -> u64;
 
-    /// Fills `out` from `offset`. The range is never past the end of the file.
+    /// Fills `out` from `offset`. The caller ensures that the range is within the file.
     fn read_at(&mut self, offset: u64, out: &mut [u8], part: Part) -> io::Result<()>;
 }
 
-/// Reader of the disk in a qcow2 file, from its first byte to its last.
+/// Sequential reader of the disk in a qcow2 file.
 pub struct Disk<S> {
     storage: S,
-    /// Size of the disk in bytes.
+    /// Size of the virtual disk in bytes.
     size: u64,
     cluster_bits: u32,
     version: u32,
     zstd: bool,
     l1: Vec<u64>,
-    /// L2 table that was used last: its index in the L1 table and its entries.
+    /// L2 table that was read last: its index in the L1 table, and its entries.
     l2: Option<(usize, Vec<u64>)>,
-    /// Compressed cluster that was used last: its index and its decoded bytes.
+    /// Compressed cluster that was decoded last: its index and bytes.
     decoded: Option<(u64, Vec<u8>)>,
     at: u64,
 }
 
-/// Location of a cluster's content.
+/// Location of a cluster's content in the file.
 enum Place {
     Zeros,
     Plain(u64),
@@ -83,7 +83,7 @@ impl<S: Storage> Disk<S> {
     /// Reads the header and the L1 table.
     ///
     /// # Errors
-    /// Unsupported feature of the image, or a mistake in it.
+    /// The image has an unsupported feature, or is damaged.
     pub fn open(mut storage: S) -> io::Result<Self> {
         let mut header = [0; 112];
         let known = usize::try_from(storage.length()).unwrap_or(112).min(112);
@@ -107,7 +107,7 @@ impl<S: Storage> Disk<S> {
         Ok(Self { storage, size, cluster_bits, version, zstd, l1, l2: None, decoded: None, at: 0 })
     }
 
-    /// Size of the disk in bytes.
+    /// Size of the virtual disk in bytes.
     pub fn size(&self) -> u64 {
         self.size
     }
@@ -160,7 +160,7 @@ impl<S: Storage> Disk<S> {
         }
     }
 
-    /// Reads content of the disk from `self.at`, from clusters that are adjacent in the file.
+    /// Reads plain clusters at position `self.at`, as long as they are adjacent in the file.
     fn plain(&mut self, offset: u64, out: &mut [u8]) -> io::Result<usize> {
         let within = self.at % self.cluster();
         let wanted = (out.len() as u64).min(self.size - self.at);
@@ -224,7 +224,7 @@ impl<S: Storage> Read for Disk<S> {
     }
 }
 
-/// Refuses unsupported features. Returns true if clusters are compressed with zstd.
+/// Checks the header for unsupported features. Returns true for zstd, false for deflate.
 fn check<S: Storage>(header: &[u8], version: u32, storage: &mut S) -> io::Result<bool> {
     if !header.starts_with(b"QFI\xfb") || !(2..=3).contains(&version) {
         return Err(bad(format!("qcow version {version} is not supported: use 2 or 3")));
@@ -269,7 +269,7 @@ fn table<S: Storage>(storage: &mut S, offset: u64, entries: u64) -> io::Result<V
     Ok(bytes.chunks_exact(8).map(|entry| word(entry, 0)).collect())
 }
 
-/// Decodes a raw deflate stream of exactly one cluster. Bytes behind the stream pad a sector.
+/// Decodes one cluster of `size` bytes, a raw deflate stream. Bytes after the stream are padding.
 fn inflate(packed: &[u8], size: usize) -> io::Result<Vec<u8>> {
     let mut out = Vec::with_capacity(size);
     let mut decoder = Decompress::new(false);

@@ -1,5 +1,5 @@
-//! Body of an HTTP response, read from the socket directly into the reader's memory. The end of the
-//! body is distinguished from a cut (RFC 9112 sections 6.3 and 7.1).
+//! Body of an HTTP response, read from the socket directly into the reader's memory. A cut
+//! connection is distinguished from the end of the body (RFC 9112 sections 6.3 and 7.1).
 
 use std::io;
 
@@ -7,31 +7,30 @@ use bytes::{Buf as _, BytesMut};
 use http::header::{self, HeaderMap};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-/// Bytes read ahead for a response head or the size of a chunk. The bytes are copied from there;
-/// the rest of the body is not copied.
+/// Bytes to read ahead, for a response head or a chunk's size. Only these bytes are copied.
 const AHEAD: usize = 4 << 10;
-/// Maximum length of a line with a chunk's size and of a field in a trailer, in bytes.
+/// Maximum length of a chunk-size line or trailer field, in bytes.
 const LINE: usize = 4 << 10;
 /// Maximum length of a trailer, in bytes.
 const TRAILER: usize = 64 << 10;
 
-/// Rule for the end of a body.
+/// Framing of a body, which determines its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// The body ends after this many more bytes.
+    /// Content-Length, with the number of remaining bytes.
     Length(u64),
-    /// The body ends after its last chunk.
+    /// Chunked transfer coding, with the next element.
     Chunked(Chunk),
-    /// The body ends when the connection closes.
+    /// End of the body at the end of the connection.
     Close,
 }
 
 /// Next element of a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunk {
-    /// Line with the size of a chunk.
+    /// Line with the size of the next chunk.
     Size,
-    /// Remaining bytes of the chunk.
+    /// Data of a chunk, with the number of remaining bytes.
     Data(u64),
     /// Line end after the data of a chunk.
     Gap,
@@ -42,7 +41,7 @@ pub(super) enum Chunk {
 }
 
 impl Framing {
-    /// Returns the rule that the response's fields state, or the reason why they are not usable.
+    /// Returns the framing of a response. `Err` is the reason why its fields are invalid.
     pub(super) fn of(fields: &HeaderMap) -> Result<Self, String> {
         let text = |name| fields.get_all(name).into_iter().map(|value| value.to_str().ok());
         let mut codings = text(header::TRANSFER_ENCODING);
@@ -65,7 +64,7 @@ impl Framing {
     }
 }
 
-/// Connection with a response, and the bytes read ahead from it.
+/// Connection with a response, and bytes read ahead.
 pub(super) struct Body<S> {
     stream: S,
     ahead: BytesMut,
@@ -78,24 +77,24 @@ impl<S: AsyncRead + Unpin> Body<S> {
         Self { stream, ahead: BytesMut::new(), framing: Framing::Close }
     }
 
-    /// Bytes that were read ahead.
+    /// Returns the buffer of bytes read ahead.
     pub(super) fn ahead(&mut self) -> &mut BytesMut {
         &mut self.ahead
     }
 
-    /// Reads ahead. Returns the number of bytes, 0 if the connection has ended.
+    /// Reads more bytes ahead. Returns their number; 0 if the connection has ended.
     pub(super) async fn look_ahead(&mut self) -> io::Result<usize> {
         self.ahead.reserve(AHEAD);
         self.stream.read_buf(&mut self.ahead).await
     }
 
-    /// Begins a body with this rule for its end.
+    /// Begins the body, after its head was consumed.
     pub(super) fn begin(&mut self, framing: Framing) {
         self.framing = framing;
     }
 
-    /// Fills a part of `out`, which must not be empty, with the bytes that are available. Returns 0
-    /// at the end of the body. No byte is lost when the future is dropped.
+    /// Reads available bytes of the body into `out`, which must not be empty. Returns their number;
+    /// 0 at the end of the body. No byte is lost when the future is dropped.
     pub(super) async fn read(&mut self, out: &mut [u8]) -> Result<usize, String> {
         match self.framing {
             Framing::Close => self.take(out).await.map_err(|error| error.to_string()),
@@ -108,7 +107,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
         }
     }
 
-    /// Returns bytes that were read ahead, otherwise bytes from the connection.
+    /// Reads from the bytes read ahead; if there are none, from the connection.
     async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.ahead.is_empty() {
             return self.stream.read(out).await;
@@ -118,7 +117,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
         Ok(count)
     }
 
-    /// Reads bytes of a part that has `left` bytes remaining.
+    /// Reads bytes of a body or chunk with `left` remaining bytes. An earlier end is an error.
     async fn read_part(&mut self, out: &mut [u8], left: u64) -> Result<usize, String> {
         let most = usize::try_from(left).unwrap_or(usize::MAX).min(out.len());
         let count = self.take(&mut out[..most]).await.map_err(|error| error.to_string())?;
@@ -160,7 +159,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
         }
     }
 
-    /// Passes the next line, without its end, to `read`.
+    /// Calls `read` with the next line, without its line end.
     async fn line<T>(&mut self, read: impl FnOnce(&[u8]) -> T) -> Result<T, String> {
         loop {
             if let Some(end) = self.ahead.iter().position(|byte| *byte == b'\n') {
@@ -179,7 +178,7 @@ impl<S: AsyncRead + Unpin> Body<S> {
     }
 }
 
-/// Parses the size of a chunk: hexadecimal digits, optionally followed by an extension.
+/// Parses a chunk size: hexadecimal digits, and an optional extension, which is ignored.
 fn chunk_size(line: &[u8]) -> Result<u64, String> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
     let text = str::from_utf8(digits).ok().filter(|_| digits.iter().all(u8::is_ascii_hexdigit));

@@ -16,8 +16,8 @@ use tokio_rustls::client::TlsStream;
 
 use crate::stream::Url;
 
-/// Environment variable with the path of a file of certificate authorities. These authorities
-/// replace the public ones, as in OpenSSL.
+/// Environment variable with the path of a PEM file of certificate authorities, which replace the
+/// public authorities, as in OpenSSL.
 const AUTHORITIES: &str = "SSL_CERT_FILE";
 
 static TLS: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
@@ -71,8 +71,8 @@ async fn secured(
     })
 }
 
-/// Client configuration for TLS 1.2 and 1.3. The authorities come from the file, otherwise from
-/// Mozilla's root program.
+/// Builds the client configuration for TLS 1.2 and 1.3. Authorities come from the file
+/// `authorities`, else from Mozilla's root program.
 fn config(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
     match authorities {

@@ -1,25 +1,25 @@
-//! Ranges of an image that are zeros. A box reports them (`netboot::http::holes`), and the zeros
-//! are created locally. From any other server everything is fetched.
+//! Holes: ranges of zeros in an image. A box reports them (`netboot::http::holes`), and the agent
+//! creates the zeros locally. From other servers, all bytes are downloaded.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-/// Name of the header field in the request and in the response.
+/// Name of the header field, in request and response.
 pub(in crate::stream) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
-/// Value of the field in a request.
+/// Value of the field in a request (structured-field boolean true).
 pub(in crate::stream) const ASK: HeaderValue = HeaderValue::from_static("?1");
-/// Maximum number of holes that a response may state.
+/// Maximum number of holes in a response; a field with more is ignored.
 const MOST: usize = 1000;
 
-/// Holes that the download has not reached, in order.
+/// Holes that the download has not reached yet, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(in crate::stream) struct Holes(VecDeque<Range<u64>>);
 
 impl Holes {
     /// Parses the holes in a response for an image of `total` bytes. Returns no holes if the field
-    /// is not valid.
+    /// is missing or invalid.
     pub(in crate::stream) fn of(headers: &HeaderMap, total: Option<u64>) -> Self {
         let field = headers.get(FIELD).and_then(|value| value.to_str().ok());
         field.zip(total).and_then(|(field, total)| Self::read(field, total)).unwrap_or_default()
@@ -42,7 +42,7 @@ impl Holes {
         Some(Self(holes))
     }
 
-    /// Returns the offset of the next hole.
+    /// Returns the offset of the next hole; `None` if there is none.
     pub(in crate::stream) fn next(&self) -> Option<u64> {
         self.0.front().map(|hole| hole.start)
     }
@@ -53,7 +53,7 @@ impl Holes {
         left.and_then(|left| usize::try_from(left).ok()).map_or(most, |left| left.min(most))
     }
 
-    /// Removes the hole that begins at `offset` and returns its end.
+    /// Removes the hole that begins at `offset`. Returns its end; `None` if there is no such hole.
     pub(in crate::stream) fn reach(&mut self, offset: u64) -> Option<u64> {
         self.0.pop_front_if(|hole| hole.start == offset).map(|hole| hole.end)
     }

@@ -1,14 +1,14 @@
-//! Facts about the image in a response head: its version, the range, and whether a retry may help.
+//! Evaluates a response head: version of the image, range, and whether a retry may succeed.
 
 use http::header::{self, HeaderMap, HeaderValue};
 use http::{Response, StatusCode};
 
-/// Identity of the image's version on the server (RFC 9110 section 8.8).
+/// Validator: version of the image on the server (RFC 9110 section 8.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::stream) enum Validator {
     /// Strong entity tag, valid for If-Range.
     Strong(HeaderValue),
-    /// Weak entity tag or date: compared, but not sent.
+    /// Weak entity tag or Last-Modified date, compared but not valid for If-Range.
     Weak(HeaderValue),
 }
 
@@ -22,7 +22,7 @@ impl Validator {
     }
 }
 
-/// Returns true for statuses of a server that is overloaded, starting or shutting down.
+/// Returns true for a temporary error status: server error, 408, 425 or 429.
 pub(in crate::stream) fn may_pass(status: StatusCode) -> bool {
     status.is_server_error()
         || matches!(
@@ -31,8 +31,8 @@ pub(in crate::stream) fn may_pass(status: StatusCode) -> bool {
         )
 }
 
-/// Returns the offset of the body and, if stated, the length of the whole image. Returns `None` for
-/// a partial response without a range (RFC 9110 section 14.4).
+/// Returns the offset of the body in the image and, if known, the length of the image. Returns
+/// `None` for a partial response without a valid Content-Range (RFC 9110 section 14.4).
 pub(in crate::stream) fn extent(response: &Response<()>) -> Option<(u64, Option<u64>)> {
     let headers = response.headers();
     if response.status() != StatusCode::PARTIAL_CONTENT {
@@ -45,15 +45,15 @@ pub(in crate::stream) fn extent(response: &Response<()>) -> Option<(u64, Option<
     Some((start, total.parse().ok()))
 }
 
-/// Returns true if a cut of the body is detectable (RFC 9112 section 6.3).
+/// Returns true if the framing makes a truncated body detectable (RFC 9112 section 6.3).
 pub(in crate::stream) fn bounded(headers: &HeaderMap) -> bool {
     let coding = headers.get(header::TRANSFER_ENCODING);
     headers.contains_key(header::CONTENT_LENGTH)
         || coding.is_some_and(|coding| coding.as_bytes().ends_with(b"chunked"))
 }
 
-/// Returns the image's length if the server states that no bytes remain. In that case only the end
-/// of the previous response was lost (RFC 9110 section 15.5.17).
+/// Returns the image's length from a 416 response (RFC 9110 section 15.5.17). A length equal to the
+/// requested offset means that the image is already complete.
 pub(in crate::stream) fn whole_length(response: &Response<()>) -> Option<u64> {
     if response.status() != StatusCode::RANGE_NOT_SATISFIABLE {
         return None;

@@ -1,13 +1,13 @@
-//! Checks of an image's first bytes against the disk, before anything is written.
+//! Checks an image's first bytes and length against the disk.
 
 use super::gpt;
 use crate::Error;
 use crate::disks::disk::Disk;
 
-/// Offset and text of the magic of a tar archive (POSIX.1-2017, ustar; GNU tar writes the same).
+/// Offset and text of a tar archive's magic (POSIX.1-2017, ustar; same in GNU tar).
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
-/// Refuses a tar archive and an image for another sector size.
+/// Returns an error for a tar archive, and for an image whose GPT has another sector size.
 pub(super) fn check(head: &[u8], disk: &Disk, url: &str) -> Result<(), Error> {
     if is_tar(head) {
         return Err(Error::Tar { url: url.to_owned() });
@@ -18,8 +18,8 @@ pub(super) fn check(head: &[u8], disk: &Disk, url: &str) -> Result<(), Error> {
     }
 }
 
-/// Detects a tar archive. The oldest tar archives have no magic, but a checksum in the header,
-/// which a boot sector does not satisfy.
+/// Returns true for a tar archive. The oldest archives have no magic; their header checksum is
+/// verified, which no boot sector satisfies.
 fn is_tar(head: &[u8]) -> bool {
     let (at, mark) = TAR;
     let Some(header) = head.get(..512) else { return false };
@@ -32,8 +32,7 @@ fn is_tar(head: &[u8]) -> bool {
     header[0] != 0 && tar::Header::from_byte_slice(header).cksum().is_ok_and(|own| own == sum)
 }
 
-/// Refuses an image whose MBR is for another sector size. The length of the image shows the sector
-/// size.
+/// Returns an error if the image's MBR is for another sector size, known from the image's length.
 pub(super) fn check_whole(head: &[u8], length: u64, disk: &Disk, url: &str) -> Result<(), Error> {
     match disk.size() {
         Some(_) => check_sectors(mbr_sector(head, length), disk.sector(), disk, url),
@@ -50,7 +49,7 @@ fn check_sectors(image: Option<usize>, sector: usize, disk: &Disk, url: &str) ->
     }
 }
 
-/// Returns the sector size of an MBR, if the image's length allows only one size.
+/// Returns the sector size of an image with an MBR: 512 if the length excludes 4096, else `None`.
 fn mbr_sector(head: &[u8], length: u64) -> Option<usize> {
     /// Partition type of the protective MBR of a GPT.
     const PROTECTIVE: u8 = 0xee;

@@ -1,18 +1,18 @@
-//! Facts that a raw image states in its GPT: the sector size and the place of the backup table.
+//! Checks with a raw image's GPT: sector size, and place of the backup table.
 
 use crate::Error;
 
-/// Sector sizes in use with GPT, in bytes.
+/// Sector sizes to search for a GPT, in bytes.
 const SECTORS: [usize; 2] = [512, 4096];
 
-/// Returns the sector size of the image's GPT; `None` without a GPT.
+/// Returns the sector size of the GPT in the image's first bytes; `None` without a GPT.
 pub(super) fn sector(head: &[u8]) -> Option<usize> {
     let is_header = |at: &usize| head.get(*at..).is_some_and(|rest| rest.starts_with(b"EFI PART"));
     SECTORS.into_iter().find(is_header)
 }
 
-/// Refuses an image that ends before its GPT does (UEFI specification 5.3.2: AlternateLBA, the last
-/// sector of the disk). Such an image was cut on the server, and no other check detects the cut.
+/// Returns an error if the image is shorter than the disk of its GPT (UEFI specification 5.3.2:
+/// AlternateLBA is the disk's last sector). No other check detects such a truncation.
 pub(super) fn check_whole(head: &[u8], length: u64, url: &str) -> Result<(), Error> {
     for sector in SECTORS {
         let Some(header) = head.get(sector..sector + 92) else { continue };

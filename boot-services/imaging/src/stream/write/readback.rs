@@ -6,17 +6,17 @@ use super::target::BUFFER;
 use crate::disks::disk::{Aligned, Disk};
 use crate::{Error, Meter};
 
-/// One checksum for each buffer of the image, in order: 32 bytes for 4 MiB.
+/// SHA-256 of each 4 MiB buffer of the image, in order.
 #[derive(Debug, Default)]
 pub(in crate::stream) struct Sums {
     whole: Vec<[u8; 32]>,
     hash: Sha256,
-    /// Number of bytes in `hash`.
+    /// Number of bytes that `hash` covers.
     hashed: usize,
 }
 
 impl Sums {
-    /// Adds the next bytes of the image, in parts of any length.
+    /// Adds the next bytes of the image, of any length.
     pub(in crate::stream) fn add(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(BUFFER - self.hashed));
@@ -30,7 +30,7 @@ impl Sums {
         }
     }
 
-    /// Returns all checksums, after the last byte.
+    /// Returns all checksums. Must be called after the last byte.
     pub(in crate::stream) fn finish(mut self) -> Vec<[u8; 32]> {
         if self.hashed > 0 {
             self.whole.push(self.hash.finalize().into());
@@ -39,7 +39,7 @@ impl Sums {
     }
 }
 
-/// Reads the disk's first `length` bytes, with direct I/O on a device, and compares. Blocks.
+/// Reads the disk's first `length` bytes with direct I/O and compares them with `sums`. Blocks.
 pub(in crate::stream) fn compare(
     disk: &Disk,
     sums: &[[u8; 32]],

@@ -1,34 +1,34 @@
-//! Splits an image into bytes to write to the disk and zeros to punch.
+//! Splits an image into data to write and zeros to write or to punch as holes.
 
 use std::ops::Range;
 
-/// Unit of the search for zeros, in bytes.
+/// Unit of the search for zeros in bytes, 64 KiB.
 const GRANULE: usize = 64 << 10;
 static ZEROS: [u8; GRANULE] = [0; GRANULE];
-/// Minimum length of a punched run of zeros. Writing a shorter run costs less.
+/// Minimum length of a hole in bytes; writing fewer zeros is faster than punching.
 const HOLE: u64 = 256 << 10;
-/// Maximum length of one step. A longer run is split, so that it is processed while the next bytes
-/// are decoded.
+/// Length in bytes at which a run of zeros is split, so that punching runs while the next bytes are
+/// decoded.
 const HOLE_MAX: u64 = 16 << 20;
 
-/// One operation on the disk. No two steps overlap.
+/// Operation on the disk. Steps do not overlap.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Bytes of the image to write.
+    /// Data of the image to write.
     Data {
-        /// Range of these bytes in the inspected data.
+        /// Range of the data in the inspected buffer.
         range: Range<usize>,
         /// Offset on the disk, in bytes.
         offset: u64,
     },
-    /// Zeros that are cheaper to write.
+    /// Zeros to write, shorter than [`HOLE`].
     Zeros {
         /// Offset on the disk, in bytes.
         offset: u64,
         /// Number of zeros, in bytes.
         length: u64,
     },
-    /// Zeros that are cheaper to punch.
+    /// Zeros to punch as a hole.
     Hole {
         /// Offset on the disk, in bytes.
         offset: u64,
@@ -37,17 +37,17 @@ pub(super) enum Step {
     },
 }
 
-/// Inspects an image, buffer by buffer.
+/// State of the search for zeros in an image.
 #[derive(Default)]
 pub(super) struct Sparse {
-    /// `(offset, length)` of zeros that are not in a step yet.
+    /// Offset and length of zeros at the end of the inspected data, not in a step yet.
     zeros: Option<(u64, u64)>,
 }
 
 impl Sparse {
-    /// Returns the steps for the image's next bytes: `data` without its first `skipped` bytes,
-    /// where `data` begins at `offset`. A short run of zeros between data is written with the data.
-    /// A run at the edge may continue in the next bytes.
+    /// Returns the steps for the next bytes of the image: `data` from index `skipped`, where `data`
+    /// begins at image offset `offset`. A short run of zeros between data is written with the data.
+    /// Zeros at the end stay for the next call, because the run may continue.
     pub(super) fn next(&mut self, data: &[u8], skipped: usize, offset: u64) -> Vec<Step> {
         let (mut at, mut unwritten, mut steps) = (skipped, skipped, Vec::new());
         while at < data.len() {
@@ -73,7 +73,7 @@ impl Sparse {
         steps
     }
 
-    /// Returns the step for the zeros at the end of the inspected data.
+    /// Returns the step for the stored zeros; `None` without any.
     pub(super) fn end(&mut self) -> Option<Step> {
         self.zeros.take().map(|(offset, length)| match length {
             0..HOLE => Step::Zeros { offset, length },
@@ -81,7 +81,7 @@ impl Sparse {
         })
     }
 
-    /// Adds a step for data, after the step for the zeros before it.
+    /// Adds the step for the stored zeros, if any, and a step for the data of `range`.
     fn data(&mut self, range: Range<usize>, offset: u64, steps: &mut Vec<Step>) {
         if !range.is_empty() {
             steps.extend(self.end());
@@ -90,7 +90,7 @@ impl Sparse {
     }
 }
 
-/// Returns the number of bytes at the beginning of `data` that are whole granules of zeros.
+/// Returns the length in bytes of the zeros at the start of `data`, in whole granules.
 fn zero_run(data: &[u8]) -> usize {
     // Comparing with zeros is memcmp, which is faster than our own loop in every build.
     data.chunks(GRANULE)

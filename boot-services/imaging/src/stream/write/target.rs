@@ -1,5 +1,4 @@
-//! Target disk of an image. The first buffer of the image is written last, and its zeros become
-//! holes.
+//! Target disk of an image: executes steps on several threads, and withholds the first buffer.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,17 +10,16 @@ use crate::Error;
 use crate::disks::disk::{Aligned, Disk};
 use crate::stream::piece::Piece;
 
-/// Size of the first part of the image, which is written last, in bytes. Also the unit of the
-/// comparison after writing.
+/// Size in bytes of the first buffer, which is written last. Also the unit of the read-back check.
 pub(in crate::stream) const BUFFER: usize = 4 << 20;
-/// Number of threads that write pieces. With one thread, the disk would be idle between two pieces.
+/// Number of writing threads. With one thread, the disk would be idle between two writes.
 const LANES: usize = 2;
 
 /// Target disk, shared by all writing threads.
 pub(super) struct Target {
     pub(super) disk: Disk,
     url: String,
-    /// Bytes of zeros that were not sent to the disk.
+    /// Bytes of zeros that were punched as holes.
     holes: AtomicU64,
 }
 
@@ -30,12 +28,12 @@ impl Target {
         Self { disk, url: url.to_owned(), holes: AtomicU64::new(0) }
     }
 
-    /// Returns the disk, the bytes of zeros that were not sent to it, and the URL.
+    /// Returns the disk, the number of bytes punched as holes, and the URL.
     pub(super) fn done(self) -> (Disk, u64, String) {
         (self.disk, self.holes.into_inner(), self.url)
     }
 
-    /// Executes `step`, whose ranges refer to `data`.
+    /// Executes `step`. `data` is the buffer that its range refers to.
     pub(super) fn carry_out(&self, step: Step, data: &[u8]) -> Result<(), Error> {
         match step {
             Step::Data { range, offset } => self.put(&data[range], offset),
@@ -50,7 +48,7 @@ impl Target {
         }
     }
 
-    /// Makes the disk unbootable until the new image is complete.
+    /// Zeros the first buffer of the disk, so that it cannot boot before the image is complete.
     pub(super) fn clear_head(&self) -> Result<(), Error> {
         self.put_zeros(0, self.disk.size().unwrap_or(0).min(BUFFER as u64))
     }
@@ -76,7 +74,7 @@ impl Target {
     }
 }
 
-/// Refuses an image of `size` bytes that the disk cannot hold.
+/// Returns an error if an image of `size` bytes is larger than the disk.
 pub(in crate::stream) fn check_size(disk: &Disk, size: u64, url: &str) -> Result<(), Error> {
     match disk.size() {
         Some(room) if size > room => {
@@ -86,15 +84,15 @@ pub(in crate::stream) fn check_size(disk: &Disk, size: u64, url: &str) -> Result
     }
 }
 
-/// First bytes and length of an image.
+/// First buffer and length of an image.
 pub(super) struct Image {
-    /// First bytes of the image, which are written last.
+    /// First buffer of the image, which is written last.
     pub(super) head: Aligned,
-    /// Bytes of the image that were accepted.
+    /// Number of accepted bytes of the image.
     pub(super) length: u64,
 }
 
-/// Accepts an image and returns the steps to write it.
+/// Converts an image, piece by piece, to steps for the disk.
 pub(super) struct Intake {
     sparse: Sparse,
     image: Image,
@@ -106,13 +104,13 @@ impl Intake {
         Self { sparse: Sparse::default(), image }
     }
 
-    /// Bytes of the image that were accepted.
+    /// Number of accepted bytes of the image.
     pub(super) fn length(&self) -> u64 {
         self.image.length
     }
 
-    /// Accepts the image's next `length` bytes and returns their steps. `data` may have zeros
-    /// behind these bytes, up to a whole sector. No bytes may follow the image's last ones.
+    /// Accepts the next `length` bytes of the image, and returns their steps. `data` may have zeros
+    /// after them, up to a whole sector; only in the last call.
     pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
         let offset = self.image.length;
         self.image.length += length as u64;
@@ -122,15 +120,15 @@ impl Intake {
         self.sparse.next(data, kept, offset)
     }
 
-    /// Ends the image after its last bytes. Returns the step that remains.
+    /// Ends the image. Returns the image's first buffer and length, and the last step if any.
     pub(super) fn end(mut self) -> (Image, Option<Step>) {
         let rest = self.sparse.end();
         (self.image, rest)
     }
 }
 
-/// Runs the steps that `feed` produces on several threads. The first failure ends the work. Blocks
-/// until all steps are done.
+/// Executes the steps that `feed` passes to its argument, on [`LANES`] threads. The first error
+/// stops all. Blocks until the threads have ended.
 pub(super) fn in_lanes(
     target: &Target,
     feed: impl FnOnce(&mut dyn FnMut(Step, Piece) -> Result<(), Error>) -> Result<(), Error>,
