@@ -1,4 +1,4 @@
-//! The client against the server over a real connection.
+//! Tests of the client against the server over real TCP connections.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;
@@ -79,7 +79,7 @@ async fn serve(tinbox: &Arc<Tinbox>) -> String {
     address
 }
 
-/// Connections over TLS with a certificate of its own.
+/// Listener for TLS connections, with a self-signed certificate.
 struct TlsListener(tokio::net::TcpListener, tokio_rustls::TlsAcceptor);
 
 impl axum::serve::Listener for TlsListener {
@@ -100,7 +100,7 @@ impl axum::serve::Listener for TlsListener {
     }
 }
 
-/// Serves with TLS; returns address and pin.
+/// Starts the server with TLS. Returns its address and the pin of its key.
 async fn serve_tls(tinbox: &Arc<Tinbox>) -> (String, Pin) {
     let made = rcgen::generate_simple_self_signed(["tinbox.local".to_owned()]).unwrap();
     let pin = Pin::of(made.cert.der()).unwrap();

@@ -1,4 +1,4 @@
-//! The bytes that stock Tinkerbell agents send and read, built field by field.
+//! Tests of the conversion, with the bytes of stock Tinkerbell agents, built field by field.
 
 use prost::Message as _;
 
@@ -7,7 +7,7 @@ use super::{ATTRIBUTES_BYTES, TEXT_BYTES, attributes, id};
 use crate::message::{ActionState, Assignment, Namespaces, Refusal, Report};
 use crate::{Attributes, Block, Network};
 
-/// A length-delimited field (wire type 2).
+/// Encodes a length-delimited field (wire type 2).
 fn text(tag: u8, value: impl AsRef<[u8]>) -> Vec<u8> {
     let value = value.as_ref();
     let mut bytes = vec![tag << 3 | 2];
@@ -16,7 +16,7 @@ fn text(tag: u8, value: impl AsRef<[u8]>) -> Vec<u8> {
     bytes
 }
 
-/// A varint field (wire type 0) below 128.
+/// Encodes a varint field (wire type 0) with a value below 128.
 fn number(tag: u8, value: u8) -> Vec<u8> {
     vec![tag << 3, value]
 }

@@ -1,4 +1,4 @@
-//! Telling reports apart, both ways, and what neither sends.
+//! Tests of the protocol detection of reports, with valid and with mixed fields.
 
 use prost::Message as _;
 
@@ -74,7 +74,7 @@ fn a_report_of_today_is_read_as_one() {
     }
 }
 
-/// Bytes as the programs' own libraries write them, key by key.
+/// Reports in the bytes that Go's protobuf library writes, in order of the field numbers.
 #[test]
 fn bytes_of_the_wire() {
     // RUNNING, without seconds: field 4 is the varint 1.
