@@ -186,8 +186,8 @@ fn contents_stay_out_of_debug_output() {
     assert_eq!(file.contents(), "s3cret=1");
 }
 
-/// Every setting that an action reads must be known to `tinbox template lint`, which finds
-/// misspelled ones.
+/// The list of settings of `tinbox template lint`, which reports misspelled settings, must have
+/// every setting that an action reads.
 #[test]
 fn every_setting_of_an_action_is_known_to_lint() {
     let known: Vec<&str> = api::document::SETTINGS.iter().flat_map(|row| row.1).copied().collect();

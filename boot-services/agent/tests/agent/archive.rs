@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::loops::{Loop, act, file_environment, inspect, run};
 use crate::tinbox::Files;
 
-/// Tree with one entry of each kind, packed by tar with these options.
+/// Creates an archive of a tree with one entry of each type, by tar with `options`.
 fn packed(options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
@@ -136,7 +136,7 @@ async fn an_archive_may_be_laid_over_another() {
     });
 }
 
-/// Returns one archive entry that tar would not create.
+/// Builds an archive entry, also with names that tar would not write.
 fn entry(kind: tar::EntryType, name: &str, target: &str, contents: &[u8]) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     let old = header.as_old_mut();

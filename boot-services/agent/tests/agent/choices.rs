@@ -1,4 +1,4 @@
-//! The box records the disk that a hint selected before the disk is used.
+//! Tests that the box records the disk of a hint before the action uses the disk.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use agent::actions::{Leave, Limits, Outcome};
 use agent::runner::{Host, RunningAction};
 use agent_rpc::{ActionState, Assignment, Refusal};
 
-/// Machine whose actions write to the disk that a hint selects.
+/// Test double of a machine: its actions count a write to `disk`, which a hint selects.
 #[derive(Clone, Default)]
 struct Machine {
     disk: Arc<Mutex<DiskInfo>>,

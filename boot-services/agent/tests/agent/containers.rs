@@ -14,8 +14,7 @@ use tokio::net::TcpListener;
 
 use crate::loops::{Loop, run};
 
-/// Starts a registry with one image, which has only busybox with its shell as entrypoint. Returns
-/// the address.
+/// Starts a registry with one image: busybox, with its shell as entrypoint. Returns the address.
 async fn registry() -> String {
     let busybox = std::fs::read(run("which", &["busybox"])).unwrap();
     let mut tar = tar::Builder::new(Vec::new());
@@ -53,7 +52,7 @@ async fn registry() -> String {
     at
 }
 
-/// Runs shell commands in a container. Returns the output after a failure.
+/// Runs shell commands in a container. `Err` is the error text of a failed run.
 async fn shell(registry: &str, words: &str, volumes: &[&str]) -> Result<(), String> {
     let assignment = Assignment {
         image: "box.test/tools/busybox:v1".to_owned(),

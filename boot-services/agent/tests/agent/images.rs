@@ -1,4 +1,4 @@
-//! Tests images that do not fit this disk, and remains of the disk's old content.
+//! Tests images that do not fit the disk, and the removal of the disk's old content.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -20,7 +20,7 @@ async fn write(disk: &Loop, image: Vec<u8>) -> Result<String, String> {
     act("image2disk", &[url, disk.environment("DEST_DISK")]).await
 }
 
-/// Returns an image with these marks at these offsets.
+/// Builds an image of 8 MiB with the bytes of `marks` at their offsets.
 fn image(marks: &[(usize, &[u8])]) -> Vec<u8> {
     let mut image = vec![0; 8 * MIB];
     for (at, bytes) in marks {

@@ -1,4 +1,4 @@
-//! Installs boot loaders with the programs of the tools image, on loop devices.
+//! Tests the installation of boot loaders by programs of the tools image, on loop devices.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use crate::loops::{Loop, act, inspect, run};
 use crate::programs::system as system_with_busybox;
 use crate::storage::{part, tools};
 
-/// Bytes of a boot record before the table's fields.
+/// Length of the code in a boot record, in bytes.
 const PROGRAM: usize = 440;
 
 fn sector(disk: &Loop) -> [u8; 512] {
@@ -17,7 +17,7 @@ fn sector(disk: &Loop) -> [u8; 512] {
     sector
 }
 
-/// Creates a disk with sfdisk's table, and file systems on the given partitions.
+/// Creates a disk with a partition table by sfdisk's script `table`, and with file systems.
 fn disk(table: &str, formats: &[(u32, &str)]) -> Loop {
     let disk = Loop::with_partitions(192 << 20);
     let path = disk.path.to_str().unwrap();
@@ -72,7 +72,7 @@ async fn syslinux_says_where_it_cannot_start() {
     assert!(error.contains(&format!("{whole} is not a partition of {whole}")), "{error}");
 }
 
-/// Creates a system whose GRUB only records its arguments.
+/// Creates a system with fake GRUB programs, which record their arguments.
 fn system(platform: &str) -> Loop {
     let disk = system_with_busybox();
     inspect(&disk.path, |root| {

@@ -1,4 +1,4 @@
-//! Disks for the tests: loop devices over files, which need root.
+//! Test disks: loop devices over sparse files. Need root.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -12,8 +12,8 @@ use imaging::Meter;
 use crate::tinbox::action;
 use agent::actions::{Action, Limits, Outcome};
 
-/// Lock file that a test holds while it uses resources that a machine has once: the agent's mount
-/// point, loop devices and their partitions. The lock also works between processes and checkouts.
+/// Lock file, locked by a test that uses resources of which the machine has only one: the agent's
+/// mount point, loop devices and their partitions. Works between processes and checkouts.
 const MACHINE: &str = "tinbox-machine.lock";
 
 fn machine() -> File {
@@ -24,7 +24,7 @@ fn machine() -> File {
     file
 }
 
-/// Loop device over a sparse file; detached when dropped.
+/// Loop device over a sparse file; detached on drop.
 pub struct Loop {
     pub path: PathBuf,
     backing: PathBuf,
@@ -38,7 +38,7 @@ impl Loop {
         Self::over(size, None, &[])
     }
 
-    /// Creates a loop device whose file system can store only `room` bytes.
+    /// Creates a loop device whose file is on a file system with only `room` bytes.
     pub fn on_small_filesystem(size: u64, room: u64) -> Self {
         Self::over(size, Some(room), &[])
     }
@@ -48,7 +48,7 @@ impl Loop {
         Self::over(size, None, &["--partscan"])
     }
 
-    /// Creates a loop device with this sector size in bytes.
+    /// Creates a loop device with sectors of `bytes` bytes.
     pub fn with_sectors(size: u64, bytes: u32) -> Self {
         Self::over(size, None, &["--sector-size", &bytes.to_string()])
     }
@@ -73,7 +73,7 @@ impl Loop {
         format!("{name}={}", self.path.display())
     }
 
-    /// Returns the content of the backing file, and the bytes that it occupies.
+    /// Returns the content of the backing file, and the number of allocated bytes.
     pub fn read(&self) -> (Vec<u8>, u64) {
         run("sync", &["-f", self.backing.to_str().unwrap()]);
         let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ pub async fn act(image: &str, environment: &[String]) -> Result<String, String> 
     }
 }
 
-/// Checks the result of an action through a mount of the test's own.
+/// Mounts the device and calls `look` with the mount point, to check an action's result.
 pub fn inspect(device: &Path, look: impl FnOnce(&Path)) {
     let mount = tempfile::tempdir().unwrap();
     let place = mount.path().to_str().unwrap();

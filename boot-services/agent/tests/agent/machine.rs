@@ -1,4 +1,4 @@
-//! Tests the actions on block devices: loop devices over files, which need root.
+//! Tests the actions on block devices (loop devices over files). Need root.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};

@@ -7,7 +7,7 @@ use stdx::testing::Wait;
 
 use crate::loops::{Loop, act, inspect, run};
 
-/// Creates a partition with busybox as its only program, under several names.
+/// Creates a partition with busybox as the only program, linked under several names.
 pub fn system() -> Loop {
     let disk = Loop::new(32 << 20);
     run("mkfs.ext4", &["-q", disk.path.to_str().unwrap()]);
@@ -87,7 +87,7 @@ async fn what_a_program_leaves_behind_ends_with_it() {
 
 const RESOLVING: &str = "UPDATE_RESOLV_CONF=true";
 
-/// Checks that the partition has its own resolv.conf, and no backup file beside it.
+/// Asserts that the partition has its original resolv.conf, and no backup file.
 fn has_its_own(disk: &Loop) {
     inspect(&disk.path, |root| {
         let link = std::fs::read_link(root.join("etc/resolv.conf")).unwrap();

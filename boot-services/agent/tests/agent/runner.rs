@@ -1,4 +1,4 @@
-//! Tests the whole loop against the real service over loopback, with a scripted box.
+//! Tests the runner against the real gRPC service over loopback, with a scripted box.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ const LIMITS: Limits = Limits {
     registry: None,
 };
 
-/// Agent that runs until the end of its test.
+/// Running agent, stopped on drop.
 pub struct Agent(tokio::task::JoinHandle<()>);
 
 impl Drop for Agent {
@@ -170,7 +170,7 @@ async fn an_action_the_box_no_longer_wants_is_stopped() {
     assert!(std::fs::read(&disk).is_ok_and(|disk| disk.len() < 1_000_000), "it went on writing");
 }
 
-/// Records how the machine was left, and if the box had not received the report by then.
+/// Host that records each [`Leave`], and in `early` if the box had not received the report before.
 #[derive(Clone, Default)]
 struct Witness {
     left: Arc<Mutex<Vec<Leave>>>,

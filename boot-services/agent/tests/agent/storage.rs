@@ -1,5 +1,5 @@
-//! Creates partitions and file systems with the programs of the tools image, on loop devices.
-//! Arrays and volumes need kernel support, which the scenarios' machine has.
+//! Tests partitions and file systems with programs of the tools image, on loop devices. Arrays and
+//! volumes are tested in the scenarios, because they need kernel support.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use imaging::tools::{self, Source};
 use crate::loops::{Loop, act, inspect, run};
 use crate::tinbox::Files;
 
-/// Serves the tools image as the box does. The image is built if the cache does not have it.
+/// Starts an HTTP server with the tools image, which is built if not cached.
 pub async fn tools() -> Files {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../image/tools/build.sh");
     let files = Files::start(std::fs::read(run(script, &[])).unwrap()).await;
@@ -21,7 +21,7 @@ pub fn part(disk: &Loop, number: u32) -> PathBuf {
     format!("{}p{number}", disk.path.display()).into()
 }
 
-/// Returns the content type of a device, by this machine's own blkid.
+/// Returns the file system type of a device, by blkid of this machine.
 fn kind(device: &Path) -> String {
     run("blkid", &["-p", "-s", "TYPE", "-o", "value", device.to_str().unwrap()])
 }

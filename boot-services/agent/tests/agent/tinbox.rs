@@ -1,4 +1,4 @@
-//! Box with one scripted workflow, and a server with one file that can be paused in the middle.
+//! Test doubles: a box with a scripted workflow, and a file server that can pause a download.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -25,14 +25,14 @@ pub async fn until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
-/// Returns a loopback address of this process alone. No other program gets its port while the box
-/// is stopped.
+/// Returns a loopback address that only this process uses, so that no other program gets its port
+/// while the box is stopped.
 fn own_address() -> SocketAddr {
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     SocketAddr::from(([127, 64 + high, middle, low], 0))
 }
 
-/// Returns one action of the scripted workflow.
+/// Builds an action of the scripted workflow.
 pub fn action(name: &str, image: &str, environment: &[String]) -> Assignment {
     Assignment {
         workflow_id: "default/wf".into(),
@@ -46,7 +46,7 @@ pub fn action(name: &str, image: &str, environment: &[String]) -> Assignment {
     }
 }
 
-/// Messages that the box has received; clones share them.
+/// Messages that the box has received, shared by clones.
 #[derive(Clone, Default)]
 pub struct CallLog(Arc<Calls>);
 
@@ -64,7 +64,7 @@ struct Calls {
 }
 
 impl CallLog {
-    /// Returns the accepted reports.
+    /// Returns the reports that the box has accepted.
     pub fn reports(&self) -> Vec<Report> {
         self.0.reports.lock().unwrap().clone()
     }
@@ -117,7 +117,7 @@ impl Workflows for CallLog {
     }
 }
 
-/// Service on its own runtime, so that a stop cuts every connection as a crash would.
+/// Service of a scripted box, on its own runtime: a stop cuts all connections, as a crash would.
 pub struct Tinbox {
     seen: CallLog,
     address: SocketAddr,
@@ -125,12 +125,12 @@ pub struct Tinbox {
 }
 
 impl Tinbox {
-    /// Refuses the next choices of disks, one by one.
+    /// Sets the refusals for the next disk choices, in order.
     pub fn refuse_choices(&self, refusals: Vec<Refusal>) {
         *self.seen.0.choice_refusals.lock().unwrap() = refusals.into();
     }
 
-    /// Returns the choices of disks that agents reported.
+    /// Returns the disk choices that agents have reported.
     pub fn choices(&self) -> Vec<DiskChoice> {
         self.seen.0.choices.lock().unwrap().clone()
     }
@@ -194,12 +194,12 @@ impl Tinbox {
         self.seen.0.questions.load(Ordering::Relaxed)
     }
 
-    /// Stops actions with this reason, in every answer to progress from now on.
+    /// Makes all later responses to progress stop the action with the reason `why`.
     pub fn stop_actions(&self, why: &str) {
         *self.seen.0.stop.lock().unwrap() = Some(why.to_owned());
     }
 
-    /// Sets the answers to the next reports; `None` accepts a report.
+    /// Sets the responses to the next reports, in order; `None` accepts a report.
     pub fn refuse_reports(&self, refusals: Vec<Option<Refusal>>) {
         *self.seen.0.refusals.lock().unwrap() = refusals.into();
     }
@@ -211,7 +211,7 @@ impl Drop for Tinbox {
     }
 }
 
-/// Server of one file by HTTP.
+/// HTTP server with one file.
 pub struct Files {
     body: Arc<Vec<u8>>,
     address: SocketAddr,
@@ -261,7 +261,7 @@ impl Files {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Pauses the file after this many bytes.
+    /// Pauses each download after `bytes` bytes.
     pub fn hold_at(&self, bytes: usize) {
         self.hold.send_replace(bytes);
     }

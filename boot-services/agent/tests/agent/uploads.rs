@@ -1,4 +1,4 @@
-//! Tests `slurp`: uploads a disk's content to a server of forms.
+//! Tests `slurp`, which uploads a disk, against a server of the test.
 
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
@@ -9,8 +9,8 @@ use tokio::task::JoinHandle;
 
 use crate::loops::{Loop, act, run};
 
-/// Returns true if the request is complete, by its length or by its last chunk. A boundary in the
-/// head may end like a last chunk.
+/// Returns true if the request is complete, by Content-Length or by the last chunk. Searches the
+/// last chunk only in the body, because a boundary in the head may end in the same way.
 fn is_complete(request: &[u8]) -> bool {
     let Some(at) = request.windows(4).position(|it| it == b"\r\n\r\n") else { return false };
     let (head, body) = (String::from_utf8_lossy(&request[..at]).to_lowercase(), &request[at + 4..]);
@@ -20,8 +20,8 @@ fn is_complete(request: &[u8]) -> bool {
     }
 }
 
-/// Answers one request with a status, after `enough` bytes or when it is complete. Returns the
-/// request's bytes.
+/// Starts a server for one request. It responds with `status` after `enough` bytes, or at the end
+/// of the request. Returns its URL, and a task that returns the request's bytes.
 async fn server(status: &'static str, enough: usize) -> (String, JoinHandle<Vec<u8>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/image?token=s3cret", listener.local_addr().unwrap());
@@ -49,7 +49,7 @@ fn settings(disk: &Loop, url: &str, more: &str) -> Vec<String> {
     fixed.into_iter().chain([disk.environment("SOURCE_DISK")]).collect()
 }
 
-/// Creates a disk that begins with a text.
+/// Creates a disk of 3 MiB that begins with a text.
 fn disk() -> Loop {
     let disk = Loop::new(3 << 20);
     let device = std::fs::File::options().write(true).open(&disk.path).unwrap();
