@@ -1,5 +1,5 @@
-//! Tests of archives from GNU tar and from other programs. The tests need no rights: all entries
-//! have the owner of this process.
+//! Tests of archives from GNU tar and other programs. No root needed: all entries have the owner of
+//! the test process.
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
@@ -11,7 +11,8 @@ use tar::{Builder, EntryType, Header};
 use super::reader::Archive;
 use super::{UnpackSummary, unpack, unpack_layer};
 
-/// A file with holes at the beginning, in between and at the end. Its parts are not whole blocks.
+/// Creates a file with holes at the beginning, in the middle and at the end; its data is not
+/// block-aligned. Returns the content.
 fn sparse_file(path: &Path) -> Vec<u8> {
     use std::os::unix::fs::FileExt as _;
     let file = File::create(path).unwrap();
@@ -69,7 +70,7 @@ fn sparse_files_of_every_format_arrive_with_their_holes() {
     }
 }
 
-/// Builds a header with this process's user. Its old fields are as pax programs leave them.
+/// Builds a header with the owner of the test process, in the format that pax programs write.
 fn header(kind: EntryType, size: u64) -> Header {
     let mut header = Header::new_ustar();
     header.set_entry_type(kind);

@@ -53,7 +53,7 @@ impl Root {
         unpacked.map(|_| ()).map_err(|refused| format!("{}: {}", refused.name, refused.source))
     }
 
-    /// Lists every path in the root, sorted.
+    /// Lists all paths below the root, sorted.
     fn tree(&self) -> Vec<String> {
         fn walk(folder: &Path, above: &str, into: &mut Vec<String>) {
             for entry in fs::read_dir(folder).unwrap().flatten() {
