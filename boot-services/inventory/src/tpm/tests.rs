@@ -1,5 +1,4 @@
-//! Tests against the commands of a real TPM (swtpm, by libtpms), and against responses that are
-//! never valid.
+//! Tests with a software TPM (swtpm, by libtpms), and with invalid responses.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -12,7 +11,7 @@ use stdx::testing::wait_for;
 
 use super::{HEADER, certificate, tpm};
 
-/// A software TPM, initialized as a manufacturer does it (swtpm_setup).
+/// Software TPM with certificates, initialized as by a manufacturer (swtpm_setup).
 struct Swtpm {
     process: Child,
     folder: tempfile::TempDir,
@@ -89,7 +88,7 @@ fn a_machine_may_have_none_or_an_older_one() {
     }
 }
 
-/// Returns the same bytes to every command.
+/// Fake TPM that returns the same bytes to each command.
 struct Wrong(Vec<u8>);
 
 impl Read for Wrong {

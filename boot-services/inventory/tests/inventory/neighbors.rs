@@ -1,4 +1,4 @@
-//! Test that receives a switch's LLDP frame over a real link, in its own network namespace.
+//! Test that receives an LLDP frame over a veth pair, in a separate network namespace.
 
 use std::process::Command;
 use std::time::Duration;
@@ -8,8 +8,7 @@ use stdx::testing::wait_for;
 
 /// Environment variable that marks the test process inside the network namespace.
 const INSIDE: &str = "TINBOX_NEIGHBORS_INSIDE";
-/// Script that creates a veth pair and sends a switch's LLDP frame on one end, repeatedly until the
-/// test ends.
+/// Script that creates a veth pair, and sends a switch's LLDP frame on one end until the test ends.
 const NAMESPACE: &str = r#"
 set -e
 mount -t sysfs sysfs /sys
