@@ -1,4 +1,4 @@
-//! Tests of every method on every kind of disk, and of disks that fail during an erase.
+//! Tests of all methods on all types of disks, also with failures during an erase.
 
 mod ata;
 mod nvme;

@@ -54,9 +54,9 @@ pub struct Partition {
     pub label: String,
     /// Partition number from 1; 0 for the position in the list.
     pub number: u32,
-    /// Size in sectors of 512 bytes, or with a unit; 0, only in the last, is the rest of the disk.
+    /// Size in sectors of 512 bytes, or with a unit; 0 (last partition only): the rest of the disk.
     pub size: Amount,
-    /// Start in sectors of 512 bytes, or with a unit; 0 is after the previous partition.
+    /// Start in sectors of 512 bytes, or with a unit; 0: the next MiB after the previous partition.
     pub start: Amount,
     /// Partition type GUID; empty to use the type of the label, or Linux data.
     #[serde(deserialize_with = "maybe")]

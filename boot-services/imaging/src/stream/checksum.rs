@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256, Sha512};
 use super::Url;
 use crate::Error;
 
-/// Supported checksum algorithm, by strength.
+/// Supported checksum algorithm. The order is by strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
     /// MD5 (RFC 1321). Detects accidental damage, not a forged image.

@@ -18,7 +18,7 @@ use super::{Accept, Algorithm, Checksum, Image, Proof, Summary, Timeouts, write_
 use crate::{Error, Meter, MeterReading};
 use server::{Fault, Server};
 
-/// Retries soon, but does not mistake a busy machine for a silent server.
+/// Timeouts with short retry intervals, but long enough for a test on a busy machine.
 const QUICK: Timeouts = Timeouts {
     stall: PATIENCE,
     silence: PATIENCE,
@@ -26,12 +26,12 @@ const QUICK: Timeouts = Timeouts {
     longest_wait: Duration::from_millis(50),
 };
 
-/// For a server that stops sending. A busy machine may look like one, and then the image is
-/// requested once more.
+/// Stall timeout for a server that stops sending. On a busy machine a timeout may be too early;
+/// then the agent sends one more request.
 const SHORT_STALL: Duration = Duration::from_millis(300);
 
-/// An image of several buffers, with zeros at the edges that matter. The runs are long and short,
-/// over the edge of a buffer, and at the very end.
+/// Returns an image of several buffers, with long and short runs of zeros: inside a buffer, across
+/// two buffers, and at the end.
 fn image() -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut noise = |length: usize| -> Vec<u8> {
@@ -63,7 +63,7 @@ fn zstd(image: &[u8]) -> Vec<u8> {
     zstd::encode_all(image, 1).unwrap()
 }
 
-/// Compresses with the original program, because the decoder here is another implementation.
+/// Compresses with the original program, to test the decoder against another implementation.
 fn packed(program: &str, arguments: &[&str], image: &[u8]) -> Vec<u8> {
     let mut child = Command::new(program)
         .args(arguments)
@@ -103,7 +103,7 @@ struct Run {
     server: Server,
 }
 
-/// Writes the image from a server with these faults to a file with other content.
+/// Writes an image from a server with `faults` to a file that has other content.
 async fn run(body: &[u8], faults: &[Fault], sha256: Option<[u8; 32]>) -> Run {
     let sum = sha256.and_then(|sum| checksum(Algorithm::Sha256, &stdx::hex(&sum)));
     run_with(body, faults, |image| image.proof = sum.map(Proof::Sum)).await

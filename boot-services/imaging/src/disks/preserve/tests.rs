@@ -1,4 +1,4 @@
-//! Tests of the device nodes that reach a disk, on a tree like the kernel's.
+//! Tests of preserved disks and their device nodes, on a simulated sysfs.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn a_list_is_understood_whole_or_not_at_all() {
     assert!(parse("serial=X;nonsense").is_err());
 }
 
-/// The only test of this binary that sets the policy of the process.
+/// Must be the only test that calls [`set`], which applies to the whole process.
 #[test]
 fn a_name_that_fits_no_disk_closes_every_disk() {
     let look = || protected(Path::new("/dev/sda"), Duration::ZERO);

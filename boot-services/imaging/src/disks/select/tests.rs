@@ -1,4 +1,4 @@
-//! Tests of disk properties and of the selectors that may name a disk.
+//! Tests of disk properties and selectors.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A simulated ATA disk, with the security states of ACS-4, 4.18, and with faults.
+//! Tests with a simulated ATA disk, which has the security states of ACS-4, 4.18, and faults.
 
 use std::io;
 use std::path::Path;
@@ -10,11 +10,11 @@ use crate::disks::ata::{BLOCK, Data, Drive, Task};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
     None,
-    /// The erase is aborted.
+    /// The disk aborts the erase.
     Erase,
-    /// The erase is aborted, and the disk locks itself.
+    /// The disk aborts the erase and locks itself.
     EraseAndLock,
-    /// The erase is aborted, and every later command fails.
+    /// The disk aborts the erase, and all later commands fail.
     Dead,
     /// The erase succeeds, but the password stays set.
     Stays,

@@ -1,4 +1,4 @@
-//! A simulated NVMe controller for the tests.
+//! Tests with a simulated NVMe controller.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::super::nvme::{
 use crate::sys::NvmeAdmin;
 use crate::{Meter, MeterReading};
 
-/// A controller whose sanitize operation ends after its last log is read.
+/// Simulated controller. Each read of the sanitize log takes the last of `logs`; one log stays.
 struct Fake {
     identified: Box<[u8; IDENTIFIED]>,
     logs: Vec<[u8; 4]>,

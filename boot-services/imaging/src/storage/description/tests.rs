@@ -1,4 +1,4 @@
-//! Tests of valid descriptions, and of the sentence for each kind of mistake.
+//! Tests of valid descriptions, and of the error for each kind of mistake.
 
 use super::Storage;
 use crate::storage::Amount;

@@ -1,9 +1,9 @@
-//! Tests of the plan: from a description and the state of the disks to the programs.
+//! Tests of the plans for descriptions and states of disks.
 
 use super::{DiskState, Slice, Step, Table, format, made, partition, wipe};
 use crate::storage::Storage;
 
-/// Upstream's own example of an array, extended.
+/// Description with a RAID 1, extended from upstream's example.
 const MIRROR: &str = r#"
 disks:
 - device: /dev/sda
@@ -37,7 +37,7 @@ fn blank(path: &str, mebibytes: u64) -> DiskState {
     DiskState { path: path.to_owned(), size, block: 512, partitions: Vec::new() }
 }
 
-/// Returns `program arguments` of every step, and the input of sfdisk.
+/// Formats each step as `program arguments` or `wait device`, with the input of sfdisk.
 fn lines(steps: &[Step]) -> Vec<String> {
     let line = |step: &Step| match step {
         Step::Appear(path) => format!("wait {path}"),

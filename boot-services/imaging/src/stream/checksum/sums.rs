@@ -200,7 +200,7 @@ fn algorithm(name: &str) -> Option<Algorithm> {
     }
 }
 
-/// Parses `ALGORITHM (name) = hex`; `None` in another style, `Some(None)` if it is unsupported.
+/// Parses `ALGORITHM (name) = hex`; `None`: another style; `Some(None)`: another algorithm.
 fn tagged(line: &str) -> Option<Option<Line<'_>>> {
     let (head, hex) = line.rsplit_once('=')?;
     let (tag, name) = head.trim_end().strip_suffix(')')?.split_once('(')?;

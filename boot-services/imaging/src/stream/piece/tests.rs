@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use super::{PIECE, PIECES, Piece, Sink, channel};
 
-/// Returns a piece of `length` bytes `byte`.
+/// Returns a piece of `length` bytes, all `byte`.
 async fn piece(sink: &mut Sink, byte: u8, length: usize) -> Piece {
     let mut filling = sink.buffer().await;
     filling.room()[..length].fill(byte);

@@ -1,4 +1,4 @@
-//! Tests of every format from the original programs, complete and broken, and of the checksums.
+//! Tests of complete and damaged images of each format, by the original programs, and of checksums.
 
 use super::server::Fault;
 use super::{Command, zstd};
@@ -15,7 +15,7 @@ type Packer = fn(&[u8]) -> Vec<u8>;
 const PACKERS: [(&str, Packer); 5] =
     [("zstd", zstd), ("gzip", gzip), ("xz", xz), ("bzip2", bzip2), ("lz4", lz4)];
 
-/// Noise, zeros, noise. The length is in whole sectors, as qcow2 requires.
+/// Returns an image of noise, zeros and noise, in whole sectors as qcow2 requires.
 fn small() -> Vec<u8> {
     let image = image();
     [&image[..1 << 20], &vec![0; 1 << 20], &image[..500 * 512]].concat()
@@ -61,7 +61,7 @@ async fn an_lz4_cut_between_two_blocks_is_no_end() {
     assert!(run(&body, &[], None).await.disk == image);
 }
 
-/// A complete image with padding, cut anywhere, over several pieces and between members.
+/// Padding of zeros after and between members, also across pieces, must not change the image.
 #[tokio::test]
 async fn zeros_behind_and_between_members_are_padding() {
     let image = small();
@@ -204,7 +204,7 @@ async fn a_truncated_raw_image_is_told_by_its_partition_table() {
     assert!(nothing_boots(&cut.disk));
 }
 
-/// Converts the image to qcow2 by `qemu-img` with these options.
+/// Converts an image to qcow2 by `qemu-img` with `options`.
 fn qcow2(image: &[u8], options: &[&str]) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
     let (raw, out) = (folder.path().join("raw"), folder.path().join("out"));

@@ -1,4 +1,4 @@
-//! Tests of redirects to the image, and of redirects without an end.
+//! Tests of redirects to the image, and of endless redirects.
 
 use super::server::Server;
 use super::{Arc, image, to, write_image, zstd};

@@ -1,4 +1,4 @@
-//! An HTTP/1.1 server for one body, with faults on request.
+//! HTTP/1.1 server for one body, with configurable faults.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,18 +6,18 @@ use stdx::testing::Wait;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Length of a chunk in bytes. No other length in the tests is a multiple of it.
+/// Length of a chunk in bytes; no other length in the tests is a multiple of this length.
 const CHUNK: usize = 77_777;
 
-/// Fault of the server. Each request consumes one fault, except for faults that describe the
+/// Fault of the server. Each request uses up one fault, except for permanent properties of the
 /// server.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
-    /// Closes the connection at this byte of the whole body.
+    /// Closes the connection at this offset of the whole body.
     CutAt(usize),
-    /// Sends nothing more from this byte on, and keeps the connection open.
+    /// Stops sending at this offset, and keeps the connection open.
     StallAt(usize),
-    /// Responds with this status.
+    /// Responds with this status code.
     Answer(u16),
     /// Serves this body from the second request on.
     ChangeTo(&'static [u8]),
@@ -25,9 +25,9 @@ pub(super) enum Fault {
     NoRanges,
     /// Sends neither ETag nor Last-Modified.
     NoTag,
-    /// States no length: the body ends with the connection.
+    /// Sends no Content-Length: the body ends with the connection.
     NoLength,
-    /// States no length other than that of chunks.
+    /// Sends the body in chunks, without Content-Length.
     Chunked,
     /// Reports these holes in the response.
     Holes(&'static str),
@@ -105,12 +105,12 @@ impl Server {
         format!("http://{}/images/disk", self.address)
     }
 
-    /// URL that redirects to `location`.
+    /// Returns a URL of this server that redirects to `location`.
     pub(super) fn redirect(&self, location: &str) -> String {
         format!("http://{}/to?{location}", self.address)
     }
 
-    /// Serves this text as the file of checksums. Returns its URL.
+    /// Sets the text of the file of checksums. Returns its URL.
     pub(super) fn sums(&self, text: &str) -> String {
         *self.shared.sums.lock().unwrap() = text.to_owned();
         format!("http://{}/SUMS", self.address)

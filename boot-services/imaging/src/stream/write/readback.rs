@@ -39,7 +39,7 @@ impl Sums {
     }
 }
 
-/// Reads the disk's first `length` bytes with direct I/O and compares them with `sums`. Blocks.
+/// Compares the disk's first `length` bytes with `sums`; direct I/O on a device. Blocks.
 pub(in crate::stream) fn compare(
     disk: &Disk,
     sums: &[[u8; 32]],

@@ -1,4 +1,4 @@
-//! Tests of the links on a tree like the kernel's. Paths and names are those of udev 252.
+//! Tests of the links, on a simulated sysfs. Paths and names are from udev 252.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::super::{DiskInfo, Selector};
 use super::{Folder, Roots, decoded, target};
 
-/// A simulated machine with these disks. Each constant is the disk's path in `/sys/devices`.
+/// Simulated machine with the disks below. Each constant is a path in `/sys/devices`.
 struct Machine(TempDir);
 
 const SATA: &str = "pci0000:00/0000:00:1f.2/ata2/host1/target1:0:0/1:0:0:0/block/sda";
@@ -50,7 +50,7 @@ impl Machine {
         symlink(devices.join(place), self.0.path().join("sys/class/block").join(name)).unwrap();
     }
 
-    /// Returns the disk and the partition that a link leads to.
+    /// Returns the disk and the partition number (0: whole disk) of a link.
     fn target(&self, link: &str) -> Option<(&'static str, u32)> {
         let (folder, name) = Folder::split(link).unwrap();
         let (sys, dev) = (self.0.path().join("sys"), self.0.path().join("dev"));

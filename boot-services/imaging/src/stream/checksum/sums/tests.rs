@@ -1,5 +1,4 @@
-//! Tests of lines as the programs write them, for the three bytes `abc` (the examples of RFC 1321
-//! and FIPS 180-4).
+//! Tests with the lines of each program, for the bytes `abc` (examples of RFC 1321 and FIPS 180-4).
 
 use super::super::{Algorithm, Checksum};
 use super::{NoSum, decode, find_sum};
@@ -17,7 +16,7 @@ fn sha512() -> Checksum {
     Checksum::parse(Algorithm::Sha512, SHA512).unwrap()
 }
 
-/// Returns `length` digits that are not the checksum of any test data.
+/// Returns `length` hexadecimal digits that are no checksum of the test data.
 fn other(length: usize) -> String {
     "0".repeat(length)
 }

@@ -1,4 +1,4 @@
-//! Tests of bodies, complete and cut, in every framing.
+//! Tests of complete and truncated bodies, in every framing.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::{any, prop, proptest};
@@ -14,7 +14,7 @@ fn framing(fields: &[(&'static str, &str)]) -> Result<Framing, String> {
     Framing::of(&map)
 }
 
-/// Reads a body from the bytes on the wire, with a buffer of `step` bytes.
+/// Reads a whole body from the bytes `wire`, at most `step` bytes per read.
 fn read(framing: Framing, wire: &[u8], step: usize) -> Result<Vec<u8>, String> {
     let mut body = Body::new(wire);
     body.begin(framing);
