@@ -1,6 +1,6 @@
 //! Compiles the files of `proto/` with protox, without the program protoc.
 
-/// Messages that the box also stores as JSON, in which rule sets match.
+/// Messages that the box also stores as JSON, for Tinkerbell's rule sets.
 const STORED: [&str; 21] = [
     "proto.AgentAttributes",
     "proto.CPU",

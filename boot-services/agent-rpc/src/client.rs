@@ -38,7 +38,7 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Error of a call, or of the client's setup.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The authority cannot be part of a URL.
+    /// The address of the server is not a valid `host:port`.
     #[error("{authority:?} is not a valid address of the workflow service")]
     Authority {
         /// Invalid authority, as passed by the caller.
@@ -50,7 +50,7 @@ pub enum Error {
     /// The TLS client cannot be configured.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
-    /// The token cannot be a metadata value (RFC 9110 section 5.5).
+    /// The token has a character that is not valid in gRPC metadata (RFC 9110 section 5.5).
     #[error("the agent's token has a character that is not allowed in a header")]
     Token,
     /// The server responded with an error status.

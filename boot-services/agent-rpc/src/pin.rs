@@ -1,6 +1,6 @@
 //! TLS for agents. An agent trusts one public key, whose hash (pin) is on the kernel command line.
 //! The agent checks neither the certificate's dates nor its name: an agent has no reliable clock,
-//! and the box no fixed name. The key stays the same when the certificate is renewed.
+//! and the box has no fixed name. The key stays the same when the certificate is renewed.
 
 use std::fmt;
 use std::str::FromStr;

@@ -59,9 +59,8 @@ pub trait Workflows: Send + Sync + 'static {
     /// Takes the first message of an agent after a boot. Must not block.
     fn hello(&self, hello: Hello, peer: Option<SocketAddr>);
 
-    /// Checks that the caller may make this call as agent `agent_id`. The server calls it before
-    /// any other method, except for [`Workflows::actions`]: there, before it sends the list. Must
-    /// not block.
+    /// Checks that the caller may make this call as agent `agent_id`. The server calls this method
+    /// before all others; for [`Workflows::actions`], before it sends the list. Must not block.
     fn authenticate(&self, agent_id: &str, caller: &Credentials<'_>) -> Result<(), Refusal>;
 }
 
