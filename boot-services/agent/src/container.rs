@@ -39,8 +39,8 @@ pub use volume::Volume;
 
 /// Maximum number of volumes of one action.
 const VOLUMES: usize = 64;
-/// Maximum wait for a program's last output after its end. A process that it left behind may keep
-/// the pipes open.
+/// Maximum wait for the last output after a program's end. A process that the program left behind
+/// may keep the pipes open.
 const REST: Duration = Duration::from_millis(500);
 /// Port of the box's registry, on the host of its workflow service.
 const REGISTRY_PORT: u16 = 7080;

@@ -62,8 +62,8 @@ async fn serve() -> Error {
     }
 }
 
-/// Sends the hello a second time, with the LLDP neighbors, after up to 35 s. The agent does not
-/// wait for it.
+/// Sends the hello a second time, with the LLDP neighbors, after up to 35 s. The agent's loop does
+/// not wait for this.
 async fn send_neighbors(client: Client, mut hello: Hello) {
     let Ok(Some(inventory)) = tokio::task::spawn_blocking(inventory::neighbors).await else {
         return tracing::debug!("no LLDP announcement received from a switch");

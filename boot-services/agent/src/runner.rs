@@ -22,7 +22,8 @@ use crate::actions::Limits;
 use crate::outcome::{Leave, Outcome};
 pub use host::{Host, ProcessHost, RunningAction};
 
-/// Delay after the first request without a response or an action; doubles with each further one.
+/// Delay after the first request without a response or an action; doubles with each further
+/// request.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 /// Maximum delay between two requests, and so the maximum time until a new workflow starts.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);

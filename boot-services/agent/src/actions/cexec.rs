@@ -1,4 +1,5 @@
-//! `cexec`: BLOCK_DEVICE, FS_TYPE, CMD_LINE, DEFAULT_INTERPRETER, UPDATE_RESOLV_CONF.
+//! `cexec`: runs CMD_LINE on the partition BLOCK_DEVICE. Also FS_TYPE, DEFAULT_INTERPRETER,
+//! UPDATE_RESOLV_CONF.
 //!
 //! The partition is always the root of the programs, whether or not CHROOT is set, because this OS
 //! has no programs. Without an interpreter, CMD_LINE has commands separated by `;` and words

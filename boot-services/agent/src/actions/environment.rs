@@ -13,7 +13,7 @@ const MINUTES_MAX: u64 = 7 * 24 * 60;
 /// Maximum number of variable names in an error.
 const NAMES_MAX: usize = 20;
 
-/// The `KEY=value` list of one action.
+/// Environment variables of one action, `KEY=value`.
 pub(super) struct Environment<'a> {
     action: &'static str,
     list: &'a [String],

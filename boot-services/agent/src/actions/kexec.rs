@@ -1,5 +1,5 @@
-//! `kexec`: BLOCK_DEVICE, FS_TYPE and either KERNEL_PATH (with INITRD_PATH and CMD_LINE) or
-//! GRUBCFG_PATH. From grub.cfg, the first menu entry is used, as upstream.
+//! `kexec`: starts a kernel of the partition BLOCK_DEVICE (FS_TYPE): KERNEL_PATH with INITRD_PATH
+//! and CMD_LINE, or else the first menu entry of GRUBCFG_PATH, as upstream.
 
 use std::ffi::CString;
 use std::io::Read as _;
@@ -17,7 +17,7 @@ use crate::{Error, sys};
 /// Maximum size of a grub.cfg in bytes; the rest is ignored.
 const GRUB_BYTES: u64 = 1 << 20;
 
-/// Partition, and the kernel on it to start.
+/// Partition, and the kernel of the partition to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kexec {
     device: PathBuf,

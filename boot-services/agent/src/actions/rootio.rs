@@ -1,7 +1,7 @@
 //! `storage`: creates all partitions, arrays, volumes and file systems that STORAGE describes in
-//! YAML or JSON; MBR. `rootio` is upstream's action. Its command (`partition`, `format`, `mount`,
-//! `wipe`) applies one part of the description from the metadata service MIRROR_HOST, port
-//! METADATA_SERVICE_PORT (default 50061).
+//! YAML or JSON. With MBR set, partition tables are MBR, not GPT. `rootio` is upstream's action.
+//! Its command (`partition`, `format`, `mount`, `wipe`) applies one part of the description from
+//! the metadata service MIRROR_HOST, port METADATA_SERVICE_PORT (default 50061).
 //!
 //! Unlike upstream, a failed step fails the action. A disk with another partition table is not
 //! overwritten unless its `wipe_table` is true. Partitions begin at whole mebibytes.
@@ -18,7 +18,7 @@ use crate::Error;
 /// Default port of Tinkerbell's metadata service.
 const METADATA_PORT: u16 = 50061;
 
-/// Storage description, and the parts of it to apply.
+/// Storage description, and the parts of the description to apply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rootio {
     described: LayoutSource,

@@ -1,4 +1,5 @@
-//! `writefile`: DEST_DISK (a partition), FS_TYPE, DEST_PATH, CONTENTS, UID, GID, MODE, DIRMODE.
+//! `writefile`: writes CONTENTS to the file DEST_PATH on the partition DEST_DISK (FS_TYPE), with
+//! UID, GID, MODE, and DIRMODE for new folders.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -130,7 +130,7 @@ mod tests {
         tar.into_inner().unwrap()
     }
 
-    /// Needs root, because it mounts.
+    /// Needs root to mount a tmpfs.
     #[tokio::test(flavor = "multi_thread")]
     async fn an_image_that_memory_does_not_hold_is_refused_and_its_memory_is_free_again() {
         for (files, bytes) in [(1, 3 << 20), (3000, 1)] {

@@ -1,6 +1,6 @@
 //! File system and mount namespace of one container. The file system is a tmpfs in the mount
-//! namespace of a separate thread. At its end, the thread kills all processes in the namespace and
-//! unmounts the tmpfs, which frees the memory.
+//! namespace of a separate thread. When the sandbox ends, the thread kills all processes in the
+//! namespace and unmounts the tmpfs, which frees the memory.
 
 use std::fs::File;
 use std::os::fd::AsRawFd as _;

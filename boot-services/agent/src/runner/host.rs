@@ -18,7 +18,7 @@ pub trait Host: Send + Sync {
     /// Flushes all disks and leaves the agent's OS. Returns only on failure.
     fn leave(&self, how: Leave) -> Result<(), Error>;
 
-    /// Validates an action and returns its future. A simulated rack overrides it with a simulation.
+    /// Validates an action and returns its future. A simulated rack overrides this method.
     ///
     /// # Errors
     /// The assignment is invalid, or [`Error::Guest`]: the action would restart the machine, and
