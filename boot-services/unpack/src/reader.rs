@@ -146,7 +146,7 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// Returns the data of the extension headers, and creates it from the global records if
+    /// Returns the data of the extension headers, and creates the data from the global records if
     /// missing.
     fn before<'b>(&self, before: &'b mut Option<Before>) -> &'b mut Before {
         let new = || Before { records: self.global.clone(), ..Before::default() };
