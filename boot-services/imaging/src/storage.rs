@@ -231,8 +231,8 @@ async fn carry_out(steps: &[Step], tools: &Tools, meter: &Meter) -> Result<(), E
     .await
 }
 
-/// Activates those of `devices` that are arrays or volumes and not active. The agent's OS does not
-/// do so automatically.
+/// Activates the inactive arrays and volumes among `devices`. The agent's OS does not activate them
+/// automatically.
 async fn bring_up(
     tools: &Tools,
     devices: impl Iterator<Item = &str>,

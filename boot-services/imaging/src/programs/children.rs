@@ -40,8 +40,8 @@ pub fn collect() {
     collect_by(|| matches!(wait(WaitOptions::NOHANG), Ok(Some(_))));
 }
 
-/// Calls `one` until it returns false, or while no guard exists. `one` reaps one child without
-/// blocking; false if no child has ended.
+/// Calls `one` repeatedly, until `one` returns false or a [`ChildGuard`] exists. `one` reaps one
+/// child without blocking, and returns false if no child has ended.
 fn collect_by(mut one: impl FnMut() -> bool) {
     loop {
         let waiting = waiting();

@@ -30,7 +30,8 @@ impl LastLines {
     }
 }
 
-/// Reads a pipe to its end. Sends each line to the log and the meter, and stores it in `last`.
+/// Reads a pipe to its end. Sends each line to the log and the meter, and stores the last lines in
+/// `last`.
 pub async fn log_lines(
     pipe: Option<impl AsyncRead + Unpin>,
     program: &str,

@@ -71,7 +71,7 @@ fn source(sums: &str, authority: &str) -> Option<Source> {
 /// Programs of the attached image.
 #[derive(Debug, Clone)]
 pub struct Tools {
-    /// Open loop device; its last close detaches it and frees the image.
+    /// Open loop device. The kernel detaches the device and frees the image at the last close.
     _attached: Arc<File>,
     device: CString,
 }

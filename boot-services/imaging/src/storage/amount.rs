@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
-/// Size in a storage description. The field determines the unit of a number without one.
+/// Size in a storage description. For a number without a unit, the field determines the unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Amount {
     /// Number without a unit.

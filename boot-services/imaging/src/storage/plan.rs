@@ -118,7 +118,7 @@ fn tables(disk: &Disk, seen: &DiskState, table: Table) -> Result<Vec<Step>, Stri
     Ok(steps)
 }
 
-/// Returns the sector after the last usable one for partitions.
+/// Returns the end of the space for partitions: the last usable sector plus 1.
 fn end(seen: &DiskState, table: Table) -> u64 {
     match table {
         Table::Gpt => seen.size.saturating_sub(GPT_END),

@@ -113,8 +113,8 @@ impl Decoder {
         Ok(filled)
     }
 
-    /// Returns an error if the decoded bytes have a format again, such as qcow2 within gzip: they
-    /// would not be a usable disk.
+    /// Returns an error if the decoded bytes are again in an image format, such as qcow2 within
+    /// gzip: such bytes are not a usable disk.
     pub(super) fn check_inside(&self, head: &[u8], url: &str) -> Result<(), Error> {
         let found = match (self.format, Format::detect(&head[..head.len().min(MAGIC)])) {
             (Format::Raw | Format::Qcow2, _) | (_, Ok(Format::Raw)) => return Ok(()),

@@ -92,8 +92,8 @@ pub(super) async fn run(
 struct Download<'a> {
     url: &'a Url,
     timeouts: Timeouts,
-    /// Expected checksum, which detects a mix of two images at the end. Without one, the validator
-    /// must prevent it.
+    /// Expected checksum, which detects a mix of two images at the end. Without a checksum, the
+    /// validator must prevent the mix.
     checksum: Option<&'a Checksum>,
     strict: bool,
     meter: &'a Meter,
@@ -276,7 +276,7 @@ impl Download<'_> {
     }
 
     /// Checks that the response has the same version of the image as the first response. Returns
-    /// true if a strong validator proves it.
+    /// true if a strong validator proves the same version.
     fn recognise(&mut self, headers: &HeaderMap, total: Option<u64>) -> Result<bool, Failure> {
         let validator = Validator::of(headers);
         let strong = matches!(validator, Some(Validator::Strong(_)));

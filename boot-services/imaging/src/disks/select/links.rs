@@ -117,7 +117,7 @@ fn decoded(name: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Returns the names of a whole disk in `by-path`, those of all versions of udev.
+/// Returns the names of a whole disk in `by-path`, in the spellings of all udev versions.
 fn paths(class: &Path, disk: &DiskInfo) -> BTreeSet<String> {
     let Ok(place) = class.canonicalize() else { return BTreeSet::new() };
     let words: Vec<&str> = place.iter().filter_map(|word| word.to_str()).collect();

@@ -90,7 +90,8 @@ pub fn find_sum(text: &str, path: &str) -> Result<Checksum, NoSum> {
     }
 }
 
-/// Returns the strongest checksum of a file without any file name. An error if lines differ.
+/// Returns the strongest checksum of a file without any file name. [`NoSum::Missing`] if lines
+/// differ.
 fn alone(lines: &[Line<'_>]) -> Result<Checksum, NoSum> {
     if lines.iter().any(|line| line.name.is_some()) {
         return Err(NoSum::Missing);

@@ -1,4 +1,4 @@
-//! Reads a qcow2 image (versions 2 and 3) as the disk that it contains.
+//! Reads the virtual disk in a qcow2 image (versions 2 and 3).
 //!
 //! Format: QEMU's `docs/interop/qcow2.txt`. Clusters may be plain, zero, absent (zero without a
 //! backing file), or compressed with deflate or zstd. Unsupported, with an error: a backing file,

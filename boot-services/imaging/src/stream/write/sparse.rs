@@ -105,7 +105,7 @@ mod tests {
 
     const SIZE: usize = 1 << 20;
 
-    /// Every byte is in one step, in order, and zeros are zeros.
+    /// The steps, in order, must cover each byte of the image exactly once.
     #[test]
     fn steps_make_the_image_again() {
         let mut image = vec![0xff_u8; 40 * SIZE];

@@ -110,7 +110,7 @@ impl Intake {
     }
 
     /// Accepts the next `length` bytes of the image, and returns their steps. `data` may have zeros
-    /// after them, up to a whole sector; only in the last call.
+    /// after them, up to a whole sector, in the last call only.
     pub(super) fn accept(&mut self, data: &[u8], length: usize) -> Vec<Step> {
         let offset = self.image.length;
         self.image.length += length as u64;
