@@ -16,7 +16,7 @@ fn sha512() -> Checksum {
     Checksum::parse(Algorithm::Sha512, SHA512).unwrap()
 }
 
-/// Returns `length` hexadecimal digits that are no checksum of the test data.
+/// Returns `length` hexadecimal digits that are not a checksum of any test data.
 fn other(length: usize) -> String {
     "0".repeat(length)
 }
