@@ -21,7 +21,7 @@ pub struct Assignment {
     pub name: String,
     /// OCI reference of the action.
     pub image: String,
-    /// Timeout of the action in seconds; 0 is no limit.
+    /// Timeout of the action in seconds; 0 means without limit.
     pub timeout_secs: i64,
     /// Replacement for the image's arguments (Docker's CMD); empty keeps them.
     pub command: Vec<String>,
@@ -33,9 +33,9 @@ pub struct Assignment {
     pub pid: String,
     /// Namespaces of the host to join; `None` is none.
     pub namespaces: Option<Namespaces>,
-    /// Arguments for one more run of the image after a failure; empty is no such run.
+    /// Arguments for one more run of the image after a failure; none if empty.
     pub on_failure: Vec<String>,
-    /// Arguments for one more run of the image after a timeout; empty is no such run.
+    /// Arguments for one more run of the image after a timeout; none if empty.
     pub on_timeout: Vec<String>,
 }
 

@@ -268,7 +268,7 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-/// Returns the timeout of an action. 0 and negative values are no limit: about a hundred years,
+/// Returns the timeout of an action. 0 and negative values mean unlimited: about a hundred years,
 /// which tokio's clock supports.
 fn time_limit(seconds: i64) -> Duration {
     const NEVER: u64 = 3_000_000_000;
