@@ -1,7 +1,7 @@
 //! Checks by ARP probes that an address is unused before it is offered (RFC 5227 §2.1.1).
 //!
-//! A probe has no sender address (0.0.0.0), so it changes no ARP table. Any station that uses the
-//! address answers, whether or not it answers pings.
+//! A probe has the sender address 0.0.0.0, so it changes no ARP table. Any station that uses the
+//! probed address answers, even a station that ignores pings.
 
 mod checker;
 mod checks;

@@ -1,4 +1,4 @@
-//! Configuration of the service: the box's addresses and its networks.
+//! Configuration of the DHCPv4 service: addresses of the box, and its networks.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -9,54 +9,55 @@ pub(crate) mod subnet;
 
 use subnet::{Subnet, mistakes};
 
-/// TCP port of the box's boot files and scripts (Tinkerbell's own).
+/// Default TCP port of the box's boot files and scripts; the same as Tinkerbell's.
 pub const DEFAULT_HTTP_PORT: u16 = 7080;
 
-/// Service mode. A network without service runs no service.
+/// DHCP mode of a network. A network without DHCP has no mode, because no service runs there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Boot files for known machines; another server gives the addresses.
+    /// Known machines get boot files; another DHCP server assigns the addresses.
     Proxy,
-    /// Addresses and boot files for machines with a reservation.
+    /// Machines with a reservation get addresses and boot files.
     Reserved,
-    /// As [`Self::Reserved`], and addresses from a pool for all other machines.
+    /// Like [`Self::Reserved`]; all other machines get addresses from a pool.
     Pool,
 }
 
-/// Addresses and ports of the service, and of the other boot services.
+/// Configuration of the DHCPv4 service, with the addresses and ports of other boot services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Interface to serve: nothing is read from or sent to any other.
+    /// Name of the interface to serve. The service reads from and sends to no other interface.
     pub interface: String,
-    /// The box's own address on that interface: server identifier (option 54), next server
-    /// (`siaddr`), TFTP server, and the host of every URL handed out.
+    /// The box's IPv4 address on `interface`. Answers have it as server identifier (option 54),
+    /// next server (`siaddr`), TFTP server, and host of every URL.
     pub server: Ipv4Addr,
-    /// Service mode of this network.
+    /// DHCP mode of this network.
     pub mode: Mode,
-    /// Unknown machines may boot too (modes proxy and pool): they get the loader, then the script
-    /// `/ipxe/script/<mac>/auto.ipxe`.
+    /// True if unknown machines may boot too (modes proxy and pool). The machines get the loader,
+    /// then the script `/ipxe/script/<mac>/auto.ipxe`.
     pub enroll: bool,
-    /// The networks of [`Mode::Pool`]: the box's own, and those behind relay agents.
+    /// Networks of [`Mode::Pool`]: the box's own network, and the networks behind relay agents.
     pub subnets: Vec<Subnet>,
-    /// Ask the link whether an address is in use before it is offered for the first time: see
-    /// [`crate::Output::Check`].
+    /// True if an address is checked by ARP before its first offer: see [`crate::Output::Check`].
     pub conflict_checks: bool,
-    /// TCP port of the URLs handed out.
+    /// TCP port of the URLs in answers.
     pub http_port: u16,
-    /// Syslog server for machines (option 7).
+    /// Syslog server for machines (option 7); `None` omits the option.
     pub syslog: Option<Ipv4Addr>,
-    /// Loader file by client architecture (option 93), before [`crate::BINARIES`].
+    /// Loader file by client architecture (option 93); takes precedence over [`crate::BINARIES`].
     pub binaries: BTreeMap<u16, String>,
-    /// Answer IPv6 router solicitations, so that iPXE does not wait for a router (16 s in the 2019
-    /// build, 4 s in current ones). The advertisement makes the box no default router and, without
-    /// a prefix, gives no address.
+    /// True if the box answers IPv6 router solicitations, so that iPXE does not wait for a router
+    /// (16 s in the 2019 build, 4 s in current ones). The advertisement does not make the box a
+    /// default router and, without a prefix, assigns no address.
     pub router_advertisements: bool,
-    /// A /64 to advertise for address autoconfiguration. `None` is enough to end iPXE's wait.
+    /// Prefix (/64) to advertise for address autoconfiguration. `None` advertises no prefix; the
+    /// advertisement still ends iPXE's wait.
     pub ra_prefix: Option<Ipv6Addr>,
 }
 
 impl Config {
-    /// Defaults for serving reservations on `interface`, on which the box has the address `server`.
+    /// Creates a configuration with defaults: mode [`Mode::Reserved`], on `interface`, where the
+    /// box has the address `server`.
     pub fn new(interface: impl Into<String>, server: Ipv4Addr) -> Self {
         Self {
             interface: interface.into(),
@@ -73,7 +74,7 @@ impl Config {
         }
     }
 
-    /// Everything that is wrong, each as `path: what`; a service refuses to start with any.
+    /// Returns all mistakes, each as `path: what`. A service does not start with a mistake.
     pub fn mistakes(&self) -> Vec<String> {
         let mut mistakes = mistakes(&self.subnets);
         let pools = self.subnets.iter().any(|subnet| !subnet.ranges.is_empty());
@@ -83,7 +84,8 @@ impl Config {
         mistakes
     }
 
-    /// The subnet of an address; of several the narrowest.
+    /// Returns the index of the subnet that contains the address; the narrowest if there are
+    /// several. `None` if no subnet contains the address.
     pub(crate) fn subnet_of(&self, address: Ipv4Addr) -> Option<usize> {
         let prefixes = self.subnets.iter().map(|subnet| subnet.prefix).enumerate();
         prefixes

@@ -1,4 +1,4 @@
-//! DHCP service without its sockets: a datagram in, messages and their destinations out.
+//! DHCPv4 service without sockets: a datagram goes in, messages and their destinations come out.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Instant;
@@ -26,7 +26,7 @@ mod sizes;
 
 pub use sizes::Sizes;
 
-/// Reserved addresses remembered as checked.
+/// Maximum reserved addresses remembered as checked.
 const MAX_CHECKED: usize = 4096;
 
 /// Output of the engine for its caller.
@@ -34,9 +34,9 @@ const MAX_CHECKED: usize = 4096;
 pub enum Output {
     /// Send a message to a client.
     Send(Outgoing),
-    /// Request to check if a station uses this address. The result goes to [`Engine::checked`].
+    /// Check if a station uses this address, and pass the result to [`Engine::checked`].
     Check {
-        /// The address, of the link itself or of one behind a relay.
+        /// Address to check; in the network of the link, or in a network behind a relay agent.
         address: Ipv4Addr,
     },
 }
@@ -55,14 +55,16 @@ pub struct Outgoing {
     pub event: DhcpEvent,
 }
 
-/// Destination of an answer (RFC 2131 §4.1), sent from UDP port 67 unless stated otherwise.
+/// Destination of an answer (RFC 2131 §4.1). The source is UDP port 67 unless a variant states
+/// another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// The relay agent, port 67.
     Relay(Ipv4Addr),
-    /// A client that already uses its address, port 68, by the ordinary way.
+    /// A client that already uses its address: an ordinary UDP datagram to port 68.
     Address(Ipv4Addr),
-    /// A client that was given `address` but cannot answer ARP for it yet: a frame to `mac`, port
+    /// A client that got `address` but cannot answer ARP for it yet: an Ethernet frame to `mac`,
+    /// UDP port 68. iPXE's 2019 ROM needs this.
     /// 68. iPXE's 2019 ROM needs this.
     Link {
         /// Destination of the Ethernet frame.
@@ -70,10 +72,10 @@ pub enum Destination {
         /// Destination of the datagram.
         address: Ipv4Addr,
     },
-    /// Everyone on the link, port 68.
+    /// All stations of the link (255.255.255.255), port 68.
     Broadcast,
-    /// The PXE client that sent its request to port 4011, answered from that port. EDK2 listens at
-    /// its own 4011, iPXE at 68, and both drop answers from another port than 4011.
+    /// The PXE client that sent its request to port 4011, answered from port 4011. EDK2 listens at
+    /// port 4011, iPXE at 68; both drop answers from another port than 4011.
     BootServer(SocketAddrV4),
 }
 
@@ -82,19 +84,19 @@ pub enum Destination {
 pub enum ServeMode {
     /// Serve clients as configured.
     Open,
-    /// Another server gives addresses here: name boot files to machines that are being installed,
-    /// so that they come to their end, and do nothing else.
+    /// Another DHCP server assigns addresses here. Only machines that are being installed get an
+    /// answer, with boot files and no address, so that their installation can end.
     ProxyOnly,
-    /// Answer nothing, but report requests.
+    /// Answer no request, but report requests to the [`Observer`].
     Closed,
 }
 
-/// State of the service: settings, leases of pool addresses, and limits.
+/// State of the DHCPv4 service: settings, leases of pool addresses, and rate limits.
 ///
-/// The caller reads the waiting datagrams, passes each to [`Self::handle`] (or
-/// [`Self::handle_boot_server`]), commits [`Self::take_changes`], sends, and then reports to the
-/// observer. So one commit serves a batch, and no lease is promised or reported that a power cut
-/// could revoke.
+/// The caller reads the waiting datagrams and passes each to [`Self::handle`] (or
+/// [`Self::handle_boot_server`]). Then it commits [`Self::take_changes`], sends the messages, and
+/// reports to the observer. So one commit serves a batch, and a power cut cannot revoke a lease
+/// that was promised or reported.
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
@@ -126,8 +128,8 @@ impl Context<'_> {
 }
 
 impl Engine {
-    /// Creates a service with these leases (none: [`Vec::new`]). `unix_secs` is the wall clock's
-    /// time at `now`, which may be wrong: see [`LeaseClock`].
+    /// Creates a service with the stored leases (empty without a store). `unix_secs` is the wall
+    /// clock's time at `now`, which may be wrong: see [`LeaseClock`].
     pub fn new(config: Config, leases: &[Lease], unix_secs: u64, now: Instant) -> Self {
         Self {
             serve_mode: ServeMode::Open,
@@ -140,10 +142,10 @@ impl Engine {
         }
     }
 
-    /// Takes a datagram that arrived at port 67.
+    /// Processes a datagram that arrived at port 67.
     ///
     /// # Errors
-    /// The datagram is not a client's message; worth a debug line, no more.
+    /// The datagram is not a client's message. The error deserves a debug log line only.
     pub fn handle(
         &mut self,
         datagram: &[u8],
@@ -156,11 +158,11 @@ impl Engine {
         Ok(self.admit(&request, None, ctx))
     }
 
-    /// Takes a datagram that arrived at port 4011, where a PXE client with an address from another
-    /// server requests its boot file (PXE 2.1 §2.2.3).
+    /// Processes a datagram that arrived at port 4011, where a PXE client with an address from
+    /// another server requests its boot file (PXE 2.1 §2.2.3).
     ///
     /// # Errors
-    /// As [`Self::handle`].
+    /// The datagram is not a client's message, as for [`Self::handle`].
     pub fn handle_boot_server(
         &mut self,
         datagram: &[u8],
@@ -174,8 +176,8 @@ impl Engine {
         Ok(self.admit(&request, Some(from), ctx))
     }
 
-    /// Continues after [`Output::Check`]; `holder` is the station that answered for the address, if
-    /// any.
+    /// Continues the request that waited for [`Output::Check`]. `holder` is the MAC of the station
+    /// that uses the address; `None` if the address is free.
     pub fn checked(
         &mut self,
         address: Ipv4Addr,
@@ -187,40 +189,42 @@ impl Engine {
         self.conclude(address, holder, Context { directory, observer, now })
     }
 
-    /// Changes of leases since the last call, to be committed in this order.
+    /// Returns the lease changes since the last call; the caller commits them in this order.
     pub fn take_changes(&mut self) -> Vec<Change> {
         self.table.take_changes()
     }
 
-    /// Sets the serving state for all following requests.
+    /// Sets the serving state for all later requests.
     pub fn set_serve_mode(&mut self, serve_mode: ServeMode) {
         self.serve_mode = serve_mode;
     }
 
-    /// Applies a new configuration. Leases stay; a lease outside of the new pools counts until it
-    /// ends, and its renewal is refused.
+    /// Applies a new configuration. Leases stay. A lease outside of the new pools stays valid until
+    /// its end, but its renewal is refused.
     pub fn reconfigure(&mut self, config: Config, now: Instant) {
         self.table.reconfigure(&config);
         self.config = config;
         self.sweep(now);
     }
 
-    /// Removes expired entries; once a minute is enough.
+    /// Removes expired entries; the caller should do this about once a minute.
     pub fn sweep(&mut self, now: Instant) {
         self.table.sweep(self.clock.at(now));
     }
 
-    /// Every lease and offer of a pool address, in any order; times are [`Self::lease_time`]'s.
+    /// Iterates over all leases and offers of pool addresses, unordered. Times are seconds of
+    /// [`Self::lease_time`].
     pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
         self.table.leases()
     }
 
-    /// Counts of the pool addresses that are given away.
+    /// Returns the number of bound leases at `now`, in total and in current pools. Offers do not
+    /// count.
     pub fn counts(&self, now: Instant) -> LeaseCounts {
         self.table.counts(self.clock.at(now))
     }
 
-    /// Sizes of the tables.
+    /// Returns the current number of entries in each table.
     pub fn sizes(&self) -> Sizes {
         Sizes {
             leases: self.table.len(),
@@ -231,12 +235,12 @@ impl Engine {
         }
     }
 
-    /// Returns the lease clock's time at `now`.
+    /// Returns the time of the [`LeaseClock`] at `now`, in seconds.
     pub fn lease_time(&self, now: Instant) -> u64 {
         self.clock.at(now)
     }
 
-    /// Identifies the machine, and answers it if allowed.
+    /// Looks up the machine that sent the request, and answers it if allowed.
     fn admit(
         &mut self,
         request: &Request,
@@ -306,7 +310,7 @@ impl Engine {
         }
     }
 
-    /// Reason why an unknown machine gets no answer, if any.
+    /// Returns the reason why an unknown machine gets no answer; `None` if it gets one.
     fn drop_reason_of_unknown(&self, request: &Request) -> Option<DropReason> {
         match (self.serve_mode, self.config.mode) {
             (ServeMode::Closed | ServeMode::ProxyOnly, _) => Some(DropReason::Held),
@@ -316,8 +320,8 @@ impl Engine {
         }
     }
 
-    /// Returns true if the client requests an address that it once had from a pool of this server,
-    /// even if the pool no longer exists.
+    /// Returns true if the client requests an address for which the lease table still has its
+    /// lease, even if the pool was removed. Always false for a DISCOVER.
     fn once_held(&self, request: &Request) -> bool {
         let row = requested_address(request).and_then(|address| self.table.at(address));
         request.kind != Kind::Discover && row.is_some_and(|row| row.mac == request.mac)
@@ -330,8 +334,9 @@ impl Engine {
         })
     }
 
-    /// Returns an address of the client's network. The order is: the relay's statement (RFC 3527),
-    /// the client's (RFC 3011), the relay's own address, the client's current one, the box's.
+    /// Returns an address in the client's network: the first known one of these. They are the
+    /// relay's link selection (RFC 3527), the client's subnet selection (RFC 3011), the relay's own
+    /// address, the client's current address, the box's address.
     fn link_of(&self, request: &Request) -> Ipv4Addr {
         let set = |address: Ipv4Addr| (!address.is_unspecified()).then_some(address);
         request
@@ -359,8 +364,8 @@ fn destination(request: &Request, address: Ipv4Addr, in_use: bool) -> Destinatio
     }
 }
 
-/// Destination of the answer to an INFORM: the address that the client states (RFC 2131 §4.3.5); a
-/// client without one can be reached through its relay only.
+/// Returns the destination of the answer to an INFORM: the client's `ciaddr` (RFC 2131 §4.3.5), or
+/// the relay if `ciaddr` is 0.0.0.0. `None`: neither is known.
 fn inform_destination(request: &Request) -> Option<Destination> {
     if request.ciaddr.is_unspecified() {
         relay(request)
@@ -369,7 +374,8 @@ fn inform_destination(request: &Request) -> Option<Destination> {
     }
 }
 
-/// Destination of a NAK: a broadcast, since the client's address may be wrong (RFC 2131 §4.3.2).
+/// Returns the destination of a NAK: the relay, or a broadcast, because the client's address may be
+/// wrong (RFC 2131 §4.3.2).
 fn refusal_destination(request: &Request) -> Destination {
     relay(request).unwrap_or(Destination::Broadcast)
 }

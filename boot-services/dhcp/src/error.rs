@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Errors at the start or during the service.
+/// Failure to start or to continue the service.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,33 +15,34 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// A socket could not be opened, prepared or bound (not root, or another server has the port).
+    /// A socket could not be opened, configured or bound, because the process is not root or
+    /// another server uses the port.
     #[error("cannot open the {socket} socket on {interface}")]
     Open {
         /// Kind of the socket: `DHCP (UDP port 67)` or `packet`.
         socket: &'static str,
-        /// The interface it should be bound to.
+        /// Name of the interface to which the socket should be bound.
         interface: String,
         /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The configuration contradicts itself.
+    /// The configuration has mistakes; each text is `path: what`.
     #[error("the DHCP settings are wrong: {}", .0.join("; "))]
     Config(Vec<String>),
-    /// The leases could not be read or written.
+    /// The leases could not be read from or written to the store.
     #[error("cannot {attempt} the DHCP leases")]
     Leases {
-        /// `open`, `read` or `write`.
+        /// Operation that failed, such as `open`, `read` or `write`.
         attempt: &'static str,
         /// Error of the store.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Receiving failed again and again; the interface is probably gone.
+    /// Several receives in a row failed; the interface probably no longer exists.
     #[error("cannot receive DHCP messages on {interface}")]
     Receive {
-        /// The interface listened on.
+        /// Name of the interface.
         interface: String,
         /// Last error of the socket.
         #[source]

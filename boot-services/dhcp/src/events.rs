@@ -1,4 +1,5 @@
-//! Events of the service for the rest of the box: the beginning of a machine's boot history.
+//! Events of the DHCP service for other parts of the box; a machine's boot history begins with
+//! them.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -7,102 +8,104 @@ use stdx::MacAddr;
 
 use crate::messages::client::Stage;
 
-/// Receiver of events. Called from the service's only task: it must not block.
+/// Receiver of events. The service calls it from its only task, so it must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// Receives an event, in the order of the wire.
+    /// Receives an event; events arrive in the order of the packets.
     fn observe(&self, event: DhcpEvent);
 }
 
-/// An event on the wire. Texts from packets are bounded in length. Answers are reported after they
-/// were sent, and so leases when they are durable.
+/// DHCP exchange with a machine. Texts from packets are limited in length. An answer is reported
+/// after it was sent; a lease is reported once it is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DhcpEvent {
-    /// A known machine looks for a server.
+    /// A known machine sent a DISCOVER.
     Discover {
         /// MAC of the client.
         mac: MacAddr,
         /// Kind of the client program.
         stage: Stage,
     },
-    /// The machine was offered its address.
+    /// The machine got an OFFER.
     Offered {
         /// MAC of the client.
         mac: MacAddr,
-        /// Address that was offered.
+        /// Offered address.
         address: Ipv4Addr,
     },
-    /// A known machine requests an address (of this server, or of any).
+    /// A known machine sent a REQUEST, to this server or to any server.
     Requested {
         /// MAC of the client.
         mac: MacAddr,
-        /// The address it named.
+        /// Requested address.
         address: Ipv4Addr,
         /// Kind of the client program.
         stage: Stage,
     },
-    /// The machine got its address, or, for an INFORM, its settings.
+    /// The machine got an ACK with its address or, after an INFORM, with its settings.
     Acked {
         /// MAC of the client.
         mac: MacAddr,
-        /// The address it now uses.
+        /// Address that the machine uses now.
         address: Ipv4Addr,
-        /// Boot file, as a name or URL.
+        /// Boot file, as a name or a URL; `None` if the ACK has none.
         file: Option<String>,
     },
     /// The machine requested an address that is not its own, and got a NAK.
     Refused {
         /// MAC of the client.
         mac: MacAddr,
-        /// One sentence: the requested address and the record's.
+        /// Text of the NAK: the requested address, and the address of the record or lease.
         reason: String,
     },
-    /// An unknown machine sent a request. Each is reported once a minute at most.
+    /// An unknown machine sent a request. Each machine is reported once a minute at most.
     UnknownMac {
         /// MAC of the client.
         mac: MacAddr,
-        /// Option 60, printable characters only, e.g. `PXEClient:Arch:00007:UNDI:003000`.
+        /// Vendor class (option 60), printable characters only, e.g.
+        /// `PXEClient:Arch:00007:UNDI:003000`.
         vendor_class: Option<String>,
-        /// First entry of option 93.
+        /// Client architecture: first entry of option 93.
         arch: Option<u16>,
-        /// Reason for no answer; `None` if unknown machines are served, and the next event says
-        /// how.
+        /// Reason for no answer; `None` if unknown machines are served, and the next event has the
+        /// answer.
         drop_reason: Option<DropReason>,
     },
-    /// An address to be offered, or a reserved one, is in use by another station. From a pool
-    /// another is offered; a reservation is offered anyway.
+    /// Another station uses an address that a machine should get. A pool address is replaced by
+    /// another one; a reserved address is offered anyway.
     Conflict {
-        /// MAC of the machine that should get it.
+        /// MAC of the machine that should get the address.
         mac: MacAddr,
         /// Address that is in use.
         address: Ipv4Addr,
-        /// MAC of the station that answered.
+        /// MAC of the station that uses the address.
         holder: MacAddr,
     },
-    /// A machine is offered its record's address, which is outside the network of its request.
+    /// A machine is offered the address of its record, which is outside the network of its request.
     OutsideSubnet {
         /// MAC of the client.
         mac: MacAddr,
-        /// Address of its record.
+        /// Address in the machine's record.
         address: Ipv4Addr,
-        /// An address of the network it is in: its relay's, or the box's own.
+        /// Address that identifies the client's network: the relay's, or the box's own.
         link: Ipv4Addr,
     },
-    /// A known machine gave its address back.
+    /// A known machine released its address.
     Released {
         /// MAC of the client.
         mac: MacAddr,
         /// Address that was returned.
         address: Ipv4Addr,
     },
-    /// A known machine found its address in use by another (option 50 of the DECLINE).
+    /// A known machine declined its address, because another station uses it (option 50 of the
+    /// DECLINE).
     Declined {
         /// MAC of the client.
         mac: MacAddr,
         /// Address that another station uses.
         address: Ipv4Addr,
     },
-    /// A known machine got no answer, and why.
+    /// A known machine got no answer.
     Ignored {
         /// MAC of the client.
         mac: MacAddr,
@@ -115,34 +118,35 @@ pub enum DhcpEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DropReason {
-    /// No record has its MAC address, and unknown machines are not served.
+    /// No record has the MAC address, and unknown machines are not served.
     Unknown,
-    /// Its hardware record says `disableDhcp`.
+    /// The hardware record has `disableDhcp`.
     Disabled,
-    /// It sent more requests than a booting machine does; reported when the limit is first reached.
+    /// The machine sent more requests than a booting machine does. Reported when it first reaches
+    /// the limit.
     TooFast,
-    /// It chose another server's offer.
+    /// The machine accepted the offer of this other server.
     OtherServer(Ipv4Addr),
-    /// Its REQUEST names no address (RFC 2131 table 4 allows none).
+    /// The REQUEST has no address (RFC 2131 table 4 does not allow that).
     NoAddress,
-    /// The service is held: see [`crate::ServeMode`].
+    /// The serving state does not permit an answer: see [`crate::ServeMode`].
     Held,
-    /// Its record names no address, and there is no pool.
+    /// The machine's record has no address, and there is no pool.
     NoReservation,
-    /// No subnet of ours has this address, which is of the network it is in.
+    /// No configured subnet contains this address of the client's network.
     NoSubnet(Ipv4Addr),
-    /// Every address of its subnet's pool is given.
+    /// Every address of the subnet's pool is in use.
     PoolExhausted,
-    /// The address is being checked; the offer follows without another request.
+    /// The address is being checked. The offer follows without another request.
     Checking(Ipv4Addr),
-    /// Its reserved address is still leased to another machine.
+    /// The machine's reserved address is still leased to another machine.
     LeasedTo(MacAddr),
-    /// It requested an address that is not known to be its own. Clients of another server are not
-    /// refused.
+    /// The machine requested an address that this server did not lease to it. Clients of another
+    /// server get no NAK.
     NotOurs(Ipv4Addr),
-    /// Only boot files are served here, and it requested none.
+    /// The network has only boot files to serve, and the client requested none.
     NotNetbooting,
-    /// Boot files are all there is, and its record does not allow them.
+    /// The network has only boot files to serve, and the machine's record does not allow netboot.
     NetbootNotAllowed,
 }
 

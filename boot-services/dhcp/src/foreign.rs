@@ -1,13 +1,13 @@
-//! Watches for other DHCP servers: probes a network before leases are given, and listens all the
-//! time.
+//! Watch for other DHCP servers: probes a network before leases are given, and listens at all
+//! times.
 //!
-//! Rules: a network is probed before it is served. A server that answers stops leases at once, and
-//! only a person resumes them. A server that only a client names holds leases until a probe has
-//! looked for it. An unplugged cable makes the network unknown. Where the box only adds boot files
-//! to another server's leases ([`Role::Proxy`]), that server is expected, and reported.
+//! Rules: a network is probed before it is served. A foreign server that answers stops leases at
+//! once, and only a person resumes them. A foreign server that only a client names suspends leases
+//! until a probe ends without an answer. An unplugged cable makes the network unknown. In proxy
+//! mode ([`Role::Proxy`]) another server is expected, and only reported.
 //!
 //! Enter at [`watch`] (sockets). Inside: `evidence` reads frames, `probe` sends DISCOVERs, `state`
-//! is the state table, `watcher` has the clocks, `record` survives a restart, `carrier` watches the
+//! is the state table, `watcher` handles time, `record` survives a restart, `carrier` watches the
 //! link.
 
 mod carrier;
@@ -28,30 +28,30 @@ pub use evidence::{OwnServers, Sighting, sighting};
 pub use sockets::watch;
 pub use state::{Event, Foreign, Hold, Neighbor, Permit, State};
 
-/// Configuration of a watch.
+/// Configuration of the watch of one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Name of the interface. It needs no address. Ports of a bridge receive nothing: name the
-    /// bridge.
+    /// Name of the interface, which needs no IP address. For a bridge, use the bridge's name: its
+    /// ports receive nothing.
     pub interface: String,
     /// Role of the box on the network.
     pub role: Role,
-    /// Start condition: fresh, or after a person resumed the service.
+    /// Start condition: a restart of the program, or a person's request.
     pub start: Start,
-    /// Server identifiers of the box, on this interface and its others.
+    /// Server identifiers (IPv4 addresses) of the box, on this interface and its others.
     pub servers: Vec<Ipv4Addr>,
-    /// Hardware addresses of the box's other interfaces, which may lead to the same network; this
-    /// interface's own is known.
+    /// MAC addresses of the box's other interfaces, which may lead to the same network. This
+    /// interface's MAC address is added automatically.
     pub macs: Vec<MacAddr>,
-    /// A file for what must outlive a restart: one for each interface, in a folder that exists.
-    /// `None`: every start probes first, and a stop does not outlive the process.
+    /// File for the state that survives a restart, one for each interface, in an existing folder.
+    /// `None`: every start probes first, and a stop ends with the process.
     pub record: Option<PathBuf>,
 }
 
 /// Role of the box on a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The box gives addresses (modes `reserved` and `pool`).
+    /// The box assigns addresses (modes `reserved` and `pool`).
     Leases,
     /// The box adds boot files to another server's leases (mode `proxy`).
     Proxy,
@@ -60,10 +60,10 @@ pub enum Role {
 /// Start condition of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The program starts again: a stop stays in effect. If a probe was clean in the last 10
-    /// minutes, and the cable was not unplugged since, the box serves during the next probe.
+    /// The program restarts: a stop stays in effect. The box serves during the next probe if a
+    /// probe found no server in the last 10 minutes and the cable was not unplugged since.
     Resume,
-    /// A person arms the interface or changes its mode: earlier results do not count, and the
+    /// A person resumes the interface or changes its mode. Earlier results do not count; the
     /// network is probed.
     Arm,
 }

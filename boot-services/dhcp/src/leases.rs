@@ -11,51 +11,51 @@ pub(crate) mod file;
 mod pool;
 pub(crate) mod table;
 
-/// One address and who has it, or had it last.
+/// Lease of one address, with its owner or last owner.
 ///
-/// A machine is known by its hardware address alone: firmware, loader and operating system of one
+/// A machine is identified by its MAC address alone: firmware, loader and operating system of one
 /// boot send three client identifiers, and should all get the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// Address that is leased.
+    /// Leased address.
     pub address: Ipv4Addr,
-    /// MAC of the owner or former owner; of a declined address, of the machine that declined it.
+    /// MAC of the owner or former owner. For a declined address: of the machine that declined it.
     pub mac: MacAddr,
     /// State of the lease.
     pub state: LeaseState,
-    /// End of the lease, in seconds of the [`LeaseClock`]; of a declined address, the end of the
+    /// End of the lease, in seconds of the [`LeaseClock`]. For a declined address: end of the
     /// quarantine.
     pub expires: u64,
     /// Time of the owner's last packet, in seconds of the [`LeaseClock`].
     pub last_seen: u64,
-    /// True if a record gave the address, not a pool. When the record names another machine, such a
-    /// lease ends as soon as no station answers at the address.
+    /// True if the address came from a record, not from a pool. If the record then names another
+    /// machine, such a lease ends as soon as no station answers at the address.
     pub reserved: bool,
 }
 
-/// Counts of the addresses that a service has given away.
+/// Number of bound leases of a service; offers do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LeaseCounts {
     /// Number of leases in total.
     pub leases: usize,
-    /// Number of leases in current pools; the others are from pools that were changed meanwhile.
+    /// Number of leases in current pools. Other leases are from records or from earlier pools.
     pub pooled: usize,
 }
 
 /// State of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LeaseState {
-    /// Offered, not yet taken. Held in memory only.
+    /// The address was offered and not yet requested. Stored in memory only.
     Offered,
-    /// The address is in use by its owner.
+    /// The address is leased to its owner.
     Bound,
-    /// The address was returned; it stays with its owner until another machine needs it.
+    /// The owner released the address. It stays the owner's until another machine needs it.
     Released,
-    /// The address was found in use by a station without a lease.
+    /// A station without a lease uses the address.
     Declined,
 }
 
-/// A change of the durable leases.
+/// Change of the stored leases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
     /// Stores the new state of an address.
@@ -66,28 +66,29 @@ pub enum Change {
 
 /// Durable storage of leases.
 ///
-/// One service writes one store. Both calls may block; the service calls them on threads that may.
+/// One service writes to one store. Both calls may block; the service calls them on threads for
+/// blocking work.
 pub trait LeaseStore: Send + Sync + 'static {
-    /// Every lease, in any order.
+    /// Returns all leases, in any order.
     ///
     /// # Errors
-    /// When the leases cannot be read, or cannot be understood.
+    /// The leases cannot be read or parsed.
     fn load(&self) -> Result<Vec<Lease>, Error>;
 
-    /// Applies all changes, in their order, or none. They are durable on return.
+    /// Applies all changes in this order, or none of them. The changes are durable on return.
     ///
     /// # Errors
-    /// When they may not be durable. The same changes will be given again with the next ones.
+    /// The changes may not be durable. The next call will contain the same changes again.
     fn commit(&self, changes: &[Change]) -> Result<(), Error>;
 }
 
-/// Clock of the leases: seconds for which the service runs.
+/// Clock of the leases, in seconds.
 ///
 /// The clock follows the monotonic clock, and starts from the latest time in the stored leases. The
 /// wall clock is used only without stored leases. So neither a step of the wall clock nor a box
-/// that starts without the time can end a lease early. The time while the box was off does not
-/// count: a lease lasts longer than promised, never shorter. Show the end of a lease as a distance
-/// from now, not as a date.
+/// that starts without the time can end a lease early. Time while the box is off does not count: a
+/// lease lasts longer than promised, never shorter. So show the end of a lease as a distance from
+/// now, not as a date.
 #[derive(Debug, Clone, Copy)]
 pub struct LeaseClock {
     begins: u64,
@@ -95,13 +96,13 @@ pub struct LeaseClock {
 }
 
 impl LeaseClock {
-    /// Creates a clock that starts at `now`, at which the wall clock shows `unix_secs`.
+    /// Creates a clock that starts at `now`. `unix_secs` is the wall clock's time at `now`.
     pub fn new(unix_secs: u64, leases: &[Lease], now: Instant) -> Self {
         let latest = leases.iter().map(|lease| lease.last_seen).max();
         Self { begins: latest.unwrap_or(unix_secs), since: now }
     }
 
-    /// Returns the lease clock's seconds at `now`.
+    /// Returns the time at `now`, in seconds.
     pub fn at(self, now: Instant) -> u64 {
         self.begins + now.saturating_duration_since(self.since).as_secs()
     }

@@ -1,18 +1,18 @@
-//! DHCPv4 for machines that boot from the network. Addresses come from reservations, or from pools
-//! by durable leases, or from another server that the box adds boot files to. Options lead firmware
-//! (PXE, HTTP Boot, iPXE) to the box's loader and script. Router advertisements keep iPXE from
-//! waiting for an IPv6 router.
+//! DHCPv4 server for machines that boot from the network. Addresses come from reservations, from
+//! pools by durable leases, or from another server, to whose leases the box adds boot files.
+//! Options direct firmware (PXE, HTTP Boot, iPXE) to the box's loader and script. Router
+//! advertisements keep iPXE from waiting for an IPv6 router.
 //!
 //! Never: one address to two machines; a refusal to a client of another server; a lease promised
 //! before it is durable; a panic, a growing table or an unbounded reply because of a packet; a
 //! second server on a network: [`foreign`] watches, the caller sets the [`ServeMode`].
 //!
 //! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and destinations out, for tests
-//! and simulation). Inside: `messages` validates bytes, classifies the client program and encodes
-//! replies. `engine` decides: for reservations, pools and proxies, the boot file, and limits of
-//! rates. `leases` has the table of addresses, the pools and the file. `server` holds answers until
-//! their leases are stored. [`arp`] checks that an address is free, [`v6`] is the service for
-//! DHCPv6.
+//! and simulation). Inside: `messages` checks requests, classifies the client program and encodes
+//! replies. `engine` decides for reservations, pools and proxies, chooses the boot file, and limits
+//! rates. `leases` has the table of addresses, the pools and the file. `server` delays answers
+//! until their leases are stored. [`arp`] checks that an address is free, [`v6`] is the DHCPv6
+//! service.
 
 pub mod arp;
 mod config;

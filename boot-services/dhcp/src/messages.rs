@@ -1,4 +1,4 @@
-//! DHCPv4 messages: requests as checked bytes and then as values, answers as bytes.
+//! DHCPv4 messages: decodes requests, encodes answers.
 
 pub(crate) mod boot;
 pub(crate) mod client;

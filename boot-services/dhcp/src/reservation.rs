@@ -6,62 +6,62 @@ use std::str::FromStr;
 
 use stdx::MacAddr;
 
-/// Lease time when the hardware record gives none: one day, in seconds.
+/// Default lease time in seconds for a hardware record without one: one day.
 pub const DEFAULT_LEASE_SECS: u32 = 86_400;
 
-/// Lookup of machines. Called once per packet from the network, so it must answer from memory.
+/// Lookup of machines. The service calls it once for each packet, so it must answer from memory.
 pub trait Directory: Send + Sync + 'static {
-    /// Reservation of a machine; `None` for an unknown one.
+    /// Returns the reservation of a machine; `None` for an unknown machine.
     fn by_mac(&self, mac: MacAddr) -> Option<Reservation>;
 
-    /// True if a record gives the address to a machine, so that no pool may.
+    /// Returns true if a record reserves the address, so that no pool may assign it.
     fn is_reserved(&self, address: Ipv4Addr) -> bool;
 }
 
-/// One network interface of one known machine.
+/// Reservation for one network interface of a known machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reservation {
     /// Host name (option 12).
     pub hostname: Option<String>,
-    /// The interface's hardware address.
+    /// MAC address of the interface.
     pub mac: MacAddr,
-    /// The address it gets, always the same; `None` for one from the pool, if there is a pool.
+    /// Reserved address of the interface; `None`: the address comes from a pool, if there is one.
     pub fixed: Option<FixedAddress>,
     /// Default gateway (option 3).
     pub gateway: Option<Ipv4Addr>,
-    /// Option 6, in order of preference.
+    /// DNS servers (option 6), in order of preference.
     pub name_servers: Vec<Ipv4Addr>,
-    /// Option 42, in order of preference.
+    /// NTP servers (option 42), in order of preference.
     pub time_servers: Vec<Ipv4Addr>,
-    /// Option 15, and the only entry of the search list (option 119).
+    /// Domain name (option 15), also the only entry of the search list (option 119).
     pub domain_name: Option<String>,
-    /// Lease time of a reserved address (option 51), in seconds; 0 is read as
-    /// [`DEFAULT_LEASE_SECS`], since a lease of no length is useless.
+    /// Lease time of a reserved address (option 51), in seconds; 0 means [`DEFAULT_LEASE_SECS`].
     pub lease_secs: u32,
     /// Permission to boot from the network.
     pub netboot: Netboot,
-    /// True while the machine is being installed: [`crate::ServeMode::ProxyOnly`] lets it finish.
+    /// True while the machine is being installed: [`crate::ServeMode::ProxyOnly`] still serves it.
     pub installing: bool,
     /// True if the record disables DHCP on this interface.
     pub disable_dhcp: bool,
-    /// TFTP server name (option 66). With [`Self::boot_file_name`] it replaces all boot options of
-    /// the box, whatever [`Self::netboot`] says (as in Smee, for U-Boot boards).
+    /// TFTP server name (option 66). This field or [`Self::boot_file_name`] replaces all boot
+    /// options of the box, whatever [`Self::netboot`] is (as in Smee, for U-Boot boards).
     pub tftp_server_name: Option<String>,
-    /// Option 67 and the header's `file`.
+    /// Boot file name (option 67 and the header's `file`).
     pub boot_file_name: Option<String>,
     /// Classless static routes (option 121).
     pub classless_static_routes: Vec<Route>,
-    /// Loader file for this machine, whatever its architecture.
+    /// Loader file for this machine, for any architecture; `None`: the architecture decides.
     pub ipxe_binary: Option<String>,
 }
 
 impl Reservation {
-    /// An address and nothing else: no names, no gateway, netboot not allowed, a day's lease.
+    /// Creates a reservation of an address only: no names, no gateway, netboot not allowed, a day's
+    /// lease.
     pub fn new(mac: MacAddr, address: Ipv4Addr, netmask: Ipv4Addr) -> Self {
         Self { fixed: Some(FixedAddress { address, netmask }), ..Self::without_address(mac) }
     }
 
-    /// A machine known by its hardware address alone.
+    /// Creates a reservation without an address: only the MAC address is known.
     pub fn without_address(mac: MacAddr) -> Self {
         Self {
             hostname: None,
@@ -83,22 +83,22 @@ impl Reservation {
     }
 }
 
-/// An address and the mask of its network.
+/// Reserved address with its netmask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FixedAddress {
     /// Address of the client (`yiaddr`).
     pub address: Ipv4Addr,
-    /// Option 1; the broadcast address (option 28) follows from it.
+    /// Netmask (option 1), from which the broadcast address (option 28) is computed.
     pub netmask: Ipv4Addr,
 }
 
-/// Permission to boot from the network (`netboot.allowPXE`; absent means no).
+/// Permission to boot from the network (`netboot.allowPXE`; absent means not allowed).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Netboot {
     /// The machine gets a loader and a script.
     Allowed,
-    /// The machine gets its address, and the answer that moves its firmware to the next boot device
-    /// soonest.
+    /// The machine gets its address, and a boot file name that makes its firmware continue with the
+    /// next boot device soonest.
     NotAllowed,
 }
 
@@ -107,18 +107,18 @@ pub enum Netboot {
 pub struct Route {
     /// Destination of the route.
     pub destination: Prefix,
-    /// Router of the route; 0.0.0.0 means on the link.
+    /// Router of the route; 0.0.0.0 means that the destination is on the link.
     pub router: Ipv4Addr,
 }
 
-/// An IPv4 network: an address without host bits, and the count of its significant bits.
+/// IPv4 network: an address without host bits, and a prefix length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: Ipv4Addr,
     length: u8,
 }
 
-/// Text that is not an IPv4 network.
+/// Error: the text is not an IPv4 network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected an IPv4 network such as 192.0.2.0/24 or, in RFC 3442 form, 24.192.0.2; found {0:?}"
@@ -126,36 +126,37 @@ pub struct Prefix {
 pub struct InvalidPrefix(String);
 
 impl Prefix {
-    /// Creates a prefix; `None` if `length` is above 32. Host bits are cleared, as RFC 3442
-    /// demands.
+    /// Creates a prefix; `None` if `length` exceeds 32. Host bits are cleared, as RFC 3442
+    /// requires.
     pub fn new(address: Ipv4Addr, length: u8) -> Option<Self> {
         let host_bits = 32_u32.checked_sub(u32::from(length))?;
         let mask = u32::MAX.checked_shl(host_bits).unwrap_or(0);
         Some(Self { address: Ipv4Addr::from_bits(address.to_bits() & mask), length })
     }
 
-    /// The network's first address.
+    /// Returns the first address of the network.
     pub fn address(self) -> Ipv4Addr {
         self.address
     }
 
-    /// Significant bits, at most 32.
+    /// Returns the prefix length in bits, 0 to 32.
     pub fn length(self) -> u8 {
         self.length
     }
 
-    /// The significant bits as a netmask.
+    /// Returns the prefix length as a netmask.
     pub fn netmask(self) -> Ipv4Addr {
         let host_bits = 32 - u32::from(self.length);
         Ipv4Addr::from_bits(u32::MAX.checked_shl(host_bits).unwrap_or(0))
     }
 
-    /// The network's last address; in a network of more than two addresses its broadcast address.
+    /// Returns the last address of the network: its broadcast address if the network has more than
+    /// two addresses.
     pub fn last(self) -> Ipv4Addr {
         self.address | !self.netmask()
     }
 
-    /// True if the address lies in this network.
+    /// Returns true if the address is in this network.
     pub fn contains(self, address: Ipv4Addr) -> bool {
         address & self.netmask() == self.address
     }
@@ -167,7 +168,7 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// Reads `192.0.2.0/24`, and RFC 3442's destination descriptor `24.192.0.2` (width, then only the
+/// Parses `192.0.2.0/24`, or RFC 3442's destination descriptor `24.192.0.2` (width, then only the
 /// significant octets).
 impl FromStr for Prefix {
     type Err = InvalidPrefix;

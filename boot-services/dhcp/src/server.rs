@@ -1,4 +1,5 @@
-//! The service: receive waiting datagrams, decide, commit, send, until shutdown.
+//! The DHCPv4 service: receives datagrams, decides, commits leases and sends answers, until
+//! shutdown.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -23,25 +24,25 @@ mod ra;
 
 use pending::PendingAnswers;
 
-/// Maximum datagrams that are answered together, so that the first clients of a rack do not wait
-/// for the last.
+/// Maximum datagrams in one batch, so that the first clients of a rack do not wait for the last.
 const MAX_BATCH: usize = 256;
 /// Minimum interval between two batches while datagrams arrive. Waking up for each datagram costs
 /// more than the answer; clients do not notice the delay.
 const BATCH_EVERY: Duration = Duration::from_millis(1);
-/// Interval of checking the interface, dropping expired entries and counting.
+/// Interval at which the interface is checked, expired entries are removed, and counts are
+/// published.
 const INTERFACE_CHECK: Duration = Duration::from_secs(5);
-/// Failed receives in a row (each within one interface check) that end the service. One is normal:
-/// the kernel reports an interface that goes down.
+/// Consecutive failed receives (each within one interface check) that end the service. One failure
+/// is normal: the kernel reports an interface that goes down.
 const MAX_FAILURES: u32 = 8;
-/// Waits between attempts to advertise.
+/// First and maximum delay between attempts to start router advertisements.
 const RETRY_FIRST: Duration = Duration::from_secs(5);
 const RETRY_MAX: Duration = Duration::from_secs(300);
 
-/// Everything a service works with.
+/// Configuration and dependencies of the DHCPv4 service.
 pub struct Service {
-    /// Configuration. A new value applies from the next datagram on; `interface`, `server` and the
-    /// router advertisements keep their first values.
+    /// Configuration. A new value applies to the next datagram, except `interface`, `server` and
+    /// the router advertisements, which keep their first values.
     pub config: watch::Receiver<Config>,
     /// Serving state, which may change at any time.
     pub serve_mode: watch::Receiver<ServeMode>,
@@ -51,13 +52,13 @@ pub struct Service {
     pub observer: Arc<dyn Observer>,
     /// Store of leases; the service must be its only writer. [`Mode::Pool`] needs it.
     pub leases: Option<Arc<dyn LeaseStore>>,
-    /// Checker of addresses; without one, every address counts as free.
+    /// Checker of addresses; `None`: every address counts as free.
     pub checker: Option<Checker>,
-    /// Gets every few seconds how many pool addresses are given away.
+    /// Receives the number of bound leases every 5 s.
     pub counts: watch::Sender<LeaseCounts>,
 }
 
-/// Channels to a checker of addresses.
+/// Channels to a program that checks whether addresses are in use.
 pub struct Checker {
     /// Addresses to check. If the queue is full, the check is dropped and the address counts as
     /// free.
@@ -71,21 +72,21 @@ pub struct Checker {
 pub struct CheckResult {
     /// Address that was checked.
     pub address: Ipv4Addr,
-    /// MAC of the station that answered, if any.
+    /// MAC of the station that uses the address; `None` if the address is free.
     pub holder: Option<MacAddr>,
 }
 
 impl Service {
     /// Serves the interface until `shutdown` is cancelled.
     ///
-    /// The interface must exist; it should have the address `server`. Needs `CAP_NET_RAW` and
-    /// `CAP_NET_BIND_SERVICE`. Router advertisements that cannot be sent (no IPv6) are logged, and
-    /// the DHCP service goes on without.
+    /// The interface must exist, and should have the address `server`. Needs `CAP_NET_RAW` and
+    /// `CAP_NET_BIND_SERVICE`. If router advertisements cannot be sent (no IPv6), the error is
+    /// logged and the DHCP service continues.
     ///
     /// # Errors
-    /// When the settings contradict themselves, a socket cannot be opened, the leases cannot be
-    /// read or, again and again, written, or when the interface goes away. The caller may run it
-    /// again.
+    /// The configuration has mistakes, a socket cannot be opened, the leases cannot be read,
+    /// several commits in a row failed, or the interface was removed. The caller may run the
+    /// service again.
     pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), Error> {
         let config = self.config.borrow_and_update().clone();
         self.check(&config)?;
@@ -119,7 +120,7 @@ impl Service {
     }
 }
 
-/// Waits for the next result of a check; forever without a checker.
+/// Waits for the next result of a check; waits forever without a checker.
 async fn next_checked(checker: &mut Option<Checker>) -> CheckResult {
     if let Some(open) = checker {
         if let Some(checked) = open.results.recv().await {
@@ -130,11 +131,11 @@ async fn next_checked(checker: &mut Option<Checker>) -> CheckResult {
     std::future::pending().await
 }
 
-/// Sends router advertisements forever, while the mode is not [`ServeMode::Closed`]. Without IPv6
-/// it retries, because IPv6 may come with the interface's link.
+/// Sends router advertisements forever, except in mode [`ServeMode::Closed`]. Without IPv6 it
+/// retries, because IPv6 may start with the interface's link.
 ///
-/// In that mode no solicitation is answered either. An iPXE with IPv6 and without a DHCP answer
-/// counts as configured, and gives up sooner than one that waits for both.
+/// In mode `Closed` it answers no solicitation. An iPXE with IPv6 and without a DHCP answer counts
+/// as configured, and gives up sooner than an iPXE that waits for both.
 async fn advertise(config: &Config, mut serve_mode: watch::Receiver<ServeMode>) {
     let interface = &config.interface;
     let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);
@@ -152,7 +153,7 @@ async fn advertise(config: &Config, mut serve_mode: watch::Receiver<ServeMode>) 
     }
 }
 
-/// Waits for a serve mode; for ever if its sender is gone.
+/// Waits until the serve mode satisfies `is`; waits forever if the mode's sender is dropped.
 async fn until(serve_mode: &mut watch::Receiver<ServeMode>, is: impl Fn(ServeMode) -> bool) {
     if serve_mode.wait_for(|serve_mode| is(*serve_mode)).await.is_err() {
         std::future::pending::<()>().await;
@@ -171,13 +172,13 @@ async fn blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(Error::Leases { attempt: "reach", source: Box::new(error) }))
 }
 
-/// Waits until the next batch may begin, and a datagram is at either port.
+/// Waits until the time `batch`, and then until a datagram is waiting at either port.
 async fn next(link: &Link, batch: tokio::time::Instant) -> std::io::Result<()> {
     tokio::time::sleep_until(batch).await;
     link.readable().await
 }
 
-/// The engine between its sockets and its store.
+/// The engine with its sockets and its store of leases.
 struct ServiceLoop {
     service: Service,
     link: Link,
@@ -254,7 +255,7 @@ impl ServiceLoop {
         self.service.config.borrow().interface.clone()
     }
 
-    /// Receives the waiting datagrams at both ports, up to [`MAX_BATCH`].
+    /// Receives up to [`MAX_BATCH`] waiting datagrams at both ports, and returns the answers.
     fn batch(&mut self, buffer: &mut [u8]) -> std::io::Result<Vec<Output>> {
         let mut outputs = Vec::new();
         let mut room = MAX_BATCH;
@@ -293,8 +294,8 @@ impl ServiceLoop {
         }
     }
 
-    /// Starts checks, and sends answers that promise nothing; the others follow when their leases
-    /// are durable.
+    /// Starts checks, and sends answers without a stored lease. The others are sent once their
+    /// leases are durable.
     fn complete(&mut self, outputs: Vec<Output>) {
         let mut messages = Vec::new();
         let mut rest = outputs;

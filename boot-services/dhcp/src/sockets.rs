@@ -1,4 +1,4 @@
-//! UDP and packet sockets of one interface, and the frames that they carry.
+//! UDP and packet sockets of one interface, and the frames for packet sockets.
 
 pub(crate) mod frame;
 pub(crate) mod packet;

@@ -1,4 +1,5 @@
-//! Messages of firmware and clients, option by option as captured, and fakes to answer them.
+//! Messages of firmware and clients, with the options as captured, and fakes of the service's
+//! traits.
 
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
@@ -12,14 +13,14 @@ pub const SERVER: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
 pub const FIXED: FixedAddress =
     FixedAddress { address: ADDRESS, netmask: Ipv4Addr::new(255, 255, 255, 0) };
-/// Option 97 of the UUID 77777777-0000-4000-8000-000000000001: SMBIOS order.
+/// Value of option 97 for the UUID 77777777-0000-4000-8000-000000000001, in SMBIOS order.
 pub const MACHINE_ID: [u8; 17] =
     [0, 0x77, 0x77, 0x77, 0x77, 0, 0, 0, 0x40, 0x80, 0, 0, 0, 0, 0, 0, 1];
 
 pub const DISCOVER: u8 = 1;
 pub const REQUEST: u8 = 3;
 
-/// A client's message: header, then options in the order given.
+/// Message of a client: the header, then options in insertion order.
 #[derive(Clone)]
 pub struct Packet {
     pub bytes: Vec<u8>,
@@ -97,7 +98,7 @@ pub fn ipxe_bios(kind: u8) -> Packet {
         .option(97, &MACHINE_ID)
 }
 
-/// An iPXE for UEFI: ROM or `snponly.efi`.
+/// Message of an iPXE for UEFI: ROM or `snponly.efi`.
 pub fn ipxe_efi(kind: u8) -> Packet {
     Packet::new(0)
         .at(8, &[0, 4])
@@ -113,7 +114,7 @@ pub fn ipxe_efi(kind: u8) -> Packet {
         .option(97, &MACHINE_ID)
 }
 
-/// Tinkerbell's iPXE 1.21.1+, after its script set the user class.
+/// Message of Tinkerbell's iPXE 1.21.1+, after its script set the user class.
 pub fn tinkerbell(kind: u8) -> Packet {
     let mut wants = IPXE_WANTS.to_vec();
     wants.extend([42, 121]);
@@ -132,7 +133,7 @@ pub fn tinkerbell(kind: u8) -> Packet {
         .option(97, &MACHINE_ID)
 }
 
-/// EDK2's PXE client. No option 61.
+/// Message of EDK2's PXE client, which sends no option 61.
 pub fn edk2_pxe(kind: u8) -> Packet {
     let mut wants: Vec<u8> = vec![
         1, 2, 3, 4, 5, 6, 12, 13, 15, 17, 18, 22, 23, 28, 40, 41, 42, 43, 50, 51, 54, 58, 59, 60,
@@ -153,7 +154,7 @@ pub fn edk2_pxe(kind: u8) -> Packet {
         .option(60, b"PXEClient:Arch:00007:UNDI:003000")
 }
 
-/// EDK2's HTTP Boot client.
+/// Message of EDK2's HTTP Boot client.
 pub fn edk2_http(kind: u8) -> Packet {
     Packet::new(0x8000)
         .option(53, &[kind])
@@ -171,7 +172,7 @@ pub fn edk2_http(kind: u8) -> Packet {
         .option(60, b"HTTPClient:Arch:00016:UNDI:003000")
 }
 
-/// A BIOS PXE ROM that is not iPXE (as the PXE 2.1 specification words its DISCOVER).
+/// Message of a BIOS PXE ROM that is not iPXE (with the DISCOVER of the PXE 2.1 specification).
 pub fn bios_pxe(kind: u8) -> Packet {
     Packet::new(0x8000)
         .option(53, &[kind])
@@ -183,7 +184,7 @@ pub fn bios_pxe(kind: u8) -> Packet {
         .option(60, b"PXEClient:Arch:00000:UNDI:002001")
 }
 
-/// The DHCP client of Busybox.
+/// Message of Busybox's DHCP client.
 pub fn udhcpc(kind: u8) -> Packet {
     Packet::new(0)
         .option(53, &[kind])
@@ -202,7 +203,7 @@ pub fn config() -> Config {
     Config::new("br0", SERVER)
 }
 
-/// The machine of [`MAC`], with the usual fields of a hardware record.
+/// Returns the reservation of [`MAC`], with the usual fields of a hardware record.
 pub fn machine() -> Reservation {
     Reservation {
         hostname: Some("nuc-01".to_owned()),
@@ -216,7 +217,7 @@ pub fn machine() -> Reservation {
     }
 }
 
-/// A directory with one machine.
+/// Directory with one machine.
 pub struct One(pub Reservation);
 
 impl Directory for One {

@@ -1,4 +1,4 @@
-//! Packet socket for all checks of an interface.
+//! Packet socket that all ARP checks of one interface share.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +32,8 @@ struct Shared {
 }
 
 impl Checker {
-    /// Opens the socket; needs `CAP_NET_RAW` and a tokio runtime. The interface needs no address.
+    /// Opens the packet socket. Needs `CAP_NET_RAW` and a tokio runtime; the interface needs no IP
+    /// address.
     ///
     /// # Errors
     /// The interface does not exist, or the socket cannot be opened.
@@ -58,8 +59,8 @@ impl Checker {
         Ok(Self { shared, _reader: Arc::new(AbortOnDropHandle::new(reader)) })
     }
 
-    /// MAC of the station that uses `address`. `None` if none answers within [`WAIT`], and, with a
-    /// log line, if the check is impossible: the interface is down, or too many checks are in
+    /// Returns the MAC of the station that uses `address`. `None` if no station answers within
+    /// [`WAIT`]. Also `None`, with a log line, if the interface is down or too many checks are in
     /// progress.
     pub async fn in_use(&self, address: Ipv4Addr) -> Option<MacAddr> {
         let shared = &*self.shared;
@@ -87,7 +88,7 @@ impl Shared {
     }
 }
 
-/// Place of a caller among the checks, released when the caller stops waiting.
+/// Registration of one caller in [`Checks`]; dropping the guard removes the caller.
 struct CheckGuard<'a> {
     shared: &'a Shared,
     address: Ipv4Addr,

@@ -1,4 +1,4 @@
-//! Checks in progress: the callers that wait for an address, and the frames that answer a check.
+//! ARP checks in progress: the waiting callers, and the frames that answer a check.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -10,19 +10,20 @@ use smoltcp::wire::{
 };
 use stdx::MacAddr;
 
-/// Total time to wait for an answer.
+/// Time to wait for an answer to a check, both probes included.
 pub const WAIT: Duration = Duration::from_millis(300);
-/// Delay of the second probe: the first may be lost while a switch learns or a station wakes up.
+/// Delay of the second probe after the first, which can be lost while a switch learns the port or a
+/// station wakes up.
 pub(super) const SECOND: Duration = Duration::from_millis(120);
-/// Limit of addresses checked at once; a rack that is switched on needs fewer.
+/// Maximum addresses that are checked at once; a rack that is switched on needs fewer.
 pub(super) const CHECKS_MAX: usize = 1024;
 
 const ETHERNET: usize = 14;
 const ARP: usize = 28;
-/// Frames are padded to Ethernet's least length, without the checksum.
+/// Minimum Ethernet frame in bytes, without the checksum; shorter frames are padded.
 const FRAME_MIN: usize = 60;
 
-/// Addresses being checked, each with its number of callers and the answer.
+/// Addresses being checked, each with its number of callers and the MAC that answered, if any.
 #[derive(Debug, Default)]
 pub(super) struct Checks(HashMap<Ipv4Addr, Check>);
 
@@ -33,7 +34,8 @@ struct Check {
 }
 
 impl Checks {
-    /// Adds a caller of a check; `None` when too many addresses are being checked.
+    /// Adds a caller to the check of `address`. `None` if [`CHECKS_MAX`] addresses are being
+    /// checked.
     pub fn add(&mut self, address: Ipv4Addr) -> Option<()> {
         if self.0.len() >= CHECKS_MAX && !self.0.contains_key(&address) {
             return None;
@@ -42,7 +44,7 @@ impl Checks {
         Some(())
     }
 
-    /// Removes a caller of a check.
+    /// Removes a caller from the check of `address`; the last caller ends the check.
     pub fn remove(&mut self, address: Ipv4Addr) {
         if let Some(check) = self.0.get_mut(&address) {
             check.callers -= 1;
@@ -52,7 +54,7 @@ impl Checks {
         }
     }
 
-    /// Takes a frame; true if it answers a check for the first time.
+    /// Processes a received frame. Returns true if the frame is the first answer to a check.
     pub fn receive(&mut self, frame: &[u8], ours: MacAddr) -> bool {
         let Some((address, mac)) = claimant(frame).filter(|(_, mac)| *mac != ours) else {
             return false;
@@ -66,9 +68,9 @@ impl Checks {
     }
 }
 
-/// Returns the address that a frame claims, and the station that claims it. Such a frame is an ARP
-/// message whose sender has an address, or a probe for the address (RFC 5227 §2.1.1 counts both as
-/// conflicts).
+/// Returns the IPv4 address that an ARP frame claims, and the claiming station's MAC. A frame
+/// claims an address as its sender address, or by a probe for the address (RFC 5227 §2.1.1 counts
+/// both as conflicts).
 pub fn claimant(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr)> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Arp {
@@ -92,7 +94,7 @@ pub fn claimant(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr)> {
     sensible.then_some((address, station))
 }
 
-/// The frame of a probe.
+/// Returns the Ethernet frame of an ARP probe for `address`.
 pub(super) fn probe(address: Ipv4Addr, ours: MacAddr) -> Vec<u8> {
     let mut frame = vec![0; FRAME_MIN];
     let station = EthernetAddress(ours.0);
@@ -123,7 +125,7 @@ mod tests {
     const THEIRS: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
     const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 100);
 
-    /// A reply by `THEIRS`, as `arping` would get it.
+    /// ARP reply of the station `THEIRS`, as `arping` would receive it.
     fn reply() -> Vec<u8> {
         let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 6];
         frame.extend([0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 2, 10, 77, 0, 100]);

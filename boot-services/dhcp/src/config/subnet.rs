@@ -1,43 +1,44 @@
-//! Networks in which a service assigns addresses: their settings and their pools.
+//! Networks in which the service assigns addresses: settings and pools.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
 use crate::reservation::Prefix;
 
-/// Default lease time of pool addresses: an hour, in seconds.
+/// Default lease time of pool addresses in seconds: one hour.
 pub const DEFAULT_POOL_LEASE_SECS: u32 = 3600;
 
-/// Maximum addresses of all pools of a service together, which limits the lease table; about 100
-/// bytes each.
+/// Maximum addresses in all pools together. The number limits the lease table, which needs about
+/// 100 bytes for each address.
 pub const MAX_POOL_ADDRESSES: u64 = 1 << 18;
-/// Maximum networks of one service; each packet searches all of them.
+/// Maximum subnets of one service; the search for a client's subnet visits all of them.
 pub const MAX_SUBNETS: usize = 64;
 
-/// Minimum lease time: with a shorter lease, most packets would be renewals.
+/// Minimum lease time in seconds; with a shorter lease, most packets would be renewals.
 const MIN_LEASE_SECS: u32 = 60;
 
 /// One network: the box's own link, or one behind a relay agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subnet {
-    /// Its addresses. Chooses the subnet for a client, and gives the netmask (option 1).
+    /// Addresses of the network. The prefix selects the subnet of a client, and its length is the
+    /// netmask (option 1).
     pub prefix: Prefix,
-    /// Ranges of the pool; empty for a network with reservations only.
+    /// Address ranges of the pool; empty for a network with reservations only.
     pub ranges: Vec<Range>,
     /// Default gateway (option 3).
     pub gateway: Option<Ipv4Addr>,
-    /// Option 6, in order of preference.
+    /// DNS servers (option 6), in order of preference.
     pub name_servers: Vec<Ipv4Addr>,
-    /// Option 42, in order of preference.
+    /// NTP servers (option 42), in order of preference.
     pub time_servers: Vec<Ipv4Addr>,
-    /// Options 15 and 119.
+    /// Domain name (option 15) and only entry of the search list (option 119).
     pub domain_name: Option<String>,
-    /// Option 51 of pool addresses, in seconds.
+    /// Lease time of pool addresses (option 51), in seconds.
     pub lease_secs: u32,
 }
 
 impl Subnet {
-    /// A network without pool or settings.
+    /// Creates a network without pool or settings, and with the default lease time.
     pub fn new(prefix: Prefix) -> Self {
         Self {
             prefix,
@@ -51,7 +52,7 @@ impl Subnet {
     }
 }
 
-/// Consecutive addresses, both ends included.
+/// Range of consecutive addresses; both ends belong to the range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     /// Lowest address of the range.
@@ -61,12 +62,12 @@ pub struct Range {
 }
 
 impl Range {
-    /// True if the address is in the range.
+    /// Returns true if the address is in the range.
     pub fn contains(self, address: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&address)
     }
 
-    /// Number of addresses; 0 if the ends are reversed.
+    /// Returns the number of addresses; 0 if `last` is lower than `first`.
     pub fn size(self) -> u64 {
         let (first, last) = (u64::from(self.first.to_bits()), u64::from(self.last.to_bits()));
         (last + 1).saturating_sub(first)
@@ -79,7 +80,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Mistakes in a list of subnets, each with its path: `subnets[0].ranges[1]: …`.
+/// Returns the mistakes in a list of subnets, each with its path: `subnets[0].ranges[1]: …`.
 pub(crate) fn mistakes(subnets: &[Subnet]) -> Vec<String> {
     let mut mistakes = Vec::new();
     if subnets.len() > MAX_SUBNETS {

@@ -1,4 +1,4 @@
-//! Boot file for a netbooting client.
+//! Choice of the boot file for a client that boots from the network.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use crate::messages::boot::Boot;
 use crate::messages::client::{ARM_RPIBOOT, Client, Stage};
 use crate::reservation::{Netboot, Reservation};
 
-/// Loader file by client architecture (option 93, IANA's processor architecture types).
+/// Default loader file by client architecture (option 93, IANA's processor architecture types).
 /// [`Config::binaries`] and the machine's own record take precedence.
 ///
-/// x86-64 UEFI gets `snponly.efi`: it is the smallest, and uses the firmware's NIC driver, which
+/// x86-64 UEFI gets `snponly.efi`, the smallest loader. It uses the firmware's NIC driver, which
 /// has just worked. Architectures 7 and 9 have the same file because of RFC 4578's erratum:
 /// firmware sends either for x86-64. 32-bit firmware (x86: 6, 15; Arm: 10, 18) has its own files,
 /// because Smee's do not run there. 41 is a Raspberry Pi. A client with a Raspberry Pi's MAC prefix
@@ -32,17 +32,17 @@ pub const BINARIES: &[(u16, &str)] = &[
     (ARM_RPIBOOT, "snp-arm64.efi"),
 ];
 
-/// Boot file name for a machine that may not netboot. The file must not exist: see [`boot`].
+/// Boot file name for a machine that may not netboot. No file of this name exists: see [`boot`].
 pub const NOT_ALLOWED_FILE: &str = "/netboot-not-allowed";
 
 /// Chooses the boot options for a client.
 ///
-/// A machine that may not netboot should reach its disk as soon as possible. Firmware repeats its
-/// requests if an offer has no file (EDK2: for 68 s). So it gets the name of a file that does not
-/// exist, and fails at once by TFTP's error or HTTP's 404 (EDK2: after the 4 s for which it
+/// A machine that may not netboot should boot from its disk as soon as possible. Firmware repeats
+/// its requests if an offer has no file (EDK2: for 68 s). So the machine gets the name of a missing
+/// file, and netboot fails at once by TFTP's error or HTTP's 404 (EDK2: after the 4 s for which it
 /// collects offers). iPXE with an address and no file reports that there is nothing to boot and
-/// returns to the firmware (2 s, its own prompt). A client whose architecture has no loader gets
-/// the same missing file; its name shows the reason on the screen.
+/// returns to the firmware (2 s, its own prompt). A client whose architecture has no loader also
+/// gets the name of a missing file, which shows the reason on the screen.
 pub(crate) fn boot(config: &Config, machine: &Reservation, client: &Client) -> Boot {
     if machine.tftp_server_name.is_some() || machine.boot_file_name.is_some() {
         let server = machine.tftp_server_name.clone();
@@ -76,7 +76,8 @@ fn loader(config: &Config, machine: &Reservation, client: &Client) -> String {
     loader_of(&config.binaries, arch)
 }
 
-/// Returns the loader file of an architecture: from `binaries`, or else from [`BINARIES`].
+/// Returns the loader file of an architecture: from `binaries`, or else from [`BINARIES`]. For an
+/// unknown architecture returns the name of a missing file that states the reason.
 pub(crate) fn loader_of(binaries: &BTreeMap<u16, String>, arch: Option<u16>) -> String {
     let Some(arch) = arch else { return "no-loader-for-unknown-architecture".to_owned() };
     let listed = || BINARIES.iter().find(|(known, _)| *known == arch).map(|(_, file)| *file);
@@ -84,7 +85,7 @@ pub(crate) fn loader_of(binaries: &BTreeMap<u16, String>, arch: Option<u16>) -> 
     file.map_or_else(|| format!("no-loader-for-architecture-{arch}"), str::to_owned)
 }
 
-/// Returns Smee's script URL, with the machine's address in the path.
+/// Returns the URL of the machine's iPXE script, in Smee's format.
 fn script_url(config: &Config, mac: MacAddr) -> String {
     format!("http://{}:{}/ipxe/script/{mac}/auto.ipxe", config.server, config.http_port)
 }

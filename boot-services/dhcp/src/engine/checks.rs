@@ -1,4 +1,4 @@
-//! Addresses that are being checked before an offer, with the waiting request.
+//! Addresses that are checked before an offer, each with the waiting request.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -8,29 +8,32 @@ use stdx::MacAddr;
 
 use crate::messages::request::Request;
 
-/// Limit of checks in progress; further clients get no answer and ask again.
+/// Maximum checks in progress. Further clients get no answer and send their request again.
 pub(crate) const MAX_CHECKS: usize = 4096;
-/// Time after which a check without a result counts as free. Two ARP probes and their pauses take
-/// about two seconds.
+/// Time after which a check without a result counts as "address is free". Two ARP probes and their
+/// pauses take about two seconds.
 const CHECK_TIME: Duration = Duration::from_secs(4);
 
 /// Request that waits for the result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PendingCheck {
-    /// The offer of a pool address, and how many addresses this request has tried.
+    /// The offer of a pool address waits. `tried` is the number of addresses that were already
+    /// tried for this request.
     Offer { request: Box<Request>, tried: u32 },
-    /// No message: the address is reserved, and was offered already.
+    /// No message waits: the address is reserved, and was already offered to this machine. A
+    /// conflict is only reported.
     Report(MacAddr),
-    /// Offer of a reserved address that a record gave to another machine before.
+    /// The offer of a reserved address waits. The address was leased to another machine by an
+    /// earlier record.
     Reclaim {
-        /// The machine whose record names the address now.
+        /// Request of the machine whose record has the address now.
         request: Box<Request>,
-        /// Machine that had the address before.
+        /// MAC of the machine that had the address before.
         former: MacAddr,
     },
 }
 
-/// Checks in progress, at most [`MAX_CHECKS`].
+/// Checks in progress by address, at most [`MAX_CHECKS`].
 #[derive(Debug)]
 pub(crate) struct Checks {
     waiting: HashMap<Ipv4Addr, (Instant, PendingCheck)>,
@@ -42,7 +45,7 @@ impl Checks {
         Self { waiting: HashMap::new(), purged: now }
     }
 
-    /// Number of checks, including expired ones that are not removed yet.
+    /// Returns the number of checks, including expired ones that are not removed yet.
     pub fn len(&self) -> usize {
         self.waiting.len()
     }
@@ -66,7 +69,7 @@ impl Checks {
         }
     }
 
-    /// Starts a check. Returns false when too many checks are in progress.
+    /// Starts a check. Returns false if [`MAX_CHECKS`] checks are in progress.
     pub fn begin(&mut self, address: Ipv4Addr, waiting: PendingCheck, now: Instant) -> bool {
         if self.waiting.len() >= MAX_CHECKS
             && now.saturating_duration_since(self.purged) >= CHECK_TIME
@@ -81,7 +84,7 @@ impl Checks {
         room
     }
 
-    /// Ends a check and returns the waiting request.
+    /// Ends a check and returns the waiting request; `None` if the address was not being checked.
     pub fn end(&mut self, address: Ipv4Addr) -> Option<PendingCheck> {
         self.waiting.remove(&address).map(|(_, waiting)| waiting)
     }

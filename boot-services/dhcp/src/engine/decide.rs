@@ -1,5 +1,5 @@
-//! Decides about requests of machines with a reserved address: one valid request in, one answer
-//! out.
+//! Decides about requests of machines with a reserved address: a valid request goes in, one
+//! decision comes out.
 
 use std::net::Ipv4Addr;
 
@@ -17,19 +17,19 @@ pub(crate) enum Decision {
     Offer(Boot),
     /// Answer a REQUEST with an ACK.
     Ack(Boot),
-    /// Answer INFORM: settings, no address, no lease.
+    /// Answer an INFORM with an ACK that has settings, but no address and no lease.
     Inform(Boot),
-    /// Refuse REQUEST, with the sentence that goes into option 56.
+    /// Refuse a REQUEST with a NAK; the text goes into option 56.
     Nak(String),
-    /// Note that the address came back.
+    /// The machine released this address; no answer follows.
     Released(Ipv4Addr),
-    /// Note that the address is used by another.
+    /// The machine declined this address, because another station uses it; no answer follows.
     Declined(Ipv4Addr),
     /// Send no answer, for this reason.
     Drop(DropReason),
 }
 
-/// Decides by RFC 2131 §4.3, where the lease is a reservation.
+/// Decides about a request by RFC 2131 §4.3; the reservation counts as the lease.
 pub(crate) fn decide(
     config: &Config,
     machine: &Reservation,
@@ -59,8 +59,8 @@ pub(crate) fn decide(
     }
 }
 
-/// The address a REQUEST is about: option 50 when selecting or after a reboot, `ciaddr` when
-/// renewing or rebinding (RFC 2131 §4.3.2).
+/// Returns the address that a REQUEST is about: option 50 when selecting or after a reboot,
+/// `ciaddr` when renewing or rebinding (RFC 2131 §4.3.2). `None` if the message has neither.
 pub(crate) fn requested_address(request: &Request) -> Option<Ipv4Addr> {
     request.requested.or(Some(request.ciaddr)).filter(|address| !address.is_unspecified())
 }

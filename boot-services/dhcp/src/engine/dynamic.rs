@@ -17,8 +17,8 @@ use crate::messages::reply::{Answer, Grant, nak};
 use crate::messages::request::{Kind, Request};
 use crate::reservation::{FixedAddress, Reservation};
 
-/// Maximum addresses tried for one DISCOVER when other stations use the pool's addresses. The
-/// client's next DISCOVER continues the search.
+/// Maximum addresses that are checked for one DISCOVER while other stations use the pool's
+/// addresses. The client's next DISCOVER continues the search.
 const MAX_TRIED: u32 = 4;
 
 impl Engine {
@@ -70,7 +70,7 @@ impl Engine {
         }
     }
 
-    /// Offers an address, at once or when it has been checked.
+    /// Answers a DISCOVER: offers an address, at once or after a check that no station uses it.
     fn discover(
         &mut self,
         known: Option<Reservation>,
@@ -155,7 +155,7 @@ impl Engine {
     }
 
     /// Handles a REQUEST (RFC 2131 §4.3.2). A machine without a record and without an address of
-    /// ours is never refused.
+    /// this server never gets a NAK.
     fn request(
         &mut self,
         known: Option<Reservation>,
@@ -198,7 +198,8 @@ impl Engine {
         FixedAddress { address, netmask: self.config.subnets[subnet].prefix.netmask() }
     }
 
-    /// Message of an offer or an ACK, and the event to report; for an INFORM without lease.
+    /// Returns the message of an offer or an ACK, and the event to report. The ACK of an INFORM has
+    /// no lease.
     fn granted(
         &self,
         known: Option<Reservation>,
@@ -222,8 +223,8 @@ impl Engine {
     }
 }
 
-/// Completes the machine's record with the subnet's settings. The lease time is always the
-/// subnet's, as the address is.
+/// Returns the machine's record, completed with the subnet's settings. The lease time is always the
+/// subnet's, because the address comes from the subnet too.
 fn settled(mut machine: Reservation, subnet: &Subnet) -> Reservation {
     machine.lease_secs = subnet.lease_secs;
     machine.gateway = machine.gateway.or(subnet.gateway);

@@ -15,8 +15,9 @@ use crate::reservation::Reservation;
 impl Engine {
     /// Answers at port 67: offers a boot file beside another server's offer of an address.
     ///
-    /// A REQUEST there is meant for the server of the address. It is answered only if it names this
-    /// server. A client that took the boot file offer for a complete one sends such a REQUEST.
+    /// A REQUEST at port 67 goes to the server that offered the address. It is answered only if its
+    /// server identifier (option 54) is the box's. A client that mistakes the boot file offer for a
+    /// complete offer sends such a REQUEST.
     pub(super) fn proxy(
         &self,
         machine: &Reservation,
@@ -49,7 +50,7 @@ impl Engine {
         }
     }
 
-    /// Answers at port 4011 with the boot file, to the sender of the request.
+    /// Answers a request at port 4011 with the boot file, to the sender's address and port.
     pub(super) fn boot_server(
         &self,
         machine: &Reservation,

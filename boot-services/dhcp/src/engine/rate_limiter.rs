@@ -1,4 +1,4 @@
-//! Rate limits: answers per machine, reports of unknown machines.
+//! Rate limits: packets of each known machine, and reports of unknown machines.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,34 +6,35 @@ use std::time::{Duration, Instant};
 
 use stdx::MacAddr;
 
-/// Machines remembered. An entry is some 40 bytes.
+/// Maximum machines whose packet rate is remembered; about 40 bytes each.
 pub(crate) const MAX_MACHINES: usize = 4096;
-/// Packets a machine may send at once. Firmware, loader and system of one boot send about 12.
+/// Packets that a machine may send in one burst. Firmware, loader and system send about 12 for one
+/// boot.
 const BURST: u32 = 24;
-/// Time after which a machine may send one packet more.
+/// Time after which a machine may send one more packet.
 const REFILL: Duration = Duration::from_millis(500);
 
-/// Limit of unknown machines that are remembered.
+/// Maximum unknown machines that are remembered.
 pub(crate) const MAX_UNKNOWN: usize = 1024;
-/// Time after which an unknown machine is reported again.
+/// Minimum time between two reports of the same unknown machine.
 const REPORT_AGAIN: Duration = Duration::from_secs(60);
-/// Burst of reports about unknown machines, and the time per further report: a flood of invented
-/// addresses must not flood the log.
+/// Burst of reports about unknown machines, and time for each further report, so that a flood of
+/// forged MAC addresses cannot flood the log.
 const UNKNOWN_BURST: u32 = 64;
 const UNKNOWN_REFILL: Duration = Duration::from_secs(1);
 
-/// Verdict about a known machine's packet.
+/// Result of counting a packet of a known machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Within the limit: answer.
+    /// The packet is within the limit: answer it.
     Fine,
-    /// Too fast, for the first time since it last was fine: worth a report.
+    /// The packet exceeds the limit, and it is the first one to do so: report it, do not answer.
     JustTooFast,
-    /// Still over the limit; reported before.
+    /// The packet exceeds the limit, and the excess was already reported: do not answer.
     StillTooFast,
 }
 
-/// Counters, bounded. The clock is passed in.
+/// Packet counters of known and unknown machines, limited in number. The caller passes the time.
 #[derive(Debug)]
 pub(crate) struct RateLimiter {
     pub machines: Recent<MacAddr, Machine>,
@@ -56,7 +57,7 @@ impl RateLimiter {
         }
     }
 
-    /// Counts a packet of a known machine.
+    /// Counts a packet of a known machine against its limit.
     pub fn pace(&mut self, mac: MacAddr, now: Instant) -> Pace {
         let fresh = || Machine { bucket: Bucket::full(BURST, now), reported: false };
         let machine = self.machines.touch(mac, now, fresh);
@@ -70,7 +71,7 @@ impl RateLimiter {
         }
     }
 
-    /// True if a packet of an unknown machine should be reported.
+    /// Returns true if a packet of an unknown machine should be reported.
     pub fn report_unknown(&mut self, mac: MacAddr, now: Instant) -> bool {
         let lately = self
             .unknown
@@ -84,7 +85,7 @@ impl RateLimiter {
     }
 }
 
-/// A token bucket for one machine.
+/// Token bucket (rate limit) of one machine.
 #[derive(Debug)]
 struct Bucket {
     tokens: u32,
@@ -107,33 +108,34 @@ impl Bucket {
     }
 }
 
-/// A table of recent entries, in two generations: when the younger is full it becomes the older,
-/// and the older is dropped. So the limit needs no search for the oldest entry.
+/// Table of recent entries, in two generations. If the younger generation is full, it becomes the
+/// older one, and the older one is dropped. So no search for the oldest entry is needed.
 #[derive(Debug)]
 pub(crate) struct Recent<K, T> {
-    /// Most entries of one generation.
+    /// Maximum entries of one generation.
     limit: usize,
     young: HashMap<K, (Instant, T)>,
     old: HashMap<K, (Instant, T)>,
 }
 
 impl<K: Copy + Eq + Hash, T> Recent<K, T> {
-    /// An empty table of at most `limit` entries.
+    /// Creates an empty table of at most `limit` entries.
     pub fn new(limit: usize) -> Self {
         Self { limit: limit / 2, young: HashMap::new(), old: HashMap::new() }
     }
 
-    /// Number of entries, at most the limit.
+    /// Returns the number of entries, at most the limit.
     pub fn len(&self) -> usize {
         self.young.len() + self.old.len()
     }
 
-    /// Time of the last packet of this key.
+    /// Returns the time of the last packet of this key; `None` if it is not remembered.
     pub fn seen_at(&self, key: K) -> Option<Instant> {
         self.young.get(&key).or_else(|| self.old.get(&key)).map(|(at, _)| *at)
     }
 
-    /// Records a packet of this key.
+    /// Records a packet of this key, with the value `fresh()` if the key is new, and returns the
+    /// value.
     pub fn touch(&mut self, key: K, now: Instant, fresh: impl FnOnce() -> T) -> &mut T {
         if self.young.len() >= self.limit && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);

@@ -80,8 +80,8 @@ impl Engine {
         }
     }
 
-    /// Takes a reserved address back from its former machine, such as a replaced board, after a
-    /// check that it is free. `None` if no check is needed.
+    /// Reassigns a reserved address that a former machine still leases, such as a replaced board. A
+    /// check first shows that no station uses it. `None` if the caller can answer at once.
     fn reclaim(
         &mut self,
         address: Ipv4Addr,
@@ -105,7 +105,8 @@ impl Engine {
         Some(if begun { vec![Output::Check { address }] } else { leased })
     }
 
-    /// Offers a reserved address after a check found it free.
+    /// Answers the waiting request after a check found its reserved address free. Empty if the
+    /// record or the lease has changed meanwhile.
     pub(super) fn reclaimed(
         &mut self,
         address: Ipv4Addr,
@@ -127,7 +128,8 @@ impl Engine {
         }
     }
 
-    /// Reports contradictions between the request and the record. The record decides in any case.
+    /// Reports an address outside the client's network, and requests a check for conflicts. The
+    /// machine gets the address of its record in any case.
     fn report_contradictions(
         &mut self,
         fixed: FixedAddress,
@@ -155,7 +157,7 @@ impl Engine {
     }
 }
 
-/// Event to report for an ACK.
+/// Returns the event to report for an ACK.
 pub(super) fn acked(request: &Request, address: Ipv4Addr, boot: &Boot) -> DhcpEvent {
     let file = boot.file().map(str::to_owned);
     DhcpEvent::Acked { mac: request.mac, address, file }

@@ -1,29 +1,29 @@
-//! Table sizes of a service, and their limits.
+//! Table sizes of the DHCPv4 service, and their limits.
 
 use crate::config::subnet::MAX_POOL_ADDRESSES;
 use crate::engine::MAX_CHECKED;
 use crate::engine::checks::MAX_CHECKS;
 use crate::engine::rate_limiter::{MAX_MACHINES, MAX_UNKNOWN};
 
-/// Number of entries in each table of an engine. Whatever the network does, no table exceeds
+/// Number of entries in each table of an engine. No network traffic can make a table exceed
 /// [`Sizes::LIMITS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
-    /// Addresses of pools that are leased, offered, given back or in quarantine. What lies outside
-    /// of the pools since they were changed is counted too, and goes as it ends.
+    /// Pool addresses that are leased, offered, released or in quarantine. Addresses that a change
+    /// of the pools excluded are counted until their leases end.
     pub leases: usize,
-    /// Addresses being checked, each with the request that waits for it.
+    /// Addresses being checked for conflicts, each with a waiting request.
     pub checks: usize,
-    /// Reserved addresses remembered as checked.
+    /// Reserved addresses that were checked recently.
     pub checked: usize,
-    /// Machines whose pace is watched.
+    /// Known machines whose packet rate is tracked.
     pub machines: usize,
-    /// Unknown machines that were reported lately.
+    /// Unknown machines that were reported recently.
     pub unknown: usize,
 }
 
 impl Sizes {
-    /// Maximum of each number.
+    /// Maximum number of entries in each table.
     pub const LIMITS: Self = Self {
         leases: MAX_POOL_ADDRESSES as usize,
         checks: MAX_CHECKS,
@@ -32,7 +32,7 @@ impl Sizes {
         unknown: MAX_UNKNOWN,
     };
 
-    /// True if no table exceeds its limit.
+    /// Returns true if no table exceeds its limit.
     pub fn are_lawful(self) -> bool {
         let Self { leases, checks, checked, machines, unknown } = Self::LIMITS;
         self.leases <= leases

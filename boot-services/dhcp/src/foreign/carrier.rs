@@ -1,6 +1,6 @@
 //! Link state of an interface, from the kernel (rtnetlink(7), linux/if_link.h).
 //!
-//! Uses netlink and not /sys, which shows the interfaces of the network namespace in which it was
+//! Uses netlink because /sys shows the interfaces of the network namespace in which /sys was
 //! mounted.
 
 use std::io;
@@ -19,30 +19,30 @@ const RTM_DELLINK: u16 = 17;
 const RTM_GETLINK: u16 = 18;
 const NLM_F_REQUEST: u16 = 1;
 const RTMGRP_LINK: u32 = 1;
-/// Up, and with a carrier (linux/if.h).
+/// Interface flag: up, and with a carrier (linux/if.h).
 const IFF_LOWER_UP: u32 = 0x1_0000;
 const IFLA_ADDRESS: u16 = 1;
 const IFLA_CARRIER_CHANGES: u16 = 35;
-/// The two high bits of an attribute's type are flags.
+/// Mask of an attribute's type; the two high bits are flags.
 const NLA_TYPE: u16 = 0x3fff;
 const AF_UNSPEC: u8 = 0;
 
 const HEADER: usize = 16;
 const INTERFACE_INFO: usize = 16;
-/// Some link messages of today have 2 KiB.
+/// Receive buffer in bytes; some link messages of current kernels have 2 KiB.
 const BUFFER: usize = 32 << 10;
 
-/// An Ethernet interface's link.
+/// Link state of an Ethernet interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     pub index: u32,
     pub mac: MacAddr,
     pub carrier: bool,
-    /// Number of carrier changes since the interface exists.
+    /// Number of carrier changes since the interface was created.
     pub changes: u32,
 }
 
-/// A message about the interface.
+/// Netlink message about the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkMessage {
     Link(Link),
@@ -50,7 +50,7 @@ pub(crate) enum LinkMessage {
     Gone,
 }
 
-/// A subscription to one interface's link.
+/// Subscription to link messages of one interface.
 pub(crate) struct Monitor {
     socket: AsyncFd<OwnedFd>,
     index: u32,
@@ -70,7 +70,7 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Returns the current link state, before the first call of [`Self::next`].
+    /// Returns the current link state. Must be called before the first call of [`Self::next`].
     pub async fn current(&mut self) -> io::Result<Link> {
         match self.next().await? {
             LinkMessage::Link(link) => Ok(link),
@@ -78,7 +78,7 @@ impl Monitor {
         }
     }
 
-    /// Waits until the interface is removed, and returns the error.
+    /// Waits until the interface is removed or the socket fails, and returns the error.
     pub async fn gone(&mut self) -> io::Error {
         loop {
             match self.next().await {
@@ -128,7 +128,7 @@ impl Monitor {
     }
 }
 
-/// Returns the last message of a batch about an interface.
+/// Returns the last message about the interface in a batch; `None` if the batch has none.
 fn latest(mut batch: &[u8], index: u32) -> Option<LinkMessage> {
     let mut latest = None;
     while let Some(length) = u32_at(batch, 0) {
@@ -165,7 +165,7 @@ fn read(message: &[u8], index: u32) -> Option<LinkMessage> {
     }
 }
 
-/// The hardware address, and the count of changes of the carrier.
+/// Returns the MAC address and the number of carrier changes from a message's attributes.
 fn attributes(mut rest: &[u8]) -> Option<(MacAddr, u32)> {
     let (mut mac, mut changes) = (None, None);
     while let Some(length) = u16_at(rest, 0) {

@@ -10,10 +10,10 @@ use crate::messages::request::{BOOTREQUEST, COOKIE, OPTIONS_AT};
 
 const CLIENT_PORT: u16 = 68;
 const BOOTREPLY: u8 = 2;
-/// DHCPREQUEST in option 53.
+/// Value of option 53 for a DHCPREQUEST.
 const REQUEST: u8 = 3;
 
-/// The box's own servers, on this interface and its others.
+/// Addresses of the box's own servers, on this interface and its others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OwnServers {
     /// Server identifiers of the box.
@@ -22,14 +22,14 @@ pub struct OwnServers {
     pub macs: Vec<MacAddr>,
 }
 
-/// A server that is not the box's.
+/// DHCP server that is not the box's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sighting {
-    /// Its server identifier, or the address that its message came from.
+    /// Server identifier (option 54) of the server, or the source address of its message.
     pub server: Ipv4Addr,
-    /// The station that sent its message; `None` when a client named it.
+    /// MAC of the station that sent the server's message; `None` if only a client named the server.
     pub mac: Option<MacAddr>,
-    /// Address that the message offers, gives or requests.
+    /// Address that the message offers, assigns or requests.
     pub offered: Option<Ipv4Addr>,
 }
 
@@ -63,7 +63,8 @@ pub fn sighting(frame: &[u8], own: &OwnServers) -> Option<Sighting> {
     }
 }
 
-/// Every message to a client counts, of any type and however malformed: its sender is a server.
+/// Returns the server that sent a message to a client. Any type counts, even a malformed message:
+/// its sender is a server.
 fn reply(
     header: &[u8; OPTIONS_AT],
     message: &[u8],
@@ -106,7 +107,7 @@ fn server_id(options: &Options) -> Option<Ipv4Addr> {
     options.address(code::SERVER_ID).ok().flatten().filter(|server| !server.is_unspecified())
 }
 
-/// An address of the header, unless it is 0.0.0.0.
+/// Returns the IPv4 address at an offset of the header; `None` for 0.0.0.0.
 fn address(header: &[u8; OPTIONS_AT], at: usize) -> Option<Ipv4Addr> {
     let octets: [u8; 4] = header.get(at..at + 4)?.try_into().ok()?;
     Some(Ipv4Addr::from(octets)).filter(|address| !address.is_unspecified())

@@ -1,4 +1,4 @@
-//! One probe: DISCOVERs from an invented machine, and the servers that answer.
+//! One probe: DISCOVERs from an invented MAC address, and the servers that answer.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
@@ -11,40 +11,41 @@ use stdx::MacAddr;
 use super::evidence::Sighting;
 use crate::sockets::frame;
 
-/// Times of the DISCOVERs, from the first one.
+/// Times at which DISCOVERs are sent, since the start of the probe.
 const SEND_AT: [Duration; 4] =
     [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(4), Duration::from_secs(8)];
-/// Time to listen for answers after the first DISCOVER, and at least after the last.
+/// Minimum times to listen for answers after the first and the last DISCOVER.
 const LISTEN: Duration = Duration::from_secs(10);
 const LISTEN_LAST: Duration = Duration::from_secs(2);
 /// Limit of servers remembered per probe.
 const SERVERS_MAX: usize = 8;
 
-/// A DISCOVER is padded to what RFC 951 makes every BOOTP message.
+/// Minimum bytes of a DISCOVER, which is padded to RFC 951's size of a BOOTP message.
 const MESSAGE: usize = 300;
 const ETHERNET: usize = 14;
 
-/// Sender of the probe.
+/// Addresses from which a probe is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProbeSender {
-    /// Client address in the DISCOVER. It is invented: a server that knows the box would treat it
-    /// differently.
+    /// Client MAC address in the DISCOVER. It is invented, because a server that knows the box
+    /// would treat it differently.
     pub client: MacAddr,
-    /// The frame's source. The interface's own, so that a switch which allows one station per port
-    /// has no reason to shut the port.
+    /// Source MAC address of the frame: the interface's own. A switch that allows one station per
+    /// port then has no reason to shut the port.
     pub station: MacAddr,
 }
 
 impl ProbeSender {
-    /// Creates a probe with a locally administered unicast address of six random bytes.
+    /// Creates a sender whose client MAC is locally administered and unicast, made from six random
+    /// bytes.
     pub fn new(station: MacAddr, random: [u8; 6]) -> Self {
         let [first, rest @ ..] = random;
         let [b, c, d, e, f] = rest;
         Self { client: MacAddr([(first & 0xfc) | 0x02, b, c, d, e, f]), station }
     }
 
-    /// Frame of a DISCOVER, `secs` after the first. It requests a broadcast answer, which reaches
-    /// every port of the network.
+    /// Returns the frame of a DISCOVER, `secs` after the first. The DISCOVER requests a broadcast
+    /// answer, which reaches every port of the network.
     pub fn discover(&self, xid: u32, secs: u16) -> Vec<u8> {
         let message = self.message(xid, secs);
         let source = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);
@@ -84,11 +85,12 @@ pub(crate) struct Probe {
     pub started: Instant,
     pub xid: u32,
     sent: usize,
-    /// Time of the last DISCOVER; a busy machine may send late.
+    /// Time at which the last DISCOVER was sent; a busy machine may send late.
     last_sent: Instant,
-    /// True if a DISCOVER was not sent, so that a missing answer proves nothing.
+    /// True if a DISCOVER was not sent or the link changed. The absence of answers then proves
+    /// nothing.
     pub void: bool,
-    /// Servers that answered, in order.
+    /// Servers that answered, in order of arrival, at most [`SERVERS_MAX`].
     answers: Vec<Sighting>,
 }
 
@@ -97,7 +99,8 @@ impl Probe {
         Self { started, xid, sent: 0, last_sent: started, void: false, answers: Vec::new() }
     }
 
-    /// The `secs` of the DISCOVER that is due, once for each.
+    /// Returns the field `secs` of a DISCOVER that is due now, once for each DISCOVER; `None` if
+    /// none is due.
     pub fn due(&mut self, now: Instant) -> Option<u16> {
         let at = *SEND_AT.get(self.sent)?;
         let due = now >= self.started + at;
@@ -108,7 +111,7 @@ impl Probe {
         })
     }
 
-    /// Time of the next step.
+    /// Returns the time of the next DISCOVER, or of the end of the probe.
     pub fn deadline(&self) -> Instant {
         SEND_AT.get(self.sent).map_or_else(|| self.end(), |at| self.started + *at)
     }

@@ -1,12 +1,12 @@
-//! Record of a watch for the next start of the program, as one line of text.
+//! Stored result of a watch for the next start of the program: one line of text.
 //!
 //! ```text
 //! clean boot=8e4d… index=3 carrier-changes=2 at=1792394041
 //! stopped server=192.0.2.1 mac=02:00:00:00:00:01 offered=192.0.2.77 at=1792394041
 //! ```
 //!
-//! `mac` and `offered` may be missing. Times are in seconds since 1970, UTC. A line of another form
-//! counts as none, which is safe: the network is probed before it is served.
+//! `mac` and `offered` may be missing. Times are Unix seconds (UTC). A line of another form is
+//! ignored, which is safe: the network is then probed before it is served.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -18,15 +18,16 @@ use std::time::{Duration, SystemTime};
 use super::carrier::Link;
 use super::state::Foreign;
 
-/// Age up to which a clean probe lets a restarted program serve at once.
+/// Maximum age of a clean probe with which a restarted program serves at once.
 const RECENT: Duration = Duration::from_secs(600);
-/// The longest record that is read.
+/// Maximum bytes of a record that are read.
 const LENGTH_MAX: u64 = 512;
 
-/// Link state at a clean probe. While it is unchanged, the cable was not unplugged.
+/// Boot and link at the time of a clean probe. While both are unchanged, the cable was not
+/// unplugged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Situation {
-    /// Boot id: the content of `/proc/sys/kernel/random/boot_id`.
+    /// Boot id of the kernel, from `/proc/sys/kernel/random/boot_id`.
     boot_id: String,
     index: u32,
     carrier_changes: u32,
@@ -41,15 +42,16 @@ impl Situation {
 /// Stored result of a watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// A probe found no server, and leases are given.
+    /// A probe found no server, and leases are being given.
     Clean { situation: Situation, at: SystemTime },
-    /// Leases were stopped, and no person has armed the interface since. Its interface is not kept:
-    /// there is a record for each.
+    /// Another server stopped the leases, and no person has resumed them since. The interface is
+    /// not stored, because each interface has its own record.
     Stopped(Foreign),
 }
 
 impl Record {
-    /// True if a probe of that time is still valid. A clock that was set back makes it old.
+    /// Returns true if a probe at this time is still valid. A probe in the future (the clock was
+    /// set back) is not valid.
     pub fn is_recent(at: SystemTime, now: SystemTime) -> bool {
         now.duration_since(at).is_ok_and(|age| age < RECENT)
     }
@@ -68,8 +70,8 @@ impl Record {
     }
 
     /// Replaces or removes the file durably: after a power cut either the old or the new content
-    /// exists. If a record cannot be written, the old one is removed: the network is probed again,
-    /// and not served beside a server found since.
+    /// exists. If a record cannot be written, the old one is removed, so that the next start probes
+    /// the network. An old `stopped` record stays if the new one is `stopped` too.
     pub fn store(record: Option<&Self>, path: &Path) -> io::Result<()> {
         Self::store_by(Self::replace, record, path)
     }

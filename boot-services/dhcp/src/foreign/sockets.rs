@@ -24,13 +24,13 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Watches `config.interface` until `shutdown` is cancelled. Needs `CAP_NET_RAW`.
 ///
-/// `updates` always holds the present state, and [`State::default`] (nothing may be answered) as
-/// soon as this returns, fails or is dropped. Each notification of `rearm` is a person's wish to
-/// lift a stop.
+/// `updates` always has the current state. It has [`State::default`] (answer nothing) as soon as
+/// this function returns, fails or is dropped. Each notification of `rearm` is a person's request
+/// to lift a stop.
 ///
 /// # Errors
-/// When a socket cannot be opened, or when the interface goes away. The caller may run it again.
-/// A record that cannot be read or written is logged, and not an error.
+/// A socket cannot be opened, or the interface was removed. The caller may call the function again.
+/// A record that cannot be read or written is only logged.
 pub async fn watch(
     config: Config,
     updates: Sender<State>,
@@ -49,7 +49,7 @@ pub async fn watch(
     }
 }
 
-/// Channel of states. When it is dropped, no answer is permitted any more.
+/// Channel of states. On drop it sends [`State::default`], so that no answer is permitted any more.
 struct Updates(Sender<State>);
 
 impl Drop for Updates {

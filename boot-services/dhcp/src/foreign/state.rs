@@ -1,4 +1,4 @@
-//! State table of the watch: state and event to state.
+//! State table of the watch: a state and an event give the next state.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,23 +6,24 @@ use std::time::SystemTime;
 
 use stdx::MacAddr;
 
-/// Another DHCP server on the network, as it was first noticed.
+/// Another DHCP server on the network, as first detected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    /// Its server identifier (option 54), or the address that its message came from.
+    /// Server identifier (option 54) of the server, or the source address of its message.
     pub server: Ipv4Addr,
-    /// The station that sent its message (a relay's, when one stands between); `None` when it was
-    /// only named by one of its clients.
+    /// MAC of the station that sent the server's message, which may be a relay. `None` if only a
+    /// client named the server.
     pub mac: Option<MacAddr>,
-    /// Our interface on that network.
+    /// Name of the box's interface on this network.
     pub interface: String,
-    /// The first address it was seen to offer or give; `None` for a boot server without addresses.
+    /// First address that the server offered or assigned; `None` for a boot server without
+    /// addresses.
     pub offered: Option<Ipv4Addr>,
-    /// Time of the evidence.
+    /// Time at which the evidence was received.
     pub when: SystemTime,
 }
 
-/// `192.0.2.1 (02:00:00:00:00:01) on eth1, offering 192.0.2.77`
+/// Formats as `192.0.2.1 (02:00:00:00:00:01) on eth1, offering 192.0.2.77`.
 impl fmt::Display for Foreign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.server)?;
@@ -37,19 +38,19 @@ impl fmt::Display for Foreign {
 /// State of the watch of one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// Nothing is answered, for now.
+    /// No client gets an answer for now.
     Held(Hold),
-    /// The network is ours: leases are given.
+    /// No other server was found: leases are given.
     Serving,
-    /// A client named another server: no leases until a probe has shown that there is none.
+    /// A client named another server. No leases are given until a probe gets no answer.
     Checking(Foreign),
-    /// Another server was found: no leases until a person resumes the service.
+    /// Another server was found. No leases are given until a person resumes the service.
     Stopped(Foreign),
-    /// The interface gives no leases; another server is expected, and this is what is known of it.
+    /// Proxy mode: no leases are given, and another server is expected.
     Proxy(Neighbor),
 }
 
-/// Reason to answer nothing.
+/// Reason why no client gets an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hold {
     /// The watch has not begun, or has ended.
@@ -60,12 +61,12 @@ pub enum Hold {
     NoCarrier,
 }
 
-/// The server that a proxy works beside.
+/// Server of addresses in a network in proxy mode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Neighbor {
     /// No server is known, and no probe is complete.
     Unknown,
-    /// A probe found none: machines here will get no address.
+    /// A probe found no server: machines on this network get no address.
     None,
     /// Another server is known.
     Server(Foreign),
@@ -76,32 +77,32 @@ pub enum Neighbor {
 pub enum Permit {
     /// All services of the interface's mode.
     Everything,
-    /// Boot files for machines that are being installed; no leases.
+    /// Only boot files, for machines that are being installed; no leases.
     Boots,
     /// No answer is permitted.
     Nothing,
 }
 
-/// An event on the network.
+/// Event that may change the state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// Another server was found by a message of its own.
+    /// A message of another server was received.
     Received(Foreign),
-    /// A client named another server. Any station can send such a message, and a client that has
-    /// moved between networks does, so it is verified by a probe.
+    /// A client named another server. Any station can send such a message, and a client that moved
+    /// between networks does. So a probe must verify it.
     Named(Foreign),
-    /// A complete probe, with the link up all the time, got no answer (in proxy mode: none of the
-    /// known server).
+    /// A complete probe got no answer while the link was up all the time (in proxy mode: no answer
+    /// from the known server).
     ProbeClean,
-    /// There has been no carrier for longer than a reconnection takes.
+    /// The carrier was lost for longer than a reconnection takes.
     Unplugged,
     /// The carrier is back after [`Event::Unplugged`], perhaps on another network.
     Plugged,
-    /// A person arms the interface (again).
+    /// A person resumes the interface.
     Rearm,
 }
 
-/// Answers nothing until a watch permits it.
+/// State without a watch: no answer is permitted.
 impl Default for State {
     fn default() -> Self {
         Self::Held(Hold::Unwatched)
@@ -109,7 +110,7 @@ impl Default for State {
 }
 
 impl State {
-    /// State after the event.
+    /// Returns the state after the event.
     #[must_use]
     pub fn next(self, event: Event) -> Self {
         match (self, event) {
@@ -151,7 +152,7 @@ impl State {
         }
     }
 
-    /// Permission in this state.
+    /// Returns what the DHCP server may answer in this state.
     pub fn permit(&self) -> Permit {
         match self {
             Self::Held(_) => Permit::Nothing,
@@ -161,7 +162,7 @@ impl State {
     }
 }
 
-/// One line, for logs.
+/// Formats the state in one line, for logs.
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Watch for other servers, without its sockets. Inputs are frames, link state and time; outputs
-//! are frames to send, reports and records.
+//! Watch for other servers, without sockets. Inputs are frames, link state and time; outputs are
+//! frames to send, reports and records.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -10,43 +10,43 @@ use super::record::{Record, Situation};
 use super::state::{Event, Foreign, Hold, Neighbor, State};
 use super::{Role, Start};
 
-/// Carrier loss after which the cable may lead to another network. It is 2 s, less the second by
-/// which the kernel may report late (linkwatch batches the events of one second).
+/// Duration of a carrier loss after which the cable may lead to another network: 2 s, less the
+/// second by which the kernel may report late (linkwatch batches the events of one second).
 const CARRIER_LOSS: Duration = Duration::from_secs(1);
-/// Minimum time between two holds of the leases because of a client's REQUEST. Forged ones can hold
-/// leases for a sixth of the time at most.
+/// Minimum time between two suspensions of the leases because of a client's REQUEST. So forged
+/// REQUESTs can suspend leases for a sixth of the time at most.
 const CHECK_PERIOD: Duration = Duration::from_secs(60);
-/// Interval of probes during the first 600 s after arming, when a mistake is likely, and later.
+/// Interval of probes during the first 600 s after the state was reached, when a mistake is likely.
 const PERIOD_FIRST: Duration = Duration::from_secs(60);
 const FIRST: Duration = Duration::from_secs(600);
 const PERIOD: Duration = Duration::from_secs(600);
 
-/// An order for the caller.
+/// Action that the caller must do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
     /// Report the state to all receivers, the DHCP server first.
     Report(State),
-    /// Send a frame; the caller reports a failure by [`Watcher::unsent`].
+    /// Send a frame. If that fails, the caller calls [`Watcher::unsent`].
     Send(Vec<u8>),
     /// Replace the record for the next start; `None` removes it.
     StoreRecord(Option<Record>),
 }
 
-/// Both clocks: one for waits, one for what people and the next start read.
+/// Current time of both clocks: `at` for timers, `wall` for people and for the next start.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Now {
     pub at: Instant,
     pub wall: SystemTime,
 }
 
-/// Interface and role of a watch.
+/// Interface of a watch, its role, and data for its probes.
 #[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub interface: String,
     pub role: Role,
     pub own: OwnServers,
     pub sender: ProbeSender,
-    /// Of the first probe; each has the next.
+    /// Transaction id before the first probe; each probe adds 1.
     pub xid: u32,
     pub boot_id: String,
 }
@@ -56,20 +56,22 @@ pub(crate) struct Watcher {
     subject: Subject,
     state: State,
     link: Link,
-    /// Time of a carrier loss that is too recent to matter.
+    /// Time of a carrier loss shorter than [`CARRIER_LOSS`] so far; `None` if there is none.
     lost: Option<Instant>,
     probe: Option<Probe>,
     /// Time of the next probe, while there is a carrier.
     next_probe: Instant,
-    /// Earliest time at which a client's REQUEST can hold leases again.
+    /// Earliest time at which a client's REQUEST can suspend leases again.
     next_check: Instant,
-    /// Time since which the state is the desired one; determines the interval of probes.
+    /// Time of the last change to the desired state or to a new probing; determines the interval of
+    /// probes.
     settled: Instant,
     xid: u32,
 }
 
 impl Watcher {
-    /// Starts a watch; `record` is the stored record of the last watch of this interface.
+    /// Starts a watch. `record` is the stored record of the interface's last watch; it is used only
+    /// with [`Start::Resume`].
     pub fn new(
         subject: Subject,
         link: Link,
@@ -129,7 +131,7 @@ impl Watcher {
         actions
     }
 
-    /// Processes the link state of the interface, after each message of the kernel.
+    /// Processes a new link state of the interface.
     pub fn link(&mut self, link: Link, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         let before = std::mem::replace(&mut self.link, link);
@@ -152,7 +154,7 @@ impl Watcher {
         actions
     }
 
-    /// A person arms the interface.
+    /// Processes a person's request to resume the interface.
     pub fn rearm(&mut self, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         self.apply(Event::Rearm, now, &mut actions);
@@ -162,14 +164,14 @@ impl Watcher {
         actions
     }
 
-    /// Reports that a frame could not be sent.
+    /// Marks the probe as void, because a frame could not be sent.
     pub fn unsent(&mut self) {
         if let Some(probe) = &mut self.probe {
             probe.void = true;
         }
     }
 
-    /// Handles the passing of time.
+    /// Processes the passage of time: carrier loss, end of a probe, next probe, next DISCOVER.
     pub fn tick(&mut self, now: Now) -> Vec<Action> {
         let mut actions = Vec::new();
         self.unplugged_by(now, &mut actions);
@@ -187,7 +189,8 @@ impl Watcher {
         actions
     }
 
-    /// Time of the next [`Self::tick`], if nothing else happens.
+    /// Returns the time of the next [`Self::tick`] if no other event comes before; `None`: no timer
+    /// runs.
     pub fn deadline(&self) -> Option<Instant> {
         let loss = self.lost.map(|lost| lost + CARRIER_LOSS);
         let probe = self.probe.as_ref().map(Probe::deadline);
@@ -195,8 +198,8 @@ impl Watcher {
         [loss, probe, next].into_iter().flatten().min()
     }
 
-    /// Returns false for a stopped interface, which only listens: a probe would not change its
-    /// state.
+    /// Returns true if the link is up and the state is not [`State::Stopped`], which a probe would
+    /// not change.
     fn may_probe(&self) -> bool {
         self.link.carrier && !matches!(self.state, State::Stopped(_))
     }

@@ -1,4 +1,4 @@
-//! Stores the leases in a file.
+//! Storage of the leases in a file.
 //!
 //! The file is a redb database with one table, `leases`, format 1. Keys and values are bytes,
 //! numbers big-endian:
@@ -14,8 +14,8 @@
 //! value 2 bytes   its number
 //! ```
 //!
-//! A second table, `reserved`, contains the leases that came from records. Releases without this
-//! table neither read nor write it, so a row counts only for the owner that it names:
+//! A second table, `reserved`, has the leases that came from records. Older releases neither read
+//! nor write this table, so a row counts only while table `leases` has the same owner:
 //!
 //! ```text
 //! key   4 bytes   the IPv4 address
@@ -23,7 +23,7 @@
 //! ```
 //!
 //! A file with a higher format number is refused, and so is a file with values that no release
-//! writes. A lease that cannot be read would be lost, and its address might be assigned twice.
+//! writes: the address of a lease that cannot be read might be assigned twice.
 
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
@@ -40,17 +40,18 @@ const LEASES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("leases");
 const RESERVED: TableDefinition<&[u8], &[u8]> = TableDefinition::new("reserved");
 const FORMAT: u16 = 1;
 const FORMAT_KEY: &[u8] = &[];
-/// redb's page cache in bytes: about ten thousand leases. Each page is read once, at the start.
+/// redb's page cache in bytes, enough for about ten thousand leases. Each page is read once, at the
+/// start.
 const CACHE_BYTES: usize = 2 << 20;
 
-/// Lease storage that survives the process and a power cut.
+/// Store of leases that survives a restart and a power cut.
 #[derive(Debug)]
 pub struct LeaseFile {
     database: Database,
     path: PathBuf,
 }
 
-/// Damage of a lease file.
+/// Reason why a lease file cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum Damage {
     #[error("{} has the format {found}; this release knows formats up to {FORMAT}", path.display())]
@@ -166,7 +167,7 @@ where
     move |source| Error::Leases { attempt, source: Box::new(source) }
 }
 
-/// `None` for an offer, which is not stored.
+/// Encodes a lease as a value of the table; `None` for an offer, which is not stored.
 fn write(lease: &Lease) -> Option<[u8; 23]> {
     let state = match lease.state {
         LeaseState::Offered => return None,

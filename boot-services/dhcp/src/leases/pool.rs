@@ -1,4 +1,4 @@
-//! The addresses of one subnet that may be given, and which of them comes next.
+//! Addresses of one subnet that may be assigned, and the choice of the next one.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -6,26 +6,27 @@ use std::net::Ipv4Addr;
 use crate::config::subnet::{Range, Subnet};
 use crate::reservation::Prefix;
 
-/// Seconds between two walks over a pool that had no unused address left. A walk finds addresses
-/// that were reserved when the last one passed them.
+/// Minimum seconds between two searches of a pool that had no unused address left. A new search
+/// finds addresses that were reserved during the last one.
 const WALK_AGAIN_SECS: u64 = 60;
 
-/// One subnet's part of the lease table.
+/// Part of the lease table for one subnet.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     prefix: Option<Prefix>,
     ranges: Vec<Range>,
-    /// Addresses in the ranges that are never given: box, gateway, network and broadcast.
+    /// Addresses that are never assigned: box, gateway, network and broadcast address.
     excluded: Vec<Ipv4Addr>,
-    /// Range and address of the walk over unused addresses.
+    /// Position of the search for unused addresses: index of the range, and offset in the range.
     walk: (usize, u64),
     walk_again_at: u64,
-    /// Ends of this subnet's leases, earliest first.
+    /// Ends of this subnet's leases, the earliest first.
     pub ends: BTreeSet<(u64, Ipv4Addr)>,
 }
 
 impl Pool {
-    /// `gives` is whether the service gives pool addresses at all.
+    /// Creates the pool of a subnet. `gives` is true in [`crate::Mode::Pool`]; otherwise the pool
+    /// is empty.
     pub fn new(subnet: &Subnet, server: Ipv4Addr, gives: bool) -> Self {
         let prefix = subnet.prefix;
         let mut excluded = vec![server];
@@ -38,28 +39,28 @@ impl Pool {
         Self { prefix: Some(prefix), ranges, excluded, ..Self::default() }
     }
 
-    /// True if the address belongs to the subnet, in its pool or not.
+    /// Returns true if the subnet contains the address, inside or outside of its ranges.
     pub fn is_home_of(&self, address: Ipv4Addr) -> bool {
         self.prefix.is_some_and(|prefix| prefix.contains(address))
     }
 
-    /// Prefix length of the subnet.
+    /// Returns the prefix length of the subnet.
     pub fn length(&self) -> u8 {
         self.prefix.map_or(0, Prefix::length)
     }
 
-    /// True if the pool has addresses.
+    /// Returns true if the pool has address ranges.
     pub fn has_ranges(&self) -> bool {
         !self.ranges.is_empty()
     }
 
-    /// True if the pool may give this address.
+    /// Returns true if the pool may assign this address.
     pub fn gives(&self, address: Ipv4Addr) -> bool {
         self.ranges.iter().any(|range| range.contains(address)) && !self.excluded.contains(&address)
     }
 
-    /// The next address that `is_free` does not refuse. Each call goes on where the last ended, so
-    /// a pool is walked once, not once per client.
+    /// Returns the next address for which `is_free` is true. Each call continues after the last
+    /// result, so the pool is searched once, not once per client. `None`: no address is free.
     pub fn next_unused(
         &mut self,
         now: u64,

@@ -1,6 +1,6 @@
 //! Lease table: the owner of each pool address, and the choice of the next address. Pure. The time
-//! of a step does not grow with the number of leases, except a walk over an exhausted pool, once a
-//! minute.
+//! of an operation does not grow with the number of leases, except a search of an exhausted pool,
+//! once a minute.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -14,15 +14,15 @@ use crate::reservation::Directory;
 
 /// Seconds for which an offered address is reserved for the client.
 pub(crate) const OFFER_SECS: u64 = 60;
-/// Seconds for which an address found in use by an unknown station is not given.
+/// Seconds for which an address that an unknown station uses is not assigned.
 pub(crate) const QUARANTINE_SECS: u64 = 3600;
-/// Seconds for which an address stays reserved for its owner after the lease ended. Clocks differ,
-/// and the answer needed time.
+/// Seconds for which an address stays with its owner after the end of the lease, because clocks
+/// differ and the answer takes time to arrive.
 pub(crate) const GRACE_SECS: u64 = 30;
-/// Seconds without a packet of the owner after which an address is checked before the next offer.
+/// Seconds without a packet of the owner after which an address is checked before its next offer.
 pub(crate) const RECHECK_SECS: u64 = 24 * 3600;
 
-/// Maximum ended leases that one choice examines; the next choice continues behind them.
+/// Maximum ended leases that one choice of an address examines; the next choice continues.
 const MAX_LOOKED_AT: usize = 1024;
 
 /// State of one address.
@@ -30,32 +30,34 @@ const MAX_LOOKED_AT: usize = 1024;
 pub(crate) struct Row {
     pub mac: MacAddr,
     pub state: LeaseState,
-    /// End of the lease that was promised to the client.
+    /// End of the lease as promised to the client, plus [`GRACE_SECS`]; in lease clock seconds.
     pub expires: u64,
     pub last_seen: u64,
-    /// A record gave the address.
+    /// True if the address came from a record.
     pub reserved: bool,
-    /// End of the stored lease, never before the promise; 0 if none is stored.
+    /// End of the lease as stored, never before the promised end; 0 if the lease is not stored.
     stored: u64,
     pool: usize,
 }
 
-/// An address for a client.
+/// Address chosen for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     pub address: Ipv4Addr,
-    /// True if the owner was silent for long: the address must be checked.
+    /// True if the address must be checked before the offer: it is new to the machine, or the
+    /// machine sent no packet for [`RECHECK_SECS`].
     pub unproven: bool,
 }
 
-/// Addresses in memory. Their number is limited by the pools ([`crate::MAX_POOL_ADDRESSES`]), by
-/// the records outside of the pools, and by the leases of an earlier configuration.
+/// Rows of all addresses with a lease or an offer. Their number is limited by the pools
+/// ([`crate::MAX_POOL_ADDRESSES`]), by the records outside of the pools, and by the leases of an
+/// earlier configuration.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// A pool for each of the configuration's subnets, and one for addresses of none of them.
+    /// One pool for each subnet of the configuration; the last pool is for addresses in no subnet.
     pools: Vec<Pool>,
     rows: HashMap<Ipv4Addr, Row>,
-    /// The address a machine had last in a subnet.
+    /// Last address of a machine in a subnet, by MAC and index of the subnet.
     owners: HashMap<(MacAddr, usize), Ipv4Addr>,
     changes: Vec<Change>,
 }
@@ -78,7 +80,7 @@ impl Table {
         table
     }
 
-    /// Applies new pools. Leases stay, also those outside of the new pools.
+    /// Applies new pools. All leases stay, even outside of the new pools.
     pub fn reconfigure(&mut self, config: &Config) {
         let mut rows: Vec<_> = std::mem::take(&mut self.rows).into_iter().collect();
         rows.sort_by_key(|(address, row)| (row.last_seen, *address));
@@ -90,33 +92,33 @@ impl Table {
         }
     }
 
-    /// State of an address.
+    /// Returns the row of an address; `None` if it has no lease and no offer.
     pub fn at(&self, address: Ipv4Addr) -> Option<&Row> {
         self.rows.get(&address)
     }
 
-    /// Current holder of an address, by a lease or an offer.
+    /// Returns the machine that has a lease or an offer of the address at `now`.
     pub fn holder(&self, address: Ipv4Addr, now: u64) -> Option<MacAddr> {
         let row = self.rows.get(&address).filter(|row| row.holds(now))?;
         Some(row.mac)
     }
 
-    /// True if a record gave the address to its holder.
+    /// Returns true if the address came from a record.
     pub fn is_reserved(&self, address: Ipv4Addr) -> bool {
         self.rows.get(&address).is_some_and(|row| row.reserved)
     }
 
-    /// The address that a machine has or had in a subnet.
+    /// Returns the address that a machine has or had in a subnet.
     pub fn owned(&self, mac: MacAddr, subnet: usize) -> Option<Ipv4Addr> {
         self.owners.get(&(mac, subnet)).copied()
     }
 
-    /// True if the address lies in a subnet that has a pool, in its ranges or beside them.
+    /// Returns true if the address is in a subnet that has a pool, inside or outside of its ranges.
     pub fn is_beside_pool(&self, address: Ipv4Addr) -> bool {
         self.pools[self.home(address)].has_ranges()
     }
 
-    /// True if the subnet's pool may give the address to this machine.
+    /// Returns true if the subnet's pool may assign the address to this machine.
     pub fn may_give(
         &self,
         address: Ipv4Addr,
@@ -129,9 +131,9 @@ impl Table {
         free && self.pools[subnet].gives(address) && !directory.is_reserved(address)
     }
 
-    /// Chooses the address to offer: the machine's former one, else the requested one, else one
-    /// never given, else the one whose lease ended longest ago. It is reserved for the machine for
-    /// [`OFFER_SECS`].
+    /// Chooses the address to offer: the machine's last one, else the requested one, else an unused
+    /// one, else the one whose lease ended longest ago. The address is reserved for the machine for
+    /// [`OFFER_SECS`]. `None`: the pool is exhausted.
     pub fn offer(
         &mut self,
         mac: MacAddr,
@@ -182,20 +184,21 @@ impl Table {
 
     /// Assigns the address for `lease_secs`. The caller must have checked that this is allowed.
     ///
-    /// The stored lease ends one lease time later than promised. A machine renews each half lease
-    /// time, so only every third renewal must be written. The promise counts in memory. After a
-    /// restart a lease lasts longer than promised, never shorter.
+    /// The stored lease ends one lease time later than promised. A machine renews after half a
+    /// lease time, so only every third renewal is written. The promised end counts in memory. After
+    /// a restart a lease lasts longer than promised, never shorter.
     pub fn bind(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
         self.give(address, mac, lease_secs, false, now);
     }
 
-    /// Assigns an address like [`Self::bind`]; the machine's record names it.
+    /// Assigns an address that the machine's record names, like [`Self::bind`].
     pub fn bind_reserved(&mut self, address: Ipv4Addr, mac: MacAddr, lease_secs: u32, now: u64) {
         self.give(address, mac, lease_secs, true, now);
     }
 
-    /// Drops a lease that a record gave to a machine, when the record names another machine now and
-    /// no station answered at the address. False for another kind of lease.
+    /// Removes the holder's lease that came from a record. The caller has checked that the record
+    /// now names another machine and that no station uses the address. Returns false for any other
+    /// lease.
     pub fn give_way(&mut self, address: Ipv4Addr, holder: MacAddr) -> bool {
         let gives_way =
             self.rows.get(&address).is_some_and(|row| row.reserved && row.mac == holder);
@@ -223,7 +226,7 @@ impl Table {
         }
     }
 
-    /// Removes an offer that the machine did not accept.
+    /// Ends an offer that the machine did not accept.
     pub fn withdraw(&mut self, mac: MacAddr, subnet: usize, now: u64) {
         let Some(address) = self.owned(mac, subnet) else { return };
         if let Some(row) = self.rows.get(&address).copied()
@@ -233,7 +236,7 @@ impl Table {
         }
     }
 
-    /// Takes an address back from its owner; false when it is not the owner's.
+    /// Ends the machine's lease of an address; returns false if the machine has no such lease.
     pub fn release(&mut self, address: Ipv4Addr, mac: MacAddr, now: u64) -> bool {
         let Some(row) = self.rows.get(&address).copied() else { return false };
         let owned = row.mac == mac && row.state == LeaseState::Bound;
@@ -245,8 +248,8 @@ impl Table {
         owned
     }
 
-    /// Puts an address that this machine holds, and another station uses, in quarantine for
-    /// [`QUARANTINE_SECS`]; false if the machine does not hold it.
+    /// Puts an address in quarantine for [`QUARANTINE_SECS`], because another station uses it.
+    /// Returns false if `mac` does not hold the address.
     pub fn quarantine(&mut self, address: Ipv4Addr, mac: MacAddr, now: u64) -> bool {
         let Some(row) = self.rows.get(&address).copied() else { return false };
         let is_holder = row.mac == mac && row.holds(now) && row.state != LeaseState::Declined;
@@ -259,7 +262,7 @@ impl Table {
         is_holder
     }
 
-    /// Removes ended leases of addresses that belong to no subnet any more.
+    /// Removes ended leases of addresses that are in no subnet.
     pub fn sweep(&mut self, now: u64) {
         let outside = self.pools.len() - 1;
         while let Some((ended, address)) = self.pools[outside].ends.first().copied()
@@ -269,17 +272,18 @@ impl Table {
         }
     }
 
-    /// The changes since the last call, to be committed in this order.
+    /// Returns the changes since the last call, to be committed in this order.
     pub fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
 
-    /// Number of addresses in the table.
+    /// Returns the number of addresses in the table.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Counts of the addresses that are given away.
+    /// Returns the number of bound leases at `now`, in total and in current pools. Offers do not
+    /// count.
     pub fn counts(&self, now: u64) -> LeaseCounts {
         let mut counts = LeaseCounts::default();
         for (address, row) in &self.rows {
@@ -291,7 +295,7 @@ impl Table {
         counts
     }
 
-    /// Every lease, as it is in memory.
+    /// Returns all leases and offers, with the promised ends.
     pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
         self.rows.iter().map(|(address, row)| row.lease(*address, row.expires))
     }
@@ -337,7 +341,8 @@ impl Table {
 }
 
 impl Row {
-    /// True if the address may not be given to another machine.
+    /// Returns true if the lease, offer or quarantine has not ended: no other machine may get the
+    /// address.
     pub fn holds(&self, now: u64) -> bool {
         self.expires > now
     }

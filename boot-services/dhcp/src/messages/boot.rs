@@ -2,10 +2,10 @@
 
 use std::net::Ipv4Addr;
 
-/// The netboot part of an answer.
+/// Boot options of an OFFER or ACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Boot {
-    /// No options about network boot.
+    /// No boot options.
     Nothing,
     /// TFTP from the box: `siaddr` and `file`; option 60 `PXEClient` and 43.6 = 8.
     Tftp { server: Ipv4Addr, file: String },
@@ -13,14 +13,14 @@ pub(crate) enum Boot {
     Http { url: String },
     /// For iPXE: the script's URL, and the flag that no ProxyDHCP offer follows.
     Script { url: String },
-    /// iPXE that should go on to the next boot device: no file, and no waiting.
+    /// For iPXE that should boot the next device: no file, and no wait for a ProxyDHCP offer.
     Exit,
     /// The values of the hardware record, unchanged (options 66 and 67, `file`).
     Fixed { server: Option<String>, file: Option<String> },
 }
 
 impl Boot {
-    /// File that the client loads.
+    /// Returns the name or URL of the file that the client loads; `None` if there is none.
     pub fn file(&self) -> Option<&str> {
         match self {
             Self::Nothing | Self::Exit => None,

@@ -4,13 +4,13 @@ use stdx::MacAddr;
 
 use crate::messages::options::{Options, code};
 
-/// Longest vendor class kept; PXE's own has 32 characters.
+/// Maximum characters of a stored vendor class; PXE's own has 32.
 const MAX_VENDOR_CLASS: usize = 64;
 
-/// iPXE's feature numbers in option 175 (`DHCP_EB_FEATURE_HTTP`).
+/// Feature number of HTTP in iPXE's option 175 (`DHCP_EB_FEATURE_HTTP`).
 const IPXE_FEATURE_HTTP: u8 = 19;
 
-/// The stage of a boot that a DHCP exchange belongs to.
+/// Program that sends DHCP requests at one stage of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Stage {
@@ -28,18 +28,20 @@ pub enum Stage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Client {
     pub stage: Stage,
-    /// First entry of option 93; without it, from option 60 (`PXEClient:Arch:00007:…`).
+    /// Client architecture: first entry of option 93, or else from option 60
+    /// (`PXEClient:Arch:00007:…`).
     pub arch: Option<u16>,
-    /// Option 60, printable characters only, bounded.
+    /// Vendor class (option 60): printable characters only, at most [`MAX_VENDOR_CLASS`].
     pub vendor_class: Option<String>,
-    /// Option 97, to be echoed (RFC 4578 §2.3): a zero and a UUID.
+    /// Machine identifier (option 97), copied to the answer (RFC 4578 §2.3): a zero and a UUID.
     pub machine_id: Option<[u8; 17]>,
-    /// The client is a Raspberry Pi, whose ROM calls itself a BIOS.
+    /// True if the client is a Raspberry Pi, whose ROM reports a BIOS.
     pub raspberry_pi: bool,
 }
 
 impl Client {
-    /// Reads the options of a message that the interface `mac` sent.
+    /// Classifies the client by the options of its message; `mac` is the interface that sent the
+    /// message.
     pub fn read(options: &Options, mac: MacAddr) -> Self {
         let vendor_class = options.get(code::VENDOR_CLASS).map(printable);
         let class = vendor_class.as_deref().unwrap_or_default();
@@ -68,11 +70,11 @@ impl Client {
     }
 }
 
-/// "ARM rpiboot" among IANA's processor architecture types.
+/// IANA's processor architecture type "ARM rpiboot".
 pub(crate) const ARM_RPIBOOT: u16 = 41;
 
-/// All prefixes that the IEEE has assigned to Raspberry Pi, by 2025; the last is a company
-/// identifier (CID), for locally administered addresses.
+/// MAC address prefixes that the IEEE had assigned to Raspberry Pi by 2025. The last one is a
+/// company identifier (CID), for locally administered addresses.
 const RASPBERRY_PI: [[u8; 3]; 8] = [
     [0xb8, 0x27, 0xeb],
     [0xdc, 0xa6, 0x32],
@@ -84,28 +86,28 @@ const RASPBERRY_PI: [[u8; 3]; 8] = [
     [0x3a, 0x35, 0x41],
 ];
 
-/// True for the hardware address of a Raspberry Pi's own NIC.
+/// Returns true for the MAC address of a Raspberry Pi's own NIC.
 fn has_raspberry_pi_oui(mac: MacAddr) -> bool {
     let [a, b, c, ..] = mac.0;
     RASPBERRY_PI.contains(&[a, b, c])
 }
 
-/// True for the machine identifier of a Raspberry Pi's ROM: after the type byte, `RPi` and the
-/// number of the boot loader's generation. A board whose owner gave it another hardware address
-/// (`MAC_ADDRESS` of its EEPROM) is known by this mark alone.
+/// Returns true for the machine identifier of a Raspberry Pi's ROM: after the type byte, `RPi` and
+/// the generation of the boot loader. Only this mark identifies a board whose owner changed its MAC
+/// address (`MAC_ADDRESS` in its EEPROM).
 fn has_raspberry_pi_mark(machine_id: &[u8]) -> bool {
     const MARK: &[u8] = b"RPi";
     let after_type = machine_id.get(1..).unwrap_or_default();
     after_type.starts_with(MARK) || machine_id.starts_with(MARK)
 }
 
-/// True for an iPXE that can fetch a script by HTTP.
+/// Returns true for an iPXE that can fetch a script by HTTP.
 ///
-/// Smee sends user class `iPXE` a binary by TFTP, and only user class `Tinkerbell` (its own build)
-/// a script. With a stock iPXE that would be a loop. The binary is a stock iPXE too, with identical
-/// requests, so it would get the binary again. Every iPXE with HTTP can run the script directly, so
-/// it gets the script. An iPXE without HTTP has option 175 without that feature. It counts as the
-/// firmware's PXE client and gets the box's loader, which has HTTP.
+/// Smee sends a binary by TFTP to user class `iPXE`, and a script only to user class `Tinkerbell`
+/// (its own build). For a stock iPXE that would be a loop: the binary is a stock iPXE too, sends
+/// identical requests, and would get the binary again. Every iPXE with HTTP can run the script, so
+/// it gets the script at once. An iPXE without HTTP has option 175 without the HTTP feature. It
+/// counts as the firmware's PXE client and gets the box's loader, which has HTTP.
 fn speaks_ipxe(options: &Options) -> bool {
     let class = options.get(code::USER_CLASS).is_some_and(|value| {
         user_classes(value).any(|class| class == b"iPXE" || class == b"Tinkerbell")
@@ -117,7 +119,8 @@ fn speaks_ipxe(options: &Options) -> bool {
     http.unwrap_or(class)
 }
 
-/// RFC 3004 puts a length before each class; iPXE sends its class bare.
+/// Splits option 77 into user classes. RFC 3004 puts a length before each class; iPXE sends its
+/// class without a length.
 fn user_classes(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = value;
     let listed = std::iter::from_fn(move || {
@@ -129,7 +132,8 @@ fn user_classes(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::once(value).chain(listed)
 }
 
-/// The printable ASCII of a value, bounded: it goes into logs and onto pages.
+/// Returns the printable ASCII characters of a value, at most [`MAX_VENDOR_CLASS`]: the text goes
+/// into logs and onto pages.
 fn printable(value: &[u8]) -> String {
     value
         .iter()

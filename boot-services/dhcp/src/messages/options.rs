@@ -1,4 +1,4 @@
-//! Options as bytes: where they are in a message, and how long values are put together again.
+//! Encoding of DHCP options: their places in a message, and values that are split into parts.
 //!
 //! Sources: RFC 2131 §4.1 (fields), RFC 2132 §9.3 (option 52, overload), RFC 3396 (values in
 //! several parts).
@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 
 use crate::messages::request::Malformed;
 
-/// Option codes, by their RFC 2132 names where they have one.
+/// Option codes with their RFC 2132 names, if RFC 2132 has them.
 pub(crate) mod code {
     pub const PAD: u8 = 0;
     pub const SUBNET_MASK: u8 = 1;
@@ -53,14 +53,15 @@ pub(crate) mod code {
     pub const END: u8 = 255;
 }
 
-/// The options of one message: code to value, parts already joined. Its size is bounded by the
-/// datagram it was read from.
+/// Options of one message, from code to value, with parts joined. The size of the datagram limits
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options(BTreeMap<u8, Vec<u8>>);
 
 impl Options {
-    /// Reads the options field and, if option 52 says so, `file` and then `sname`, the order in
-    /// which RFC 3396 §5 joins parts. A missing end option is accepted: some firmware omits it.
+    /// Parses the options field and then, if option 52 says so, `file` and `sname`: the order in
+    /// which RFC 3396 §5 joins parts. A missing end option is accepted, because some firmware omits
+    /// it.
     pub fn read(options: &[u8], file: &[u8], sname: &[u8]) -> Result<Self, Malformed> {
         let mut all = Self::default();
         all.split(options)?;
@@ -78,7 +79,7 @@ impl Options {
         Ok(all)
     }
 
-    /// Reads encapsulated options (43, 175), which look the same.
+    /// Parses encapsulated options (43, 175), which have the same format; `None` if malformed.
     pub fn encapsulated(bytes: &[u8]) -> Option<Self> {
         let mut all = Self::default();
         all.split(bytes).ok().map(|()| all)
@@ -102,24 +103,24 @@ impl Options {
         Ok(())
     }
 
-    /// The value, when the option is there.
+    /// Returns the value of an option; `None` if the message does not have the option.
     pub fn get(&self, code: u8) -> Option<&[u8]> {
         self.0.get(&code).map(Vec::as_slice)
     }
 
-    /// A value that must have exactly `N` bytes when it is there.
+    /// Returns the value of an option that must have exactly `N` bytes; `None` if it is absent.
     pub fn array<const N: usize>(&self, code: u8) -> Result<Option<[u8; N]>, Malformed> {
         self.get(code)
             .map(|value| value.try_into().map_err(|_| Malformed::Option(code)))
             .transpose()
     }
 
-    /// An IPv4 address, when the option is there.
+    /// Returns the IPv4 address in an option; `None` if it is absent.
     pub fn address(&self, code: u8) -> Result<Option<Ipv4Addr>, Malformed> {
         Ok(self.array::<4>(code)?.map(Ipv4Addr::from))
     }
 
-    /// A big-endian number, when the option is there.
+    /// Returns the big-endian number in an option; `None` if it is absent.
     pub fn number(&self, code: u8) -> Result<Option<u16>, Malformed> {
         Ok(self.array(code)?.map(u16::from_be_bytes))
     }

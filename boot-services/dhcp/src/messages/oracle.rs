@@ -1,4 +1,4 @@
-//! An outside reader of what the server writes: dhcproto must find the same options in it.
+//! Check of the server's messages by another implementation: dhcproto must parse the same options.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::messages::options::Options;
 /// Checks a server's DHCPv4 message, whose options are all in the options field.
 ///
 /// # Panics
-/// dhcproto reads another value of an option, or gives up an option as malformed.
+/// dhcproto parses another value of an option, or rejects an option as malformed.
 #[track_caller]
 pub fn agrees(bytes: &[u8]) {
     let ours = Options::read(&bytes[240..], &[], &[]).expect("options");

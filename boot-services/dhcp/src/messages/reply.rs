@@ -1,4 +1,4 @@
-//! Answers as bytes (RFC 2131 §2 and table 3).
+//! Encoding of answers (RFC 2131 §2 and table 3).
 
 use std::net::Ipv4Addr;
 
@@ -9,23 +9,25 @@ use crate::messages::options::code;
 use crate::messages::request::Request;
 use crate::reservation::{DEFAULT_LEASE_SECS, FixedAddress, Reservation, Route};
 
-/// RFC 951's header and `vend` field make 300 bytes; some BOOTP relays drop what is shorter.
+/// Minimum bytes of a message: RFC 951's header and `vend` field. Some BOOTP relays drop shorter
+/// messages.
 const MIN_MESSAGE: usize = 300;
 /// Datagram size that every host must accept: 576 bytes (RFC 2131 §2).
 const MIN_DATAGRAM: usize = 576;
-/// One Ethernet frame. Some firmware claims to take 65280 bytes, and cannot reassemble.
+/// Maximum bytes of a datagram: one Ethernet frame. Some firmware claims to accept 65280 bytes, but
+/// cannot reassemble fragments.
 const MAX_DATAGRAM: usize = 1500;
-/// IPv4 and UDP headers.
+/// Bytes of the IPv4 and UDP headers.
 const HEADERS: usize = 28;
-/// Offset of the options, after header and cookie.
+/// Offset of the options in a message, after header and magic cookie.
 const OPTIONS_AT: usize = 240;
 const NAME_AT: usize = 44;
 const FILE_AT: usize = 108;
 const FILE_LENGTH: usize = 128;
-/// Bytes of one part of an option's value (RFC 3396).
+/// Maximum bytes in one part of an option's value (RFC 3396).
 const MAX_PART: usize = 255;
 
-/// The messages a server sends (option 53).
+/// Type of a server's message (option 53).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Offer = 2,
@@ -44,8 +46,8 @@ pub(crate) struct Grant<'a> {
 }
 
 impl Grant<'_> {
-    /// The message; `lease` is false for the answer to an INFORM, which gives neither address nor
-    /// lease time (RFC 2131 §4.3.5).
+    /// Encodes the message. `lease` is false for the answer to an INFORM, which has neither address
+    /// nor lease time (RFC 2131 §4.3.5).
     pub fn message(self, answer: Answer, lease: bool) -> Vec<u8> {
         let Self { config, machine, fixed, request, boot } = self;
         let mut reply = Reply::new(request, answer, config.server);
@@ -68,7 +70,7 @@ impl Grant<'_> {
     }
 }
 
-/// Lease time of a reservation, with the default.
+/// Returns the lease time of a reservation in seconds; 0 means [`DEFAULT_LEASE_SECS`].
 pub(crate) fn lease_secs(machine: &Reservation) -> u32 {
     if machine.lease_secs == 0 { DEFAULT_LEASE_SECS } else { machine.lease_secs }
 }
@@ -79,15 +81,15 @@ pub(crate) struct Proxy<'a> {
     pub config: &'a Config,
     pub request: &'a Request,
     pub boot: &'a Boot,
-    /// True for the boot server's answer, from port 4011.
+    /// True for an answer from the boot server's port 4011.
     pub boot_server: bool,
 }
 
 impl Proxy<'_> {
-    /// Encodes the message: as Smee's, with server identifier, next server (`siaddr`, `sname`),
-    /// class, machine identifier and boot file, nothing else.
+    /// Encodes the same message as Smee: server identifier, next server (`siaddr`, `sname`), class,
+    /// machine identifier and boot file, nothing else.
     ///
-    /// `siaddr` is always set: without it a BIOS iPXE of 2019 asks port 4011 for ever.
+    /// `siaddr` is always set: without it a BIOS iPXE of 2019 sends requests to port 4011 forever.
     pub fn message(self, answer: Answer) -> Vec<u8> {
         let Self { config, request, boot, .. } = self;
         let mut reply = Reply::new(request, answer, config.server);
@@ -125,10 +127,10 @@ impl Proxy<'_> {
         reply.finish()
     }
 
-    /// Returns true for UEFI firmware, which should send a request to port 4011, and for the answer
-    /// from that port. The offer must not have a discovery control. Many versions of EDK2 drop a
-    /// proxy's offer that has one: `PxeBcCacheDhcp4Offer` keeps the second such offer only. EDK2
-    /// treats an offer with only the class as a boot server's, and fetches its answer
+    /// Returns true if the message must not have a discovery control: for UEFI firmware, so that it
+    /// sends a request to port 4011, and for the answer from port 4011. Many versions of EDK2 drop
+    /// a proxy's offer with a discovery control: `PxeBcCacheDhcp4Offer` keeps only the second such
+    /// offer. EDK2 treats an offer with only the class as a boot server's, and fetches its answer
     /// (UefiPxeBcDxe, `PxeBcRetryBinlOffer`).
     fn is_asked_at_4011(&self) -> bool {
         let client = &self.request.client;
@@ -137,7 +139,7 @@ impl Proxy<'_> {
     }
 }
 
-/// A NAK with the sentence that explains it (RFC 2131 table 3, option 56).
+/// Returns a NAK with a sentence that explains it (RFC 2131 table 3, option 56).
 pub(crate) fn nak(config: &Config, request: &Request, sentence: &str) -> Vec<u8> {
     let mut reply = Reply::new(request, Answer::Nak, config.server);
     if request.giaddr != Ipv4Addr::UNSPECIFIED {
@@ -150,9 +152,9 @@ pub(crate) fn nak(config: &Config, request: &Request, sentence: &str) -> Vec<u8>
 
 struct Reply {
     bytes: Vec<u8>,
-    /// Most bytes the message may have before its trailer.
+    /// Maximum bytes of the message without its trailer.
     limit: usize,
-    /// Options that close the message: 82 must be the last (RFC 3046 §2.2).
+    /// Options at the end of the message: option 82 must be the last (RFC 3046 §2.2).
     trailer: Vec<u8>,
 }
 
@@ -187,7 +189,8 @@ impl Reply {
         reply
     }
 
-    /// Adds an option, in parts when it is long; leaves it out when the client could not take it.
+    /// Adds an option, in parts if it is long. Omits the option, with a warning, if the client's
+    /// maximum message size would be exceeded.
     fn put(&mut self, code: u8, value: &[u8]) {
         let parts = value.len().div_ceil(MAX_PART).max(1);
         if self.bytes.len() + value.len() + 2 * parts > self.limit {
@@ -210,10 +213,10 @@ impl Reply {
         }
     }
 
-    /// Adds the name of a file or server, with a closing zero byte.
+    /// Adds the name of a file or server, with a terminating zero byte.
     ///
-    /// Some boot ROMs read options 66 and 67 as C strings, and run on into the next option without
-    /// a zero. Every client must accept it (RFC 2132 §2).
+    /// Some boot ROMs read options 66 and 67 as C strings, and without a zero they read on into the
+    /// next option. Every client must accept the zero (RFC 2132 §2).
     fn put_name(&mut self, code: u8, name: &str) {
         self.put(code, &[name.as_bytes(), b"\0"].concat());
     }
@@ -252,7 +255,7 @@ impl Reply {
         }
     }
 
-    /// Options 66 and 67 and the header, with the record's own names.
+    /// Sets options 66 and 67, `file` and `siaddr` to the values of the machine's record.
     fn fixed_boot(&mut self, server: Option<&str>, file: Option<&str>) {
         if let Some(server) = server.filter(|name| !name.is_empty()) {
             self.put_name(code::TFTP_SERVER, server);
@@ -276,9 +279,9 @@ impl Reply {
         self.put(code::VENDOR_SPECIFIC, &[CONTROL, menu, &[code::END]].concat());
     }
 
-    /// Adds the file name in the header, and in option 67 for clients that read it there.
+    /// Adds the file name to the header's `file`, and as option 67 for clients that request it.
     ///
-    /// A BIOS PXE ROM gets the name in the header only, unless it is too long.
+    /// A BIOS PXE ROM gets the name in the header only, unless the name is too long.
     fn file(&mut self, file: &str, request: &Request) {
         let in_header = self.header_file(file);
         let bios =
@@ -298,7 +301,7 @@ impl Reply {
         fits
     }
 
-    /// iPXE's `no-pxedhcp` (175.176): without it iPXE waits 3 s for a ProxyDHCP answer.
+    /// Adds iPXE's `no-pxedhcp` (175.176): without it iPXE waits 3 s for a ProxyDHCP answer.
     fn no_proxy_wait(&mut self) {
         self.put(code::IPXE, &[176, 1, 1]);
     }
@@ -340,7 +343,8 @@ fn append(bytes: &mut Vec<u8>, code: u8, value: &[u8]) {
     }
 }
 
-/// RFC 3442: width, significant octets, router; for each route.
+/// Encodes option 121 (RFC 3442): for each route its width, significant octets and router. `None`
+/// if there are no routes.
 fn classless_routes(routes: &[Route]) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     for route in routes {
@@ -352,7 +356,7 @@ fn classless_routes(routes: &[Route]) -> Option<Vec<u8>> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Encodes a search list (RFC 3397) of one name, in RFC 1035's form; `None` if the name is not
+/// Encodes a search list (RFC 3397) of one name in RFC 1035's form; `None` if the name is not
 /// valid.
 fn search_list(domain: &str) -> Option<Vec<u8>> {
     let mut value = Vec::new();

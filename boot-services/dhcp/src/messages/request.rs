@@ -1,4 +1,4 @@
-//! A client's message: checked bytes, then only values that can be answered.
+//! Decoding of a client's message, with checks of all values that an answer depends on.
 
 use std::net::Ipv4Addr;
 
@@ -7,38 +7,40 @@ use stdx::MacAddr;
 use crate::messages::client::Client;
 use crate::messages::options::{Options, code};
 
-/// Offset of the options: 236 bytes of BOOTP header (RFC 951) and the cookie of RFC 2131 §3.
+/// Offset of the options in a message: 236 bytes of BOOTP header (RFC 951), and the magic cookie of
+/// RFC 2131 §3.
 pub(crate) const OPTIONS_AT: usize = 240;
 pub(crate) const COOKIE: [u8; 4] = [99, 130, 83, 99];
 pub(crate) const BOOTREQUEST: u8 = 1;
 const ETHERNET: [u8; 2] = [1, 6];
 
-/// Longest client identifier and relay information kept to be echoed; an option holds 255 bytes.
+/// Maximum bytes of a client identifier or relay information that is echoed; one option holds 255
+/// bytes.
 const MAX_ECHO: usize = 255;
 
-/// Link selection among the relay's own options (RFC 3527 §3).
+/// Sub-option "link selection" of option 82 (RFC 3527 §3).
 const LINK_SELECTION: u8 = 5;
 
 /// Reason why a datagram is not a client's DHCP message over Ethernet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// Shorter than header and cookie.
+    /// The datagram is shorter than header and cookie.
     #[error("it has {0} bytes, too few for a DHCP header")]
     Short(usize),
-    /// A server's message, or another protocol.
+    /// The first byte is not 1 (BOOTREQUEST): a server's message, or another protocol.
     #[error("it is not a client's message (op {0})")]
     NotRequest(u8),
-    /// Not a 6-byte Ethernet address, or one that no interface has (zero, or a group address).
+    /// The hardware address is not a 6-byte Ethernet address, or is zero or a group address.
     #[error("it has no Ethernet address")]
     Hardware,
-    /// Plain BOOTP, or something else on the port.
+    /// The magic cookie is missing: plain BOOTP, or another protocol.
     #[error("it has no DHCP cookie")]
     Cookie,
-    /// An option with a length that cannot be.
+    /// The length of this option is not valid.
     #[error("its option {0} has an invalid length")]
     Option(u8),
-    /// Option 53 is missing, unknown, or a server's.
+    /// Option 53 is missing, unknown, or a server's message type.
     #[error("it has no message type that a client sends")]
     Kind,
 }
@@ -66,16 +68,16 @@ impl Kind {
     }
 }
 
-/// A decoded message of a client.
+/// Decoded message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
     pub kind: Kind,
     pub xid: [u8; 4],
-    /// Flags as received, to be copied; bit 15 requests broadcast replies.
+    /// Flags as received, copied to the answer; bit 15 requests broadcast replies.
     pub flags: u16,
-    /// The address the client already uses, or 0.0.0.0.
+    /// Address that the client already uses, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
-    /// The relay's address, or 0.0.0.0.
+    /// Address of the relay agent, or 0.0.0.0.
     pub giaddr: Ipv4Addr,
     pub mac: MacAddr,
     /// Requested address (option 50).
@@ -84,11 +86,11 @@ pub(crate) struct Request {
     pub server_id: Option<Ipv4Addr>,
     /// Maximum message size (option 57).
     pub max_size: Option<u16>,
-    /// Option 61, echoed (RFC 6842).
+    /// Client identifier (option 61), echoed (RFC 6842).
     pub client_id: Option<Vec<u8>>,
-    /// Option 82, echoed (RFC 3046 §2.2).
+    /// Relay agent information (option 82), echoed (RFC 3046 §2.2).
     pub relay_agent: Option<Vec<u8>>,
-    /// The address of the client's link, as its relay names it (option 82.5, RFC 3527).
+    /// Address in the client's network, from the relay's link selection (option 82.5, RFC 3527).
     pub link_selection: Option<Ipv4Addr>,
     /// Subnet that the client selects (option 118, RFC 3011), echoed.
     pub subnet_selection: Option<Ipv4Addr>,
@@ -97,7 +99,7 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// Reads one UDP payload.
+    /// Decodes one UDP payload.
     pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
         let header: &[u8; OPTIONS_AT] = bytes.first_chunk().ok_or(Malformed::Short(bytes.len()))?;
         if header[0] != BOOTREQUEST {
@@ -139,12 +141,13 @@ impl Request {
         })
     }
 
-    /// Returns true if option 55 lists this option.
+    /// Returns true if the client requests this option (option 55).
     pub fn wants(&self, code: u8) -> bool {
         self.requested_options.0[usize::from(code / 64)] & (1 << (code % 64)) != 0
     }
 
-    /// Returns true if the client cannot receive a unicast before it has its address.
+    /// Returns true if the client cannot receive a unicast before it has its address (flags bit
+    /// 15).
     pub fn wants_broadcast(&self) -> bool {
         self.flags & 0x8000 != 0
     }
@@ -164,7 +167,7 @@ impl Codes {
     }
 }
 
-/// `N` bytes of the header; every caller names an offset well inside it.
+/// Returns `N` bytes of the header. Callers pass only constant offsets inside the header.
 fn field<const N: usize>(header: &[u8; OPTIONS_AT], at: usize) -> [u8; N] {
     std::array::from_fn(|index| header[at + index])
 }

@@ -1,8 +1,8 @@
-//! Answers that promise leases, held until the leases are durable.
+//! Answers that promise leases, delayed until the leases are durable.
 //!
-//! One commit serves all requests since the last one began, so the disk is written at most once
-//! each [`COMMIT_EVERY`] however many machines boot. Answers that promise nothing (offers, reserved
-//! addresses) are sent meanwhile.
+//! One commit serves all requests that arrived during the previous commit. So the disk is written
+//! at most once in each [`COMMIT_EVERY`], however many machines boot. Answers without a stored
+//! lease (offers, ACKs for reserved addresses outside of pool networks) are not delayed.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -19,25 +19,25 @@ use crate::leases::{Change, LeaseStore};
 /// wait. Clients do not notice the delay. A rack that is switched on causes a few writes, not one
 /// for each machine.
 const COMMIT_EVERY: Duration = Duration::from_millis(10);
-/// Limit of held answers; beyond it the service reads no more requests until a commit ends.
+/// Maximum delayed answers; at the limit the service reads no more requests until a commit ends.
 const MAX_PENDING: usize = 4096;
-/// Capacity of the queue to the thread: one commit, the running one.
+/// Capacity of the thread's queue: only one commit runs at a time.
 const REQUESTS_MAX: usize = 1;
-/// Consecutive failed commits that end the service. Until then no lease is promised; other answers
-/// are still sent.
+/// Consecutive failed commits that end the service. Until then no lease is promised, but other
+/// answers are sent.
 const MAX_FAILED: u32 = 8;
 
-/// Answers that wait for commits.
+/// Changes that wait for a commit, and answers that wait for the changes.
 pub(crate) struct PendingAnswers {
-    /// `None` if leases are not stored.
+    /// Thread that commits; `None` if leases are not stored.
     committer: Option<Committer>,
-    /// Changes that no running commit contains, and the answers that wait for them.
+    /// Changes that are not in the running commit, and the answers that wait for these changes.
     changes: Vec<Change>,
     waiting: Vec<Outgoing>,
     running: Option<Commit>,
-    /// Earliest time of the next commit.
+    /// Earliest start of the next commit.
     due: Instant,
-    /// True if a commit failed and no request came since.
+    /// True if a commit failed and no request arrived since: no new commit starts.
     idle: bool,
     failed: u32,
 }
@@ -48,14 +48,14 @@ struct Commit {
     done: oneshot::Receiver<Result<(), Error>>,
 }
 
-/// Changes to be made durable.
+/// Request to the thread: changes to commit.
 struct CommitRequest {
     changes: Arc<[Change]>,
     done: oneshot::Sender<Result<(), Error>>,
 }
 
-/// Thread that only commits. On a shared thread, a slow name server or a slow disk would delay the
-/// machines' addresses.
+/// Thread that only commits leases. On a shared thread, a slow name server or a slow disk would
+/// delay the machines' addresses.
 struct Committer {
     requests: Option<mpsc::SyncSender<CommitRequest>>,
     thread: Option<thread::JoinHandle<()>>,
@@ -76,7 +76,7 @@ impl Committer {
         Self { requests: Some(requests), thread: thread.ok() }
     }
 
-    /// Commits changes. If the thread has ended, the result's sender is dropped.
+    /// Sends changes to the thread. If the thread has ended, the result's sender is dropped.
     fn commit(&self, changes: Arc<[Change]>) -> oneshot::Receiver<Result<(), Error>> {
         let (done, answer) = oneshot::channel();
         if let Some(requests) = &self.requests {
@@ -87,7 +87,8 @@ impl Committer {
 }
 
 impl Drop for Committer {
-    /// Waits for the running commit, so that the store is closed for the next user.
+    /// Waits for the end of the running commit, so that the store is closed when its next user
+    /// opens it.
     fn drop(&mut self) {
         self.requests = None;
         self.thread.take().map(thread::JoinHandle::join);
@@ -108,8 +109,7 @@ impl PendingAnswers {
         }
     }
 
-    /// Takes changes to be made durable, and answers of which some promise them; returns those that
-    /// can be sent now.
+    /// Adds changes to commit, and answers. Returns the answers that can be sent now.
     pub fn take(&mut self, changes: Vec<Change>, answers: Vec<Outgoing>) -> Vec<Outgoing> {
         if self.committer.is_some() {
             self.changes.extend(changes);
@@ -125,17 +125,17 @@ impl PendingAnswers {
         rest
     }
 
-    /// True if more answers can wait.
+    /// Returns true if more answers can be delayed.
     pub fn have_room(&self) -> bool {
         let running = self.running.as_ref().map_or(0, |commit| commit.waiting.len());
         self.waiting.len() + running < MAX_PENDING
     }
 
-    /// Commits, and returns the answers that can be sent now. Waits forever while there is nothing
-    /// to commit. Dropping the future loses nothing.
+    /// Commits the changes, and returns the answers that can be sent now. Waits forever while there
+    /// is nothing to commit. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// Repeated failures of commits.
+    /// [`MAX_FAILED`] commits in a row have failed; the error is the last one.
     pub async fn committed(&mut self) -> Result<Vec<Outgoing>, Error> {
         let done = match &mut self.running {
             Some(commit) => &mut commit.done,

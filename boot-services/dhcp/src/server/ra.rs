@@ -1,12 +1,12 @@
 //! Router advertisements (RFC 4861), for iPXE.
 //!
-//! iPXE configures IPv6 beside IPv4 and waits until a router answers or a time is over: 16 s in the
-//! build of 2019, 4 s in current ones. Any advertisement with the M and O flags clear ends the wait
-//! (set, they would start a DHCPv6 exchange without a server).
+//! iPXE configures IPv6 besides IPv4 and waits for a router's answer: 16 s in the build of 2019, 4
+//! s in current builds. Any advertisement with the M and O flags clear ends the wait. With a flag
+//! set, iPXE would start a DHCPv6 exchange without a server.
 //!
 //! The advertisement has lifetime 0, which means "not a default router", and normally no prefix. It
-//! goes to the solicitor only, so other hosts never receive it. With a prefix it is repeated to all
-//! nodes from time to time, so that their addresses stay valid.
+//! goes to the soliciting node only, so other hosts never receive it. With a prefix, the
+//! advertisement is also sent to all nodes every [`PERIOD`], so that their addresses stay valid.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -24,21 +24,22 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 const SOLICITATION: u8 = 133;
 const ADVERTISEMENT: u8 = 134;
-/// Receivers refuse neighbor discovery that a router has forwarded (RFC 4861 §6.1.2).
+/// Hop limit of a message: receivers drop neighbor discovery that a router has forwarded (RFC 4861
+/// §6.1.2).
 const HOPS: u32 = 255;
-/// RFC 4861 §6.2.1's default for the time between unsolicited advertisements.
+/// Time between unsolicited advertisements (default of RFC 4861 §6.2.1).
 const PERIOD: Duration = Duration::from_secs(600);
-/// A prefix lives through two lost advertisements.
+/// Lifetime of the prefix in seconds, which outlasts two lost advertisements.
 const PREFIX_SECS: u32 = 1800;
-/// RFC 4861 §6.2.6: the least time between two advertisements to all nodes.
+/// Minimum time between two advertisements to all nodes (RFC 4861 §6.2.6).
 const MULTICAST_GAP: Duration = Duration::from_secs(3);
-/// Answers to single nodes in [`MULTICAST_GAP`]: a rack that is switched on at once.
+/// Maximum answers to single nodes within [`MULTICAST_GAP`], enough for a rack that is switched on.
 const MAX_UNICASTS: u32 = 256;
 
-/// Answers solicitations on `interface`, for ever.
+/// Answers router solicitations on `interface` forever.
 ///
 /// # Errors
-/// When the interface has no IPv6 or goes away.
+/// The interface has no IPv6, or was removed.
 pub(crate) async fn advertise(interface: &str, prefix: Option<Ipv6Addr>) -> io::Result<()> {
     let (socket, index) = open(interface)?;
     let message = advertisement(prefix);
@@ -102,10 +103,11 @@ async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<(us
     }
 }
 
-/// Destination of the answer to a solicitation; `None` if the message is not one.
+/// Returns the destination of the answer to a solicitation; `None` if the message is not a
+/// solicitation.
 ///
-/// The kernel has verified the checksum. A solicitation comes from the link: from a link-local
-/// address, or from none yet (RFC 4861 §4.1), which is answered to all nodes.
+/// The kernel has verified the checksum. A solicitation must come from a link-local address, or
+/// from the unspecified address (RFC 4861 §4.1), which is answered to all nodes.
 fn solicitor(message: &[u8], from: Ipv6Addr) -> Option<Ipv6Addr> {
     let solicits = message.len() >= 8 && message[0] == SOLICITATION && message[1] == 0;
     match solicits {
@@ -115,7 +117,7 @@ fn solicitor(message: &[u8], from: Ipv6Addr) -> Option<Ipv6Addr> {
     }
 }
 
-/// Returns the message without its checksum, which the kernel adds. Hop limit and timers are
+/// Returns the advertisement without its checksum, which the kernel adds. Hop limit and timers are
 /// unspecified, M = O = 0, and the router lifetime is 0. The prefix (RFC 4861 §4.6.2) is for
 /// autoconfiguration.
 fn advertisement(prefix: Option<Ipv6Addr>) -> Vec<u8> {
@@ -133,7 +135,7 @@ fn advertisement(prefix: Option<Ipv6Addr>) -> Vec<u8> {
     message
 }
 
-/// Limits what solicitations can make the box send.
+/// Rate limit of advertisements, for single nodes and for all nodes.
 struct Pace {
     since: Instant,
     unicasts: u32,

@@ -1,4 +1,4 @@
-//! An IPv4 datagram around a UDP payload, for clients that cannot answer ARP yet.
+//! IPv4 datagram around a UDP payload, for clients that cannot answer ARP yet.
 
 use std::net::SocketAddrV4;
 
@@ -9,9 +9,9 @@ const IP_HEADER: usize = 20;
 const UDP_HEADER: usize = 8;
 const HOPS: u8 = 64;
 
-/// Returns the datagram with both checksums; `None` when the payload is too long for one.
+/// Returns the IPv4 datagram with both checksums; `None` if the payload is too long.
 ///
-/// The checksum is computed here and never left to an interface's offload. Firmware behind a
+/// The UDP checksum is computed here, not left to the interface's offload. Firmware behind a
 /// virtual interface would otherwise receive an incomplete checksum.
 pub(crate) fn datagram(
     source: SocketAddrV4,

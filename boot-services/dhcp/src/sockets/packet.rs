@@ -1,7 +1,8 @@
-//! Whole Ethernet frames of one interface and one protocol (packet(7)).
+//! Packet socket for whole Ethernet frames of one interface and one protocol (packet(7)).
 //!
-//! Such a socket receives arriving frames and never this machine's own (the kernel gives outgoing
-//! frames to sockets of all protocols only), works without an address, and bypasses the firewall.
+//! Packet sockets receive arriving frames and never this machine's own (the kernel passes outgoing
+//! frames only to sockets of all protocols). They work without an IP address, and bypass the
+//! firewall.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,12 +14,12 @@ use tokio::io::unix::AsyncFd;
 
 use crate::sockets::udp::watched;
 
-/// The protocol of frames that carry IPv4.
+/// EtherType of IPv4.
 pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
-/// The longest frame read; what is looked at stands well before.
+/// Maximum bytes of a frame that are read; all evaluated fields are well within.
 pub(crate) const FRAME_MAX: usize = 2048;
 
-/// Classic BPF (linux/filter.h), named as tcpdump's `-d` prints it.
+/// Classic BPF instructions (linux/filter.h), with the names of tcpdump's `-d`.
 pub(crate) mod bpf {
     use socket2::SockFilter;
 
@@ -30,13 +31,14 @@ pub(crate) mod bpf {
     const JUMP_EQUAL: u16 = 0x15;
     const JUMP_ANY_BIT: u16 = 0x45;
     const RETURN: u16 = 0x06;
-    /// `SKF_AD_OFF + SKF_AD_PKTTYPE`: the kernel's classification of the frame's destination.
+    /// Offset `SKF_AD_OFF + SKF_AD_PKTTYPE`: the kernel's classification of the frame's
+    /// destination.
     const PACKET_TYPE: u32 = 0xffff_f004;
     const FOR_ANOTHER_HOST: u32 = 3;
 
-    /// Drops broadcast frames that the kernel classifies as another host's. Such a frame had the
-    /// tag of a VLAN without a device on this interface, so it belongs to another network. Falls
-    /// through for all others.
+    /// Adds instructions that drop broadcast frames which the kernel classifies as another host's.
+    /// Such a frame had the tag of a VLAN without a device on this interface, so it belongs to
+    /// another network. Other frames continue with the next instruction.
     pub fn drop_other_vlans(program: &mut Vec<SockFilter>) {
         program.extend([
             SockFilter::new(LOAD_WORD, 0, 0, PACKET_TYPE),
@@ -47,12 +49,13 @@ pub(crate) mod bpf {
         ]);
     }
 
-    /// All frames. Ends the program.
+    /// Adds an instruction that accepts all frames and ends the program.
     pub fn accept_all(program: &mut Vec<SockFilter>) {
         program.push(SockFilter::new(RETURN, 0, 0, u32::MAX));
     }
 
-    /// Frames of IPv4, unfragmented UDP, from port 67, or to port 67 or 68. Ends the program.
+    /// Adds instructions that accept only IPv4 frames with unfragmented UDP, from port 67, or to
+    /// port 67 or 68. They end the program.
     pub fn accept_dhcp(program: &mut Vec<SockFilter>) {
         program.extend([
             SockFilter::new(LOAD_HALF, 0, 0, 12),
@@ -73,13 +76,14 @@ pub(crate) mod bpf {
     }
 }
 
-/// A raw socket on one interface.
+/// Packet socket on one interface.
 pub(crate) struct PacketSocket {
     socket: AsyncFd<OwnedFd>,
 }
 
 impl PacketSocket {
-    /// Receives frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW` and a tokio runtime.
+    /// Opens a socket that receives frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW`
+    /// and a tokio runtime.
     pub fn open(index: u32, ethertype: u16, filter: &[SockFilter]) -> io::Result<Self> {
         // Of protocol 0 until it is bound: it receives nothing before the filter is in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), None)?;
@@ -88,7 +92,7 @@ impl PacketSocket {
         Ok(Self { socket: watched(socket.into())? })
     }
 
-    /// Lets the interface's own filter pass frames to `mac`, beside its own, while this is open.
+    /// Makes the interface receive frames to `mac` besides its own, while this socket is open.
     #[allow(unsafe_code)]
     pub fn join(&self, index: u32, mac: MacAddr) -> io::Result<()> {
         use std::os::fd::AsRawFd as _;
@@ -115,7 +119,7 @@ impl PacketSocket {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Waits for a frame; its length in `buffer`.
+    /// Waits for a frame, writes it to `buffer` and returns its length.
     pub async fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             let mut ready = self.socket.readable().await?;
@@ -130,13 +134,13 @@ impl PacketSocket {
         }
     }
 
-    /// Sends a whole frame.
+    /// Sends a whole Ethernet frame.
     pub fn send(&self, frame: &[u8]) -> io::Result<()> {
         Ok(rustix::net::send(&self.socket, frame, SendFlags::DONTWAIT).map(|_| ())?)
     }
 }
 
-/// One station of an interface, or all of them, for one protocol.
+/// Returns the socket address of one station on an interface, or of all stations, for one protocol.
 #[allow(unsafe_code)]
 pub(crate) fn link_address(
     index: u32,

@@ -16,19 +16,19 @@ use crate::error::Error;
 use crate::sockets::frame;
 use crate::sockets::packet::{ETHERTYPE_IPV4, link_address};
 
-/// The server's UDP port, and the relays'.
+/// UDP port of DHCP servers and relay agents.
 const SERVER_PORT: u16 = 67;
 /// Port at which PXE clients with an address request their boot file (PXE 2.1 §2.2.3).
 const BOOT_SERVER_PORT: u16 = 4011;
-/// The client's UDP port.
+/// UDP port of DHCP clients.
 const CLIENT_PORT: u16 = 68;
-/// Room for a whole rack that is switched on at once: a thousand DISCOVERs of 600 bytes, each
-/// counted by the kernel with its overhead.
+/// Receive buffer in bytes, for a whole rack that is switched on at once: a thousand DISCOVERs of
+/// 600 bytes, each counted by the kernel with its overhead.
 const RECEIVE_BUFFER: usize = 4 << 20;
-/// Longest datagram read; longer ones lose their end and are then malformed.
+/// Maximum bytes of a datagram; a longer one is truncated and then malformed.
 pub(crate) const MAX_DATAGRAM: usize = 4096;
-/// Consecutive failed receives that end a service. The kernel reports one when an interface goes
-/// down.
+/// Consecutive failed receives that end a service. One failure is normal: the kernel reports an
+/// interface that goes down.
 pub(crate) const MAX_FAILURES: u32 = 8;
 
 /// Returns the current index of an interface.
@@ -48,7 +48,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Opens both; needs `CAP_NET_RAW` and `CAP_NET_BIND_SERVICE`, and a tokio runtime.
+    /// Opens the sockets. Needs `CAP_NET_RAW`, `CAP_NET_BIND_SERVICE` and a tokio runtime.
     pub fn open(interface: &str, server: Ipv4Addr) -> Result<Self, Error> {
         let index = interface_index(interface)
             .map_err(|source| Error::Interface { interface: interface.to_owned(), source })?;
@@ -65,7 +65,7 @@ impl Link {
         Ok(Self { interface: interface.to_owned(), index, server, udp, boot_server, packet })
     }
 
-    /// Waits until a datagram is at either port.
+    /// Waits until a datagram is waiting at port 67 or 4011.
     pub async fn readable(&self) -> io::Result<()> {
         tokio::select! {
             ready = self.udp.readable() => ready,
@@ -73,12 +73,14 @@ impl Link {
         }
     }
 
-    /// Receives a datagram at port 67. Returns its length in `buffer`; `None` when none waits.
+    /// Receives a datagram at port 67. Returns its length in `buffer`; `None` if no datagram is
+    /// waiting.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         waiting(self.udp.try_recv(buffer))
     }
 
-    /// Receives a datagram at port 4011, with its sender.
+    /// Receives a datagram at port 4011. Returns its length in `buffer` and its sender; `None` if
+    /// no datagram is waiting.
     pub fn receive_boot_server(
         &self,
         buffer: &mut [u8],
@@ -90,8 +92,8 @@ impl Link {
         }))
     }
 
-    /// Checks that the interface is still the one that was opened. Sockets of a removed interface
-    /// never fail; they only receive nothing.
+    /// Checks that the interface is still the opened one. Sockets of a removed interface never
+    /// fail; they only receive nothing.
     pub fn is_current(&self) -> io::Result<()> {
         match interface_index(&self.interface)? {
             index if index == self.index => Ok(()),
@@ -119,8 +121,8 @@ impl Link {
         self.udp.try_send_to(message, SocketAddrV4::new(to, port).into()).map(|_| ())
     }
 
-    /// Broadcasts use frames too. So their source is the configured address, regardless of the
-    /// interface's other addresses.
+    /// Sends a message as an Ethernet frame. Broadcasts use frames too, so that their source is the
+    /// configured address, regardless of the interface's other addresses.
     fn send_frame(&self, mac: MacAddr, address: Ipv4Addr, message: &[u8]) -> io::Result<()> {
         let source = SocketAddrV4::new(self.server, SERVER_PORT);
         let target = SocketAddrV4::new(address, CLIENT_PORT);
@@ -154,7 +156,7 @@ fn open_udp(interface: &str, address: SocketAddrV4) -> io::Result<UdpSocket> {
     UdpSocket::from_std(socket.into())
 }
 
-/// A non-blocking socket whose readiness the runtime watches.
+/// Registers a non-blocking socket with the runtime, which reports when it is ready.
 #[allow(unsafe_code)]
 pub(crate) fn watched(socket: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: `OwnedFd` names the same open descriptor for as long as `AsyncFd` owns it.

@@ -1,4 +1,4 @@
-//! Identity and kind of the client.
+//! Identity of a DHCPv6 client, and kind of the client program.
 
 use std::net::Ipv6Addr;
 
@@ -9,18 +9,18 @@ use crate::messages::client::Stage;
 
 const ETHERNET: [u8; 2] = [0, 1];
 
-/// Identity by which a [`super::Directory`] may know a machine.
+/// Identity of a machine for [`super::Directory`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Identity {
-    /// A hardware address of it.
+    /// MAC address of one of the machine's interfaces.
     Mac(MacAddr),
-    /// Its system UUID as SMBIOS stores it, the first three fields little-endian, which is how
-    /// firmware and iPXE send it.
+    /// System UUID in SMBIOS's form, with the first three fields little-endian. Firmware and iPXE
+    /// send this form.
     Uuid([u8; 16]),
 }
 
-/// Returns the client's identities, the best first. The order is: the hardware address in its DUID
-/// (RFC 8415 §11.2, §11.4), the address that its relay reports (RFC 6939), the source of its
+/// Returns the client's identities, the most reliable first. The order is: the MAC address in its
+/// DUID (RFC 8415 §11.2, §11.4), the address that its relay reports (RFC 6939), the source of its
 /// link-local address (RFC 4291 appendix A), and the UUID in its DUID (RFC 6355). EDK2's DUID has
 /// only the UUID.
 pub(super) fn identities(message: &Message<'_>, from: Ipv6Addr) -> impl Iterator<Item = Identity> {
@@ -60,9 +60,9 @@ fn eui_64(address: Ipv6Addr) -> Option<MacAddr> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Client {
     pub stage: Stage,
-    /// Option 61, first entry.
+    /// Client architecture: first entry of option 61.
     pub arch: Option<u16>,
-    /// The enterprise number of option 16, to be echoed.
+    /// Enterprise number of option 16, echoed in the answer.
     pub enterprise: [u8; 4],
 }
 
@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-/// Strings, each after its length in two bytes (RFC 8415 §21.15).
+/// Splits a value into strings, each preceded by its length in two bytes (RFC 8415 §21.15).
 fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = value;
     std::iter::from_fn(move || {

@@ -1,4 +1,4 @@
-//! DHCPv6 service without its socket: a datagram in, at most one answer out.
+//! DHCPv6 service without the socket: a datagram goes in, at most one answer comes out.
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
@@ -21,42 +21,43 @@ const SUCCESS: u16 = 0;
 const NO_ADDRESSES: u16 = 2;
 const NOT_ON_LINK: u16 = 4;
 const NO_PREFIX: u16 = 6;
-/// Ends the client's wait for other offers (RFC 8415 §18.2.1).
+/// Preference value 255, which ends the client's wait for other offers (RFC 8415 §18.2.1).
 const PREFERENCE_MAX: u8 = 255;
-/// Identity associations answered; firmware and systems send one or two.
+/// Maximum identity associations in one answer; firmware and systems send one or two.
 const IAS_MAX: usize = 8;
 /// Limit of name servers in an answer.
 const NAME_SERVERS_MAX: usize = 8;
-/// Time for which an address that another uses is not offered (RFC 8415 §18.3.8).
+/// Time for which a declined address is not offered (RFC 8415 §18.3.8).
 const DECLINED_FOR: Duration = Duration::from_secs(3600);
 /// Maximum declined addresses that are remembered; beyond it, the oldest one is removed.
 const DECLINED_MAX: usize = 1024;
 /// Longest loader name in a URL, so that an answer fits in one frame.
 const FILE_MAX: usize = 255;
 
-/// The service's state: its settings, its limits and the addresses that others were found to use.
-/// Leases are not state, they are reservations.
+/// State of the DHCPv6 service: settings, limits, and declined addresses. There are no leases,
+/// because every address is reserved.
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
-    /// DUID-LL (RFC 8415 §11.4).
+    /// Server identifier: a DUID-LL (RFC 8415 §11.4).
     duid: Vec<u8>,
     rate_limiter: RateLimiter,
-    /// Declined addresses, and when they may be offered again.
+    /// Declined addresses, each with the time from which it may be offered again.
     declined: HashMap<Ipv6Addr, Instant>,
 }
 
 impl Engine {
-    /// Creates a service; `mac` is its interface's.
+    /// Creates a service; `mac` is the MAC address of its interface.
     pub fn new(config: Config, mac: MacAddr, now: Instant) -> Self {
         let duid = [&[0, 3, 0, 1][..], &mac.0].concat();
         Self { config, duid, rate_limiter: RateLimiter::new(now), declined: HashMap::new() }
     }
 
-    /// Takes a datagram that arrived at port 547; the answer goes back to its sender.
+    /// Processes a datagram that arrived at port 547; the answer goes back to its sender. `None`:
+    /// no answer.
     ///
     /// # Errors
-    /// The datagram is not a client's message; worth a debug line, no more.
+    /// The datagram is not a client's message. The error deserves a debug log line only.
     pub fn handle(
         &mut self,
         datagram: &[u8],
@@ -91,7 +92,7 @@ impl Engine {
         Ok(answer.map(|answer| message.wrap(answer)))
     }
 
-    /// Marks the machine's address, if that is what it found in use.
+    /// Marks the machine's reserved address as declined, if the message names it.
     fn decline(&mut self, message: &Message<'_>, machine: &Reservation, now: Instant) {
         let mut named = message.options.all(code::IA_NA).flat_map(addresses);
         if !named.any(|address| address == machine.address) {
@@ -106,8 +107,8 @@ impl Engine {
         self.declined.insert(machine.address, now + DECLINED_FOR);
     }
 
-    /// Checks the server identifier (RFC 8415 §16): some messages must name the server, others must
-    /// not.
+    /// Returns true if the server identifier permits an answer (RFC 8415 §16): some messages must
+    /// have this server's identifier, others must have none.
     fn is_for_us(&self, message: &Message<'_>) -> bool {
         match message.kind {
             Kind::Solicit | Kind::Confirm | Kind::Rebind => message.server_id.is_none(),
@@ -162,7 +163,7 @@ impl Engine {
         Some(answer)
     }
 
-    /// Adds all settings but addresses; returns the boot file's URL.
+    /// Adds all settings except addresses to the answer; returns the URL of the boot file, if any.
     fn settings(
         &self,
         answer: &mut Vec<u8>,
@@ -191,7 +192,7 @@ impl Engine {
         Some(url)
     }
 
-    /// URL of the boot file, by the same rules as for IPv4.
+    /// Returns the URL of the boot file, by the same rules as for IPv4.
     fn url(&self, machine: &Reservation, client: &Client) -> Option<String> {
         let Config { server, http_port, .. } = self.config;
         let mac = machine.mac;
@@ -206,7 +207,7 @@ impl Engine {
     }
 
     /// Returns the loader file. A machine that may not netboot, or has no loader, gets the name of
-    /// a missing file. Its firmware then continues soonest.
+    /// a missing file, so that its firmware continues soonest.
     fn file(&self, machine: &Reservation, client: &Client) -> String {
         if machine.netboot != Netboot::Allowed {
             return NOT_ALLOWED_FILE.trim_start_matches('/').to_owned();
@@ -216,8 +217,8 @@ impl Engine {
     }
 }
 
-/// Answers each identity association. The first one gets the address if that is free; further ones
-/// get none.
+/// Adds an answer to each identity association. The first one gets the reserved address if it is
+/// free; others get no address.
 fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservation, is_free: bool) {
     let lease = match machine.lease_secs {
         0 => DEFAULT_LEASE_SECS,
@@ -251,7 +252,7 @@ fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservatio
     }
 }
 
-/// The addresses that a client has in an IA_NA, as many as are taken back.
+/// Returns the client's addresses in an IA_NA, at most [`IAS_MAX`].
 fn addresses(association: &[u8]) -> impl Iterator<Item = Ipv6Addr> {
     let options = association.get(12..).and_then(|options| Options::read(options).ok());
     let values = options.into_iter().flat_map(|options| options.all(code::IA_ADDRESS));
@@ -259,8 +260,8 @@ fn addresses(association: &[u8]) -> impl Iterator<Item = Ipv6Addr> {
     octets.map(Ipv6Addr::from).take(IAS_MAX)
 }
 
-/// True if all addresses of a CONFIRM are of this link; `None` if it names none, which is not
-/// answered (RFC 8415 §18.3.3).
+/// Returns true if all addresses of a CONFIRM are in the machine's /64. `None` if the message has
+/// no address and must not be answered (RFC 8415 §18.3.3).
 fn on_link(options: Options<'_>, machine: &Reservation) -> Option<bool> {
     let network = |address: Ipv6Addr| address.to_bits() >> 64;
     let mut named = options.all(code::IA_NA).flat_map(addresses).peekable();
@@ -268,7 +269,7 @@ fn on_link(options: Options<'_>, machine: &Reservation) -> Option<bool> {
     Some(named.all(|address| network(address) == network(machine.address)))
 }
 
-/// An address with its preferred and valid lifetimes (RFC 8415 §21.6).
+/// Encodes an address with its preferred and valid lifetimes (RFC 8415 §21.6).
 fn lifetime(address: Ipv6Addr, secs: u32) -> Vec<u8> {
     [&address.octets()[..], &secs.to_be_bytes(), &secs.to_be_bytes()].concat()
 }

@@ -1,4 +1,4 @@
-//! Encoding of messages, relay headers and options (RFC 8415 §8, §9, §21.1).
+//! Encoding of DHCPv6 messages, relay headers and options (RFC 8415 §8, §9, §21.1).
 
 use std::net::Ipv6Addr;
 
@@ -30,30 +30,30 @@ pub(super) mod code {
 
 pub(super) const RELAY_FORWARD: u8 = 12;
 pub(super) const RELAY_REPLY: u8 = 13;
-/// `HOP_COUNT_LIMIT` (RFC 8415 §7.6): more relays are not unwrapped.
+/// Maximum relay headers of a message: `HOP_COUNT_LIMIT` (RFC 8415 §7.6).
 const RELAYS_MAX: usize = 8;
-/// A DUID has a type and at most 128 bytes (RFC 8415 §11.1).
+/// Maximum bytes of a DUID: the type and 128 bytes (RFC 8415 §11.1).
 const DUID_MAX: usize = 130;
-/// Longest interface identifier echoed to a relay.
+/// Maximum bytes of an interface identifier that is echoed to a relay.
 const INTERFACE_ID_MAX: usize = 128;
 
 /// Reason why a datagram is not a client's DHCPv6 message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// Shorter than its header.
+    /// The message is shorter than its header.
     #[error("it has {0} bytes, too few for a DHCPv6 header")]
     Short(usize),
-    /// A server's message, or of a type yet unknown.
+    /// The message type is a server's, or unknown.
     #[error("it is not a client's message (type {0})")]
     Kind(u8),
-    /// An option with a length that cannot be.
+    /// The length of this option is not valid.
     #[error("its option {0} has an invalid length")]
     Option(u16),
-    /// A relay message without an inner message, or with too many relays.
+    /// The relay message has no inner message, or too many relays.
     #[error("a relay-forward message has no inner message, or too many relays")]
     Relay,
-    /// A required client identifier is missing.
+    /// The client identifier is missing; only an INFORMATION-REQUEST may omit it.
     #[error("it has no client identifier")]
     Anonymous,
 }
@@ -87,7 +87,7 @@ impl Kind {
     }
 }
 
-/// Options whose lengths fit the bytes they stand in.
+/// Options of a message; all lengths were checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Options<'a>(&'a [u8]);
 
@@ -118,7 +118,7 @@ impl<'a> Options<'a> {
     }
 }
 
-/// The first option of some bytes, and what follows it.
+/// First option of some bytes, and the bytes after it.
 struct First<'a> {
     code: u16,
     value: &'a [u8],
@@ -126,7 +126,7 @@ struct First<'a> {
 }
 
 impl<'a> First<'a> {
-    /// `None` at the end.
+    /// Parses the first option; `None` if there are no more bytes.
     fn of(bytes: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let Some(([a, b, c, d], rest)) = bytes.split_first_chunk::<4>() else {
             return if bytes.is_empty() { Ok(None) } else { Err(Malformed::Option(0)) };
@@ -138,7 +138,7 @@ impl<'a> First<'a> {
     }
 }
 
-/// Relay header, to be put around the answer.
+/// Header of a relay's message, which the answer needs too.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Relay<'a> {
     pub hops: u8,
@@ -147,7 +147,7 @@ pub(super) struct Relay<'a> {
     pub options: Options<'a>,
 }
 
-/// A decoded message of a client.
+/// Decoded message of a client.
 #[derive(Debug, Clone)]
 pub(super) struct Message<'a> {
     pub kind: Kind,
@@ -155,12 +155,12 @@ pub(super) struct Message<'a> {
     pub options: Options<'a>,
     pub client_id: Option<&'a [u8]>,
     pub server_id: Option<&'a [u8]>,
-    /// Relays, from the outermost to the one nearest to the client.
+    /// Relay headers, from the outermost to the one nearest to the client.
     pub relays: Vec<Relay<'a>>,
 }
 
 impl<'a> Message<'a> {
-    /// Reads one UDP payload.
+    /// Decodes one UDP payload.
     pub fn read(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let mut bytes = datagram;
         let mut relays = Vec::new();
@@ -187,7 +187,7 @@ impl<'a> Message<'a> {
         Ok(Self { kind, xid: *xid, options, client_id, server_id, relays })
     }
 
-    /// Returns the `answer` inside the headers that its relays expect.
+    /// Wraps the `answer` in one relay-reply header for each relay of the request.
     pub fn wrap(&self, answer: Vec<u8>) -> Vec<u8> {
         self.relays.iter().rev().fold(answer, |inner, relay| {
             let mut outer = vec![RELAY_REPLY, relay.hops];
@@ -214,7 +214,7 @@ fn relay(bytes: &[u8]) -> Result<Relay<'_>, Malformed> {
     Ok(Relay { hops: header[1], link: address(2), peer: address(18), options })
 }
 
-/// Appends an option; one whose value is too long for its length is left out.
+/// Appends an option; omits it if the value exceeds 65535 bytes.
 pub(super) fn put(message: &mut Vec<u8>, code: u16, value: &[u8]) {
     if let Ok(length) = u16::try_from(value.len()) {
         message.extend(code.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Socket of the DHCPv6 service: UDP port 547 of one interface, and the multicast group of clients
-//! and relays.
+//! Socket of the DHCPv6 service: UDP port 547 of one interface, in the multicast group of DHCPv6
+//! servers and relays.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -23,7 +23,8 @@ const SERVER_PORT: u16 = 547;
 /// `CAP_NET_RAW`; the interface must have IPv6, and should have the address `config.server`.
 ///
 /// # Errors
-/// When the socket cannot be opened, or when the interface goes away. The caller may run it again.
+/// The socket cannot be opened, or the interface was removed. The caller may call the function
+/// again.
 pub async fn run(
     config: Config,
     directory: Arc<dyn Directory>,
