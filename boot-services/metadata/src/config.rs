@@ -1,4 +1,4 @@
-//! Section `[metadata]` of the box's configuration.
+//! Settings of the metadata service: section `[metadata]` of the box's configuration.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -6,68 +6,71 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::Deserialize;
 
-/// Limit of networks of proxies.
+/// Maximum networks of trusted proxies.
 const MAX_PROXIES: usize = 64;
-/// A window's shortest and longest, in seconds: a minute, thirty days.
+/// Minimum and maximum of `user_data_window_secs`: a minute, thirty days.
 const WINDOW_SECS: std::ops::RangeInclusive<u32> = 60..=2_592_000;
-/// The longest grace, in seconds: a day.
+/// Maximum of `phone_home_grace_secs`: a day.
 const MAX_GRACE_SECS: u32 = 86_400;
 
-/// The settings; each default but that of `user_data` is what Tinkerbell does.
+/// Settings of the metadata service. Each default except that of `user_data` is Tinkerbell's
+/// behavior.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Requirement of a session token in the EC2 tree. Of cloud-init's datasources only that of EC2
-    /// fetches a token, and only on machines whose firmware identifies as Amazon's; so `required`
-    /// suits other clients. It does not apply to `/nocloud`, `/ignition`, `/talos` and `/metadata`,
-    /// whose clients know no tokens.
+    /// Requirement of a session token in the EC2 tree. Of cloud-init's datasources, only the EC2
+    /// datasource fetches a token, and only on machines whose firmware identifies as Amazon's. So
+    /// `required` suits other clients. It does not apply to `/nocloud`, `/ignition`, `/talos` and
+    /// `/metadata`, whose clients do not support tokens.
     pub imdsv2: Imdsv2,
-    /// Serve `/tootles/instanceID/<id>/2009-04-04/…`: any client that knows a machine's id can then
-    /// read that machine's data, including user data.
+    /// Serves `/tootles/instanceID/<id>/2009-04-04/…` if true: any client that knows a machine's id
+    /// can then read the machine's data, including user data.
     pub instance_endpoint: bool,
-    /// Networks of proxies whose `X-Forwarded-For` is trusted.
+    /// Networks of proxies whose `X-Forwarded-For` header is trusted; empty by default.
     pub trusted_proxies: Vec<IpNet>,
-    /// Source of installed systems' addresses.
+    /// Source of the IP addresses of installed systems.
     pub addressing: Addressing,
-    /// Time at which a machine gets its user data.
+    /// Condition under which a machine gets its user data.
     pub user_data: UserData,
-    /// Seconds after an installation for which a machine gets its user data; applies to `user_data
-    /// = "window"`.
+    /// Seconds after a successful installation for which a machine gets its user data. Applies to
+    /// `user_data = "window"`.
     pub user_data_window_secs: u32,
-    /// Seconds after the first phone-home for which a machine still gets its user data.
+    /// Seconds after the first phone-home for which a machine still gets its user data. Applies to
+    /// `user_data = "window"`.
     pub phone_home_grace_secs: u32,
 }
 
-/// Requirement of a session token.
+/// Requirement of a session token (IMDSv2).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Imdsv2 {
-    /// One that is shown must be right; none need be shown.
+    /// A request needs no token, but a token in a request must be valid.
     #[default]
     Optional,
-    /// Without one there is nothing but 401.
+    /// A request without a valid token gets status 401.
     Required,
 }
 
-/// Source of installed systems' addresses.
+/// Source of the IP addresses of installed systems.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Addressing {
-    /// By DHCP, whose reservation stays the one place where the address is written; written down
-    /// only for an interface that has no DHCP.
+    /// The system uses DHCP, so the reservation stays the only record of its address. The
+    /// configuration has a static address only for an interface without DHCP.
     #[default]
     Dhcp,
-    /// Written down wherever an address is reserved: the machine then does not need the box.
+    /// The configuration has a static address wherever an address is reserved. The system then does
+    /// not need the box.
     Static,
 }
 
-/// Time at which a machine gets its user data.
+/// Condition under which a machine gets its user data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UserData {
-    /// At every request from its address.
+    /// At any time, for each request from the machine's address.
     Address,
-    /// While it is installed, and for a while thereafter ([`crate`]).
+    /// During the machine's installation, and for a limited time after it ([`crate`]).
     #[default]
     Window,
 }
@@ -87,7 +90,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Every mistake, by key and unit.
+    /// Returns all mistakes; each names the key, its limit and the unit.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let proxies = &self.trusted_proxies;

@@ -1,8 +1,8 @@
-//! The EC2 tree as a value: a machine and a path in, text out.
+//! The EC2 tree without HTTP: a machine and a path go in, text comes out.
 //!
-//! The first version is Tinkerbell's and stays as it is ([`tootles`]). The later ones, which
-//! cloud-init prefers, have all of that and more: an id and a host name always, public keys in
-//! EC2's own shape, the interfaces since the version that has them, and the keys that templates for
+//! The first version is Tinkerbell's, unchanged ([`tootles`]). Later versions, which cloud-init
+//! prefers, have the same data and more. They always have an id and a host name, have public keys
+//! in EC2's own form and the interfaces (since [`NETWORK_SINCE`]), and the keys that templates for
 //! `{{ ds.meta_data.… }}` expect.
 
 use std::borrow::Cow;
@@ -13,10 +13,10 @@ use crate::{Instance, Interface};
 
 mod tootles;
 
-/// A version of the interface: a date, or `latest`.
+/// Version of the EC2 tree: a date, or `latest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// The one that Tinkerbell has.
+    /// The version of Tinkerbell, [`FIRST`].
     First,
     /// Any version after the first.
     Later {
@@ -25,13 +25,13 @@ pub(crate) enum Version {
     },
 }
 
-/// EC2 has `network/interfaces` since this version.
+/// First version of EC2 that has `network/interfaces`.
 const NETWORK_SINCE: &str = "2011-01-01";
-/// The first version; Tootles' only one and cloud-init's lowest.
+/// First version: the only one of Tootles, and the lowest one of cloud-init.
 pub(crate) const FIRST: &str = "2009-04-04";
 
 impl Version {
-    /// Reads the first component of a path.
+    /// Parses the first component of a path; `None` if it is not a version.
     pub(crate) fn read(text: &str) -> Option<Self> {
         match text {
             "latest" => Some(Self::Later { network: true }),
@@ -53,8 +53,8 @@ fn is_date(text: &str) -> bool {
         })
 }
 
-/// Content at `path` below the version, without a slash at its end: a leaf's text, or a folder's
-/// list. `None` if there is none.
+/// Returns the content at `path` below the version, without a slash at its end: the text of a leaf,
+/// or the list of a folder. `None`: the path does not exist.
 pub(crate) fn lookup(instance: &Instance, version: Version, path: &str) -> Option<String> {
     let path = path.strip_suffix('/').unwrap_or(path);
     let Version::Later { network } = version else { return tootles::lookup(instance, path) };
@@ -72,8 +72,8 @@ pub(crate) fn lookup(instance: &Instance, version: Version, path: &str) -> Optio
     }
 }
 
-/// The folder `path` as Tootles lists one: names in order, a slash behind those of folders, no line
-/// end. `None` when no leaf lies below it.
+/// Returns the list of the folder `path` in Tootles' form: sorted names, a slash after names of
+/// folders, no line end. `None`: no leaf is below the folder.
 pub(crate) fn listing<'a>(leaves: impl Iterator<Item = &'a str>, path: &str) -> Option<String> {
     let below = leaves.filter_map(|leaf| match path {
         "" => Some(leaf),
@@ -123,7 +123,7 @@ fn leaves(instance: &Instance, network: bool) -> Leaves<'_> {
     leaves
 }
 
-/// EC2's description of an interface, as far as its data are known.
+/// Returns EC2's keys and values for an interface, as far as the data are known.
 fn interface(
     interface: &Interface,
     number: usize,

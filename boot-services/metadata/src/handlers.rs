@@ -14,9 +14,9 @@
 //! | POST `/phone-home` | recorded |
 //!
 //! [`Instances`] finds the machine by the source address of the request. An unknown address gets
-//! 404 everywhere, also for lists, which Tootles shows to any client. Methods other than GET and
+//! 404 everywhere, also for lists, which Tootles sends to any client. Methods other than GET and
 //! HEAD get 405; Tootles sends 404. The router has no fallback, so that other routers can be merged
-//! with it; it needs the client's address (`ConnectInfo<SocketAddr>`).
+//! with it. It needs the client's address (`ConnectInfo<SocketAddr>`).
 
 pub mod fake;
 mod tree;
@@ -42,23 +42,24 @@ use crate::token::Tokens;
 use crate::window::{self, PhoneHomes};
 use crate::{Config, Instance, Instances, PhoneHome, Unmatched, nocloud, proxy, rootio};
 
-/// Most characters of a path that the observer gets.
+/// Maximum characters of a path that the observer gets.
 const MAX_PATH: usize = 200;
 const USER_DATA: &str = "user-data";
-/// Files that hold what only the machine shall read.
+/// Files of the NoCloud seed that may have secrets, which only the machine may read.
 const SECRET_FILES: [&str; 2] = [USER_DATA, "vendor-data"];
 
-/// Receiver of events, called from the server's own tasks: must not block.
+/// Receiver of events. The server's tasks call it, so it must not block.
 pub trait Observer: Send + Sync + 'static {
-    /// A request was answered. `path` is shortened and holds no value.
+    /// Reports an answered request. `path` is shortened and contains no metadata.
     fn answered(&self, peer: IpAddr, path: &str, status: u16);
-    /// A machine's operating system is up. A repetition within a minute is dropped.
+    /// Reports that a machine's operating system has started. An identical report within a minute
+    /// is dropped.
     fn phoned_home(&self, phone_home: PhoneHome);
-    /// A client at a machine's address requested its user data outside its window, and got an empty
-    /// answer.
+    /// Reports that a client with the machine's address requested user data outside the window, and
+    /// got an empty answer.
     fn withheld(&self, peer: IpAddr, hardware: &str);
-    /// A request from the address of `hardware` was not answered: the NIC `mac` sent it, which is
-    /// not one of that machine's.
+    /// Reports a request from the address of `hardware` that was not answered: the NIC `mac`, which
+    /// is not one of the machine's, sent it.
     fn refused(&self, peer: IpAddr, hardware: &str, mac: MacAddr);
 }
 
@@ -71,10 +72,10 @@ struct RouterState {
 }
 
 type Shared = State<Arc<RouterState>>;
-/// Client address, behind trusted proxies.
+/// Address of the client, also behind trusted proxies.
 type Client = Extension<IpAddr>;
 
-/// The routes of this crate.
+/// Returns the routes of this crate.
 pub fn router(
     config: Config,
     instances: Arc<dyn Instances>,
@@ -132,12 +133,13 @@ async fn observe(
 }
 
 impl RouterState {
-    /// The machine at an address, as it may see itself at `path`.
+    /// Returns the machine at the address, without user data that it may not have now. `path` is
+    /// for the observer. `None`: no machine has this address.
     fn machine(&self, client: IpAddr, path: &str) -> Option<Instance> {
         Some(self.without_secrets(self.sender(client)?, client, path))
     }
 
-    /// The machine that sent a request, whole.
+    /// Returns the machine that sent a request, with its user data.
     fn sender(&self, client: IpAddr) -> Option<Instance> {
         match self.instances.by_address(client) {
             Ok(instance) => Some(instance),
@@ -149,7 +151,7 @@ impl RouterState {
         }
     }
 
-    /// A machine without the user data that it may not have now.
+    /// Removes user data and vendor data from `instance` if the machine may not have them now.
     fn without_secrets(&self, mut instance: Instance, client: IpAddr, path: &str) -> Instance {
         let since_phone_home = lock(&self.phone_homes).since(&instance.hardware, Instant::now());
         if window::is_open(&self.config, instance.provisioning, since_phone_home) {
@@ -190,7 +192,7 @@ fn seed_file(state: &RouterState, client: IpAddr, file: &str, version: NetworkCo
     answer(machine.and_then(|machine| nocloud::file(&machine, file, version, addressing)))
 }
 
-/// Ignition's content type: the vendor's own, as its specification has it.
+/// Serves user data as Ignition's configuration, with the content type of Ignition's specification.
 async fn ignition(State(state): Shared, Extension(client): Client) -> Response {
     configuration(&state, client, "application/vnd.coreos.ignition+json")
 }
@@ -199,7 +201,8 @@ async fn talos(State(state): Shared, Extension(client): Client) -> Response {
     configuration(&state, client, "application/yaml")
 }
 
-/// User data as a configuration of its own: none is 404, because nothing is not one.
+/// Returns user data as a complete configuration. Without user data the status is 404, because an
+/// empty body is not a valid configuration.
 fn configuration(state: &RouterState, client: IpAddr, kind: &'static str) -> Response {
     let machine = state.machine(client, USER_DATA);
     match machine.and_then(|machine| machine.user_data) {

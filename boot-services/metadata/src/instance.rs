@@ -1,4 +1,4 @@
-//! Data of one machine.
+//! Metadata of one machine.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use ipnet::IpNet;
 use stdx::{MacAddr, Secret};
 
-/// Data of a machine for its own operating system. Fields of Tinkerbell's Hardware are here as they
-/// stand there, empty if absent (`tootles/internal/backend`); the methods choose substitutes for
+/// Metadata of a machine for its own operating system. Fields have the values of Tinkerbell's
+/// Hardware, empty if absent (`tootles/internal/backend`); the methods substitute other values for
 /// empty fields.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
@@ -18,7 +18,7 @@ pub struct Instance {
     pub hardware: String,
     /// Name of the hardware: `{{ ds.meta_data.name }}`.
     pub name: String,
-    /// Uid of the hardware: `{{ ds.meta_data.uuid }}`.
+    /// UID of the hardware object: `{{ ds.meta_data.uuid }}`.
     pub uuid: String,
     /// Provider id of a Node of this machine, its `spec.providerID`: `tinkerbell://default/nuc-1`.
     pub provider_id: String,
@@ -26,11 +26,11 @@ pub struct Instance {
     pub hostname: String,
     /// SSH public keys, one line each, without the line end.
     pub public_keys: Vec<String>,
-    /// `spec.userData`, byte for byte.
+    /// User data of the machine: `spec.userData`, byte for byte.
     pub user_data: Option<Secret>,
     /// Vendor data of the machine: `spec.vendorData`.
     pub vendor_data: Option<Secret>,
-    /// Its interfaces; first the one that holds the address it was found by.
+    /// Interfaces of the machine. The first has the address by which the machine was found.
     pub interfaces: Vec<Interface>,
     /// Tags of the machine: `spec.metadata.instance.tags`.
     pub tags: Vec<String>,
@@ -48,9 +48,9 @@ pub struct Instance {
     pub operating_system: OperatingSystem,
     /// Storage layout for rootio: `instance.storage`.
     pub storage: Option<serde_json::Value>,
-    /// More keys that its owner wants it to know. One of the box's own names is never replaced.
+    /// Additional metadata keys from the owner. They never replace one of the box's keys.
     pub extra: BTreeMap<String, String>,
-    /// Progress of its installation.
+    /// Progress of the machine's installation.
     pub provisioning: Provisioning,
 }
 
@@ -63,52 +63,52 @@ pub struct OperatingSystem {
     pub distro: String,
     /// Version number, such as `12`.
     pub version: String,
-    /// Name of a build.
+    /// Name of an image build.
     pub image_tag: String,
 }
 
 /// Progress of a machine's installation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Provisioning {
-    /// No run is recorded: another tool installed the machine, or the record is gone.
+    /// No workflow run is recorded: another tool installed the machine, or the record was deleted.
     #[default]
     Unrecorded,
-    /// A run waits or works.
+    /// A workflow run waits or is in progress.
     Underway,
-    /// The last run ended well.
+    /// The last workflow run succeeded.
     Ended {
-        /// Time since the end.
+        /// Time since the end of the run.
         ago: Duration,
     },
 }
 
-/// One interface, as its reservation describes it.
+/// Network interface of a machine, from its reservation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// MAC address of the interface.
     pub mac: MacAddr,
-    /// Name in the installed system (`iface_name`); empty: the system's choice.
+    /// Name in the installed system (`iface_name`). Empty: the system chooses the name.
     pub name: String,
-    /// Its host name; empty: none.
+    /// Host name of the interface; empty if there is none.
     pub hostname: String,
-    /// Its reserved address and the network that is on.
+    /// Reserved address of the interface, with the prefix length of its network.
     pub address: Option<IpNet>,
     /// Default gateway, if any.
     pub gateway: Option<IpAddr>,
-    /// DNS servers, best first.
+    /// DNS servers, in order of preference.
     pub name_servers: Vec<IpAddr>,
-    /// The domain to search for short names; empty: none.
+    /// DNS search domain for short names; empty if there is none.
     pub domain: String,
-    /// Routes beside that to the router.
+    /// Static routes, without the default route to `gateway`.
     pub routes: Vec<Route>,
-    /// The VLAN its address is in, tagged, 1 to 4094.
+    /// ID of the tagged VLAN that has the address, 1 to 4094; `None` if untagged.
     pub vlan: Option<u16>,
-    /// True if this network has a DHCP server for the interface.
+    /// True if a DHCP server serves the interface.
     pub dhcp: bool,
 }
 
 impl Interface {
-    /// One of which nothing but the hardware address is known, in a network with DHCP.
+    /// Creates an interface with only a MAC address, in a network with DHCP.
     pub fn new(mac: MacAddr) -> Self {
         Self {
             mac,
@@ -124,7 +124,7 @@ impl Interface {
         }
     }
 
-    /// Its address, when that is one of IPv4.
+    /// Returns the interface's address if it is IPv4.
     pub(crate) fn ipv4(&self) -> Option<Ipv4Addr> {
         match self.address?.addr() {
             IpAddr::V4(address) => Some(address),
@@ -143,18 +143,20 @@ pub struct Route {
 }
 
 impl Instance {
-    /// Its id: the one it was given, else the uid of its hardware.
+    /// Returns the instance id, or else the UID of the hardware object.
     pub(crate) fn id(&self) -> &str {
         first([&self.id, &self.uuid])
     }
 
-    /// Its host name: the one it was given, else that of its reservation, else its hardware's.
+    /// Returns the host name: `hostname`, else the one of the first interface's reservation, else
+    /// the name of the hardware.
     pub(crate) fn hostname(&self) -> &str {
         let reserved = self.interfaces.first().map_or("", |interface| &interface.hostname);
         first([&self.hostname, reserved, &self.name])
     }
 
-    /// Local address: that of `instance.ips`, else the reserved one; empty if none.
+    /// Returns the local IPv4 address: the one in `instance.ips`, else the reserved one; empty if
+    /// there is neither.
     pub(crate) fn local_ipv4(&self) -> String {
         let reserved = self.interfaces.first().and_then(Interface::ipv4);
         match reserved {
@@ -168,29 +170,30 @@ fn first<const N: usize>(texts: [&str; N]) -> &str {
     texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default()
 }
 
-/// Reason why a request is of no machine.
+/// Reason why no machine matches a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unmatched {
-    /// No machine holds the address.
+    /// No machine has this address.
     UnknownAddress,
-    /// The address belongs to a machine, and another NIC uses it on the link.
+    /// The address belongs to a machine, but another NIC on the link uses it.
     OtherNic {
-        /// `namespace/name` of the hardware that holds the address.
+        /// `namespace/name` of the hardware that has the address.
         hardware: String,
-        /// The NIC that uses it, by the kernel's neighbor table.
+        /// MAC address of the NIC that uses the address, from the kernel's neighbor table.
         mac: MacAddr,
     },
 }
 
-/// Lookup of machines. Must answer from memory: cloud-init sends about thirty requests per boot.
+/// Lookup of machines. Implementations must answer from memory: cloud-init sends about thirty
+/// requests per boot.
 pub trait Instances: Send + Sync + 'static {
-    /// Returns the machine that a request from this address is of.
+    /// Returns the machine that sent a request from this address.
     ///
     /// # Errors
-    /// When the address is not a machine's, or its sender is not that machine.
+    /// The address is not a machine's, or another NIC uses it.
     fn by_address(&self, address: IpAddr) -> Result<Instance, Unmatched>;
 
-    /// Machine with this [`Instance::id`]; `None` if none or several have it. Called only if
-    /// [`crate::Config::instance_endpoint`] is set.
+    /// Returns the machine with this [`Instance::id`]; `None` if no machine or several machines
+    /// have it. Called only if [`crate::Config::instance_endpoint`] is set.
     fn by_instance_id(&self, id: &str) -> Option<Instance>;
 }

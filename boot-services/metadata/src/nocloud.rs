@@ -1,8 +1,9 @@
-//! The NoCloud seed (cloud-init, `DataSourceNoCloud`), for `ds=nocloud;s=http://box/nocloud/`, and
-//! with the older network configuration for `…/nocloud/v1/`.
+//! Files of the NoCloud seed (cloud-init, `DataSourceNoCloud`), for
+//! `ds=nocloud;s=http://box/nocloud/`, and with the older network configuration for
+//! `…/nocloud/v1/`.
 //!
-//! All files of a seed exist, empty if there is no content: cloud-init 22.4 takes a missing
-//! `user-data` for a missing seed, and requests a missing `vendor-data` eleven times.
+//! All files of a seed exist, if necessary empty. cloud-init 22.4 treats a seed without `user-data`
+//! as missing, and requests a missing `vendor-data` eleven times.
 
 use serde_json::{Map, Value, json};
 
@@ -15,13 +16,13 @@ mod yaml;
 /// Version of the network configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NetworkConfig {
-    /// Version 1, cloud-init's own.
+    /// Version 1, cloud-init's own format.
     V1,
-    /// Version 2, as netplan reads it.
+    /// Version 2, netplan's format.
     V2,
 }
 
-/// The text of one of the seed's files; `None` when a seed has no such file.
+/// Returns the text of a seed's file; `None` if a seed has no file of this name.
 pub(crate) fn file(
     instance: &Instance,
     name: &str,
@@ -45,8 +46,8 @@ pub(crate) fn file(
     }
 }
 
-/// The keys that NoCloud reads, and those that templates for `{{ ds.meta_data.… }}` expect; what
-/// has no value has no key.
+/// Returns the keys that NoCloud reads, and the keys that templates for `{{ ds.meta_data.… }}`
+/// expect. A key without a value is omitted.
 fn meta_data(instance: &Instance) -> Value {
     let mut all = Map::new();
     // The owner's own keys come first: the box's, which follow, go over them.
@@ -79,7 +80,7 @@ fn meta_data(instance: &Instance) -> Value {
     all.into()
 }
 
-/// True if a name is a plain word in YAML, not a number, a boolean or null.
+/// Returns true if a name is a plain word in YAML, not a number, a boolean or null.
 fn is_plain(name: &str) -> bool {
     const WORDS: [&str; 9] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null"];
     name.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -1,12 +1,12 @@
-//! The form that cloud-init's `phone_home` module posts (`cc_phone_home`).
+//! Parses the form that cloud-init's `phone_home` module posts (`cc_phone_home`).
 
 use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
 
-/// Longest form that is read: four host keys fill about two of these kilobytes.
+/// Maximum bytes of a form; four host keys fill about two kilobytes.
 pub(crate) const MAX_FORM: usize = 64 << 10;
-/// Fields that are looked at.
+/// Maximum fields of a form that are read; further ones are ignored.
 const MAX_FIELDS: usize = 64;
 /// Value that cloud-init sends for an unknown field.
 const ABSENT: &str = "N/A";
@@ -16,7 +16,7 @@ const ABSENT: &str = "N/A";
 pub struct PhoneHome {
     /// Address of the sender.
     pub peer: IpAddr,
-    /// `namespace/name` of the hardware that holds this address.
+    /// `namespace/name` of the hardware that has this address.
     pub hardware: String,
     /// Instance id that the machine reports; an old system on the disk reports an old id.
     pub instance_id: Option<String>,
@@ -24,12 +24,12 @@ pub struct PhoneHome {
     pub hostname: Option<String>,
     /// Fully qualified host name.
     pub fqdn: Option<String>,
-    /// Its SSH host keys, by the form's field name: `pub_key_ed25519`.
+    /// SSH host keys of the machine, by the form's field name: `pub_key_ed25519`.
     pub host_keys: Vec<(String, String)>,
 }
 
 impl PhoneHome {
-    /// Reads the form. Unknown fields are passed over; the first of two equal ones counts.
+    /// Parses the form. Unknown fields are ignored; of two equal fields, the first counts.
     pub(crate) fn read(peer: IpAddr, hardware: String, form: &[u8]) -> Self {
         let mut news = Self {
             peer,
@@ -58,7 +58,7 @@ impl PhoneHome {
     }
 }
 
-/// `application/x-www-form-urlencoded` (the URL standard, section 5.1).
+/// Decodes a value of `application/x-www-form-urlencoded` (the URL standard, section 5.1).
 fn decoded(text: &str) -> String {
     percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

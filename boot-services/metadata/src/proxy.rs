@@ -1,9 +1,11 @@
-//! Client address behind a proxy: `X-Forwarded-For`, trusted from configured proxies.
+//! Determines the client's address behind a proxy from `X-Forwarded-For`, which is trusted only
+//! from configured proxies.
 //!
 //! Each proxy appends the address of its client, so the list is read from its end: the first
-//! address that is not a trusted proxy is the client. Earlier entries were written by the client
-//! itself and are ignored. Tootles reads it the same way (`pkg/xff`), but takes the proxy for the
-//! client if the list is malformed; here that is refused, because the proxy may be a machine.
+//! address that is not a trusted proxy is the client. The client itself wrote the entries before
+//! it; they are ignored. Tootles reads the list in the same way (`pkg/xff`), but with a malformed
+//! list it treats the proxy as the client. Here such a request is refused, because the proxy may be
+//! a machine.
 
 use std::net::IpAddr;
 
@@ -13,14 +15,14 @@ use crate::Config;
 
 /// Name of the header.
 pub(crate) const FORWARDED_FOR: &str = "x-forwarded-for";
-/// The most proxies of ours in a row.
+/// Maximum trusted proxies in a row.
 const MAX_HOPS: usize = 16;
 
-/// A trusted proxy sent a list that names no client.
+/// Error: a trusted proxy sent a list without a valid client address.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// The client's address; that of IPv4 even where it was mapped into IPv6.
+/// Returns the client's address; an IPv4-mapped IPv6 address becomes IPv4.
 pub(crate) fn client(
     peer: IpAddr,
     headers: &HeaderMap,

@@ -69,7 +69,8 @@ struct Create {
     options: Option<Vec<String>>,
 }
 
-/// Go leaves an empty list out of Hardware, and writes one that is not there as `null`.
+/// Deserializes a list; `null` counts as empty. Go omits an empty list in Hardware, and writes a
+/// missing one as `null`.
 fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     from: D,
 ) -> Result<Option<Vec<T>>, D::Error> {
@@ -77,7 +78,7 @@ fn list<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(items.filter(|items| !items.is_empty()))
 }
 
-/// The JSON. `None` when the record is none that rootio could read.
+/// Returns the JSON; `None` if rootio could not read the recorded storage layout.
 pub(crate) fn json(instance: &Instance) -> Option<String> {
     let storage = match &instance.storage {
         None | Some(Value::Null) => Storage::default(),
@@ -87,8 +88,8 @@ pub(crate) fn json(instance: &Instance) -> Option<String> {
     Some(escaped(&serde_json::to_string(&answer).ok()?))
 }
 
-/// Go's encoder writes these so that HTML may hold the text (`encoding/json`, `HTMLEscape`); they
-/// stand in strings alone.
+/// Escapes characters as Go's encoder does, so that HTML may contain the text (`encoding/json`,
+/// `HTMLEscape`). They occur only inside strings.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {

@@ -1,26 +1,28 @@
-//! IMDSv2 session tokens: given on request, accepted from their machine, and required only if
-//! configured ([`crate::Imdsv2`]).
+//! IMDSv2 session tokens: created on request, accepted only from the same address, and required
+//! only if configured ([`crate::Imdsv2`]).
 //!
-//! A request is trusted for its source address, with or without a token. A token adds the answer
-//! that EC2's tools expect: a wrong or expired one is refused, so that they request another.
+//! A request is authorized by its source address, with or without a token. Tokens give EC2's tools
+//! the expected answer: a wrong or expired token is refused, so that they request a new one.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Tokens at once; of the machine that has most, the one that ends first makes room.
+/// Maximum valid tokens. At the limit, the address with most tokens loses the one that expires
+/// first.
 const MAX_TOKENS: usize = 8192;
-/// Tokens of one address at once; the one that ends first makes room.
+/// Maximum valid tokens of one address; a new token replaces the one that expires first.
 const MAX_OF_ONE: usize = 32;
-/// EC2's longest life, in seconds.
+/// Maximum lifetime of a token in seconds, the same as in EC2.
 const MAX_LIFE: u64 = 21_600;
 
-/// The tokens that are valid, each with its machine's address and its end.
+/// Valid tokens, each with the address it was issued to and its expiry.
 #[derive(Debug, Default)]
 pub(crate) struct Tokens(HashMap<String, (IpAddr, Instant)>);
 
 impl Tokens {
-    /// A new token for `peer`. `None` when the life is not one that EC2 gives, 1 to 21600 seconds.
+    /// Creates a token for `peer` that is valid for `life` seconds. `None`: `life` is not in EC2's
+    /// range, 1 to 21600.
     pub(crate) fn issue(&mut self, peer: IpAddr, life: u64, now: Instant) -> Option<String> {
         if !(1..=MAX_LIFE).contains(&life) {
             return None;
@@ -39,7 +41,7 @@ impl Tokens {
         Some(token)
     }
 
-    /// Drops the token of this address that ends first.
+    /// Removes the token of this address that expires first.
     fn drop_first(&mut self, of: IpAddr) {
         let own = self.0.iter().filter(|(_, (owner, _))| *owner == of);
         if let Some(token) = own.min_by_key(|(_, (_, end))| *end).map(|(token, _)| token.clone()) {
@@ -47,7 +49,7 @@ impl Tokens {
         }
     }
 
-    /// True if this token was given to this machine and is not expired.
+    /// Returns true if this token was issued to this address and has not expired.
     pub(crate) fn accept(&self, token: &str, peer: IpAddr, now: Instant) -> bool {
         self.0.get(token).is_some_and(|(owner, end)| *owner == peer && *end > now)
     }

@@ -1,4 +1,4 @@
-//! Time in which a machine may have its user data, and the machines that have phoned home.
+//! Time window in which a machine may have its user data, and record of phone-homes.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use crate::config::UserData;
 use crate::{Config, Instance, PhoneHome, Provisioning};
 
-/// Machines that are remembered to have phoned home; the longest silent one makes room, and its
-/// window then ends with its time alone.
+/// Maximum machines whose phone-home is remembered. A new one replaces the machine with the oldest
+/// phone-home, whose window then ends only by `user_data_window_secs`.
 const MAX_MACHINES: usize = 16_384;
-/// Time in which a repeated phone-home is dropped: cloud-init repeats one whose response it missed.
+/// Time in which an identical phone-home is dropped: cloud-init repeats one whose response it
+/// missed.
 const REPEATS: Duration = Duration::from_secs(60);
 
-/// True if a machine may have its user data now, `home` after its first phone-home.
+/// Returns true if a machine may have its user data now. `home` is the time since its first
+/// phone-home, if any.
 pub(crate) fn is_open(config: &Config, provisioning: Provisioning, home: Option<Duration>) -> bool {
     match (config.user_data, provisioning) {
         (UserData::Address, _) | (_, Provisioning::Underway) => true,
@@ -26,13 +28,13 @@ pub(crate) fn is_open(config: &Config, provisioning: Provisioning, home: Option<
     }
 }
 
-/// First phone-homes by hardware.
+/// First phone-homes, by hardware.
 #[derive(Debug, Default)]
 pub(crate) struct PhoneHomes(HashMap<String, FirstPhoneHome>);
 
 #[derive(Debug)]
 struct FirstPhoneHome {
-    /// The first since the installation that the machine had then.
+    /// Time of the first phone-home since the machine's last installation.
     first: Instant,
     last: Instant,
     hash: u64,
@@ -63,7 +65,7 @@ impl PhoneHomes {
         true
     }
 
-    /// Time since a machine's first phone-home.
+    /// Returns the time since a machine's first phone-home; `None` if none is recorded.
     pub(crate) fn since(&self, hardware: &str, now: Instant) -> Option<Duration> {
         self.0.get(hardware).map(|home| now.duration_since(home.first))
     }

@@ -1,17 +1,17 @@
-//! Tinkerbell's own tree, `/2009-04-04/`, byte for byte (`tootles/internal/frontend/ec2`).
+//! Tinkerbell's tree `/2009-04-04/`, byte for byte (`tootles/internal/frontend/ec2`).
 //!
-//! Its quirks are included: an empty field is an empty leaf, `public-keys` and `iqn` exist and are
-//! always empty, `local-ipv4` is never the reserved address, and vendor data are missing. Clients
-//! that need more request a later version, as cloud-init does.
+//! Tootles' quirks are included: an empty field is an empty leaf, `public-keys` and `iqn` exist and
+//! are always empty, `local-ipv4` is never the reserved address, and vendor data are missing.
+//! Clients that need more request a later version, as cloud-init does.
 
 use std::borrow::Cow;
 
 use crate::Instance;
 
-/// A leaf: its path and the function of its text.
+/// Leaf of the tree: its path, and the function that returns its text.
 pub(crate) type Leaf = (&'static str, for<'a> fn(&'a Instance) -> Cow<'a, str>);
 
-/// Every leaf there is.
+/// All leaves of the tree.
 pub(crate) const LEAVES: &[Leaf] = &[
     ("user-data", |it| it.user_data.as_ref().map_or("", |data| data.expose()).into()),
     ("meta-data/instance-id", |it| it.id.as_str().into()),
@@ -32,7 +32,8 @@ pub(crate) const LEAVES: &[Leaf] = &[
     ("meta-data/operating-system/license_activation/state", |_| "".into()),
 ];
 
-/// Content at `path`, which has no slash at either end: a leaf's text or a folder's list.
+/// Returns the content at `path`, which has no slash at either end: the text of a leaf, or the list
+/// of a folder. `None`: the path does not exist.
 pub(crate) fn lookup(instance: &Instance, path: &str) -> Option<String> {
     let leaf = LEAVES.iter().find(|(name, _)| *name == path);
     leaf.map(|(_, text)| text(instance).into_owned())

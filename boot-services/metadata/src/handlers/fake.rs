@@ -8,7 +8,7 @@ use stdx::MacAddr;
 
 use crate::{Instance, Instances, Observer, PhoneHome, Unmatched};
 
-/// Machines, and the addresses by which they are known.
+/// Machines, with the addresses that identify them.
 #[derive(Default)]
 pub struct Machines {
     instances: Vec<Instance>,
@@ -16,7 +16,7 @@ pub struct Machines {
 }
 
 impl Machines {
-    /// Returns machines that are known by the addresses of their interfaces.
+    /// Returns machines that are identified by the addresses of their interfaces.
     pub fn of(instances: impl IntoIterator<Item = Instance>) -> Self {
         let mut machines = Self::default();
         for instance in instances {
@@ -29,7 +29,7 @@ impl Machines {
         machines
     }
 
-    /// Adds a machine that is known by an address.
+    /// Adds a machine that is identified by an address.
     #[must_use]
     pub fn with(mut self, address: impl Into<IpAddr>, instance: Instance) -> Self {
         self.addresses.insert(address.into(), Ok(self.instances.len()));
@@ -37,7 +37,7 @@ impl Machines {
         self
     }
 
-    /// Adds an address without a machine.
+    /// Adds an address that matches no machine, with the reason.
     #[must_use]
     pub fn without(mut self, address: impl Into<IpAddr>, reason: Unmatched) -> Self {
         self.addresses.insert(address.into(), Err(reason));
@@ -70,22 +70,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Events {
-    /// Paths of the answered requests, with the status.
+    /// Returns the paths of the answered requests, each with its status.
     pub fn requests(&self) -> Vec<(String, u16)> {
         locked(&self.requests).clone()
     }
 
-    /// Reports of started operating systems.
+    /// Returns the recorded phone-homes.
     pub fn phoned_home(&self) -> Vec<PhoneHome> {
         locked(&self.phoned_home).clone()
     }
 
-    /// Machines whose user data was requested outside its window.
+    /// Returns the machines whose user data was requested outside the window.
     pub fn withheld(&self) -> Vec<String> {
         locked(&self.withheld).clone()
     }
 
-    /// Machines whose address another NIC used, with the MAC address of that NIC.
+    /// Returns the machines whose address another NIC used, with the MAC address of the NIC.
     pub fn refused(&self) -> Vec<(String, MacAddr)> {
         locked(&self.refused).clone()
     }

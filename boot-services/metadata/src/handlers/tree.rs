@@ -1,4 +1,4 @@
-//! The EC2 tree and its tokens, over HTTP.
+//! HTTP handlers for the EC2 tree and its tokens.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
@@ -18,10 +18,10 @@ const TOKEN_LIFE: &str = "x-aws-ec2-metadata-token-ttl-seconds";
 /// Body of Tootles' router for an unknown path.
 const NO_ROUTE: &str = "404 page not found";
 
-/// A path's parts by the names that its route gives them.
+/// Parts of a path, by their names in the route.
 type Parts = Path<Vec<(String, String)>>;
 
-/// The tree of the requesting machine.
+/// Serves the EC2 tree of the requesting machine.
 pub(super) async fn own(
     State(state): Shared,
     Extension(client): Client,
@@ -38,7 +38,7 @@ pub(super) async fn own(
     leaf(state.machine(client, path), version, path)
 }
 
-/// The tree of any machine, by its id.
+/// Serves the EC2 tree of any machine, identified by its instance id.
 pub(super) async fn of_id(
     State(state): Shared,
     Extension(client): Client,
@@ -53,7 +53,7 @@ pub(super) async fn of_id(
     leaf(found.map(|instance| state.without_secrets(instance, client, path)), Version::First, path)
 }
 
-/// Creates a token. EC2 refuses one to a client behind a proxy, except for trusted ones.
+/// Creates a token. As in EC2, a client behind a proxy gets no token, unless the proxy is trusted.
 pub(super) async fn token(
     State(state): Shared,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -78,7 +78,7 @@ pub(super) async fn token(
     response
 }
 
-/// True if the token is valid, or if none is required.
+/// Returns true if the token is valid, or if the request has no token and none is required.
 fn has_valid_token(state: &RouterState, client: IpAddr, headers: &HeaderMap) -> bool {
     match headers.get(TOKEN) {
         None => state.config.imdsv2 == Imdsv2::Optional,

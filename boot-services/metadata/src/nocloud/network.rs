@@ -1,8 +1,8 @@
 //! Network configuration of a machine for cloud-init, version 2 (netplan's) or 1.
 //!
-//! An interface is identified by its MAC address. It uses DHCP, whose reservation stays the only
-//! record of the address. Static addresses are written for interfaces without DHCP, and for all if
-//! [`Addressing::Static`] is set. In a VLAN the address is the VLAN's.
+//! An interface is identified by its MAC address. It uses DHCP, so the reservation stays the only
+//! record of its address. Static addresses are written for interfaces without DHCP, and for all
+//! interfaces with [`Addressing::Static`]. For an interface with a VLAN, the VLAN gets the address.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use crate::config::Addressing;
 use crate::{Instance, Interface};
 
-/// Longest name of an interface (`IFNAMSIZ` less its end).
+/// Maximum bytes of an interface name (`IFNAMSIZ` without the terminating zero).
 const MAX_NAME: usize = 15;
 
-/// Version 2, for netplan, networkd, NetworkManager and Talos.
+/// Returns the configuration in version 2, for netplan, networkd, NetworkManager and Talos.
 pub(crate) fn v2(instance: &Instance, addressing: Addressing) -> Value {
     let (mut ethernets, mut vlans) = (Map::new(), Map::new());
     let names = names(&instance.interfaces);
@@ -47,7 +47,7 @@ pub(crate) fn v2(instance: &Instance, addressing: Addressing) -> Value {
     all
 }
 
-/// Version 2 entry of an interface, or of a VLAN beside its interface.
+/// Returns the version 2 entry of an interface, or of a VLAN on the interface.
 fn layer2(interface: &Interface, addressing: Addressing) -> Value {
     let Some(address) = written(interface, addressing) else {
         let ipv6 = interface.address.is_some_and(|address| address.addr().is_ipv6());
@@ -72,7 +72,8 @@ fn layer2(interface: &Interface, addressing: Addressing) -> Value {
     layer
 }
 
-/// Version 1, for what is older than netplan. It names what it configures.
+/// Returns the configuration in version 1, for systems older than netplan. Every interface in it
+/// has a name.
 pub(crate) fn v1(instance: &Instance, addressing: Addressing) -> Value {
     let mut config = Vec::new();
     let names = names(&instance.interfaces);
@@ -124,14 +125,15 @@ fn subnets1(interface: &Interface, addressing: Addressing) -> Value {
     json!([subnet])
 }
 
-/// Static address with its prefix; `None`: the interface uses DHCP, or has none.
+/// Returns the static address with its prefix length. `None`: the interface uses DHCP, or has no
+/// address.
 fn written(interface: &Interface, addressing: Addressing) -> Option<String> {
     let uses_dhcp = interface.dhcp && addressing == Addressing::Dhcp;
     interface.address.filter(|_| !uses_dhcp).map(|address| address.to_string())
 }
 
-/// Every route, destination and router. One that was recorded for everything is the default route;
-/// the router stands in for it (RFC 3442).
+/// Returns all routes as destination and router. A recorded route to every destination is the
+/// default route, and `gateway` is then ignored (RFC 3442).
 fn routes(interface: &Interface) -> Vec<(String, IpAddr)> {
     let recorded = interface.routes.iter();
     let mut routes: Vec<_> = recorded.map(|it| (it.to.to_string(), it.via)).collect();
@@ -143,8 +145,8 @@ fn routes(interface: &Interface) -> Vec<(String, IpAddr)> {
     routes
 }
 
-/// The names to give; `None`: the system's own. One that Linux would not take, or that is taken, is
-/// not given.
+/// Returns the name of each interface; `None`: the system chooses it. A name that Linux does not
+/// accept, or that another interface has, is ignored.
 fn names(interfaces: &[Interface]) -> Vec<Option<&str>> {
     let mut taken = BTreeSet::new();
     let good = |name: &str| {

@@ -1,9 +1,10 @@
-//! Values as YAML in block style, so that people can read what cloud-init reads.
+//! Formats values as YAML in block style, so that people can read cloud-init's input.
 
 use serde_json::Value;
 
-/// The text of an object or a list, with its line end. Keys must be plain words; texts are quoted
-/// always, because YAML 1.1 reads `10:20:30:40:50:01` as a number and `no` as false.
+/// Returns the YAML text of an object or a list, with its line end. Keys must be plain words.
+/// Strings are always quoted, because YAML 1.1 reads `10:20:30:40:50:01` as a number and `no` as
+/// false.
 pub(crate) fn text(value: &Value) -> String {
     let mut out = String::new();
     block(&mut out, value, 0);
@@ -62,8 +63,8 @@ fn indent(out: &mut String, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// A JSON string is a YAML scalar, but for characters that JSON lets stand and YAML 1.1 takes for
-/// line ends or no text at all (its production `c-printable`).
+/// Appends a string as a YAML scalar. A JSON string is valid YAML, except for characters that YAML
+/// 1.1 reads as line ends or does not allow (production `c-printable`); these are escaped.
 fn scalar(out: &mut String, text: &str) {
     for character in Value::from(text).to_string().chars() {
         match character {
