@@ -1,4 +1,4 @@
-//! Client of time servers.
+//! Client for NTP servers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -9,28 +9,28 @@ use tokio::time::timeout;
 
 use crate::{Leap, Mode, Offset, Packet, ServerReport, Timestamp};
 
-/// Longest wait for an answer.
+/// Maximum time to wait for a server's answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// Strata of servers that may be trusted.
+/// Accepted strata of servers.
 const STRATA: std::ops::RangeInclusive<u8> = 1..=14;
-/// The most that a server may be wrong by its own account, in 2^-16 s (RFC 5905's MAXDIST and a
-/// rack's patience).
+/// Maximum root distance of a server, which is its own error estimate, in 2^-16 s: 16 s, RFC 5905's
+/// MAXDISP.
 const DISTANCE_MAX: u64 = 16 << 16;
-/// The longest datagram read.
+/// Maximum bytes of an answer that are read.
 const ANSWER_MAX: usize = 512;
 
 /// Measurement of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Offset of the server's clock from ours.
+    /// Offset of the server's clock from this machine's clock.
     pub offset: Offset,
-    /// The way there and back.
+    /// Round-trip delay.
     pub delay: Duration,
     /// Quality of the server's clock.
     pub report: ServerReport,
 }
 
-/// Reason why an answer is not used.
+/// Reason why a server's answer is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// Error of the network.
@@ -42,7 +42,7 @@ pub enum Refusal {
         #[source]
         source: io::Error,
     },
-    /// The server did not answer.
+    /// The server did not answer within [`ANSWER_TIMEOUT`].
     #[error("no response from {0} within {secs} s", secs = ANSWER_TIMEOUT.as_secs())]
     Silent(SocketAddr),
     /// The server refuses requests (kiss-o'-death, RFC 5905 section 7.4).
@@ -53,7 +53,7 @@ pub enum Refusal {
     Unsynchronized(&'static str),
 }
 
-/// Times of our clock at which a request was sent and its answer received.
+/// Times of this machine's clock at which a request was sent and its answer received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestTimes {
     /// Time at which the request was sent.
@@ -62,10 +62,10 @@ pub struct RequestTimes {
     pub received: Timestamp,
 }
 
-/// Evaluates an answer; `None` if it does not answer this request.
+/// Evaluates an answer; `None` if the datagram does not answer this request.
 ///
 /// # Errors
-/// The answer cannot be trusted.
+/// The answer cannot be trusted: [`Refusal::Kiss`] or [`Refusal::Unsynchronized`].
 pub fn evaluate(
     bytes: &[u8],
     nonce: Timestamp,
@@ -120,7 +120,7 @@ pub fn evaluate(
 /// Measures the clock of one server.
 ///
 /// # Errors
-/// It cannot be reached, does not answer in [`ANSWER_TIMEOUT`], or cannot be trusted.
+/// The server cannot be reached, does not answer within [`ANSWER_TIMEOUT`], or cannot be trusted.
 pub async fn query(server: SocketAddr) -> Result<Sample, Refusal> {
     let failed = |source| Refusal::Io { server, source };
     let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -145,8 +145,9 @@ pub async fn query(server: SocketAddr) -> Result<Sample, Refusal> {
     timeout(ANSWER_TIMEOUT, answer).await.unwrap_or(Err(Refusal::Silent(server)))
 }
 
-/// Chooses the median, so that one wrong server has no effect while two others are right. Of one
-/// server, the sample with the shortest round trip counts.
+/// Returns the sample with the median offset, so that one wrong server has no effect while two
+/// others are right. `servers` has the samples of each server; the one with the shortest delay
+/// counts. `None` without any samples.
 pub fn choose(servers: &[Vec<Sample>]) -> Option<Sample> {
     let best = |samples: &Vec<Sample>| samples.iter().min_by_key(|sample| sample.delay).copied();
     let mut candidates: Vec<Sample> = servers.iter().filter_map(best).collect();

@@ -1,48 +1,50 @@
-//! Quality of this machine's clock, and its announcement.
+//! Quality of this machine's clock, and the values that the NTP server announces for it.
 
 use crate::Timestamp;
 
-/// Stratum of a clock without a recent source: higher than that of all synchronized clocks, so that
-/// no client prefers it (chrony's `local stratum 10`).
+/// Announced stratum of a clock without a recent source: higher than that of all synchronized
+/// clocks, so that no client prefers it (chrony's `local stratum 10`).
 const ALONE: u8 = 10;
-/// Largest drift of a clock after it was set, in parts per million (RFC 5905's PHI).
+/// Maximum drift of a clock after it was set, in parts per million (RFC 5905's PHI).
 const DRIFT_PPM: u64 = 15;
-/// Strata beyond are not synchronized (RFC 5905 section 7.3).
+/// Maximum stratum of a synchronized clock (RFC 5905 section 7.3).
 const STRATUM_MAX: u8 = 15;
-/// Largest error bound that a free-running clock announces, in 2^-16 s. chrony follows no server
-/// with a bound above 3 s, ntpd none above 1.5 s; the stratum shows the quality.
+/// Maximum root dispersion that a free-running clock announces, in 2^-16 s: 1 s. chrony follows no
+/// server with a bound above 3 s, ntpd none above 1.5 s; the stratum shows the quality.
 const ALONE_MAX: u32 = 1 << 16;
 
-/// Answer of the server from which the clock was set.
+/// Values from the answer of the server from which the clock was set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ServerReport {
     /// Stratum of the server.
     pub stratum: u8,
-    /// The leap second that it announces: 0 for none, 1 for one more, 2 for one less.
+    /// Leap second that the server announces: 0 for none, 1 for an added second, 2 for a removed
+    /// one.
     pub leap: u8,
-    /// Its address as the protocol names it.
+    /// Reference id of the server: its address in the form of the protocol.
     pub id: [u8; 4],
     /// Time at which the clock was set.
     pub at: Timestamp,
-    /// The way to the first clock and back, in 2^-16 s.
+    /// Root delay: round-trip delay to the reference clock, in 2^-16 s.
     pub root_delay: u32,
-    /// Error bound, in 2^-16 s.
+    /// Root dispersion: error bound of the clock, in 2^-16 s.
     pub root_dispersion: u32,
 }
 
 /// Quality of the clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ClockState {
-    /// The clock was never set, and there is no battery.
+    /// The clock was never set, and has no battery.
     #[default]
     Unset,
-    /// The clock runs freely: from its battery, or its source is silent for long.
+    /// The clock runs freely, on its battery or because its source has not answered for long.
+    /// `None`: it was never set from a server.
     Holdover(Option<ServerReport>),
-    /// A server sets the clock.
+    /// The clock is synchronized to a server.
     Synced(ServerReport),
 }
 
-/// Announcement of a server's clock.
+/// Values that the NTP server announces for this machine's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Announcement {
     pub(crate) stratum: u8,
@@ -54,7 +56,7 @@ pub(crate) struct Announcement {
 }
 
 impl ClockState {
-    /// Announcement at `now`; `None` if there is no time to serve.
+    /// Returns the announcement at `now`; `None` if there is no valid time to serve.
     pub(crate) fn announcement(&self, now: Timestamp) -> Option<Announcement> {
         match self {
             Self::Unset => None,

@@ -1,9 +1,9 @@
 //! SNTP client and server (RFC 5905 section 14).
 //!
-//! Never: sets a clock (the owner of the machine does), trusts one server that disagrees with the
-//! others, serves an unsynchronized time without marking it.
+//! Never: sets a clock (the caller does), trusts one server that disagrees with the others, serves
+//! an unsynchronized time without marking it.
 //!
-//! Enter at [`query`] (one server), [`choose`] (of several) and [`serve`].
+//! Enter at [`query`] (measures one server), [`choose`] (selects among several) and [`serve`].
 
 mod client;
 mod clock_state;
@@ -17,5 +17,5 @@ pub use packet::{BYTES, Leap, Mode, Packet};
 pub use server::{answer, serve};
 pub use timestamp::{Offset, Timestamp};
 
-/// The port of servers.
+/// UDP port of NTP servers.
 pub const PORT: u16 = 123;

@@ -1,18 +1,19 @@
-//! The message: 48 bytes (RFC 5905 section 7.3).
+//! Encoding of NTP messages: 48 bytes (RFC 5905 section 7.3).
 
 use crate::Timestamp;
 
-/// Bytes of a message without extensions, which are not used here.
+/// Bytes of a message without extension fields, which are not used here.
 pub const BYTES: usize = 48;
 /// Protocol version of sent messages.
 const VERSION: u8 = 4;
 
-/// Announcement of the next leap second.
+/// Leap indicator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leap {
-    /// None this month, or one more, or one less: which it is does not matter here.
+    /// The sender's clock is synchronized. The value is 0 for no leap second, 1 for an added one, 2
+    /// for a removed one.
     Known(u8),
-    /// The speaker has no time to tell.
+    /// The sender's clock is not synchronized.
     Unsynchronized,
 }
 
@@ -25,26 +26,27 @@ pub enum Mode {
     Server,
 }
 
-/// A message of NTP.
+/// NTP message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
-    /// Announcement of a leap second.
+    /// Leap indicator of the sender.
     pub leap: Leap,
-    /// The speaker's version, 1 to 4.
+    /// Protocol version, 1 to 4.
     pub version: u8,
     /// Role of the sender.
     pub mode: Mode,
-    /// Steps from a clock that needs no server; 0 is none, or a word in `reference_id`.
+    /// Stratum: number of steps to a reference clock. With 0 there is no valid time, and
+    /// `reference_id` may have a kiss code.
     pub stratum: u8,
-    /// Seconds between two questions, as a power of 2.
+    /// Interval between two requests in seconds, as an exponent of 2.
     pub poll: u8,
-    /// Seconds between two ticks, as a power of 2.
+    /// Precision of the sender's clock in seconds, as an exponent of 2.
     pub precision: i8,
-    /// The way to the first clock and back, in 2^-16 s.
+    /// Root delay: round-trip delay to the reference clock, in 2^-16 s.
     pub root_delay: u32,
-    /// Error bound of the sender's clock, in 2^-16 s.
+    /// Root dispersion: error bound of the sender's clock, in 2^-16 s.
     pub root_dispersion: u32,
-    /// Source of the sender's time, or a code of four letters.
+    /// Source of the sender's time, or a kiss code of four letters.
     pub reference_id: [u8; 4],
     /// Time at which the sender's clock was last set.
     pub reference: Timestamp,
@@ -57,8 +59,9 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Makes a request. It reveals no time of this machine: `nonce` comes back in the answer, and a
-    /// server that has not seen the request cannot forge it.
+    /// Creates a request. Its transmit time is `nonce`, not the time of this machine. The answer
+    /// has a copy of the nonce, so a server that has not received the request cannot forge an
+    /// answer.
     pub fn request(nonce: Timestamp) -> Self {
         Self {
             leap: Leap::Known(0),
@@ -77,7 +80,7 @@ impl Packet {
         }
     }
 
-    /// As bytes on the wire.
+    /// Encodes the message.
     pub fn encode(&self) -> [u8; BYTES] {
         let leap = match self.leap {
             Leap::Known(leap) => leap & 3,
@@ -101,8 +104,8 @@ impl Packet {
         bytes
     }
 
-    /// Of bytes from the wire; what follows the message is not read. `None` for other modes and
-    /// versions, and for what is too short.
+    /// Decodes a message; bytes after the message are ignored. `None`: the mode or version is not
+    /// supported, or the datagram is too short.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (words, _) = bytes.first_chunk::<BYTES>()?.as_chunks::<4>();
         let [first, stratum, poll, precision] = *words.first()?;

@@ -1,4 +1,4 @@
-//! Time server for the rack.
+//! NTP server for the machines of the rack.
 
 use std::io;
 
@@ -7,13 +7,15 @@ use tokio::sync::watch;
 
 use crate::{BYTES, ClockState, Leap, Mode, Packet, Timestamp};
 
-/// The longest request read; extensions and keys follow the message, and are not used.
+/// Maximum bytes of a request that are read. Extension fields and keys follow the message, and are
+/// ignored.
 const REQUEST_MAX: usize = 512;
-/// Microseconds: what a clock that is read through a system call can tell.
+/// Announced precision, as an exponent of 2: about a microsecond, the precision of a clock that is
+/// read by a system call.
 const PRECISION: i8 = -20;
 
-/// Answer to a request that arrived at `received`; `None` if it is not a request. It is as long as
-/// the shortest request, so that it cannot amplify a flood.
+/// Returns the answer to a request that arrived at `received`; `None` if the datagram is not a
+/// request. The answer has the length of the shortest request, so that it cannot amplify a flood.
 pub fn answer(
     bytes: &[u8],
     state: &ClockState,

@@ -1,15 +1,15 @@
-//! Points in time as the protocol has them.
+//! Points in time in NTP's format.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// From 1900 to 1970 (RFC 5905 figure 4).
+/// Seconds from 1900 to 1970 (RFC 5905 figure 4).
 const UNIX: u64 = 2_208_988_800;
-/// One second in the format's units.
+/// One second in units of 2^-32 s.
 const SECOND: i128 = 1 << 32;
 
-/// Seconds since the era began in units of 2^-32 s (RFC 5905 section 6). An era has 136 years; the
-/// difference of two is right when they are less than half of that apart.
+/// Time since the start of the era, in units of 2^-32 s (RFC 5905 section 6). An era has 136 years.
+/// The difference of two timestamps is right if they are less than half an era apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Timestamp(pub u64);
 
@@ -18,12 +18,12 @@ pub struct Timestamp(pub u64);
 pub struct Offset(pub i64);
 
 impl Timestamp {
-    /// Current time of this clock.
+    /// Returns the current time of this machine's clock.
     pub fn now() -> Self {
         SystemTime::now().into()
     }
 
-    /// Time from `earlier` to this.
+    /// Returns the time from `earlier` to this timestamp.
     pub fn since(self, earlier: Self) -> Offset {
         // As signed numbers the difference is right over the end of an era.
         let units = self.0.wrapping_sub(earlier.0).cast_signed();
@@ -42,12 +42,12 @@ impl From<SystemTime> for Timestamp {
 }
 
 impl Offset {
-    /// Absolute value of the offset.
+    /// Returns the absolute value of the offset.
     pub fn abs(self) -> Duration {
         Duration::from_nanos(self.0.unsigned_abs())
     }
 
-    /// A clock's time after it was put right by this.
+    /// Returns the time of `clock` after correction by this offset.
     pub fn after(self, clock: SystemTime) -> SystemTime {
         let moved =
             if self.0 < 0 { clock.checked_sub(self.abs()) } else { clock.checked_add(self.abs()) };
@@ -56,7 +56,7 @@ impl Offset {
 }
 
 impl fmt::Display for Offset {
-    /// Formats as `+0.012 s`.
+    /// Formats the offset in seconds, such as `+0.012 s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { '-' } else { '+' };
         write!(f, "{sign}{:.3} s", self.abs().as_secs_f64())
