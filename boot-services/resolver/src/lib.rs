@@ -1,12 +1,12 @@
-//! Addresses of hosts by name, from the operating system's resolver.
+//! Resolves host names to addresses through the operating system's resolver.
 //!
-//! `getaddrinfo` blocks for as long as a name server is silent, up to 30 s. Here it runs on threads
-//! of its own, at most [`THREADS_MAX`], so that no other task waits for a name server. All callers
-//! share one look-up of a name. A result is used for [`FRESH`], and for [`STALE`] while there is no
-//! newer one: machines whose controllers have names are reachable while the name server is not. A
-//! failure is repeated for [`FAILED`] without a new look-up.
+//! `getaddrinfo` blocks while a name server does not answer, up to 30 s. Here it runs on own
+//! threads, at most [`THREADS_MAX`], so that no other task waits for a name server. All callers
+//! share one look-up of a name. A result is used for [`FRESH`] without a new look-up, and for
+//! [`STALE`] while new look-ups fail: a machine whose BMC has a name stays reachable while the name
+//! server is down. A failure is repeated for [`FAILED`] without a new look-up.
 //!
-//! Never: a name server of its own, a protocol of its own.
+//! Never: sends DNS messages itself, or acts as a name server.
 //!
 //! Enter at [`system`].
 
@@ -22,17 +22,17 @@ use tokio::time::{Instant, timeout};
 
 use self::names::{Names, Next};
 
-/// Limit of simultaneous look-ups.
+/// Maximum concurrent look-ups.
 const THREADS_MAX: usize = 4;
-/// Longest wait of a caller.
+/// Maximum time that a caller waits for a look-up.
 const WAIT: Duration = Duration::from_secs(5);
 /// Time for which a result is used without a new look-up.
 const FRESH: Duration = Duration::from_secs(60);
-/// Time for which an answer is used when no newer one comes.
+/// Time for which a result is used while no newer one is available.
 const STALE: Duration = Duration::from_secs(24 * 3600);
 /// Time for which a failure is repeated without a new look-up.
 const FAILED: Duration = Duration::from_secs(15);
-/// Names that are remembered, above the number of machines that a box serves.
+/// Maximum remembered names; more than the machines that a box serves.
 const NAMES_MAX: usize = 16_384;
 
 type Lookup = dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync;
@@ -40,12 +40,12 @@ type Lookup = dyn Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 static SYSTEM: LazyLock<Resolver> =
     LazyLock::new(|| Resolver::new(|host| (host, 0).to_socket_addrs().map(Iterator::collect)));
 
-/// The resolver of the operating system, one for the whole process.
+/// Returns the resolver of the whole process, which uses the operating system's.
 pub fn system() -> Resolver {
     SYSTEM.clone()
 }
 
-/// Looks names up; clones share what is known.
+/// Resolver of host names; clones share their results.
 #[derive(Clone)]
 pub struct Resolver(Arc<Inner>);
 
@@ -55,16 +55,17 @@ struct Inner {
 }
 
 impl Resolver {
-    /// A resolver that looks up by `lookup`, which may block.
+    /// Creates a resolver that calls `lookup`, which may block.
     fn new(lookup: impl Fn(&str) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static) -> Self {
         Self(Arc::new(Inner { lookup: Box::new(lookup), names: Mutex::default() }))
     }
 
-    /// The addresses of a host, best first, with `port`. A host that is an address itself is not
-    /// looked up.
+    /// Returns the addresses of a host in order of preference, with `port`. An IP address as `host`
+    /// is returned without a look-up.
     ///
     /// # Errors
-    /// The operating system's; [`io::ErrorKind::TimedOut`] when no answer came within [`WAIT`].
+    /// The operating system reports an error, too many names are being looked up, or no result came
+    /// within [`WAIT`] ([`io::ErrorKind::TimedOut`]).
     pub async fn lookup(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, port)]);
@@ -97,7 +98,7 @@ impl Resolver {
         }
     }
 
-    /// Starts a thread that looks up until no name waits.
+    /// Starts a thread that performs look-ups until no name waits.
     fn start(&self) {
         let resolver = self.clone();
         let work = move || {

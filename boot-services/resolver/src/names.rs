@@ -1,4 +1,4 @@
-//! Names that are known, and names that are looked up.
+//! Table of resolved names, and queue of names to look up.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{FAILED, FRESH, NAMES_MAX, STALE, THREADS_MAX, WAIT};
 
-/// An error that can be cloned for many callers.
+/// Error of a look-up, which can be cloned for many callers.
 #[derive(Debug, Clone)]
 pub struct Failure {
     kind: io::ErrorKind,
@@ -25,30 +25,30 @@ impl From<Failure> for io::Error {
 /// Result of a look-up.
 pub type Answer = Result<Vec<SocketAddr>, Failure>;
 
-/// Next step of a caller.
+/// Next step of a caller of [`Names::request`].
 pub enum Next {
-    /// The result is known.
+    /// The table has the result.
     Known(io::Result<Vec<SocketAddr>>),
     /// The caller waits for a look-up.
     Wait {
-        /// The answer comes here.
+        /// Channel for the result.
         answer: oneshot::Receiver<Answer>,
         /// True if the caller must start a thread first.
         is_new_thread: bool,
     },
-    /// Too many names are looked up.
+    /// The table is full, and all of its names are being looked up.
     Full,
 }
 
 /// State of one name.
 struct Name {
-    /// Last addresses, with the time of their look-up.
+    /// Last addresses found, with the time of their look-up; `None` before the first success.
     found: Option<(Vec<SocketAddr>, Instant)>,
-    /// Failure of the last look-up, with its time.
+    /// Failure of the last look-up, with its time; `None` after a success.
     failed: Option<(Failure, Instant)>,
-    /// Begin of the look-up under way.
+    /// Start of the current look-up; `None` if there is none.
     started: Option<Instant>,
-    /// Callers that wait for the look-up.
+    /// Callers that wait for the current look-up.
     waiters: Vec<oneshot::Sender<Answer>>,
     used: Instant,
 }
@@ -63,7 +63,7 @@ impl Name {
         (now.duration_since(*at) < STALE).then(|| found.clone())
     }
 
-    /// The answer that needs no look-up, or no longer one.
+    /// Returns the result that can be used without a new look-up; `None` if a look-up is needed.
     fn known(&self, now: Instant) -> Option<io::Result<Vec<SocketAddr>>> {
         if let Some((found, at)) = &self.found
             && now.duration_since(*at) < FRESH
@@ -80,17 +80,17 @@ impl Name {
     }
 }
 
-/// All names; bounded by [`NAMES_MAX`].
+/// All names, at most [`NAMES_MAX`], and the threads that look them up.
 #[derive(Default)]
 pub struct Names {
     all: HashMap<String, Name>,
-    /// Names whose look-up no thread has begun.
+    /// Names that wait for a thread.
     waiting: VecDeque<String>,
     threads: usize,
 }
 
 impl Names {
-    /// A caller wants to know a name.
+    /// Handles a caller's request for the addresses of a name.
     pub fn request(&mut self, host: &str, now: Instant) -> Next {
         if !self.all.contains_key(host) && !self.make_room() {
             return Next::Full;
@@ -113,8 +113,8 @@ impl Names {
         Next::Wait { answer, is_new_thread }
     }
 
-    /// Forgets the name that was not used for longest, when there are too many. False when all of
-    /// them are looked up.
+    /// If the table is full, removes the name that was not used for longest. Returns false if all
+    /// names are being looked up.
     fn make_room(&mut self) -> bool {
         if self.all.len() < NAMES_MAX {
             return true;
@@ -124,12 +124,12 @@ impl Names {
         oldest.is_some_and(|host| self.all.remove(&host).is_some())
     }
 
-    /// Old addresses of a name, while there is no newer result.
+    /// Returns the last addresses of a name, if they are not older than [`STALE`].
     pub fn stale(&self, host: &str, now: Instant) -> Option<Vec<SocketAddr>> {
         self.all.get(host)?.stale(now)
     }
 
-    /// Next name to look up. The thread ends if there is none.
+    /// Returns the next name to look up. `None`: no name waits, and the calling thread must end.
     pub fn take(&mut self) -> Option<String> {
         let host = self.waiting.pop_front();
         if host.is_none() {
@@ -138,7 +138,7 @@ impl Names {
         host
     }
 
-    /// A look-up has ended.
+    /// Stores the result of a look-up and sends it to the waiting callers.
     pub fn end(&mut self, host: &str, found: io::Result<Vec<SocketAddr>>) {
         let Some(name) = self.all.get_mut(host) else { return };
         let started = name.started.take().unwrap_or(name.used);
@@ -159,8 +159,8 @@ impl Names {
         }
     }
 
-    /// Handles a thread that could not be started: waiting callers get an error at their time
-    /// limit, and the next caller tries again.
+    /// Handles a thread that could not be started. Without any other thread, waiting callers get an
+    /// error at their time limit, and the next caller tries to start a thread.
     pub fn has_no_thread(&mut self) {
         self.threads -= 1;
         if self.threads == 0 {
