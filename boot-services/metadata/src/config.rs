@@ -32,11 +32,11 @@ pub struct Config {
     pub addressing: Addressing,
     /// Condition under which a machine gets its user data.
     pub user_data: UserData,
-    /// Seconds after a successful installation for which a machine gets its user data. Applies to
-    /// `user_data = "window"`.
+    /// Seconds after a successful installation for which a machine gets its user data, 3600 by
+    /// default. Applies to `user_data = "window"`.
     pub user_data_window_secs: u32,
-    /// Seconds after the first phone-home for which a machine still gets its user data. Applies to
-    /// `user_data = "window"`.
+    /// Seconds after the first phone-home for which a machine still gets its user data, 300 by
+    /// default. Applies to `user_data = "window"`.
     pub phone_home_grace_secs: u32,
 }
 
