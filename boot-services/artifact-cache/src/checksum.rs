@@ -1,4 +1,4 @@
-//! Expected checksum of a file, and the digest under which the cache stores it.
+//! Expected checksum of a downloaded file, and the digest under which the cache stores the file.
 
 use std::str::FromStr;
 
@@ -13,8 +13,8 @@ pub enum Checksum {
     Sha512([u8; 64]),
 }
 
-/// Text that is neither 64 nor 128 hexadecimal digits, with or without the algorithm's name in
-/// front.
+/// Error: the text is neither 64 nor 128 hexadecimal digits, with or without the algorithm's name
+/// in front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a checksum such as sha256:<64 digits> or sha512:<128 digits>")]
 pub struct InvalidChecksum;

@@ -28,7 +28,8 @@ use zeros::Zeros;
 
 /// Consecutive attempts without progress after which a download fails.
 const MAX_ATTEMPTS: u32 = 6;
-/// Bytes that are reserved at a time when the origin does not report the size of the file.
+/// Bytes of disk space that are reserved at a time if the origin does not report the size of the
+/// file.
 const STRIDE: u64 = 64 << 20;
 
 /// Downloads the file, checks it and moves it to its final path.
@@ -71,16 +72,16 @@ pub(super) async fn run(
     partial.finish(cache, remote).await
 }
 
-/// Bytes that have arrived, and their digests.
+/// Part of a file that has arrived, with its digests.
 struct PartialFile {
     file: File,
     path: PathBuf,
     tag_path: PathBuf,
     tag: Option<String>,
-    /// Digest of the file that the origin reports.
+    /// SHA-256 of the file as the origin reports it, if it does.
     promised: Option<Digest>,
     received: u64,
-    /// Offset up to which space is reserved.
+    /// Offset in the file up to which disk space is reserved.
     admitted: u64,
     reserved: ReservedSpace,
     sha256: Sha256,
@@ -88,7 +89,7 @@ struct PartialFile {
     zeros: Zeros,
 }
 
-/// Space that is reserved for bytes that have not arrived yet, so that no other download uses it.
+/// Disk space reserved for bytes that have not arrived yet, so that no other download uses it.
 struct ReservedSpace {
     cache: Cache,
     bytes: u64,
@@ -116,8 +117,8 @@ impl Drop for ReservedSpace {
 }
 
 impl PartialFile {
-    /// Resumes an earlier download if the rest can be verified to belong to the same file. The
-    /// entity tag verifies it, or at the end the checksum.
+    /// Resumes an earlier download if its entity tag, or at the end the checksum, can show that the
+    /// rest belongs to the same file.
     async fn resume(
         cache: &Cache,
         remote: &RemoteFile,
@@ -162,7 +163,8 @@ impl PartialFile {
         Ok(partial)
     }
 
-    /// Returns true if the rest of the file can be verified to belong to the same file.
+    /// Returns true if the entity tag or the checksum can show that the rest belongs to the same
+    /// file.
     fn can_resume(&self, remote: &RemoteFile) -> bool {
         self.tag.is_some() || remote.checksum.is_some()
     }
@@ -286,7 +288,7 @@ impl PartialFile {
     }
 }
 
-/// Returns bytes per second; `None` before the first byte.
+/// Returns the rate in bytes per second; `None` before the first byte.
 fn rate(bytes: u64, elapsed: Duration) -> Option<u64> {
     let millis = elapsed.as_millis().max(1);
     let rate = u128::from(bytes) * 1000 / millis;

@@ -1,4 +1,4 @@
-//! Eviction: selects the files that leave the cache for a new one. Pure.
+//! Selects the files that are evicted from the cache for a new file. Pure.
 
 pub mod fake;
 mod volume;
@@ -9,12 +9,11 @@ use super::{Digest, shown};
 use crate::Error;
 pub use volume::{SystemVolume, Volume};
 
-/// Default budget of the cache, in percent of its partition. Beyond it, files are evicted for new
-/// ones.
+/// Default budget: the percentage of the partition above which files are evicted for new ones.
 pub const BUDGET_PERCENT: u64 = 80;
-/// Use of the partition, in percent, from which the owner is notified.
+/// Use of the partition in percent from which the owner is notified.
 pub const NOTICE_PERCENT: u64 = 85;
-/// Maximum use of the partition, in percent, that a new file may cause.
+/// Maximum use of the partition in percent that a new file may cause.
 pub const REFUSE_PERCENT: u64 = 95;
 /// Number of files that the error about a full cache lists.
 const NAMED: usize = 5;
@@ -50,7 +49,7 @@ impl CachedFile {
     }
 }
 
-/// Part of a file without a running download.
+/// Partly downloaded file whose download does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AbandonedPart {
     /// Key of the file ([`RemoteFile::key`](crate::RemoteFile::key)).
@@ -77,7 +76,7 @@ pub struct Eviction {
 pub struct Space {
     /// Size of the partition in bytes.
     pub capacity: u64,
-    /// Used bytes, by the cache or by anything else.
+    /// Used bytes of the partition, by the cache or other data.
     pub used: u64,
 }
 
@@ -94,12 +93,13 @@ impl Space {
     }
 }
 
-/// Selects files to evict so that `incoming` more bytes fit into the partition's budget, in
-/// percent. Abandoned parts are first, then the least recently used files; never a file that is in
-/// use, needed or pinned. Such files may exceed the budget, up to [`REFUSE_PERCENT`].
+/// Selects files to evict so that `incoming` more bytes fit into `budget`, a percentage of the
+/// partition. Abandoned parts are first, then the least recently used files. Files that are in use,
+/// needed or pinned are never evicted; with them the use may exceed the budget, up to
+/// [`REFUSE_PERCENT`].
 ///
 /// # Errors
-/// [`Error::CacheFull`]; then no file is evicted.
+/// [`Error::CacheFull`]: no file is evicted.
 pub fn admit(
     files: &[CachedFile],
     parts: &[AbandonedPart],

@@ -1,4 +1,4 @@
-//! Layout of the cache's folders.
+//! Layout of the cache's folder on disk.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -11,9 +11,9 @@ use super::eviction::{AbandonedPart, CachedFile, Space};
 use super::{Checksum, Digest, RemoteFile, Volume};
 use crate::Error;
 
-/// Maximum bytes of a URL or entity tag that is read back.
+/// Maximum bytes of a stored URL or entity tag.
 const MAX_NOTE: u64 = 8 << 10;
-/// Age after which a part without a running download is deleted.
+/// Age after which a part without a running download is deleted: seven days.
 const STALE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// File extension of a part that is being removed.
 const REMOVED: &str = "removed";
@@ -46,7 +46,7 @@ impl Layout {
         self.root.join("blobs/sha256").join(digest.hex())
     }
 
-    /// Returns the path of the bytes that have arrived of a file.
+    /// Returns the path of a file's part: the bytes that have arrived.
     pub(super) fn part_path(&self, key: &str) -> PathBuf {
         self.root.join("partial").join(key)
     }
@@ -56,8 +56,8 @@ impl Layout {
         self.part_path(key).with_extension("tag")
     }
 
-    /// Returns the size of the file in bytes, and records a use; `None` when the cache does not
-    /// have it.
+    /// Returns the size of the file in bytes, and records a use. `None`: the file is not in the
+    /// cache.
     pub(super) fn touch(&self, digest: Digest) -> Option<u64> {
         let file = File::options().append(true).open(self.blob(digest)).ok()?;
         // A failure only makes the order of eviction less exact.
@@ -65,8 +65,8 @@ impl Layout {
         file.metadata().ok().map(|metadata| metadata.len())
     }
 
-    /// Returns the digest of the file: its checksum, or the digest that its URL gave last. The
-    /// cache need not have the file.
+    /// Returns the digest of the file: its checksum, or else the digest of the last download from
+    /// its URL. The file need not be in the cache.
     pub(super) fn digest(&self, remote: &RemoteFile) -> Option<Digest> {
         match remote.checksum {
             Some(Checksum::Sha256(digest)) => Some(digest),
@@ -79,7 +79,7 @@ impl Layout {
         (url == remote.url).then_some(digest)
     }
 
-    /// Moves a complete file to its final path, durably. The folder of files never has an
+    /// Moves a complete file durably to its final path. The folder of complete files never has an
     /// incomplete one.
     pub(super) fn publish(
         &self,
@@ -128,8 +128,8 @@ impl Layout {
         parts.collect()
     }
 
-    /// Renames a part so that later downloads of its file do not use it. Fast for any size.
-    /// [`Layout::remove_part`] frees the space.
+    /// Renames a part so that later downloads of its file do not use it, which is fast for any
+    /// size. [`Layout::remove_part`] then frees the space.
     pub(super) fn set_part_aside(&self, key: &str) -> io::Result<PathBuf> {
         let path = self.part_path(key);
         let aside = path.with_extension(REMOVED);

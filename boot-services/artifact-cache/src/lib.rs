@@ -55,12 +55,12 @@ use layout::Layout;
 
 /// Maximum downloads that run or wait; further ones are refused.
 const MAX_WAITING: usize = 256;
-/// Time after a failed download in which it is not tried again.
+/// Time after a failed download in which it is not retried.
 const REST: Duration = Duration::from_secs(10);
 /// Maximum failed downloads whose error is remembered.
 const MAX_FAILED: usize = 256;
 
-/// Complete file of the cache. The file is not evicted while a value of this type lives.
+/// Complete file of the cache, which is not evicted while a value of this type lives.
 #[derive(Debug, Clone)]
 pub struct Blob {
     /// Path of the file.
@@ -82,7 +82,7 @@ struct Inner {
     /// Budget of the cache, in percent of the partition.
     budget: u64,
     slots: DownloadSlots,
-    /// Held while files are evicted and space is reserved.
+    /// Lock that is held while files are evicted and space is reserved.
     admission: Mutex<()>,
     table: Mutex<Table>,
 }
@@ -107,8 +107,8 @@ struct Failure {
 }
 
 impl Cache {
-    /// Opens the cache in the folder `root`, which is created if missing. Files are evicted for new
-    /// ones when more than `budget` percent of the partition would be used.
+    /// Opens the cache in the folder `root`, which is created if missing. `budget` is the
+    /// percentage of the partition above which files are evicted for new ones.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -124,7 +124,7 @@ impl Cache {
     }
 
     /// Starts a download, or joins a running one. The download continues even if all callers drop
-    /// it. A download that has just failed is not tried again for 10 s; its error is returned.
+    /// it. Within 10 s after a failure, its error is returned without a new download.
     pub async fn fetch(&self, remote: &RemoteFile) -> Download {
         let (cache, file) = (self.clone(), remote.clone());
         let started = blocking(move || cache.blocking_fetch(&file)).await;
@@ -168,7 +168,7 @@ impl Cache {
         download
     }
 
-    /// Returns the file if the cache has it. Blocks, because it reads files.
+    /// Returns the file; `None` if the cache does not have it. Blocks, because it reads files.
     pub fn get(&self, remote: &RemoteFile) -> Option<Blob> {
         let digest = self.0.layout.digest(remote)?;
         let size = self.0.layout.touch(digest)?;
@@ -180,7 +180,7 @@ impl Cache {
         self.table(|table| table.failed.get(&remote.key()).map(|it| Arc::clone(&it.error)))
     }
 
-    /// Returns the downloads that run or wait for their turn.
+    /// Returns the downloads that run or wait for a slot.
     pub fn downloads(&self) -> Vec<(RemoteFile, Progress)> {
         let running =
             |(remote, download): &(RemoteFile, Download)| (remote.clone(), download.progress());
@@ -197,8 +197,7 @@ impl Cache {
     }
 }
 
-/// Runs blocking file operations in a thread for blocking work. The error means that the runtime
-/// shuts down.
+/// Runs file operations in a thread for blocking work. An error means that the runtime shuts down.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Error> {

@@ -32,13 +32,14 @@ const REDIRECTS: [StatusCode; 6] = [
     StatusCode::TEMPORARY_REDIRECT,
     StatusCode::PERMANENT_REDIRECT,
 ];
-/// Characters of a `Location` to encode before parsing: none of ASCII, only the bytes beyond it.
+/// Set of characters to encode in a `Location` before parsing: no ASCII characters, so only other
+/// bytes are encoded.
 const OTHERS: AsciiSet = AsciiSet::EMPTY;
 /// Timeout of an origin's response. A short body, such as a manifest, must arrive completely within
 /// it.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// File, or the rest of a file, from an origin.
+/// Response of an origin: a file, or the rest of a file.
 pub struct Part {
     /// Offset of the first byte: the requested offset, or 0.
     pub first: u64,
@@ -57,11 +58,12 @@ pub struct Part {
 pub enum Refusal {
     /// A later attempt may succeed: no connection, or an error of the server.
     Later(String),
-    /// No later attempt will succeed: not found, not allowed, or not understood.
+    /// A later attempt will fail too: not found, not allowed, or not understood.
     Never(String),
 }
 
-/// Error of a connector that refuses to connect to an address: no later attempt will succeed.
+/// Error of a connector that does not permit connections to an address: a later attempt will fail
+/// too.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RefusedAddress(pub String);
@@ -70,12 +72,13 @@ type Answer<'a> = Pin<Box<dyn Future<Output = Result<Part, Refusal>> + Send + 'a
 
 /// Source from which the cache downloads files.
 pub trait Origin: Send + Sync + 'static {
-    /// Requests the file at `url` from offset `first`, if its entity tag is still `tag`. Otherwise,
-    /// and if the server does not support ranges, the part begins at offset 0.
+    /// Requests the file at `url` from offset `first`, on condition that its entity tag is still
+    /// `tag`. If the tag differs, or the server does not support ranges, the response begins at
+    /// offset 0.
     fn part<'a>(&'a self, url: &'a str, first: u64, tag: Option<&'a str>) -> Answer<'a>;
 }
 
-/// HTTP client for `http` and `https` URLs, and for those of registries ([`registry`]).
+/// HTTP client for `http` and `https` URLs, and for `oci` URLs of registries ([`registry`]).
 pub struct HttpOrigin<C> {
     client: Client<C, Empty<Bytes>>,
     pub(super) plain_registries: BTreeSet<String>,
@@ -83,8 +86,8 @@ pub struct HttpOrigin<C> {
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
-    /// Creates a client with the connections of `connector`: hyper-util's `HttpConnector`, or
-    /// hyper-rustls' around it with the roots that the box trusts.
+    /// Creates a client that connects by `connector`: hyper-util's `HttpConnector`, or
+    /// hyper-rustls' connector with the root certificates that the box trusts.
     pub fn new(connector: C) -> Self {
         let client =
             Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(connector);
@@ -213,7 +216,7 @@ pub(super) fn put(fields: &mut HeaderMap, name: HeaderName, value: &str) -> Resu
     Ok(())
 }
 
-/// Returns the file in the response to a request for the bytes from `first` on.
+/// Returns the file in the response to a request for the bytes from `first`.
 pub(super) fn part(answer: Response<Incoming>, first: u64) -> Result<Part, Refusal> {
     let text = |name| answer.headers().get(name).and_then(|it| it.to_str().ok());
     let length = text(header::CONTENT_LENGTH).and_then(|it| it.parse::<u64>().ok());

@@ -1,6 +1,6 @@
-//! Disk images in OCI registries, as upstream's `oci2disk` reads them: an artifact whose only layer
-//! is the file (OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs"; image
-//! specification, "Image Manifest").
+//! Disk images in OCI registries, in the form of upstream's `oci2disk`: an artifact whose only
+//! layer is the file (OCI distribution specification 1.1, "Pulling manifests" and "Pulling blobs";
+//! image specification, "Image Manifest").
 //!
 //! The layer is checked against its digest after the download.
 
@@ -19,11 +19,11 @@ pub use credentials::Credentials;
 pub use document::{Document, Manifests};
 pub use mirror::Mirror;
 
-/// Scheme of the URL of a file in a registry; a [`Reference`] follows.
+/// URL scheme of a file in a registry; a [`Reference`] follows.
 pub const SCHEME: &str = "oci://";
-/// Media type of the layer with the disk image, if there are several layers.
+/// Media type of the layer that has the disk image, if there are several layers.
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
-/// Scheme of the URL of a blob; a [`Reference`] with the blob's digest follows.
+/// URL scheme of a blob; a [`Reference`] with the blob's digest follows.
 pub(super) const BLOB_SCHEME: &str = "oci-blob://";
 /// Fields of a manifest that locate the disk image.
 #[derive(Deserialize)]
@@ -43,11 +43,11 @@ struct Layer {
     size: u64,
 }
 
-/// Returns the digest and size of the file in an artifact: its only layer, or the first one with
-/// the media type of upstream's `oci2disk`.
+/// Returns the digest and the size in bytes of the file in an artifact: its only layer, or the
+/// first layer with the media type of upstream's `oci2disk`.
 ///
 /// # Errors
-/// Reason why no layer is the file, as a sentence.
+/// No layer is the file; the text is the reason, as a sentence.
 pub fn file_of(manifest: &[u8]) -> Result<(Digest, u64), String> {
     let document: Artifact = serde_json::from_slice(manifest)
         .map_err(|error| format!("its manifest is not valid: {error}"))?;

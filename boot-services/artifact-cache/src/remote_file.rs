@@ -6,7 +6,7 @@ use super::{Checksum, Digest};
 
 /// Path prefix of files of other servers on the boot port.
 const FOLDER: &str = "/cache/";
-/// Name of a file whose URL has no file name.
+/// File name for a URL without a file name.
 const UNNAMED: &str = "file";
 
 /// File on another server, with its expected checksum.
@@ -14,14 +14,13 @@ const UNNAMED: &str = "file";
 pub struct RemoteFile {
     /// URL with the scheme `http://`, `https://` or `oci://`.
     pub url: String,
-    /// Expected checksum. `None`: any content is accepted, and stored for as long as the URL is
-    /// needed.
+    /// Expected checksum. `None`: any content is accepted, and stored while the URL is needed.
     pub checksum: Option<Checksum>,
 }
 
 impl RemoteFile {
-    /// Returns the key, 64 hexadecimal digits. Two values with the same URL and checksum have the
-    /// same key.
+    /// Returns the key of the file, 64 hexadecimal digits. Two values with the same URL and
+    /// checksum have the same key.
     pub fn key(&self) -> String {
         let checksum = match &self.checksum {
             None => String::new(),
@@ -31,14 +30,15 @@ impl RemoteFile {
         Digest::of(format!("{checksum} {}", self.url).as_bytes()).hex()
     }
 
-    /// Returns `/cache/<key>/<path>`, with the URL's own path. Some clients read a file's
-    /// compression from its name, and a file of checksums may list one name in several folders.
+    /// Returns `/cache/<key>/<path>`, with the URL's own path, because some clients detect
+    /// compression by the file name, and a file of checksums may have the same name in several
+    /// folders.
     pub fn path(&self) -> String {
         format!("{FOLDER}{}/{}", self.key(), self.place())
     }
 
-    /// Returns the path of the URL, as written there. Only the file name, if a client would
-    /// normalize the path (RFC 3986 section 6.2.2.3).
+    /// Returns the path of the URL, without decoding. If a client would normalize the path (RFC
+    /// 3986 section 6.2.2.3), only the file name is returned.
     fn place(&self) -> &str {
         let decoded = |part| percent_decode_str(part).decode_utf8_lossy();
         let is_odd = |part| matches!(&*decoded(part), "" | "." | "..");
@@ -46,13 +46,13 @@ impl RemoteFile {
         if path.split('/').any(is_odd) { self.name() } else { path }
     }
 
-    /// Returns the last part of the URL's path, as written there.
+    /// Returns the last component of the URL's path, without decoding.
     fn name(&self) -> &str {
         let name = url_path(&self.url).rsplit('/').next();
         name.filter(|name| !name.is_empty()).unwrap_or(UNNAMED)
     }
 
-    /// Returns true for the file's path or name, decoded.
+    /// Returns true if `decoded` is the file's path or name, percent-decoded.
     pub(super) fn is_named(&self, decoded: &str) -> bool {
         let is = |own| percent_decode_str(own).decode_utf8().is_ok_and(|own| own == decoded);
         is(self.place()) || is(self.name())
@@ -73,7 +73,7 @@ pub fn shown(url: &str) -> String {
     format!("{scheme}://{host}{path}")
 }
 
-/// Returns the path of a URL without its first `/`; empty when there is none.
+/// Returns the path of a URL without its first `/`; empty if there is no path.
 fn url_path(url: &str) -> &str {
     let plain = plain(url);
     let path = plain.split_once("://").map_or(plain, |(_, rest)| rest);
@@ -84,7 +84,7 @@ fn plain(url: &str) -> &str {
     url.split(['?', '#']).next().unwrap_or_default()
 }
 
-/// Returns the key and the decoded path of a path in [`RemoteFile::path`]'s form.
+/// Splits a path of [`RemoteFile::path`]'s form into the key and the decoded path of the file.
 pub(crate) fn read_path(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix(FOLDER)?.split_once('/')
 }

@@ -21,15 +21,15 @@ pub enum RemoveError {
     /// The file is offered, because a workflow will need it.
     #[error("a workflow needs it")]
     Needed,
-    /// A machine reads the file at the moment.
+    /// A machine is reading the file.
     #[error("a machine is reading it now")]
     InUse,
 }
 
 impl Cache {
-    /// Offers files: clients may request them by key ([`RemoteFile::path`]), because a workflow
-    /// will need them. Offered files are never evicted. Offers are counted; a file is offered until
-    /// each offer is withdrawn.
+    /// Offers files that a workflow will need: clients may request them by key
+    /// ([`RemoteFile::path`]), and they are never evicted. Offers are counted; a file is offered
+    /// until each offer is withdrawn.
     pub fn offer<'a>(&self, files: impl IntoIterator<Item = &'a RemoteFile>) {
         self.table(|table| {
             for file in files {
@@ -39,7 +39,7 @@ impl Cache {
         });
     }
 
-    /// Withdraws one offer of each file: a workflow does not need it any more.
+    /// Withdraws one offer of each file, because a workflow does not need it any more.
     pub fn withdraw<'a>(&self, files: impl IntoIterator<Item = &'a RemoteFile>) {
         self.table(|table| {
             for key in files.into_iter().map(RemoteFile::key) {
@@ -53,28 +53,27 @@ impl Cache {
     }
 
     /// Returns the offered file at a decoded path of [`RemoteFile::path`]'s form. The path is only
-    /// a key into the table of offers and never reaches the file system.
+    /// a key of the table of offers and never reaches the file system.
     pub(crate) fn offered(&self, path: &str) -> Option<RemoteFile> {
         let (key, name) = super::read_path(path)?;
         let (offered, _) = self.table(|table| table.offered.get(key).cloned())?;
         offered.is_named(name).then_some(offered)
     }
 
-    /// Sets the files that are never evicted because the owner pinned them. Replaces the previous
-    /// set.
+    /// Replaces the set of files that are never evicted because the owner pinned them.
     pub fn pin(&self, digests: BTreeSet<Digest>) {
         self.table(|table| table.pinned = digests);
     }
 
-    /// Returns the digest of the file if the cache has it. Unlike [`Cache::get`] this does not
-    /// count as a use. Blocks, because it reads files.
+    /// Returns the digest of the file; `None` if the cache does not have it. Unlike [`Cache::get`]
+    /// this is not a use of the file. Blocks, because it reads files.
     pub fn digest(&self, remote: &RemoteFile) -> Option<Digest> {
         let digest = self.0.layout.digest(remote)?;
         self.0.layout.blob(digest).exists().then_some(digest)
     }
 
-    /// Returns all complete files, the next one to be evicted first. Blocks, because it reads
-    /// folders.
+    /// Returns all complete files in the order of eviction; files that must stay are last. Blocks,
+    /// because it reads folders.
     pub fn list(&self) -> Vec<CachedFile> {
         let mut files = self.0.layout.list();
         let offered: Vec<RemoteFile> =
@@ -96,7 +95,7 @@ impl Cache {
     /// Removes a file from the cache. Blocks, because it reads folders.
     ///
     /// # Errors
-    /// [`RemoveError`].
+    /// The file is missing, or must not be removed ([`RemoveError`]).
     pub fn remove(&self, digest: Digest) -> Result<(), RemoveError> {
         let files = self.list();
         match files.iter().find(|file| file.digest == digest) {
@@ -111,7 +110,8 @@ impl Cache {
         }
     }
 
-    /// Returns the use of the partition, including the bytes reserved for running downloads.
+    /// Returns the size and the use of the partition; bytes reserved for running downloads count as
+    /// used.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -121,8 +121,8 @@ impl Cache {
         Ok(space)
     }
 
-    /// Evicts files for `incoming` more bytes and reserves the space. Blocks, because it reads
-    /// folders.
+    /// Evicts files until `incoming` more bytes fit, and reserves the space. Blocks, because it
+    /// reads folders.
     pub(super) fn admit(&self, incoming: u64) -> Result<(), Error> {
         // Two concurrent calls would both count the same free space.
         let _one = self.0.admission.lock().unwrap_or_else(PoisonError::into_inner);
@@ -177,7 +177,7 @@ impl Cache {
         }
     }
 
-    /// Notifies the owner once when the partition fills up.
+    /// Notifies the owner once when the use reaches [`eviction::NOTICE_PERCENT`].
     fn notice(&self, space: Space) {
         let full = space.percent() >= eviction::NOTICE_PERCENT;
         let known = self.table(|table| std::mem::replace(&mut table.noticed, full));

@@ -1,4 +1,4 @@
-//! Download as its waiting callers see it, and the reader of a file that is still being downloaded.
+//! State of a running download for its callers, and reader of the bytes that have arrived.
 
 use std::io;
 use std::path::PathBuf;
@@ -30,8 +30,8 @@ pub struct Progress {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct State {
     pub(crate) progress: Progress,
-    /// Number of restarts from the first byte. Bytes of an earlier round may belong to another
-    /// file.
+    /// Number of restarts from the first byte. Bytes from before a restart may belong to another
+    /// version of the file.
     pub(crate) round: u32,
     ended: Option<Result<Blob, Arc<Error>>>,
 }
@@ -42,7 +42,7 @@ impl State {
     }
 }
 
-/// Download that any number of callers may wait for.
+/// Handle of a download, for any number of callers.
 #[derive(Debug, Clone)]
 pub struct Download {
     pub(crate) state: watch::Receiver<State>,
@@ -135,7 +135,8 @@ impl Download {
     }
 }
 
-/// The download's task ended without a result: the runtime shuts down.
+/// Returns the error for a download whose task ended without a result, because the runtime shuts
+/// down.
 pub(crate) fn shutdown() -> Error {
     let reason = "the box is shutting down".to_owned();
     Error::Fetch { url: "a file".to_owned(), reason, passing: true }
@@ -152,9 +153,9 @@ enum Step {
     Broken(String),
 }
 
-/// Returns the next step of a reader at offset `at` who reads up to `end`. The file's last byte is
-/// not passed on before the file was verified, so that no client takes a wrong file for a complete
-/// one.
+/// Returns the next step of a reader at offset `at` that reads up to `end`. The last byte of the
+/// file is passed on only after the file was verified, so that no client takes a wrong file for a
+/// complete one.
 fn step(state: &State, round: u32, at: u64, end: Option<u64>) -> Step {
     if state.round != round {
         return Step::Broken("the file changed on its server".to_owned());

@@ -1,16 +1,17 @@
-//! Minimum rate of a download. Pure. An origin that sends almost nothing must not occupy a turn.
+//! Minimum rate of a download. Pure. An origin that sends almost no bytes must not occupy a
+//! download slot.
 
 use std::time::Duration;
 
-/// Time that the box waits for an origin. At least [`MIN_BYTES`] must arrive within it.
+/// Time of waiting for an origin within which at least [`MIN_BYTES`] must arrive.
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
 /// Minimum bytes within [`WINDOW`], unless the file ends before: 17 KiB per second. Four such
-/// downloads fit into a line of half a megabit.
+/// downloads fit into an Internet connection of 0.5 Mbit/s.
 pub(super) const MIN_BYTES: u64 = 1 << 20;
-/// Minimum duration that an attempt counts with, so that a few bytes at once are not a high rate.
+/// Minimum duration for the rate of an attempt: a few bytes in less time are not a high rate.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// Time spent waiting for an origin in this window, and the bytes that arrived.
+/// State of the current window: the time spent waiting for the origin, and the bytes that arrived.
 #[derive(Debug, Default)]
 pub(super) struct MinRate {
     waited: Duration,
@@ -23,13 +24,13 @@ impl MinRate {
         WINDOW.saturating_sub(self.waited)
     }
 
-    /// Returns the reason for giving up on an origin.
+    /// Returns the reason for ending the download from an origin that is too slow.
     pub(super) fn too_slow(&self) -> String {
         let (received, least) = (stdx::bytes(self.received), stdx::bytes(MIN_BYTES));
         format!("it sent {received} in {} s, less than {least}", WINDOW.as_secs())
     }
 
-    /// Counts bytes and the time spent waiting for them. Time of the box's own disk does not count.
+    /// Adds bytes and the time spent waiting for them. Time of the box's own disk does not count.
     pub(super) fn add(&mut self, waited: Duration, bytes: u64) {
         self.waited += waited;
         self.received += bytes;
@@ -39,7 +40,7 @@ impl MinRate {
     }
 }
 
-/// Returns true if an attempt brought enough bytes that it does not count as failed.
+/// Returns true if an attempt transferred enough bytes that it does not count as failed.
 pub(super) fn is_progress(bytes: u64, elapsed: Duration) -> bool {
     let millis = elapsed.max(SHORTEST).as_millis();
     u128::from(bytes) * WINDOW.as_millis() >= u128::from(MIN_BYTES) * millis
@@ -49,7 +50,7 @@ pub(super) fn is_progress(bytes: u64, elapsed: Duration) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns the seconds after which an origin with this rate is given up; 600 means never.
+    /// Returns the seconds after which a download at this rate is ended; 600 means never.
     fn lasts(bytes: u64) -> u64 {
         let second = Duration::from_secs(1);
         let mut min_rate = MinRate::default();

@@ -1,5 +1,5 @@
-//! Slots of downloads: a few at once, and fewer of one host, so that a slow server leaves slots to
-//! other servers.
+//! Slots for downloads: a few in total and fewer for each host, so that a slow server leaves slots
+//! to other servers.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +14,12 @@ const MAX_OF_HOST: usize = 2;
 /// Semaphores for the slots of all downloads.
 pub(crate) struct DownloadSlots {
     all: Arc<Semaphore>,
-    /// Hosts with downloads that run or wait: never more hosts than downloads.
+    /// Semaphores of hosts with running or waiting downloads; unused ones are removed at the next
+    /// download.
     hosts: Mutex<HashMap<String, Arc<Semaphore>>>,
 }
 
-/// Slot of one download, which ends when this value is dropped.
+/// Slot of one download; dropping it frees the slot.
 pub(crate) struct Slot {
     _all: OwnedSemaphorePermit,
     _host: OwnedSemaphorePermit,

@@ -1,12 +1,12 @@
-//! Long runs of zeros in a downloaded file. As holes they take no space on the box's disk, and
-//! machines need not fetch them.
+//! Detects long runs of zeros in a downloaded file, which become holes: they take no space on the
+//! box's disk, and machines need not fetch them.
 
 use std::fs::File;
 use std::ops::Range;
 
 use rustix::fs::{FallocateFlags, fallocate};
 
-/// Minimum run in bytes that becomes a hole: every hole makes lookups in the file slower.
+/// Minimum bytes of a run that becomes a hole: every hole makes lookups in the file slower.
 const RUN_MIN: u64 = 1 << 20;
 /// Maximum runs that are remembered, 16 bytes each.
 const RUNS_MAX: usize = 1024;
@@ -17,14 +17,14 @@ static ZEROS: [u8; GRANULE] = [0; GRANULE];
 /// Runs of zeros found so far.
 #[derive(Debug, Default)]
 pub(super) struct Zeros {
-    /// Last run, which the next bytes may extend.
+    /// Range of the last run, which the next bytes may extend.
     last: Range<u64>,
     runs: Vec<Range<u64>>,
 }
 
 impl Zeros {
-    /// Adds `bytes` at `offset`, which must be the end of the previous bytes. A piece that is not
-    /// all zeros ends a run.
+    /// Adds `bytes` at `offset`, which must be the end of the previous bytes. Bytes that are not
+    /// all zero end a run.
     pub(super) fn add(&mut self, offset: u64, bytes: &[u8]) {
         let end = offset + bytes.len() as u64;
         if !bytes.chunks(GRANULE).all(|granule| *granule == ZEROS[..granule.len()]) {
@@ -42,7 +42,7 @@ impl Zeros {
         }
     }
 
-    /// Turns the runs into holes. Blocks. A file system without holes keeps its zeros.
+    /// Turns the runs into holes. Blocks. On a file system without holes the zeros stay.
     pub(super) fn dig(mut self, file: &File) {
         self.end_run();
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;

@@ -1,4 +1,4 @@
-//! Caches for tests: they do not depend on the free space of the machine that runs the tests.
+//! Caches for tests, which do not depend on the free space of the machine that runs the tests.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::{BUDGET_PERCENT, Space, Volume};
 use crate::{Cache, Error, Origin};
 
-/// Partition with fixed figures.
+/// Test double of a partition: reports fixed figures.
 impl Volume for Space {
     fn space(&self, _: &Path) -> io::Result<Space> {
         Ok(*self)
     }
 }
 
-/// Partition of 1 TiB, 10 % of it in use.
+/// Partition of 1 TiB, with 10 % in use.
 pub const LARGE: Space = Space { capacity: 1 << 40, used: (1 << 40) / 10 };
 
 /// Opens a cache in the folder `root`, with the default budget of a partition like [`LARGE`].

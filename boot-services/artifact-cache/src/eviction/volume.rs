@@ -10,11 +10,11 @@ pub trait Volume: Send + Sync {
     /// Returns the size and the use of the partition with the folder `root`.
     ///
     /// # Errors
-    /// The error of the system.
+    /// The operating system cannot measure the partition.
     fn space(&self, root: &Path) -> io::Result<Space>;
 }
 
-/// Partition as the operating system measures it. Blocks reserved for root count as used.
+/// Measurement by the operating system. Blocks reserved for root count as used.
 pub struct SystemVolume;
 
 impl Volume for SystemVolume {

@@ -1,5 +1,5 @@
-//! Requests to a registry: for a manifest or a blob, and before it for a token if the registry
-//! requires one.
+//! Requests manifests and blobs from a registry, and before them a token if the registry requires
+//! one.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
@@ -27,10 +27,10 @@ const MANIFESTS: HeaderValue = HeaderValue::from_static(
 );
 const TOKEN_BYTES: usize = 64 << 10;
 
-/// Message for a registry that requires a user without configured credentials.
+/// Message if a registry requires a user and the box has no credentials for it.
 const NO_CREDENTIALS: &str =
     "it requires a login, but the box has none for it: see images.credentials";
-/// Message for a response of a token service without a token.
+/// Message if the response of a token service has no token.
 const NO_TOKEN: &str = "its token service sent no token: expected JSON with the string `token` or \
     `access_token`";
 
@@ -44,7 +44,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> Manifests for HttpOrigin<C> {
 }
 
 impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
-    /// Returns the file at a reference from offset `first` on, if its entity tag is still `tag`.
+    /// Returns the disk image at a reference from offset `first`, if its entity tag is still `tag`.
     pub(super) async fn registry_part(
         &self,
         reference: &str,
@@ -59,7 +59,8 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         Ok(Part { total: Some(size), ..blob })
     }
 
-    /// Returns a blob in the same way; the reference has its digest.
+    /// Returns a blob from offset `first`, like [`Self::registry_part`]; the reference has its
+    /// digest.
     pub(super) async fn blob_part(
         &self,
         reference: &str,
@@ -93,7 +94,7 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         Ok(Part { tag: Some(own), digest: Some(digest), ..part })
     }
 
-    /// Returns the manifest, if it has one of the media types in `accept`.
+    /// Returns the manifest, which must have one of the media types in `accept`.
     async fn read_manifest(
         &self,
         reference: &Reference,
@@ -118,8 +119,8 @@ impl<C: Connect + Clone + Send + Sync + 'static> HttpOrigin<C> {
         }
     }
 
-    /// Sends a GET for `place` in the reference's repository. Credentials that the registry
-    /// requires are added to `proof`, for the next request.
+    /// Sends a GET for `place` in the reference's repository. If the registry requires credentials,
+    /// they are added to `proof` for the next request.
     async fn request(
         &self,
         reference: &Reference,

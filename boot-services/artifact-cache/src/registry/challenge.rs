@@ -1,4 +1,4 @@
-//! Parses the challenge with which a registry requests a token.
+//! Parses the challenge with which a registry requires a token.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -13,7 +13,7 @@ pub struct Challenge {
 
 impl Challenge {
     /// Parses a `WWW-Authenticate` field, which may also have challenges of other schemes (RFC 9110
-    /// section 11.6.1). `None` unless it requests a bearer token and names the token service.
+    /// section 11.6.1). `None`: the field has no bearer challenge with the URL of a token service.
     pub fn parse(field: &str) -> Option<Self> {
         const SCHEME: &str = "bearer ";
         let lower = field.to_ascii_lowercase();
@@ -34,7 +34,7 @@ impl Challenge {
         Some(Self { realm: realm?, service, scope })
     }
 
-    /// Returns the URL of the token service, with scope and service.
+    /// Returns the URL of the token service, with the parameters `service` and `scope`.
     pub(crate) fn url(&self, repository: &str) -> String {
         let scope = self.scope.clone().unwrap_or_else(|| format!("repository:{repository}:pull"));
         let mark = if self.realm.contains('?') { '&' } else { '?' };
@@ -45,7 +45,8 @@ impl Challenge {
     }
 }
 
-/// Parses a token or quoted string (RFC 9110 section 5.6). Returns it and the rest of the text.
+/// Parses a token or quoted string (RFC 9110 section 5.6). Returns its value and the rest of the
+/// text.
 fn parameter(text: &str) -> Option<(String, &str)> {
     let text = text.trim_start();
     let Some(quoted) = text.strip_prefix('"') else {

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use super::Reference;
 use crate::{Digest, Refusal};
 
-/// Maximum size in bytes of a manifest, from the specification.
+/// Maximum size of a manifest in bytes (OCI distribution specification).
 pub(crate) const MANIFEST_BYTES: usize = 4 << 20;
 
 /// Manifest or index, as stored in its registry.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Exact bytes, which determine the digest.
+    /// Content, byte for byte as in the registry; determines the digest.
     pub bytes: Bytes,
     /// Media type from the registry's response.
     pub media_type: String,
@@ -38,7 +38,7 @@ pub(crate) type Answer<'a> = Pin<Box<dyn Future<Output = Result<Document, Refusa
 
 /// Source of manifests, such as a registry client.
 pub trait Manifests: Send + Sync + 'static {
-    /// Requests the manifest or index at a reference. For a reference by digest, the content is
-    /// checked.
+    /// Requests the manifest or index at a reference. If the reference has a digest, the content is
+    /// checked against it.
     fn manifest<'a>(&'a self, reference: &'a Reference) -> Answer<'a>;
 }

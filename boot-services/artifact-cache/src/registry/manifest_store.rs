@@ -1,4 +1,4 @@
-//! Manifests on disk, each with the media type from its registry.
+//! Storage of manifests on disk, each with the media type from its registry.
 //!
 //! ```text
 //! ROOT/manifests/<hex>    "<media type>\n" and the bytes, named by the reference's SHA-256
@@ -17,7 +17,7 @@ use crate::Digest;
 use crate::Error;
 use crate::layout::at;
 
-/// Maximum bytes of all manifests; the least recently used ones are removed.
+/// Maximum bytes of all manifests; beyond it the least recently used ones are removed.
 const ALL_BYTES: u64 = 64 << 20;
 /// Maximum number of manifests.
 const ALL: usize = 4096;
@@ -38,7 +38,7 @@ impl ManifestStore {
         self.0.join(Digest::of(reference.to_string().as_bytes()).hex())
     }
 
-    /// Returns the stored manifest, unless its content does not match its digest.
+    /// Returns the stored manifest. `None`: it is not stored, or does not match its digest.
     pub(super) fn get(&self, reference: &Reference) -> Option<Document> {
         let file = File::options().read(true).append(true).open(self.path(reference)).ok()?;
         let mut bytes = Vec::new();

@@ -1,8 +1,8 @@
-//! Mirror of registries: serves manifests and blobs of the offered repositories, which it fetches
-//! on request and stores.
+//! Mirror of registries: serves manifests and blobs of the offered repositories. It fetches them on
+//! request and stores them.
 //!
-//! A tag is requested again after [`FRESH`]. While its registry is unreachable, the last known
-//! manifest is served.
+//! A manifest by tag is requested again after [`FRESH`]. While its registry is unreachable, the
+//! last known manifest is served.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -17,7 +17,8 @@ use super::{BLOB_SCHEME, Document, Manifest, Manifests, Reference};
 use crate::Error;
 use crate::{Cache, Checksum, Digest, Download, Refusal, RemoteFile, blocking};
 
-/// Time for which the result for a tag is reused, also the result that its registry is unreachable.
+/// Time for which the result for a tag is reused, even if the result is that its registry is
+/// unreachable.
 const FRESH: Duration = Duration::from_secs(30);
 /// Maximum tags whose request time is remembered.
 const MAX_FRESH: usize = 4096;
@@ -32,7 +33,7 @@ struct Inner {
     cache: Cache,
     manifests: Arc<dyn Manifests>,
     store: ManifestStore,
-    /// Registries whose repositories are all offered.
+    /// Registries of which all repositories are offered.
     open: BTreeSet<String>,
     /// Registries and repositories that workflows need.
     offered: Mutex<BTreeSet<(String, String)>>,
@@ -41,8 +42,8 @@ struct Inner {
 }
 
 impl Mirror {
-    /// Creates a mirror in the cache's folder `root`. `open` are the registries whose repositories
-    /// are all offered.
+    /// Creates a mirror in the cache's folder `root`. All repositories of the registries in `open`
+    /// are offered.
     ///
     /// # Errors
     /// [`Error::Artifact`].
@@ -59,8 +60,7 @@ impl Mirror {
         Ok(Self(Arc::new(Inner { cache, manifests, store, open, offered, fresh, requests })))
     }
 
-    /// Sets the repositories that are offered because a workflow needs them. Replaces the previous
-    /// set.
+    /// Replaces the set of repositories that are offered because a workflow needs them.
     pub fn offer(&self, images: impl IntoIterator<Item = Reference>) {
         let pairs = images.into_iter().map(|it| (it.registry, it.repository)).collect();
         *self.0.offered.lock().unwrap_or_else(PoisonError::into_inner) = pairs;
@@ -73,7 +73,8 @@ impl Mirror {
             || self.0.offered.lock().unwrap_or_else(PoisonError::into_inner).contains(&key)
     }
 
-    /// Returns the blob with this digest, of the reference's repository.
+    /// Starts the download of the blob with this digest in the reference's repository, unless the
+    /// cache has it.
     pub async fn blob(&self, reference: &Reference, digest: Digest) -> (RemoteFile, Download) {
         let url = format!("{BLOB_SCHEME}{}", reference.by_digest(digest));
         let remote = RemoteFile { url, checksum: Some(Checksum::Sha256(digest)) };
@@ -84,7 +85,7 @@ impl Mirror {
     /// Returns the manifest at a reference.
     ///
     /// # Errors
-    /// Reason why the manifest is not available.
+    /// The manifest is not available; the refusal has the reason.
     pub async fn manifest(&self, reference: &Reference) -> Result<Document, Refusal> {
         if let Some(document) = self.fresh_manifest(reference).await? {
             return Ok(document);
@@ -114,7 +115,7 @@ impl Mirror {
         }
     }
 
-    /// Returns the stored manifest if it need not be requested again.
+    /// Returns the stored manifest; `None` if the manifest must be requested again.
     async fn fresh_manifest(&self, reference: &Reference) -> Result<Option<Document>, Refusal> {
         let is_fresh = match reference.manifest {
             Manifest::Digest(_) => true,
