@@ -1,10 +1,9 @@
-//! Builds media of the agent OS from the files in the artifact directory. One is a unified kernel
-//! image (UKI) for firmware that loads it by HTTP or TFTP. The other is a CD image around it for
-//! BMCs to mount.
+//! Builds media of the agent OS from the files in the artifact directory: a unified kernel image
+//! (UKI) that firmware loads by HTTP or TFTP, and a CD image with the UKI for BMCs to mount.
 //!
-//! Both are common to all machines. Their kernel command line is [`MAGIC`](crate::iso::MAGIC), and
-//! [`crate::iso`] replaces it with one machine's arguments while serving. The same input gives the
-//! same bytes; only [`refresh`] accesses files.
+//! Both media are common to all machines. Their kernel command line is
+//! [`MAGIC`](crate::iso::MAGIC), which [`crate::iso`] replaces with one machine's arguments while
+//! serving. The same input gives the same bytes. Only [`refresh`] accesses files.
 //!
 //! The CD boots only machines with UEFI firmware. A BIOS would need its own boot loader that reads
 //! the CD; such machines boot from the network.
@@ -21,7 +20,7 @@ pub use pieces::Pieces;
 use crate::Error;
 use crate::iso::MAGIC;
 
-/// `os-release(5)` of the system, which the stub displays.
+/// Content of `os-release(5)`, which the stub displays.
 const OS_RELEASE: &str = "ID=tinbox-agent\nNAME=\"Tinbox agent\"\nPRETTY_NAME=\"Tinbox agent\"\n";
 
 /// Parts of the agent OS.
@@ -38,8 +37,8 @@ pub struct AgentOs<'a> {
 /// Builds the unified kernel image, `agent-x86_64.efi`.
 ///
 /// # Errors
-/// [`Error::Stub`] when the stub is not a PE image that takes further sections,
-/// [`Error::MediumTooLarge`].
+/// The stub is not a PE image that takes further sections ([`Error::Stub`]), or a part is too large
+/// ([`Error::MediumTooLarge`]).
 pub fn unified<'a>(os: &AgentOs<'a>) -> Result<Pieces<'a>, Error> {
     // The kernel is last, as the UKI specification requires: some stubs decompress it in place.
     let sections = [
@@ -55,7 +54,7 @@ pub fn unified<'a>(os: &AgentOs<'a>) -> Result<Pieces<'a>, Error> {
 /// The image also boots from a USB stick.
 ///
 /// # Errors
-/// Errors of [`unified`].
+/// The unified kernel image cannot be built ([`unified`]), or is too large for the image.
 pub fn cd<'a>(os: &AgentOs<'a>) -> Result<Pieces<'a>, Error> {
     let partition = fat::system_partition(unified(os)?)?;
     iso9660::bootable(partition)

@@ -52,7 +52,7 @@ pub enum Error {
     /// A part of a medium is larger than the size fields of its format allow.
     #[error("cannot build the boot medium: one part has {length} bytes, the limit is 4 GiB")]
     MediumTooLarge {
-        /// Size of that part in bytes.
+        /// Size of the part in bytes.
         length: u64,
     },
     /// A file of the artifact directory cannot be read or written.

@@ -1,4 +1,4 @@
-//! Records of finished fetches: the events from which a machine's boot history is made.
+//! Events about finished fetches, from which a machine's boot history is made.
 
 use std::net::IpAddr;
 
@@ -42,9 +42,9 @@ pub enum FetchEvent {
         mac: Option<MacAddr>,
         /// `namespace/name` of the machine's hardware object; `None` for an unknown machine.
         hardware: Option<String>,
-        /// [`Boot::label`](crate::Boot::label) of the plan. Unknown machines have
-        /// `unknown-machine` (they got the common script) or `unknown`. `withheld`: the client is
-        /// not verified as the machine.
+        /// Label of the plan's action ([`Boot::label`](crate::Boot::label)). For an unknown
+        /// machine: `unknown-machine` (it got the common script) or `unknown`. `withheld`: the
+        /// client was not verified as the machine.
         boot: &'static str,
         /// HTTP status code of the response.
         status: u16,
@@ -80,7 +80,8 @@ pub enum Outcome {
     Refused(&'static str),
 }
 
-/// Receives a record of every fetch. The servers call it in their own tasks, so it must not block.
+/// Receiver of a record of every fetch. The servers call it in their own tasks, so it must not
+/// block.
 pub trait Observer: Send + Sync + 'static {
     /// Records a fetch that has just ended.
     fn fetched(&self, event: FetchEvent);

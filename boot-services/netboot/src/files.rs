@@ -1,4 +1,4 @@
-//! The artifact directory: files that may be served, and how they are opened.
+//! Artifact directory: the files that may be served, and how they are opened.
 //!
 //! ```text
 //! ROOT/ipxe/     loaders: undionly.kpxe, ipxe.efi, snponly.efi …    TFTP and /ipxe/binary/
@@ -22,10 +22,10 @@ use crate::loader::is_plain;
 
 pub(crate) mod range;
 
-/// Maximum size in bytes of a file that is served from memory (TFTP). A unified kernel image fits.
+/// Maximum size in bytes of a file that TFTP serves from memory. A unified kernel image fits.
 pub const MAX_LOADED: u64 = 64 << 20;
 
-/// Maximum depth of folders below a folder of the directory.
+/// Maximum number of components in a path below one of the directory's folders.
 const MAX_DEPTH: usize = 8;
 
 /// The artifact directory. Cheap to clone.
@@ -54,24 +54,24 @@ pub(crate) struct OpenFile<F> {
     pub(crate) tag: Tag,
 }
 
-/// Distinguishes two contents of one name.
+/// Version of a file's content, from which its entity tag is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Tag {
-    /// Metadata of the file; as exact as the file system.
+    /// Metadata of the file; as reliable as the file system's times.
     Stat { size: u64, seconds: i64, nanos: i64, inode: u64 },
-    /// Digest of the content; exact. The cache stores the time of the last use as a blob's
-    /// modification time. Metadata would give another tag after each use.
+    /// Digest of the content, for files of the cache. The cache stores the time of the last use as
+    /// a blob's modification time, so metadata would give another tag after each use.
     Content(Digest),
 }
 
 impl Files {
-    /// Uses the directory at `root`, which need not exist yet.
+    /// Creates the value for the directory at `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into().into() }
     }
 
-    /// Returns the path of `name`. `None`: a name that could lead out of the folder. Symbolic links
-    /// are followed, because only the box's owner can create one here.
+    /// Returns the path of `name`; `None` if the name could lead out of the folder. Symbolic links
+    /// are followed, because only the box's owner can create one in the directory.
     pub fn path(&self, folder: ArtifactFolder, name: &str) -> Option<PathBuf> {
         let mut path = self.folder(folder);
         let mut depth = 0;
@@ -95,7 +95,7 @@ impl Files {
         })
     }
 
-    /// Opens a file for streaming.
+    /// Opens a file for streaming on a thread for blocking work.
     pub(crate) async fn open(
         &self,
         folder: ArtifactFolder,
@@ -107,8 +107,8 @@ impl Files {
         Ok(OpenFile { file: File::from_std(file), size, tag })
     }
 
-    /// Opens a file on the calling thread, for servers of thousands of requests a second. A folder
-    /// that is not in the kernel's cache costs one read of the disk.
+    /// Opens a file on the calling thread, for servers of thousands of requests a second. Looking
+    /// up a folder that is not in the kernel's cache reads the disk once.
     pub(crate) fn open_here(
         &self,
         folder: ArtifactFolder,
@@ -140,7 +140,7 @@ impl OpenFile<std::fs::File> {
 }
 
 impl OpenFile<File> {
-    /// Reads the whole file, at most [`MAX_LOADED`] bytes.
+    /// Reads the whole file; a file larger than [`MAX_LOADED`] is an error.
     pub(crate) async fn load(self) -> io::Result<Vec<u8>> {
         if self.size > MAX_LOADED {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -174,8 +174,8 @@ impl fmt::Display for Tag {
     }
 }
 
-/// Maps a name that leads through a file, or that no file can have, to `NotFound`: the client
-/// caused the error.
+/// Maps errors that the client's name caused to `NotFound`: the name leads through a file, or no
+/// file can have it.
 fn missing(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {

@@ -56,7 +56,7 @@ pub use downloads::Downloads;
 pub use listener::{HttpService, serve, serve_tls, serve_tls_or_plain};
 pub use registry::registry_router;
 
-/// Addresses and version that the HTTP server puts into its responses.
+/// Values that the HTTP server puts into its responses.
 #[derive(Debug, Clone)]
 pub struct HttpConfig {
     /// Base URL of the scripts, for `autoexec.ipxe`: `http://10.77.0.1:7080`.
@@ -173,12 +173,12 @@ async fn script_by_address(State(state): Shared, client: Client) -> Response {
     state.script(peer, plan.as_ref().map(|plan| plan.mac), plan, ipxe, state.unknown_machine())
 }
 
-/// Returns the iPXE script of a machine that may netboot.
+/// Returns the iPXE script of a machine; `None` if the machine may not netboot.
 fn ipxe(plan: &Plan) -> Option<String> {
     (plan.boot != Boot::NotAllowed).then(|| script::render(plan))
 }
 
-/// Ready when the artifact directory has at least one boot loader.
+/// Handles `/readyz`: ready if the artifact directory has at least one boot loader.
 async fn ready(State(state): Shared) -> Response {
     let folder = state.services.files.folder(ArtifactFolder::Loaders);
     let filled = match tokio::fs::read_dir(&folder).await {
@@ -205,13 +205,13 @@ async fn healthcheck(State(state): Shared) -> Response {
 }
 
 impl RouterState {
-    /// Returns the common script for unknown machines, if they get one.
+    /// Returns the common script for unknown machines; `None` if they get no script.
     fn unknown_machine(&self) -> Option<String> {
         self.services.plans.unknown_machine().map(|boot| script::unknown_machine(&boot))
     }
 
-    /// Returns the response to a script request: the plan, rendered by `written`, for a known
-    /// machine, and `common` for an unknown one. Without a script the status is 404, as in Smee,
+    /// Returns the response to a script request: for a known machine its plan rendered by
+    /// `written`, for an unknown machine `common`. Without a script the status is 404, as in Smee,
     /// so that iPXE gives up and the firmware continues.
     fn script(
         &self,
@@ -264,7 +264,7 @@ fn peer(ConnectInfo(address): Client) -> IpAddr {
     address.ip().to_canonical()
 }
 
-/// Returns a script as a response; `no-store`, because the next answer may differ.
+/// Returns a script as a response with `no-store`, because the next response may differ.
 fn text(body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();

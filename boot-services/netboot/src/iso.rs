@@ -1,5 +1,5 @@
-//! The agent OS on a medium, with one machine's kernel arguments in it. A medium is an ISO that a
-//! BMC mounts, or a unified kernel image (UKI) that firmware loads by itself.
+//! Media of the agent OS with one machine's kernel arguments. A medium is an ISO that a BMC mounts,
+//! or a unified kernel image (UKI) that firmware loads by itself.
 //!
 //! | Path | Answer |
 //! |---|---|
@@ -8,12 +8,12 @@
 //! | `/uki/<name>.efi` | the same file for the client, identified by its IP address |
 //! | `/ipxe/binary/<mac>/agent-<arch>.efi` | as `/uki/`, where DHCP names loaders |
 //!
-//! `<machine>` is a hardware address in any spelling, or an instance id with dashes instead of
-//! colons. Cluster API Provider Tinkerbell puts the instance id in front of the file's name.
+//! `<machine>` is a MAC address in any spelling, or an instance id with dashes instead of colons.
+//! Cluster API Provider Tinkerbell puts the instance id before the file's name.
 //!
-//! The file itself is common to all machines and is never changed. It contains [`MAGIC`], and each
-//! response has the arguments in its place ([`overlay`]). So a response has the file's length, any
-//! range of it is consistent, and its entity tag depends on the arguments.
+//! The file is common to all machines and is never changed. It contains [`MAGIC`], and each
+//! response has the machine's arguments in that place ([`overlay`]). So a response has the file's
+//! length, any range of it is consistent, and its entity tag depends on the arguments.
 
 mod arguments;
 mod handlers;

@@ -1,10 +1,8 @@
-//! Serves the files that a machine's firmware fetches before it has an operating system. These are
-//! the boot loader by TFTP or HTTP, the iPXE script, the agent's kernel and initramfs, and disk
-//! images.
+//! Serves the files that a machine's firmware fetches before an operating system runs: the boot
+//! loader by TFTP or HTTP, the iPXE script, the agent's kernel and initramfs, and disk images.
 //!
 //! This crate must never: decide what a machine should boot (implementations of [`Plans`] do, which
-//! know the workflows), write to a disk, or keep more of a file in memory than its named limits
-//! say.
+//! know the workflows), write to a disk, or keep more of a file in memory than its named limits.
 //!
 //! Enter at [`tftp::bind`] and [`tftp::serve`] for UDP, [`http::router`] and [`http::serve`] for
 //! TCP, [`script::render`] for the iPXE scripts.
@@ -49,8 +47,8 @@ impl Services {
     }
 
     /// Returns true if a client may have a loader. Only a known machine without permission to
-    /// netboot is refused. `owner`: the machine that the file name identifies; without one, `peer`
-    /// identifies the machine.
+    /// netboot is refused. `owner` is the machine in the file name; without it, `peer` identifies
+    /// the machine.
     fn may_netboot(&self, owner: Option<MacAddr>, peer: IpAddr) -> bool {
         let plan = match owner {
             Some(mac) => self.plans.by_mac(mac),

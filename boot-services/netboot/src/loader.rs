@@ -4,7 +4,7 @@ use stdx::MacAddr;
 
 pub mod fallback;
 
-/// File or generated content that a name in the loaders' name space stands for.
+/// File or generated content that a requested name stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BootFile {
     /// File in the loaders' folder.
@@ -16,8 +16,8 @@ pub enum BootFile {
     Pxelinux(MacAddr),
     /// First file that iPXE requests beside its own binary, answered with a generated script.
     Autoexec,
-    /// Name in DHCP answers to machines that may not netboot. The file never exists, so the ROM
-    /// continues at once.
+    /// Name in DHCP answers to machines that may not netboot. The file never exists, so the
+    /// firmware continues at once.
     NotAllowed,
 }
 

@@ -58,7 +58,7 @@ pub enum Boot {
 }
 
 impl Boot {
-    /// Returns one word for logs and the boot history.
+    /// Returns the name of the action for logs and the boot history.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Agent(_) => "agent",
@@ -149,7 +149,7 @@ impl Medium {
     }
 }
 
-/// Returns the boot plan of each machine. Implementations must answer from memory, because the boot
+/// Source of the machines' boot plans. Implementations must answer from memory, because the boot
 /// path calls them.
 pub trait Plans: Send + Sync + 'static {
     /// Returns the plan of the machine with this interface; `None` for an unknown machine.

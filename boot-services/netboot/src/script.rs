@@ -1,4 +1,5 @@
-//! Renders iPXE scripts. Pure: a plan in, text out; the expected outputs are in `tests/golden/`.
+//! Renders iPXE scripts. Pure: a plan goes in, text comes out; the expected outputs are in
+//! `tests/golden/`.
 //!
 //! The kernel command line has the same names in the same order as Smee's scripts
 //! (`smee/internal/ipxe/script`). So HookOS and CaptainOS boot unchanged.
@@ -30,9 +31,9 @@ pub const HOOK_ARGS: [&str; 3] =
 const UNKNOWN_CONSOLES: [&str; 6] =
     ["tty1", "tty2", "ttyAMA0,115200", "ttyAMA1,115200", "ttyS0,115200", "ttyS1,115200"];
 
-/// Loaders on a disk, for firmware that does not continue with the disk by itself. The first is the
-/// path for removable media, which most installers also write; the others are of systems that do
-/// not write it.
+/// Paths of loaders on a disk, for firmware that does not continue with the disk by itself. The
+/// first is the path for removable media, which most installers also write. The others are for
+/// systems that do not write it.
 const DISK_LOADERS: [&str; 5] = [
     r"\EFI\BOOT\BOOTX64.EFI",
     r"\EFI\systemd\systemd-bootx64.efi",
@@ -80,9 +81,10 @@ pub fn unknown_machine(boot: &AgentBoot) -> String {
     start_agent("an unknown machine (${mac})", arch, boot, &line.join(" "))
 }
 
-/// Returns `autoexec.ipxe`, which gets an address and then chains to the real script. iPXE runs the
-/// file before its own boot sequence when it lies beside its binary. `mac`: the machine, if its IP
-/// address identifies it; else iPXE inserts the interface that got an address.
+/// Returns `autoexec.ipxe`, which gets an address and then chains to the machine's script. iPXE
+/// runs this file before its own boot sequence if the file lies beside iPXE's binary. `mac` is the
+/// machine if its IP address identifies it; otherwise iPXE inserts the interface that got an
+/// address.
 pub fn autoexec(script_base: &str, mac: Option<MacAddr>) -> String {
     let mac = mac.map_or("${netX/mac}".to_owned(), |mac| mac.to_string());
     format!(
@@ -125,8 +127,7 @@ fn agent(name: &str, mac: MacAddr, boot: &AgentBoot) -> String {
     start_agent(name, "", boot, &command_line(mac, boot).join(" "))
 }
 
-/// Returns a script that fetches and boots the agent. `first` has the commands that must run
-/// before.
+/// Returns a script that fetches and boots the agent. `first` has commands that run before.
 fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String {
     let url = word(&boot.base_url);
     let (kernel, initrd) = (word(&boot.kernel), word(&boot.initrd));
@@ -180,8 +181,8 @@ fn start_agent(name: &str, first: &str, boot: &AgentBoot, line: &str) -> String 
     )
 }
 
-/// Returns the syslog setting. iPXE accepts only an IP address (ipxe.org/cfg/syslog), and a build
-/// without syslog continues.
+/// Returns the commands that set the syslog server. iPXE accepts only an IP address
+/// (ipxe.org/cfg/syslog), and a build without syslog continues.
 fn syslog(host: Option<&str>) -> String {
     match host.map(word) {
         None => String::new(),

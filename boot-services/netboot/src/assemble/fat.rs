@@ -2,26 +2,27 @@
 //! Firmware searches for a loader under this name on removable media (UEFI specification, section
 //! 3.5.1.1).
 //!
-//! Offsets are those of Microsoft's "FAT: General Overview of On-Disk Format" (version 1.03).
+//! Offsets are from Microsoft's "FAT: General Overview of On-Disk Format" (version 1.03).
 
 use super::pieces::{Fields as _, Pieces};
 use crate::Error;
 
 const SECTOR: u64 = 512;
-/// Entries of the root folder, and bytes of an entry.
+/// Number of entries in the root folder.
 const ROOT_ENTRIES: u64 = 512;
 const ENTRY: usize = 32;
-/// Number of clusters of a FAT16 file system. Fewer clusters make it FAT12, more make it FAT32.
+/// Permitted number of clusters of a FAT16 file system. With fewer clusters it would be FAT12, with
+/// more FAT32.
 const CLUSTERS: std::ops::Range<u64> = 4085..65_525;
-/// Maximum sectors of a cluster, which makes 32 KiB.
+/// Maximum sectors of a cluster (32 KiB).
 const MAX_CLUSTER: u64 = 64;
-/// Clusters of the two folders, which lie before the file.
+/// Clusters of the two folders, one each, before the file's clusters.
 const FOLDERS: u64 = 2;
 
 const FOLDER: u8 = 0x10;
 const VOLUME: u8 = 0x08;
 const ARCHIVE: u8 = 0x20;
-/// 1 January 1980, the first date of the format.
+/// Date of all entries: 1 January 1980, the first date of the format.
 const DATE: u16 = 0x21;
 
 /// Sizes of the file system, computed from the size of the file.
@@ -56,7 +57,7 @@ impl Geometry {
     }
 }
 
-/// Returns the partition with the file `loader`.
+/// Returns the bytes of the partition with the file `loader`.
 pub(super) fn system_partition(loader: Pieces<'_>) -> Result<Pieces<'_>, Error> {
     let size =
         u32::try_from(loader.len()).map_err(|_| Error::MediumTooLarge { length: loader.len() })?;

@@ -20,14 +20,14 @@ pub const CD: &str = "agent-x86_64.iso";
 const SUMS: &str = "agent-x86_64.sums";
 
 /// Builds `agent/agent-x86_64.efi` and `iso/agent-x86_64.iso` from the `agent` folder's stub
-/// ([`STUB`]), `kernel` and `initramfs`. Does nothing if both exist and were built from these
-/// inputs. File times are not compared: after a rollback the right inputs are older than the media
-/// of the release that was undone. A concurrent reader gets the complete old or new file. Blocks,
-/// and holds kernel and initramfs in memory meanwhile.
+/// ([`STUB`]), `kernel` and `initramfs`. Returns `Ok(false)` without building if both media exist
+/// and were built from these inputs. File times are not compared: after a rollback the right inputs
+/// are older than the media of the newer release. A concurrent reader gets the complete old or new
+/// file. Blocks, and keeps kernel and initramfs in memory meanwhile.
 ///
 /// # Errors
-/// [`Error::Artifact`], and the errors of [`unified`] and [`cd`]. `Ok(false)`: nothing had to be
-/// done.
+/// A file cannot be read or written ([`Error::Artifact`]), or a medium cannot be built
+/// ([`unified`], [`cd`]).
 pub fn refresh(files: &Files, kernel: &str, initramfs: &str) -> Result<bool, Error> {
     let agent = |name: &str| {
         let missing =

@@ -1,7 +1,7 @@
-//! Adds sections to a PE32+ image, through which systemd's stub gets its kernel.
+//! Adds sections to a PE32+ image: systemd's EFI stub reads the kernel from such a section.
 //!
-//! Offsets are those of Microsoft's "PE Format". The stub finds its sections by name in memory, as
-//! the firmware loaded them. So each section needs an address behind the existing ones.
+//! Offsets are from Microsoft's "PE Format". The stub finds its sections by name in memory, where
+//! the firmware loaded them. So each new section needs an address behind the existing ones.
 
 use super::pieces::{Fields as _, Pieces};
 use crate::Error;
@@ -10,7 +10,8 @@ use crate::Error;
 const SECTION: usize = 40;
 /// Maximum sections of an image; the stub has about ten.
 const MAX_SECTIONS: usize = 64;
-/// Offset in the optional header of the certificate table, which is void once the image is changed.
+/// Offset of the certificate table in the optional header. A changed image invalidates its
+/// certificates.
 const CERTIFICATES: usize = 112 + 4 * 8;
 /// Section flags: initialized data, readable (IMAGE_SCN_CNT_INITIALIZED_DATA, IMAGE_SCN_MEM_READ).
 const CHARACTERISTICS: u32 = 0x4000_0040;
@@ -25,7 +26,7 @@ struct Image<'a> {
     file_alignment: u64,
 }
 
-/// Returns `stub` with `sections` added behind its own.
+/// Returns `stub` with `sections` added behind its existing sections.
 pub(super) fn with_sections<'a>(
     stub: &'a [u8],
     sections: &[(&str, &'a [u8])],
@@ -109,7 +110,7 @@ impl<'a> Image<'a> {
         Ok(Self { bytes, coff, optional, table, sections, section_alignment, file_alignment })
     }
 
-    /// Returns one number from each section's header.
+    /// Returns the number at offset `at` of each section's header.
     fn each(&self, at: usize) -> impl Iterator<Item = u64> {
         (0..self.sections).map(move |index| {
             number(self.bytes, self.table + index * SECTION + at, 4).unwrap_or_default()

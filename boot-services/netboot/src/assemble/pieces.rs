@@ -1,4 +1,4 @@
-//! File under construction, whose large parts are not copied.
+//! File under construction; its large parts are not copied.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -24,7 +24,7 @@ impl<'a> Pieces<'a> {
     /// Writes all bytes in order.
     ///
     /// # Errors
-    /// Errors of the writer.
+    /// The writer fails.
     pub fn write_to(&self, out: &mut impl Write) -> io::Result<()> {
         self.parts.iter().try_for_each(|part| out.write_all(part))
     }

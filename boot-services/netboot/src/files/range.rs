@@ -3,8 +3,8 @@
 /// Requested part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The whole file. Also the result for a header that is malformed, in another unit, or has
-    /// several ranges: a server may ignore those.
+    /// The whole file. Also for a header that is malformed, in another unit, or has several ranges:
+    /// a server may ignore such headers.
     Whole,
     /// First and last byte, both included.
     Bytes(u64, u64),
@@ -33,7 +33,7 @@ pub fn part(header: Option<&str>, size: u64) -> Part {
     }
 }
 
-/// Parses digits only. A number that does not fit counts as the largest one, which lies behind
+/// Parses decimal digits. A number that does not fit counts as the largest one, which lies behind
 /// every file's end.
 fn number(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -38,7 +38,7 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request that begins.
+    /// Counts a request as in progress, until the returned value is dropped.
     pub(super) fn begin(&self) -> Running {
         self.state().running += 1;
         Running(self.clone())

@@ -1,5 +1,5 @@
-//! Serves files of other servers. A complete file is served like any file; a file that is still
-//! being downloaded is forwarded as it arrives.
+//! Serves files of other servers from the cache. A file that is still being downloaded is forwarded
+//! as it arrives.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use super::content::{self, Conditions, Record, ResponseHead};
 use crate::Observer;
 use crate::files::OpenFile;
 
-/// Seconds after which a client may retry, if a retry may help.
+/// Value of `Retry-After` in seconds, in error responses for which a retry may help.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
@@ -30,10 +30,10 @@ struct RouterState {
     observer: Arc<dyn Observer>,
 }
 
-/// Serves `/cache/<key>/<path>`: only the files that the cache offers, downloaded on demand, each
-/// to the machines that may read it. Any other client gets 404. If the origin server fails, the
-/// response is a sentence, with 502 if a retry may help and 424 otherwise. After a response has
-/// begun, its body is cut off.
+/// Returns the routes for `/cache/<key>/<path>`: only the files that the cache offers, downloaded
+/// on request, each for the machines that may read it. Any other client gets 404. If the origin
+/// server fails, the response is a sentence, with 502 if a retry may help and 424 otherwise. If it
+/// fails after the response has begun, the body is cut off.
 pub fn cached_router(access: CacheAccess, observer: Arc<dyn Observer>) -> Router {
     Router::new()
         .route("/cache/{key}/{*name}", get(cached))
@@ -102,9 +102,9 @@ pub(super) fn running_download(
     head.respond(body)
 }
 
-/// Returns the response head for a file of which not all is here. The entity tag is the one of the
-/// complete file, or missing if unknown. A tag that changed with the file's completion would
-/// prevent a client from resuming.
+/// Returns the response head for a file that is not complete yet. The entity tag is that of the
+/// complete file, or missing if unknown: a tag that changed when the file is complete would prevent
+/// a client from resuming.
 fn response_head(
     total: Option<u64>,
     checksum: Option<Checksum>,

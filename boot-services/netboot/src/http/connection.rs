@@ -1,5 +1,5 @@
-//! Handles one connection. Requests for files are answered here; the first request for anything
-//! else hands the connection over to hyper and the router, for good.
+//! Handles one connection. Requests for files are answered here; with the first other request,
+//! hyper and the router take over the connection permanently.
 
 use std::io::{self, Write as _};
 use std::net::{IpAddr, SocketAddr};
@@ -18,7 +18,7 @@ use super::head::{Head, MAX_HEAD, Parsed, parse};
 use super::send_file::{SendFile, unstalled};
 use crate::files::OpenFile;
 
-/// Time in which a client must send its request's head, also on a kept connection.
+/// Time in which a client must send a request's head, also on a kept-alive connection.
 pub(super) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Initial buffer for a request's head, in bytes; enough for boot ROMs and downloaders.
 const USUAL_HEAD: usize = 2 << 10;
@@ -29,7 +29,7 @@ const USUAL_ANSWER: usize = 320;
 pub(super) enum Next<C> {
     /// The connection has ended.
     Closed,
-    /// A request arrived that is not for a file. hyper gets the connection with all bytes that were
+    /// A request for something else arrived. hyper gets the connection with all bytes that were
     /// read.
     Router(RewoundStream<C>),
 }
@@ -37,7 +37,7 @@ pub(super) enum Next<C> {
 /// Answers requests for files until the connection ends or another request arrives.
 ///
 /// # Errors
-/// The client disconnected, or took no bytes for a minute; or a file became shorter while it was
+/// The client disconnected or took no bytes for a minute, or a file became shorter while it was
 /// sent.
 pub(super) async fn files<C: SendFile>(
     mut stream: C,
@@ -75,7 +75,7 @@ pub(super) async fn files<C: SendFile>(
     }
 }
 
-/// Reads until the buffer may contain a complete head. `false`: the client sends none.
+/// Reads until the buffer may contain a complete head. Returns false if the client sends none.
 async fn more<C: SendFile>(
     stream: &mut C,
     front: &mut BytesMut,
@@ -146,7 +146,7 @@ fn encode(head: &ResponseHead, keep_alive: bool) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Connection with the bytes that were already read put back in front.
+/// Connection that first returns the bytes in `front`, which were already read.
 pub(super) struct RewoundStream<C> {
     front: BytesMut,
     inner: C,
@@ -228,7 +228,7 @@ mod tests {
         }
     }
 
-    /// Serves an empty folder over `stream`; the clock advances only while all tasks wait.
+    /// Serves an empty folder over `stream`; the test clock advances only while all tasks wait.
     async fn serve(stream: DuplexStream) -> io::Result<Next<DuplexStream>> {
         let (plans, observer) = (Arc::new(()), Arc::new(()));
         let files = Files::new("/nonexistent");

@@ -26,7 +26,7 @@ use crate::{FetchEvent, Observer};
 /// Bytes that are read from disk at a time. Each connection holds one such buffer.
 const CHUNK: usize = 128 << 10;
 
-/// Reports the end of a response to the observer, also after a failure.
+/// Reports the end of a response to the observer when dropped, also after a failure.
 pub(super) struct Record {
     observer: Arc<dyn Observer>,
     peer: IpAddr,
@@ -42,7 +42,7 @@ impl Record {
         Self { observer, peer, path: shortened(path), started: Instant::now(), status, bytes: 0 }
     }
 
-    /// Returns a response with one sentence that explains the error.
+    /// Returns a response whose body is one sentence that explains the error.
     pub(super) fn sentence(self, status: StatusCode, sentence: &str) -> Response {
         let mut response = self.empty(status);
         *response.body_mut() = Body::from(format!("{sentence}\n"));
@@ -194,7 +194,7 @@ pub(super) async fn answer(
     head.respond(body)
 }
 
-/// Compares entity tags weakly (RFC 9110 section 13.1.2).
+/// Returns true if `known` has `tag` or is `*`, by weak comparison (RFC 9110 section 13.1.2).
 fn matches(known: &str, tag: &str) -> bool {
     known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
 }

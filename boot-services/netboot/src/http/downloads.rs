@@ -1,4 +1,4 @@
-//! Maps paths to files. The router and the shortcut past the router share this rule.
+//! Maps paths to files, for the router and for requests that bypass the router.
 
 use std::net::IpAddr;
 
@@ -18,11 +18,11 @@ pub struct Downloads {
     cache: Option<CacheAccess>,
 }
 
-/// File that a path leads to.
+/// File at a path.
 pub(super) enum Target {
     /// File of the artifact directory.
     File(ArtifactFile),
-    /// Complete file of the cache, which is not evicted while this value lives.
+    /// Complete file of the cache, not evicted while this value lives.
     Blob(Blob),
 }
 
@@ -32,35 +32,35 @@ enum Layout {
     Flat,
 }
 
-/// File of the artifact directory that a path names.
+/// File of the artifact directory at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArtifactFile {
     pub(super) folder: ArtifactFolder,
     pub(super) name: String,
-    /// `Some` for a loader, with the machine if the path names one. A machine that may not netboot
-    /// gets 404.
+    /// `Some` for a loader, with the machine's MAC address if the path has one. A machine that may
+    /// not netboot gets 404.
     pub(super) loader_owner: Option<Option<MacAddr>>,
 }
 
 impl Downloads {
-    /// Serves loaders, the agent's files and images, under the paths of [`router`](super::router).
+    /// Creates the files under the paths of [`router`](super::router): loaders, the agent's files
+    /// and images.
     pub fn boot(services: Services) -> Self {
         Self { services, layout: Layout::Boot, cache: None }
     }
 
-    /// Serves the agent's files at the root, under the paths of
-    /// [`files_router`](super::files_router).
+    /// Creates the files under the paths of [`files_router`](super::files_router): the agent's
+    /// files at the root.
     pub fn flat(services: Services) -> Self {
         Self { services, layout: Layout::Flat, cache: None }
     }
 
-    /// Adds the complete files of the cache, under the paths of
-    /// [`cached_router`](super::cached_router).
+    /// Adds the cache's complete files, under the paths of [`cached_router`](super::cached_router).
     pub fn with_cache(self, cache: Option<CacheAccess>) -> Self {
         Self { cache, ..self }
     }
 
-    /// Returns the file at a decoded path for a client. `None`: the router handles the path.
+    /// Returns the file at a decoded path for a client. `None`: the router must handle the path.
     pub(super) fn find(&self, path: &str, peer: IpAddr) -> Option<Target> {
         let blob = || self.cache.as_ref()?.get(path, peer).map(Target::Blob);
         self.layout.find(path).map(Target::File).or_else(blob)
@@ -116,8 +116,8 @@ impl ArtifactFile {
         Self { folder, name: name.to_owned(), loader_owner: None }
     }
 
-    /// Parses a loader's name as in TFTP. `None`: the name is not a file's, or its content differs
-    /// by machine.
+    /// Parses a loader's name with the rules of TFTP. `None`: the name is not a file's, or its
+    /// content differs by machine.
     pub(super) fn loader(path: &str) -> Option<Self> {
         if iso::is_unified(path) {
             return None;

@@ -1,8 +1,8 @@
 //! Parses the head of a request for a file without copying.
 //!
-//! Everything else is left to hyper, which implements all of HTTP: other methods and versions,
-//! bodies, upgrades, malformed heads and repeated fields. So a body cannot be mistaken for the next
-//! request: a head that announces a body is not handled here (RFC 9112 section 6.3).
+//! hyper, which implements all of HTTP, handles all other requests: other methods and versions,
+//! bodies, upgrades, malformed heads and repeated fields. A head that announces a body is never
+//! handled here, so a body cannot be mistaken for the next request (RFC 9112 section 6.3).
 
 use std::borrow::Cow;
 use std::str;
@@ -37,7 +37,7 @@ pub struct Head<'a> {
     pub wants_body: bool,
     /// True unless the client sent `Connection: close`.
     pub keep_alive: bool,
-    /// True if the client asks for the file's holes (`tinbox-holes: ?1`).
+    /// True if the client requests the file's holes (`tinbox-holes: ?1`).
     pub wants_holes: bool,
     /// Conditional and range fields of the request.
     pub conditions: Conditions<'a>,

@@ -20,7 +20,7 @@ pub(super) const ASK: &[u8] = b"?1";
 const HOLE_MIN: u64 = 4 << 20;
 /// Maximum holes that are reported.
 const HOLES_MAX: usize = 64;
-/// Maximum holes that are examined, for files with very many of them.
+/// Maximum holes that are examined in a file; more are ignored.
 const LOOKS_MAX: usize = 4096;
 
 /// Returns the field's value for a file of `size` bytes; `None` if the file has no hole to report.
@@ -35,7 +35,8 @@ pub(super) fn of(file: &File, size: u64) -> Option<String> {
     (!ranges.is_empty()).then(|| ranges.join(", "))
 }
 
-/// Iterates over the holes. `data` and `hole` find the next of each at or behind an offset.
+/// Finds the holes. `data` and `hole` return the next data and the next hole at or behind an
+/// offset.
 fn find(
     size: u64,
     data: impl Fn(u64) -> io::Result<u64>,

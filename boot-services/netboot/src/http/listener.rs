@@ -32,7 +32,7 @@ use super::write_timeout::WriteTimeout;
 /// Default limits of concurrent connections, in total and for each client: firmware, loaders,
 /// agents that fetch images, and browsers.
 pub const CONNECTIONS: Limits = Limits { total: 1024, each: 128 };
-/// Limits of concurrent connections where each machine holds one connection permanently.
+/// Limits of concurrent connections for clients that hold one connection permanently.
 pub const LASTING_CONNECTIONS: Limits = Limits { total: 4096, each: 64 };
 /// Limits for the request bodies of unauthenticated clients. Reports of machines are far smaller.
 const BODIES: BodyLimits =
@@ -43,9 +43,9 @@ const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 /// Maximum time of an HTTP/2 connection without a request. HTTP/1.1 has [`HEAD_TIMEOUT`].
 const IDLE: Duration = Duration::from_secs(60);
-/// Time in which a client must prove that it is known, on listeners that require a proof.
+/// Time in which a client must authenticate, on listeners that require it.
 const PROOF: Duration = Duration::from_secs(20);
-/// Time in which requests may end on a connection whose client did not prove itself.
+/// Time in which running requests may end on a connection whose client did not authenticate.
 const UNPROVEN_LINGER: Duration = Duration::from_secs(5);
 /// Maximum bytes of a request's head, and of a response that waits for the socket.
 const MAX_BUFFER: usize = 256 << 10;
@@ -55,8 +55,7 @@ const MAX_STREAMS: u32 = 64;
 const LINGER: Duration = Duration::from_secs(5);
 /// First byte of a TLS connection: content type handshake (RFC 8446 section 5.1).
 const TLS_HANDSHAKE: u8 = 22;
-/// Pause after a failed accept. File descriptors are exhausted then, and other connections free
-/// some.
+/// Pause after a failed accept: file descriptors are exhausted until other connections end.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Routes and limits of one listener: a router, and files that bypass the router.
@@ -96,8 +95,8 @@ impl HttpService {
         Self { connections: LASTING_CONNECTIONS, ..self }
     }
 
-    /// Ends a connection on which no request proves a known client within 20 s. The code that
-    /// authenticates a client reports it through the [`Proof`] among a request's extensions.
+    /// Ends a connection on which no request authenticates the client within 20 s. The code that
+    /// authenticates a client reports it through the [`Proof`] in the request's extensions.
     #[must_use]
     pub fn for_known_clients(self) -> Self {
         Self { proof: Some(PROOF), ..self }
@@ -119,7 +118,7 @@ struct ConnectionService {
 }
 
 /// Serves `service` until `shutdown`, with the client's address as `ConnectInfo<SocketAddr>`.
-/// Running responses get five seconds to end.
+/// Running responses then have 5 s to end.
 pub async fn serve(
     listener: TcpListener,
     service: impl Into<HttpService>,

@@ -1,4 +1,4 @@
-//! The box as a read-only registry of images (OCI distribution specification 1.1, "Pull").
+//! Read-only registry of images (OCI distribution specification 1.1, "Pull").
 //!
 //! | Path | Answer |
 //! |---|---|
@@ -29,12 +29,12 @@ use crate::Observer;
 
 const VERSION: HeaderName = HeaderName::from_static("docker-distribution-api-version");
 const DIGEST: HeaderName = HeaderName::from_static("docker-content-digest");
-/// Seconds after which a client may retry, if a retry may help.
+/// Value of `Retry-After` in seconds, in error responses for which a retry may help.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("10");
 
 #[derive(Clone)]
 struct RouterState {
-    /// `None`: the box stores no images.
+    /// Mirror of other registries. `None`: the box stores no images.
     mirror: Option<Mirror>,
     observer: Arc<dyn Observer>,
 }

@@ -1,8 +1,8 @@
 //! Sends a part of a file on a connection. Plain TCP uses sendfile(2), so that the bytes never
 //! enter this process. TLS must encrypt the bytes, which pass through one buffer.
 //!
-//! Data in the page cache is sent from the thread that serves the connection. Data that the disk
-//! must deliver first is read on a thread that may block.
+//! Data in the page cache is sent from the thread of the connection. Data that must be read from
+//! the disk is read on a thread for blocking work.
 
 use std::fs::File;
 use std::future::Future;
@@ -19,20 +19,19 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
-/// Time in which a client must take some bytes of a response; else the connection ends.
+/// Time in which a client must take some bytes of a response; otherwise the connection ends.
 pub(super) const STALL: Duration = Duration::from_secs(60);
 /// Maximum bytes of one sendfile call, so that one fast client does not occupy a thread.
 const SENDFILE_MAX: u64 = 2 << 20;
-/// Bytes that are read at a time when they pass through this process. Each connection holds one
-/// such buffer.
+/// Bytes that are read at a time if sendfile is not used. Each connection holds one such buffer.
 const CHUNK: usize = 64 << 10;
 /// Maximum size in bytes of a body that is sent together with its head.
 const SMALL: u64 = 16 << 10;
 
 /// Connection on which files can be sent.
 pub(super) trait SendFile: AsyncRead + AsyncWrite + Unpin + Send + 'static {
-    /// Sends a head, followed by a nonempty part of a file. `sent` counts the part's bytes as they
-    /// go, so that the count is also right after an error.
+    /// Sends a head, and then a nonempty part of a file. `sent` counts the part's bytes during
+    /// sending, so the count is right after an error too.
     fn send(
         &mut self,
         head: Vec<u8>,
@@ -106,7 +105,7 @@ impl SendFile for TlsStream<TcpStream> {
     }
 }
 
-/// Sends a head that a body follows, so that both may share a TCP segment.
+/// Sends a head before its body, so that both may share a TCP segment.
 async fn announce(stream: &TcpStream, mut head: &[u8]) -> io::Result<()> {
     while !head.is_empty() {
         let call = || Ok(send(stream, head, SendFlags::MORE | SendFlags::NOSIGNAL)?);
@@ -116,13 +115,13 @@ async fn announce(stream: &TcpStream, mut head: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs one step of a response, with an error if the client takes no bytes for [`STALL`].
+/// Runs one step of a response; fails if the client takes no bytes for [`STALL`].
 pub(super) async fn unstalled<T>(step: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     tokio::time::timeout(STALL, step).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-/// Loads a part of a file into the page cache. Only the last byte is tested, because the disk is
-/// read forward.
+/// Loads a part of a file into the page cache, unless its last byte is already there. The last byte
+/// is enough, because the disk is read forward.
 async fn warm(file: &Arc<File>, part: Range<u64>) -> io::Result<()> {
     match peek(file, &mut [0], part.end - 1) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -174,8 +173,8 @@ async fn read_exact(file: &Arc<File>, mut into: &mut [u8], mut offset: u64) -> i
     Ok(())
 }
 
-/// Reads from the page cache only. [`io::ErrorKind::WouldBlock`]: the data must be read from the
-/// disk. A file system that does not support the check (tmpfs, overlayfs) is read directly.
+/// Reads from the page cache only; fails with [`io::ErrorKind::WouldBlock`] if the disk must be
+/// read. A file system that does not support this (tmpfs, overlayfs) is read directly.
 fn peek(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     match preadv2(file, &mut [IoSliceMut::new(into)], offset, ReadWriteFlags::NOWAIT) {
         Err(Errno::OPNOTSUPP) => file.read_at(into, offset),

@@ -1,4 +1,4 @@
-//! Stream that ends when the peer takes no bytes any more.
+//! Stream with a time limit for writes.
 
 use std::io;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Stream whose writes fail when the peer takes no bytes for `limit`. A machine that was switched
-/// off in the middle of an image then does not hold its connection and file open.
+/// Stream whose writes fail if the peer takes no bytes for `limit`. A machine that was switched off
+/// during an image download then does not keep its connection and file open.
 pub(super) struct WriteTimeout<S> {
     stream: S,
     limit: Duration,

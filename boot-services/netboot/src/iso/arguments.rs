@@ -1,11 +1,10 @@
-//! Kernel arguments that a medium carries for one machine.
+//! Kernel arguments of a medium for one machine.
 
 use crate::plan::Medium;
 use crate::script;
 
-/// Returns the arguments of a medium. They are those of the machine's script, plus the static
-/// addresses if the machine has them. `initrd=` is left out, because the medium's boot loader sets
-/// it.
+/// Returns the kernel arguments of a medium: the arguments of the machine's script, and its static
+/// addresses if it has any. `initrd=` is omitted, because the medium's boot loader sets it.
 ///
 /// A facility that names consoles (`onprem console=ttyS1`) is how users of Smee choose the consoles
 /// of one machine. The default consoles are then left out, as in Smee's ISOs.

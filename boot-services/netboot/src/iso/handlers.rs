@@ -1,5 +1,5 @@
-//! HTTP handlers for media: they check which client may read a medium, and insert the machine's
-//! arguments into the file.
+//! HTTP handlers for media, which check that the client may read a medium, and insert the machine's
+//! arguments.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -47,8 +47,8 @@ enum MediumError {
 }
 
 impl From<io::Error> for MediumError {
-    /// Maps a name that leads through a file, or that no file can have, to `Unknown`: the client
-    /// caused the error.
+    /// Maps errors that the client's name caused to `Unknown`: the name leads through a file, or no
+    /// file can have it.
     fn from(error: io::Error) -> Self {
         use io::ErrorKind::{InvalidFilename, NotADirectory, NotFound};
         match error.kind() {
@@ -68,12 +68,12 @@ pub(crate) struct MediumRequest<'a> {
 
 /// Returns a unified kernel image for TFTP, which sends from memory. `path` is the requested name,
 /// `[<machine>/]<name>.efi` ([`is_unified`]). Without a machine in the name, the address `peer`
-/// identifies the machine. `read` returns the file with a name, which is common to all machines;
-/// the patch is specific to this machine.
+/// identifies it. `read` returns the file with a name, which is common to all machines; the patch
+/// is specific to this machine.
 ///
 /// # Errors
-/// `NotFound` when the machine is unknown, or when its arguments cannot be put into the file, which
-/// is logged; and the errors of `read`.
+/// The machine is unknown, or its arguments cannot be put into the file, which is logged
+/// (`NotFound`); or `read` fails.
 pub async fn load_unified(
     services: &Services,
     path: &str,
@@ -110,7 +110,7 @@ fn medium_for(services: &Services, machine: &str, peer: IpAddr) -> Option<Medium
     medium.filter(|medium| medium.is_for(reader))
 }
 
-/// Returns the patch that writes a machine's arguments to `places` of a file.
+/// Returns the patch that writes a machine's arguments at the offsets `places` of a file.
 fn patch(medium: &Medium, name: &str, places: Arc<[u64]>) -> Result<Patch, Error> {
     let text = Replacement::new(&arguments(medium))?;
     if places.is_empty() {
@@ -292,7 +292,7 @@ fn body(original: Original, patch: Patch, first: u64, length: u64) -> Body {
     Body::from_stream(chunks)
 }
 
-/// Compares entity tags weakly (RFC 9110 section 13.1.2).
+/// Returns true if `known` has `tag` or is `*`, by weak comparison (RFC 9110 section 13.1.2).
 fn matches(known: &str, tag: &str) -> bool {
     known.split(',').map(str::trim).any(|one| one == "*" || one.trim_start_matches("W/") == tag)
 }

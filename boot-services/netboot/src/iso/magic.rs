@@ -27,18 +27,18 @@ pub const MAGIC: &str = concat!(
     "93wdrd1756npu1pziiur1payc7kmdwyxg3hj5n4phxbc29x0tcddamjrwt260b0w",
 );
 
-/// Maximum placeholders that are patched in one file. A medium has one for each boot loader with
-/// its own configuration.
+/// Maximum placeholders in one file that are patched. A medium has one placeholder for each boot
+/// loader with its own configuration.
 pub const MAX_PLACES: usize = 16;
 
 /// Bytes that are searched at a time.
 pub(super) const SEARCHED: usize = 1 << 20;
 
-/// Returns the offset of every [`MAGIC`] of a file, ascending, at most [`MAX_PLACES`]. Reads
-/// `chunk` bytes at a time; a placeholder across two chunks is found too.
+/// Returns the offsets of all placeholders ([`MAGIC`]) in a file, ascending, at most
+/// [`MAX_PLACES`]. Reads `chunk` bytes at a time; a placeholder across two chunks is found too.
 ///
 /// # Errors
-/// Errors of the reader.
+/// The reader fails.
 pub fn places(mut file: impl Read, chunk: usize) -> io::Result<Vec<u64>> {
     let finder = Finder::new(MAGIC);
     let (mut found, mut start) = (Vec::new(), 0_u64);

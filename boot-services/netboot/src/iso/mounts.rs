@@ -1,5 +1,5 @@
-//! Reduces the records of a medium that is read in thousands of small pieces: a BMC that mounts an
-//! ISO sends about 3000 requests.
+//! Reduces the number of records for a medium that is read in thousands of small parts: a BMC that
+//! mounts an ISO sends about 3000 requests.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use crate::{FetchEvent, Observer};
 
 /// Maximum media that are tracked at once. Beyond it the least recently recorded entry is removed.
 const MAX_MOUNTS: usize = 256;
-/// Bytes after which another record for the same medium is written.
+/// Bytes after which the next record for the same medium is written.
 const REPORT_EVERY: u64 = 8 << 20;
 
 /// Records the first request for a medium, every failed request, and then one total for every eight
@@ -46,7 +46,7 @@ impl Mounts {
         self.observer.fetched(FetchEvent::Http { peer, path, bytes, millis, status });
     }
 
-    /// Returns the start and the bytes of the record that is due now, if any.
+    /// Returns the start and the bytes of the record that is due now; `None` if none is due.
     fn due(
         &self,
         peer: IpAddr,

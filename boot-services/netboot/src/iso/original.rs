@@ -12,10 +12,10 @@ use tokio::sync::OnceCell;
 
 use super::magic;
 
-/// Maximum files whose placeholders are remembered; more than a box serves.
+/// Maximum files whose placeholder offsets are remembered; a box serves fewer.
 const MAX_FILES: usize = 64;
 
-/// Version of a file: distinguishes two contents of one path, as far as the file system can.
+/// Version of a file's content, as reliable as the file system's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Version {
     size: u64,

@@ -15,9 +15,10 @@ impl Replacement {
     /// Joins `arguments` with single spaces and pads them with spaces to the length of [`MAGIC`].
     ///
     /// # Errors
-    /// [`Error::ArgumentsTooLong`]; or [`Error::Argument`] for one that is not printable ASCII, or
-    /// has a character that ends the command or the word for a boot loader that reads the line as a
-    /// script, as GRUB does (GRUB manual, section 6.1).
+    /// The arguments are longer than [`MAGIC`] ([`Error::ArgumentsTooLong`]). Or an argument
+    /// ([`Error::Argument`]) is not printable ASCII, or has a character that ends the command or
+    /// the word for a boot loader that reads the line as a script, as GRUB does (GRUB manual,
+    /// section 6.1).
     pub fn new<T: AsRef<str>>(arguments: &[T]) -> Result<Self, Error> {
         let mut text = String::new();
         for argument in arguments.iter().map(AsRef::as_ref).filter(|text| !text.is_empty()) {
@@ -41,7 +42,7 @@ impl Replacement {
     }
 }
 
-/// Offsets at which a file is changed, and the text to write there. Cheap to clone.
+/// Text to write at offsets of a file. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Patch {
     places: Arc<[u64]>,
@@ -65,15 +66,14 @@ impl Patch {
         self.places.iter().any(|place| *place < end && at < place.saturating_add(text))
     }
 
-    /// Distinguishes two patches of one file, for an entity tag.
+    /// Returns a digest of the text, for an entity tag.
     pub fn digest(&self) -> String {
         stdx::hex(&Sha256::digest(&self.text)[..8])
     }
 }
 
-/// Writes `text` over those of `bytes` that lie behind one of `places`. `at` is the offset of the
-/// first of `bytes` in the file. Text outside of `bytes` is ignored; the call for the adjacent part
-/// writes it.
+/// Writes `text` over `bytes` wherever one of `places` is in them. `at` is the file offset of the
+/// first byte. Text outside of `bytes` is ignored; the call for the adjacent part writes it.
 pub fn overlay(at: u64, places: &[u64], text: &[u8], bytes: &mut [u8]) {
     let end = at.saturating_add(bytes.len() as u64);
     for place in places {

@@ -1,9 +1,9 @@
 //! Learns from boot events which loader works on a machine.
 //!
 //! No iPXE build supports every NIC: `ipxe.efi` has its own drivers, `snponly.efi` uses the
-//! firmware's. A loader that does not work is fetched completely, and then no event follows until
-//! the firmware sends a new request. This module detects that case and selects the next loader of
-//! the list. A loader that worked is remembered.
+//! firmware's. If a loader does not work, it is fetched completely and no event follows until the
+//! firmware sends a new request. This module detects that case and selects the next loader of the
+//! list. A loader that worked is remembered.
 //!
 //! The module is pure: an event and its time go in, a decision comes out. The state that must
 //! survive a restart is one short text ([`LoaderState`]'s `Display` and `FromStr`); the caller
@@ -21,8 +21,8 @@ pub const BIOS: &[&str] = &["undionly.kpxe", "ipxe.pxe"];
 /// Time within which iPXE sends its first request after a complete fetch. It covers iPXE's start (2
 /// s of prompt, 4 s of NIC search with some builds) and four DISCOVERs with growing delays.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Consecutive failures after which a proven loader is replaced. A single failure may be a person
-/// who switched the machine off.
+/// Consecutive failures after which a loader that worked before is replaced. A person who switches
+/// the machine off may cause a single failure.
 const PROVEN_FAILURES: u8 = 3;
 
 /// Boot event of a machine.
@@ -70,8 +70,8 @@ pub struct LoaderState {
 }
 
 impl Fallback {
-    /// Creates the state of an unknown machine. The first loader is `first` if `row` contains it,
-    /// else the first of `row`.
+    /// Creates the state of an unknown machine. `row` is the list of loaders in order of trial; the
+    /// first to try is `first` if `row` contains it, else the first of `row`.
     pub fn new(row: &'static [&'static str], first: &str) -> Self {
         let index = row.iter().position(|loader| *loader == first).unwrap_or(0);
         LoaderState { row, index, proven: false, failures: 0 }.into()
@@ -151,7 +151,7 @@ impl fmt::Display for LoaderState {
     }
 }
 
-/// Text that is not the `Display` form of a [`LoaderState`]; the caller treats the machine as
+/// Error: the text is not the `Display` form of a [`LoaderState`]; the caller treats the machine as
 /// unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a loader and its state such as \"snponly.efi works\"")]

@@ -1,15 +1,15 @@
-//! Decides which clients may read the files that start a machine's agent: they carry its token.
+//! Decides which clients may read the boot files that contain the agent's token.
 //!
-//! A client that fetches a boot file cannot authenticate. On a link it has a hardware address, and
-//! an answer only arrives if the kernel's neighbor table has the right one (RFC 826). So on a link
-//! the hardware address decides, regardless of the server that assigned the IP address: the box, or
-//! in proxy mode another server.
+//! A client that fetches a boot file cannot authenticate. On a directly connected link the box
+//! knows its MAC address: an answer only arrives if the kernel's neighbor table has the right one
+//! (RFC 826). So on a link the MAC address decides, whichever server assigned the IP address: the
+//! box or, in proxy mode, another server.
 //!
-//! A machine behind a router has the hardware address of its router, which identifies no machine.
+//! Behind a router, the neighbor table has the router's MAC address, which identifies no machine.
 //! The neighbor table is not read for IPv6 addresses. In both cases the IP address decides: the
 //! client is the machine that has this address by a record or a lease. Without a record or lease
-//! the client gets nothing. So a machine behind a router that has its address from another server
-//! needs that address in its record.
+//! the client gets nothing. So if a machine behind a router has its address from another server,
+//! its record must have the address.
 
 use std::net::IpAddr;
 

@@ -34,7 +34,7 @@ fn agent(plan: &Plan, boot: &AgentBoot, own: &str) -> String {
     )
 }
 
-/// Returns text without the characters that would end its word or line.
+/// Returns text without the characters that would end a word or a line.
 fn word(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect()
 }

@@ -1,5 +1,5 @@
-//! Files in memory, one copy for all running transfers: a rack that powers on at once requests the
-//! same file a hundred times.
+//! Files in memory, one copy of each for all running transfers: a rack that powers on at once
+//! requests the same file a hundred times.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,7 +14,7 @@ const MAX_NAMES: usize = 64;
 
 type Name = (ArtifactFolder, String);
 
-/// Contents by name. A content is freed when no transfer uses it any more.
+/// Contents of files by name. A content is freed when no transfer uses it any more.
 #[derive(Default)]
 pub(super) struct Cache {
     held: HashMap<Name, (Tag, Weak<[u8]>)>,

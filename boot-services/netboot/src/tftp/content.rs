@@ -20,7 +20,7 @@ impl From<Arc<[u8]>> for Content {
 }
 
 impl Content {
-    /// Creates a content of `bytes`, changed by `patch`.
+    /// Creates the content `bytes`, changed by `patch`.
     pub fn patched(bytes: Arc<[u8]>, patch: Patch) -> Self {
         Self { bytes, patch: Some(patch) }
     }
@@ -30,7 +30,7 @@ impl Content {
         self.bytes.len()
     }
 
-    /// Returns a part of the content; it is copied only if the patch changes it.
+    /// Returns a part of the content. The part is copied only if the patch changes it.
     pub fn part(&self, range: Range<usize>) -> Cow<'_, [u8]> {
         let at = range.start as u64;
         let part = &self.bytes[range];

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// Longest file name that is accepted, in bytes. DHCP's `file` field has 128 bytes.
 const MAX_NAME: usize = 255;
-/// Options in one request that are parsed; further ones are ignored.
+/// Maximum options of a request that are parsed; further ones are ignored.
 const MAX_OPTIONS: usize = 16;
 
 /// TFTP error codes: RFC 1350 section 5, and code 8 of RFC 2347.

@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 65_507;
 /// Bytes of a DATA packet before the payload.
 const HEAD: usize = 4;
 
-/// Blocks of a file to number and send.
+/// Blocks of a file to send.
 pub(super) struct Blocks<'a> {
     pub(super) content: &'a Content,
     pub(super) blksize: u16,
@@ -40,7 +40,7 @@ impl Sender {
         Self { cuts }
     }
 
-    /// Sends one datagram. A failure counts as a lost packet, which a timer sends again.
+    /// Sends one datagram. A failure counts as a lost packet; the session's timer repeats it.
     pub(super) async fn packet(&self, socket: &UdpSocket, to: SocketAddr, bytes: &[u8]) {
         if let Err(error) = socket.send_to(bytes, to).await {
             tracing::debug!(%to, %error, "a TFTP packet could not be sent");
@@ -76,8 +76,9 @@ impl Sender {
     }
 }
 
-/// Returns true if an error concerns the kernel or the network device, not one client. Causes are a
-/// device without checksum offload (before Linux 6.11), or a kernel built without UDP_SEGMENT.
+/// Returns true if an error shows that the kernel or the network device cannot split windows, and
+/// not that one client has failed. Causes are a device without checksum offload (before Linux
+/// 6.11), or a kernel built without UDP_SEGMENT.
 fn never_cuts(error: &io::Error) -> bool {
     let code = error.raw_os_error().unwrap_or(0);
     [libc::EIO, libc::EOPNOTSUPP, libc::ENOPROTOOPT].contains(&code)

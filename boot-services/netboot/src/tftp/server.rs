@@ -22,11 +22,12 @@ use crate::{Error, Services, iso};
 
 /// Socket buffer in bytes for each direction. A window for each machine of a rack fits.
 const SOCKET_BUFFER: usize = 1 << 20;
-/// Longer datagrams are truncated. A request with every option takes a tenth of this.
+/// Maximum bytes of a datagram; longer ones are truncated. A request with every option has a tenth
+/// of this.
 const MAX_DATAGRAM: usize = 2048;
 /// Consecutive receive errors after which the server stops.
 const MAX_ERRORS: usize = 16;
-/// Maximum datagrams in one turn of the loop, before the timer and loaded files are processed.
+/// Maximum datagrams in one turn of the loop, before timers and loaded files are processed.
 const MAX_DRAINED: usize = 128;
 /// Interval of the timer while no transfer runs.
 const IDLE: Duration = Duration::from_secs(3600);
@@ -38,14 +39,14 @@ pub struct TftpConfig {
     pub script_base: String,
 }
 
-/// Opens the server's socket. `interface` binds it to one network device, so that requests from
-/// other networks are never answered.
+/// Opens the server's socket. `interface` binds the socket to one network device, so that requests
+/// from other networks are never answered.
 pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
     socket::bind(address, interface, SOCKET_BUFFER)
         .map_err(|source| Error::Bind { address, source })
 }
 
-/// Serves until `shutdown`. Running transfers are dropped then; their clients retry.
+/// Serves until `shutdown`, when running transfers are dropped; their clients retry.
 pub async fn serve(
     socket: UdpSocket,
     config: TftpConfig,
@@ -88,7 +89,7 @@ pub async fn serve(
     }
 }
 
-/// The socket, and the transfers that use it.
+/// Socket of the server, and the transfers that use it.
 struct Server {
     site: Arc<Site>,
     socket: UdpSocket,

@@ -1,5 +1,5 @@
-//! One transfer, without a socket and without the file. Inputs are packet numbers and the time;
-//! outputs are the numbers of the blocks to send.
+//! One transfer, without the socket and the file. Inputs are packet numbers and the time; outputs
+//! are the numbers of the blocks to send.
 //!
 //! Implements go-back-N over windows (RFC 7440 section 4; a window of one is RFC 1350). Block
 //! numbers roll over from 65535 to 0. The retransmission timer follows the measured round trip (RFC
@@ -24,7 +24,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const MIN_WAIT: Duration = Duration::from_millis(20);
 /// Maximum retransmission timeout, also when the client requests a longer one.
 const MAX_WAIT: Duration = Duration::from_secs(4);
-/// A transfer ends when the client acknowledges nothing new for this time.
+/// Time after which a transfer ends if the client acknowledges no new block.
 pub const GIVE_UP: Duration = Duration::from_secs(20);
 
 /// Action after an event.
@@ -50,7 +50,7 @@ pub struct Session {
     window: u64,
     /// Number of the last block, which is shorter than the others and may be empty.
     last: u64,
-    /// The OACK is sent and not yet acknowledged.
+    /// True if the OACK was sent and is not yet acknowledged.
     negotiating: bool,
     /// Highest acknowledged block; all blocks before it are acknowledged too.
     acked: u64,
@@ -58,10 +58,10 @@ pub struct Session {
     sent: u64,
     /// Time at which the current window was sent last.
     sent_at: Instant,
-    /// The window was sent more than once, so its acknowledgment does not measure the round trip
-    /// (Karn's algorithm).
+    /// True if the window was sent more than once, so that its acknowledgment does not measure the
+    /// round trip (Karn's algorithm).
     resent: bool,
-    /// A repeated acknowledgment already caused a retransmission of the window.
+    /// True if a repeated acknowledgment already caused a retransmission of this window.
     gap_answered: bool,
     round_trip: RoundTrip,
     wait: Duration,
@@ -148,10 +148,10 @@ impl Session {
         self.fly(now, ahead < flight)
     }
 
-    /// Processes a repeated acknowledgment of the same block. With a window of one it must not
-    /// cause a retransmission (RFC 1123 section 4.2.3.1, the sorcerer's apprentice). With a larger
-    /// window it reports that the window's first block is missing (RFC 7440 section 4). Within half
-    /// a round trip after sending it still belongs to the previous window and is ignored.
+    /// Processes a repeated acknowledgment of a block. With a window of one it must not cause a
+    /// retransmission (RFC 1123 section 4.2.3.1, the sorcerer's apprentice). With a larger window
+    /// it reports that the window's first block is missing (RFC 7440 section 4). An acknowledgment
+    /// within half a round trip after sending belongs to the previous window, and is ignored.
     fn repeated(&mut self, now: Instant) -> Step {
         let young = now.duration_since(self.sent_at) < self.round_trip.smoothed() / 2;
         if self.window == 1 || self.gap_answered || young {

@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 
-/// Opens and binds a socket, on one network device if `interface` names it, so that packets from
-/// other networks are never answered. `buffer`: bytes for each direction, limited by the kernel;
-/// less is slower, not wrong.
+/// Opens and binds a socket. If `interface` is set, the socket receives packets from this network
+/// device only, so packets from other networks are never answered. `buffer` is the size in bytes
+/// for each direction, which the kernel limits; less is slower, not wrong.
 pub(crate) fn bind(
     address: SocketAddr,
     interface: Option<&str>,

@@ -1,5 +1,5 @@
 //! All transfers of one port, without the socket. Inputs are datagrams, loaded files and the time;
-//! [`Output`]s are the result.
+//! outputs are [`Output`]s.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,7 +22,7 @@ const MAX_PER_PEER: usize = 64;
 /// new request.
 const COPY_WINDOW: Duration = Duration::from_secs(1);
 
-/// Action that the owner of the socket must do.
+/// Action that the caller, who owns the socket, must do.
 pub enum Output {
     /// Sends a single datagram: an OACK or ERROR packet.
     Packet {
