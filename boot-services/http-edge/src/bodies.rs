@@ -39,7 +39,7 @@ struct ByteCounts {
     each: HashMap<Network, usize>,
 }
 
-/// Body within the limits. Its bytes count until it is dropped.
+/// Body of a request that counts towards the limits until it is dropped.
 #[derive(Debug)]
 pub struct Limited<B> {
     body: B,
@@ -49,10 +49,10 @@ pub struct Limited<B> {
     deadline: Pin<Box<Sleep>>,
 }
 
-/// Reason why a body is not read any further.
+/// Reason why reading a body failed.
 #[derive(Debug)]
 pub enum BodyError {
-    /// The limit of bytes is reached, for the network or in total.
+    /// The maximum number of bytes is reached, for the network or in total.
     TooMany,
     /// The body did not arrive in time.
     TooSlow,
@@ -85,7 +85,7 @@ impl Bodies {
         Self { limits, counts: Arc::default() }
     }
 
-    /// Wraps the body of a request from `address`. Its time starts now.
+    /// Wraps the body of a request from `address`. The time limit starts now.
     pub fn limit<B>(&self, address: IpAddr, body: B) -> Limited<B> {
         let deadline = Box::pin(tokio::time::sleep(self.limits.time));
         let network = Network::of(address);
@@ -96,7 +96,7 @@ impl Bodies {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts `bytes`. Returns false if they would exceed a limit.
+    /// Adds `bytes` to the counts. Returns false, without adding, if a limit would be exceeded.
     fn take(&self, network: Network, bytes: usize) -> bool {
         let mut counts = self.counts();
         let of_network = counts.each.get(&network).copied().unwrap_or(0) + bytes;
@@ -180,7 +180,7 @@ mod tests {
 
     const LIMITS: BodyLimits = BodyLimits { total: 30, each: 20, time: Duration::from_secs(10) };
 
-    /// Body that sends this many bytes at a time, and then nothing more.
+    /// Body that sends one frame of the given number of bytes, and does not end.
     struct Endless(usize);
 
     impl Body for Endless {

@@ -1,5 +1,5 @@
-//! Limits the number of connections. When no place is left, the network with most connections loses
-//! its oldest one, so that no network excludes others.
+//! Limits the number of connections. At the limit, the network with most connections loses its
+//! oldest one, so that no network excludes others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ struct Table {
     number: u64,
 }
 
-/// Place of one connection; returned on drop.
+/// Place of one connection among the permitted ones; dropping it frees the place.
 #[derive(Debug)]
 pub struct Place {
     network: Network,
@@ -52,9 +52,9 @@ impl Connections {
         Self { limits, table: Arc::default() }
     }
 
-    /// Returns a place for a connection from `address`. A network over its own limit loses its
-    /// oldest connection. `None` when all places are taken, and no network has more connections
-    /// than this one would have.
+    /// Returns a place for a connection from `address`. A network at its own limit loses its oldest
+    /// connection. `None`: all places are taken, and no other network has more connections than
+    /// this one would have.
     pub fn enter(&self, address: IpAddr) -> Option<Place> {
         let network = Network::of(address);
         let mut table = locked(&self.table);
@@ -102,8 +102,8 @@ impl Table {
 }
 
 impl Place {
-    /// Returns a token that is cancelled when the connection must end at once, in favor of another
-    /// one.
+    /// Returns a token that is cancelled when the connection must end at once, because another one
+    /// needs its place.
     pub fn ended(&self) -> CancellationToken {
         self.ended.clone()
     }

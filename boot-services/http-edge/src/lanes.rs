@@ -1,4 +1,4 @@
-//! Separate places for addresses from which an authenticated client came recently.
+//! Separate limits for addresses from which an authenticated client connected recently.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,11 +11,12 @@ use crate::{Connections, Limits, Network, Place};
 
 /// Time for which an address counts as recent.
 const RECENT_TIME: Duration = Duration::from_secs(3600);
-/// Maximum addresses that are stored.
+/// Maximum recent addresses that are stored.
 const RECENT_MAX: usize = 1024;
 
-/// Connections of a listener in two lanes with the same limits. Unknown addresses cannot take the
-/// places of those from which an authenticated client came recently.
+/// Connections of a listener, in two lanes with the same limits: for unknown addresses, and for
+/// addresses from which an authenticated client connected within an hour. Unknown addresses cannot
+/// use up the places of the others.
 #[derive(Debug, Clone)]
 pub struct Lanes {
     unknown: Connections,
@@ -24,7 +25,7 @@ pub struct Lanes {
 }
 
 impl Lanes {
-    /// Creates two empty lanes with these limits each.
+    /// Creates two empty lanes, each with these limits.
     pub fn new(limits: Limits) -> Self {
         let (unknown, returning) = (Connections::new(limits), Connections::new(limits));
         Self { unknown, returning, recent: RecentClients::default() }
@@ -36,13 +37,13 @@ impl Lanes {
         lane.enter(address)
     }
 
-    /// Records an authenticated client from this address, for an hour.
+    /// Records that an authenticated client connected from this address; counts for an hour.
     pub fn authenticated(&self, address: IpAddr) {
         self.recent.add(address);
     }
 }
 
-/// The recent addresses; clones share them.
+/// Addresses of recent authenticated clients; clones share them.
 #[derive(Debug, Clone, Default)]
 struct RecentClients(Arc<Mutex<HashMap<Network, Instant>>>);
 
@@ -51,7 +52,7 @@ impl RecentClients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an authenticated client from this address.
+    /// Records that an authenticated client connected from this address.
     fn add(&self, address: IpAddr) {
         let mut seen = self.seen();
         if seen.len() >= RECENT_MAX {
@@ -64,7 +65,7 @@ impl RecentClients {
         seen.insert(Network::of(address), Instant::now());
     }
 
-    /// Returns true if an authenticated client came from this address recently.
+    /// Returns true if an authenticated client connected from this address within an hour.
     fn has(&self, address: IpAddr) -> bool {
         let seen = self.seen();
         seen.get(&Network::of(address)).is_some_and(|at| at.elapsed() < RECENT_TIME)

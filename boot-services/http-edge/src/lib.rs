@@ -1,5 +1,5 @@
-//! Limits of HTTP listeners: fair shares of connections, bytes and time for each client, and an end
-//! to bytes that no handler requested.
+//! Limits for HTTP listeners: fair shares of connections, bytes and time for each client, and an
+//! end to bytes that no handler requested.
 //!
 //! Each limit applies to a [`Network`]: an IPv4 address, or the /64 of an IPv6 address, which one
 //! machine has to itself.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// Authentication state of one connection. A listener puts it into the extensions of each request.
-/// The code that finds a valid token in a request calls [`Proof::show`]. Clones share the state.
+/// Authentication state of one connection; clones share it. A listener puts it into the extensions
+/// of each request. The code that finds a valid token in a request calls [`Proof::show`].
 #[derive(Debug, Clone)]
 pub struct Proof {
     shown: CancellationToken,
@@ -15,7 +15,8 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Creates the state of a connection that begins now and must authenticate within `limit`.
+    /// Creates the state of a connection that begins now. Its client must authenticate within
+    /// `limit`.
     pub fn within(limit: Duration) -> Self {
         Self { shown: CancellationToken::new(), due: Instant::now() + limit }
     }
@@ -30,7 +31,8 @@ impl Proof {
         self.shown.is_cancelled()
     }
 
-    /// Waits until the limit has passed without authentication; forever after [`Proof::show`].
+    /// Waits until the time limit has passed without authentication; waits forever after
+    /// [`Proof::show`].
     pub async fn overdue(&self) {
         if timeout_at(self.due, self.shown.cancelled()).await.is_ok() {
             pending::<()>().await;
