@@ -2,8 +2,8 @@
 //! netconsole, the agent OS, and installed systems. The last lines of each machine are stored in
 //! memory.
 //!
-//! Messages are not trusted: any host may send, and any bytes are a line. The bytes of each machine
-//! and the total are limited.
+//! Messages are not trusted: any host may send them, and any bytes are a line. The bytes of each
+//! machine and the total are limited.
 //!
 //! The receiver must never: answer a sender, or write a file.
 //!

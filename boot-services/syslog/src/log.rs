@@ -1,4 +1,4 @@
-//! Last lines of each machine, in memory.
+//! Stores the last lines of each machine in memory.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,15 @@ use super::parse::Line;
 pub const MACHINE_BYTES: usize = 128 << 10;
 /// Maximum bytes of all lines together.
 pub const TOTAL_BYTES: usize = 8 << 20;
-/// Maximum machines with a log. A new machine beyond it replaces the one with the oldest last line.
+/// Maximum machines with a log. At the limit, a new machine replaces the machine with the oldest
+/// last line.
 pub const MAX_MACHINES: usize = 16_384;
-/// Maximum addresses of unknown machines with a log. Any host can forge them, so they replace only
-/// each other.
+/// Maximum addresses of unknown machines with a log. Any host can forge addresses, so they replace
+/// only each other.
 pub const MAX_UNKNOWN: usize = 64;
 /// Maximum bytes of the lines of one address of an unknown machine.
 pub const UNKNOWN_BYTES: usize = 16 << 10;
-/// Bytes of a line beside its text: its fields, and its entry in the ring.
+/// Bytes of a line in addition to its text: its fields, and its entry in the ring.
 const LINE_BYTES: usize = size_of::<Entry>();
 
 /// Line of a log, with its time.
@@ -30,8 +31,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Creates an entry for the output of a program, which arrived just now by another way than
-    /// syslog.
+    /// Creates an entry for a line of a program's output that arrived just now, not by syslog.
     pub fn printed(program: &str, text: &str) -> Self {
         Self { received: SystemTime::now(), line: Line::printed(program, text) }
     }
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-/// Last lines of all machines. Shared by reference between the receiver and the readers.
+/// Last lines of all machines. The receiver and the readers share it by reference.
 #[derive(Debug)]
 pub struct Log {
     machine_bytes: usize,
@@ -54,7 +54,7 @@ pub struct Log {
 #[derive(Debug, Default)]
 struct State {
     machines: HashMap<String, Ring>,
-    /// Names of known machines by the number of their last line, and addresses of unknown ones.
+    /// Names of known machines, by [`Ring::last`].
     order: BTreeMap<u64, String>,
     unknown: BTreeMap<u64, String>,
     /// Number of lines received so far.
@@ -66,7 +66,7 @@ struct State {
 struct Ring {
     entries: VecDeque<Entry>,
     bytes: usize,
-    /// Number of the last line.
+    /// Number of the machine's last line, counted over all machines.
     last: u64,
     is_known: bool,
 }
@@ -83,8 +83,8 @@ impl Log {
         Self { machine_bytes, total_bytes, state: Mutex::default() }
     }
 
-    /// Stores a line of `machine`. The machine's oldest lines are dropped beyond its limit. Beyond
-    /// the total limit, lines of the machine with most bytes are dropped.
+    /// Stores a line of `machine`. If the machine's limit is exceeded, its oldest lines are
+    /// dropped. If the total limit is exceeded, lines of the machine with most bytes are dropped.
     pub fn push(&self, machine: &str, entry: Entry) {
         self.store(machine, entry, true);
     }
@@ -147,7 +147,8 @@ impl Log {
 }
 
 impl State {
-    /// Removes the log with the oldest last line, if the limit is reached.
+    /// If the limit of machines is reached, removes the log with the oldest last line. `is_known`
+    /// selects known machines or unknown addresses.
     fn evict(&mut self, is_known: bool) {
         let silent = match is_known {
             true if self.order.len() >= MAX_MACHINES => self.order.values().next(),

@@ -1,10 +1,11 @@
-//! Parses one datagram into a line. Never fails: a message in an unknown format is text.
+//! Parses one datagram into a line. Parsing never fails: a message in an unknown format becomes
+//! text.
 
 use std::fmt;
 
 /// Maximum bytes of a message's text, in UTF-8; the rest is cut off.
 pub const MAX_TEXT: usize = 2048;
-/// Maximum bytes of a name: host, program, process.
+/// Maximum bytes of the name of a host, program or process.
 const MAX_NAME: usize = 64;
 /// Highest valid priority, `<191>` (RFC 5424, section 6.2.1): facility 23, severity 7.
 const MAX_PRIORITY: u8 = 191;
@@ -30,7 +31,7 @@ pub struct Line {
     pub severity: Option<Severity>,
     /// Facility (RFC 5424, table 1): 0 is the kernel, 16 to 23 are local.
     pub facility: Option<u8>,
-    /// Time as the sender wrote it, whose clock may be wrong. Empty if the message has none.
+    /// Time in the sender's format; the sender's clock may be wrong. Empty if the message has none.
     pub time: String,
     /// Host name from the message. Empty if it has none.
     pub host: String,
@@ -143,7 +144,7 @@ fn time_since_boot(text: &str) -> bool {
     stamp.is_some_and(|(stamp, _)| stamp.trim().parse::<f64>().is_ok())
 }
 
-/// Parses the part of an RFC 5424 message behind the version.
+/// Parses the part of an RFC 5424 message after the version.
 fn structured(rest: &str) -> Option<Line> {
     let mut rest = rest;
     let mut field = || {
@@ -163,8 +164,8 @@ fn structured(rest: &str) -> Option<Line> {
     Some(Line { time, host, program, process, text, ..Line::default() })
 }
 
-/// Returns the text behind structured data: `[id name="value"]`, one or more. A bracket inside a
-/// quoted value does not end the data.
+/// Returns the text after the structured data, `[id name="value"]`, one or more. A bracket inside a
+/// quoted value does not end the data. `None`: the data are missing or do not end.
 fn behind_elements(text: &str) -> Option<&str> {
     let (mut inside, mut quoted, mut escaped) = (false, false, false);
     for (at, c) in text.char_indices() {
@@ -181,7 +182,7 @@ fn behind_elements(text: &str) -> Option<&str> {
     (!inside && !text.is_empty()).then_some("")
 }
 
-/// Parses the part of an RFC 3164 message behind the priority.
+/// Parses the part of an RFC 3164 message after the priority.
 fn traditional(rest: &str) -> Line {
     let (time, rest) = time(rest);
     let mut line = Line { time: clean(time, MAX_NAME), ..Line::default() };
@@ -261,8 +262,8 @@ fn tag(text: &str) -> Option<Tag<'_>> {
     Some(Tag { program, process, text: rest.trim_start() })
 }
 
-/// Returns text for a screen. Characters that could move the cursor or hide other text become
-/// spaces.
+/// Returns text for a screen, at most `limit` bytes. Characters that could move the cursor or hide
+/// other text become spaces.
 fn clean(text: &str, limit: usize) -> String {
     let mut kept = String::with_capacity(text.len().min(limit));
     for c in text.trim_end().chars() {

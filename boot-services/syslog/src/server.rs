@@ -28,10 +28,11 @@ pub trait Names: Send + Sync + 'static {
     fn machine(&self, address: IpAddr) -> Option<String>;
 }
 
-/// Opens the receiver's socket, on one network device if `interface` names it.
+/// Opens the receiver's socket. If `interface` is set, the socket receives from this network device
+/// only.
 ///
 /// # Errors
-/// [`Error::Bind`].
+/// The socket cannot be opened or bound ([`Error::Bind`]).
 pub fn bind(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Error> {
     open(address, interface).map_err(|source| Error::Bind { address, source })
 }
@@ -50,7 +51,7 @@ fn open(address: SocketAddr, interface: Option<&str>) -> io::Result<UdpSocket> {
 /// Receives messages until `shutdown`.
 ///
 /// # Errors
-/// [`Error::Receive`] when the socket stopped working.
+/// The socket stopped working ([`Error::Receive`]).
 pub async fn serve(
     socket: UdpSocket,
     names: Arc<dyn Names>,
