@@ -24,7 +24,7 @@ use crate::Error;
 /// Behavior of an origin for one request.
 #[derive(Clone, Copy)]
 enum Behavior {
-    /// Sends this many bytes, then closes the connection.
+    /// Sends the given number of bytes, then closes the connection.
     Sends(usize),
     /// Sends one byte after each interval.
     Trickles(Duration),
@@ -251,7 +251,7 @@ async fn what_is_read_or_needed_is_the_last_to_go() {
     assert_eq!(std::fs::read_dir(folder.path().join("origins")).unwrap().count(), 0);
 }
 
-/// Server on loopback that breaks off its first response and redirects the second request.
+/// Server on loopback that interrupts its first response and redirects the second request.
 async fn serve(listener: TcpListener) -> Vec<String> {
     let mut heads = Vec::new();
     for number in 0..3 {

@@ -56,8 +56,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// Creates a configuration with defaults: mode [`Mode::Reserved`], on `interface`, where the
-    /// box has the address `server`.
+    /// Creates a configuration with defaults, for mode [`Mode::Reserved`] and the box's address.
     pub fn new(interface: impl Into<String>, server: Ipv4Addr) -> Self {
         Self {
             interface: interface.into(),

@@ -55,8 +55,7 @@ pub struct Outgoing {
     pub event: DhcpEvent,
 }
 
-/// Destination of an answer (RFC 2131 §4.1). The source is UDP port 67 unless a variant states
-/// another.
+/// Destination of an answer (RFC 2131 §4.1). The source is UDP port 67 unless stated otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Destination {
     /// The relay agent, port 67.
@@ -95,8 +94,8 @@ pub enum ServeMode {
 ///
 /// The caller reads the waiting datagrams and passes each to [`Self::handle`] (or
 /// [`Self::handle_boot_server`]). Then it commits [`Self::take_changes`], sends the messages, and
-/// reports to the observer. So one commit serves a batch, and a power cut cannot revoke a lease
-/// that was promised or reported.
+/// reports to the observer. So one commit serves a batch, and a power cut revokes no promised
+/// lease.
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
@@ -212,14 +211,12 @@ impl Engine {
         self.table.sweep(self.clock.at(now));
     }
 
-    /// Iterates over all leases and offers of pool addresses, unordered. Times are seconds of
-    /// [`Self::lease_time`].
+    /// Iterates over all leases and offers, unordered. Times are seconds of [`Self::lease_time`].
     pub fn leases(&self) -> impl Iterator<Item = Lease> + '_ {
         self.table.leases()
     }
 
-    /// Returns the number of bound leases at `now`, in total and in current pools. Offers do not
-    /// count.
+    /// Returns the number of bound leases at `now`, in total and in current pools, without offers.
     pub fn counts(&self, now: Instant) -> LeaseCounts {
         self.table.counts(self.clock.at(now))
     }
@@ -374,7 +371,7 @@ fn inform_destination(request: &Request) -> Option<Destination> {
     }
 }
 
-/// Returns the destination of a NAK: the relay, or a broadcast, because the client's address may be
+/// Returns the destination of a NAK: the relay, or a broadcast, as the client's address may be
 /// wrong (RFC 2131 §4.3.2).
 fn refusal_destination(request: &Request) -> Destination {
     relay(request).unwrap_or(Destination::Broadcast)

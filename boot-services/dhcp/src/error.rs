@@ -15,8 +15,8 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// A socket could not be opened, configured or bound, because the process is not root or
-    /// another server uses the port.
+    /// A socket could not be opened or bound: the process is not root, or another server has the
+    /// port.
     #[error("cannot open the {socket} socket on {interface}")]
     Open {
         /// Kind of the socket: `DHCP (UDP port 67)` or `packet`.

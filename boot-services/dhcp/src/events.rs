@@ -1,5 +1,4 @@
-//! Events of the DHCP service for other parts of the box; a machine's boot history begins with
-//! them.
+//! Events of the DHCP service for other parts of the box; a boot history begins with them.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -67,7 +66,7 @@ pub enum DhcpEvent {
         vendor_class: Option<String>,
         /// Client architecture: first entry of option 93.
         arch: Option<u16>,
-        /// Reason for no answer; `None` if unknown machines are served, and the next event has the
+        /// Reason for no answer; `None` if unknown machines are served: the next event has the
         /// answer.
         drop_reason: Option<DropReason>,
     },
@@ -97,8 +96,7 @@ pub enum DhcpEvent {
         /// Address that was returned.
         address: Ipv4Addr,
     },
-    /// A known machine declined its address, because another station uses it (option 50 of the
-    /// DECLINE).
+    /// A known machine declined its address (option 50 of the DECLINE): another station uses it.
     Declined {
         /// MAC of the client.
         mac: MacAddr,
@@ -122,8 +120,8 @@ pub enum DropReason {
     Unknown,
     /// The hardware record has `disableDhcp`.
     Disabled,
-    /// The machine sent more requests than a booting machine does. Reported when it first reaches
-    /// the limit.
+    /// The machine sent more requests than a booting machine does; reported once until it slows
+    /// down.
     TooFast,
     /// The machine accepted the offer of this other server.
     OtherServer(Ipv4Addr),
@@ -141,8 +139,7 @@ pub enum DropReason {
     Checking(Ipv4Addr),
     /// The machine's reserved address is still leased to another machine.
     LeasedTo(MacAddr),
-    /// The machine requested an address that this server did not lease to it. Clients of another
-    /// server get no NAK.
+    /// The machine requested an address that this server did not lease to it; it gets no NAK.
     NotOurs(Ipv4Addr),
     /// The network has only boot files to serve, and the client requested none.
     NotNetbooting,

@@ -1,5 +1,4 @@
-//! Watch for other DHCP servers: probes a network before leases are given, and listens at all
-//! times.
+//! Watch for other DHCP servers: probes a network before leases are given, and always listens.
 //!
 //! Rules: a network is probed before it is served. A foreign server that answers stops leases at
 //! once, and only a person resumes them. A foreign server that only a client names suspends leases
@@ -7,8 +6,7 @@
 //! mode ([`Role::Proxy`]) another server is expected, and only reported.
 //!
 //! Enter at [`watch`] (sockets). Inside: `evidence` reads frames, `probe` sends DISCOVERs, `state`
-//! is the state table, `watcher` handles time, `record` survives a restart, `carrier` watches the
-//! link.
+//! is the state table, `watcher` handles time, `record` survives a restart, `carrier` is the link.
 
 mod carrier;
 mod evidence;
@@ -31,8 +29,7 @@ pub use state::{Event, Foreign, Hold, Neighbor, Permit, State};
 /// Configuration of the watch of one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Name of the interface, which needs no IP address. For a bridge, use the bridge's name: its
-    /// ports receive nothing.
+    /// Name of the interface; needs no IP address. Use the bridge: its ports receive nothing.
     pub interface: String,
     /// Role of the box on the network.
     pub role: Role,
@@ -63,7 +60,6 @@ pub enum Start {
     /// The program restarts: a stop stays in effect. The box serves during the next probe if a
     /// probe found no server in the last 10 minutes and the cable was not unplugged since.
     Resume,
-    /// A person resumes the interface or changes its mode. Earlier results do not count; the
-    /// network is probed.
+    /// A person resumes the interface or changes its mode: the network is probed in any case.
     Arm,
 }

@@ -23,8 +23,7 @@ pub struct Lease {
     pub mac: MacAddr,
     /// State of the lease.
     pub state: LeaseState,
-    /// End of the lease, in seconds of the [`LeaseClock`]. For a declined address: end of the
-    /// quarantine.
+    /// End of the lease or, for a declined address, of the quarantine; seconds of [`LeaseClock`].
     pub expires: u64,
     /// Time of the owner's last packet, in seconds of the [`LeaseClock`].
     pub last_seen: u64,
@@ -66,8 +65,7 @@ pub enum Change {
 
 /// Durable storage of leases.
 ///
-/// One service writes to one store. Both calls may block; the service calls them on threads for
-/// blocking work.
+/// One service writes to one store. Both calls may block; they run on threads for blocking work.
 pub trait LeaseStore: Send + Sync + 'static {
     /// Returns all leases, in any order.
     ///

@@ -10,9 +10,8 @@
 //! Enter at [`Service`] (sockets) or at [`Engine`] (bytes in, bytes and destinations out, for tests
 //! and simulation). Inside: `messages` checks requests, classifies the client program and encodes
 //! replies. `engine` decides for reservations, pools and proxies, chooses the boot file, and limits
-//! rates. `leases` has the table of addresses, the pools and the file. `server` delays answers
-//! until their leases are stored. [`arp`] checks that an address is free, [`v6`] is the DHCPv6
-//! service.
+//! rates. `leases` has the address table, the pools and the file. `server` delays answers until
+//! leases are stored. [`arp`] checks that an address is free, [`v6`] is the DHCPv6 service.
 
 pub mod arp;
 mod config;

@@ -55,8 +55,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Creates a reservation of an address only: no names, no gateway, netboot not allowed, a day's
-    /// lease.
+    /// Creates a reservation of an address only: no other settings, no netboot, a day's lease.
     pub fn new(mac: MacAddr, address: Ipv4Addr, netmask: Ipv4Addr) -> Self {
         Self { fixed: Some(FixedAddress { address, netmask }), ..Self::without_address(mac) }
     }
@@ -126,8 +125,7 @@ pub struct Prefix {
 pub struct InvalidPrefix(String);
 
 impl Prefix {
-    /// Creates a prefix; `None` if `length` exceeds 32. Host bits are cleared, as RFC 3442
-    /// requires.
+    /// Creates a prefix; `None` if `length` exceeds 32. Clears host bits, as RFC 3442 requires.
     pub fn new(address: Ipv4Addr, length: u8) -> Option<Self> {
         let host_bits = 32_u32.checked_sub(u32::from(length))?;
         let mask = u32::MAX.checked_shl(host_bits).unwrap_or(0);
@@ -150,8 +148,7 @@ impl Prefix {
         Ipv4Addr::from_bits(u32::MAX.checked_shl(host_bits).unwrap_or(0))
     }
 
-    /// Returns the last address of the network: its broadcast address if the network has more than
-    /// two addresses.
+    /// Returns the last address: the broadcast address, if the network has more than two addresses.
     pub fn last(self) -> Ipv4Addr {
         self.address | !self.netmask()
     }

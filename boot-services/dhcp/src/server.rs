@@ -1,5 +1,4 @@
-//! The DHCPv4 service: receives datagrams, decides, commits leases and sends answers, until
-//! shutdown.
+//! The DHCPv4 service: receives datagrams, decides, commits leases, sends answers.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -29,8 +28,7 @@ const MAX_BATCH: usize = 256;
 /// Minimum interval between two batches while datagrams arrive. Waking up for each datagram costs
 /// more than the answer; clients do not notice the delay.
 const BATCH_EVERY: Duration = Duration::from_millis(1);
-/// Interval at which the interface is checked, expired entries are removed, and counts are
-/// published.
+/// Interval of checking the interface, removing expired entries, and publishing counts.
 const INTERFACE_CHECK: Duration = Duration::from_secs(5);
 /// Consecutive failed receives (each within one interface check) that end the service. One failure
 /// is normal: the kernel reports an interface that goes down.
@@ -60,8 +58,7 @@ pub struct Service {
 
 /// Channels to a program that checks whether addresses are in use.
 pub struct Checker {
-    /// Addresses to check. If the queue is full, the check is dropped and the address counts as
-    /// free.
+    /// Addresses to check. If the queue is full, the address is not checked and counts as free.
     pub requests: mpsc::Sender<Ipv4Addr>,
     /// Results, in any order. An address without a result counts as free after 4 s.
     pub results: mpsc::Receiver<CheckResult>,
@@ -294,8 +291,7 @@ impl ServiceLoop {
         }
     }
 
-    /// Starts checks, and sends answers without a stored lease. The others are sent once their
-    /// leases are durable.
+    /// Starts checks, and sends answers without a stored lease; others wait for their commit.
     fn complete(&mut self, outputs: Vec<Output>) {
         let mut messages = Vec::new();
         let mut rest = outputs;

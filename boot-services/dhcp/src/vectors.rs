@@ -1,5 +1,4 @@
-//! Messages of firmware and clients, with the options as captured, and fakes of the service's
-//! traits.
+//! Messages of firmware and clients, with the options as captured, and fakes of the traits.
 
 use std::net::Ipv4Addr;
 use std::sync::Mutex;

@@ -10,7 +10,7 @@ use tokio::time::{Instant, advance};
 use super::names::{Names, Next};
 use super::{FAILED, FRESH, NAMES_MAX, Resolver, STALE, THREADS_MAX, WAIT};
 
-/// A name server that can fall silent.
+/// Simulated name server that can stop answering.
 #[derive(Default)]
 struct Server {
     addresses: Mutex<HashMap<String, SocketAddr>>,

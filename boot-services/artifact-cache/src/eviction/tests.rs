@@ -3,7 +3,8 @@
 use super::*;
 use std::time::Duration;
 
-/// Files by name, size and age. A `*` behind the name means in use, a `!` means needed.
+/// Returns files by name, size and age in seconds. A `*` behind the name means in use, a `!` means
+/// needed.
 fn cached(files: &[(&str, u64, u64)]) -> Vec<CachedFile> {
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000);
     let one = |(name, size, age): &(&str, u64, u64)| {

@@ -9,7 +9,7 @@ fn lead(from: &str, location: impl AsRef<[u8]>) -> Result<String, String> {
     }
 }
 
-/// The examples of RFC 3986 section 5.4, except for schemes that the box does not fetch.
+/// Examples of RFC 3986 section 5.4, except for schemes that the box does not fetch.
 #[test]
 fn redirects_are_resolved_as_the_rfc_says() {
     for (location, to) in [

@@ -90,8 +90,8 @@ async fn a_part_that_a_download_goes_on_with_stays() {
     assert_eq!(origin.firsts(), [0, 7000, 7000]);
 }
 
-/// A folder that is slow to read must not block other tasks of the runtime. Here the folder has a
-/// pipe without a writer.
+/// A folder that is slow to read must not block other tasks of the runtime. In this test the folder
+/// has a pipe without a writer, whose reader blocks.
 #[tokio::test]
 async fn no_folder_is_read_where_others_wait() {
     let folder = tempfile::tempdir().unwrap();

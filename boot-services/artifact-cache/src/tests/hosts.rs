@@ -1,4 +1,4 @@
-//! Tests servers that never answer, beside one that does.
+//! Tests servers that never answer, beside a server that does.
 
 use std::pin::Pin;
 
@@ -7,7 +7,7 @@ use stdx::testing::PATIENCE;
 
 use super::*;
 
-/// One server has every file; the others never answer.
+/// Origin in which one server has every file, and the others never answer.
 struct Tarpits;
 
 impl Origin for Tarpits {

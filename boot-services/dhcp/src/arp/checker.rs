@@ -32,8 +32,7 @@ struct Shared {
 }
 
 impl Checker {
-    /// Opens the packet socket. Needs `CAP_NET_RAW` and a tokio runtime; the interface needs no IP
-    /// address.
+    /// Opens the packet socket. Needs `CAP_NET_RAW` and a tokio runtime, but no IP address.
     ///
     /// # Errors
     /// The interface does not exist, or the socket cannot be opened.
@@ -59,9 +58,8 @@ impl Checker {
         Ok(Self { shared, _reader: Arc::new(AbortOnDropHandle::new(reader)) })
     }
 
-    /// Returns the MAC of the station that uses `address`. `None` if no station answers within
-    /// [`WAIT`]. Also `None`, with a log line, if the interface is down or too many checks are in
-    /// progress.
+    /// Returns the MAC of the station that uses `address`; `None` if no station answers within
+    /// [`WAIT`]. Also `None`, with a log line, if the interface is down or too many checks run.
     pub async fn in_use(&self, address: Ipv4Addr) -> Option<MacAddr> {
         let shared = &*self.shared;
         let Some(check) = CheckGuard::start(shared, address) else {

@@ -12,8 +12,7 @@ use stdx::MacAddr;
 
 /// Time to wait for an answer to a check, both probes included.
 pub const WAIT: Duration = Duration::from_millis(300);
-/// Delay of the second probe after the first, which can be lost while a switch learns the port or a
-/// station wakes up.
+/// Delay of the second probe: a switch that learns or a station that wakes up may lose the first.
 pub(super) const SECOND: Duration = Duration::from_millis(120);
 /// Maximum addresses that are checked at once; a rack that is switched on needs fewer.
 pub(super) const CHECKS_MAX: usize = 1024;
@@ -34,8 +33,7 @@ struct Check {
 }
 
 impl Checks {
-    /// Adds a caller to the check of `address`. `None` if [`CHECKS_MAX`] addresses are being
-    /// checked.
+    /// Adds a caller to the check of `address`; `None` if [`CHECKS_MAX`] checks are in progress.
     pub fn add(&mut self, address: Ipv4Addr) -> Option<()> {
         if self.0.len() >= CHECKS_MAX && !self.0.contains_key(&address) {
             return None;
@@ -68,9 +66,8 @@ impl Checks {
     }
 }
 
-/// Returns the IPv4 address that an ARP frame claims, and the claiming station's MAC. A frame
-/// claims an address as its sender address, or by a probe for the address (RFC 5227 §2.1.1 counts
-/// both as conflicts).
+/// Returns the IPv4 address that an ARP frame claims, and the claiming station's MAC. A claim is a
+/// sender address, or a probe for the address (RFC 5227 §2.1.1: both are conflicts).
 pub fn claimant(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr)> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Arp {

@@ -8,8 +8,7 @@ use crate::reservation::Prefix;
 /// Default lease time of pool addresses in seconds: one hour.
 pub const DEFAULT_POOL_LEASE_SECS: u32 = 3600;
 
-/// Maximum addresses in all pools together. The number limits the lease table, which needs about
-/// 100 bytes for each address.
+/// Maximum addresses in all pools together. Limits the lease table, at about 100 bytes each.
 pub const MAX_POOL_ADDRESSES: u64 = 1 << 18;
 /// Maximum subnets of one service; the search for a client's subnet visits all of them.
 pub const MAX_SUBNETS: usize = 64;
@@ -20,8 +19,7 @@ const MIN_LEASE_SECS: u32 = 60;
 /// One network: the box's own link, or one behind a relay agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subnet {
-    /// Addresses of the network. The prefix selects the subnet of a client, and its length is the
-    /// netmask (option 1).
+    /// Addresses of the network: select a client's subnet, and give the netmask (option 1).
     pub prefix: Prefix,
     /// Address ranges of the pool; empty for a network with reservations only.
     pub ranges: Vec<Range>,

@@ -17,14 +17,12 @@ const CHECK_TIME: Duration = Duration::from_secs(4);
 /// Request that waits for the result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PendingCheck {
-    /// The offer of a pool address waits. `tried` is the number of addresses that were already
-    /// tried for this request.
+    /// The offer of a pool address waits. `tried` counts the addresses tried before for this
+    /// request.
     Offer { request: Box<Request>, tried: u32 },
-    /// No message waits: the address is reserved, and was already offered to this machine. A
-    /// conflict is only reported.
+    /// No message waits: the reserved address was already offered. A conflict is only reported.
     Report(MacAddr),
-    /// The offer of a reserved address waits. The address was leased to another machine by an
-    /// earlier record.
+    /// The offer of a reserved address waits, which an earlier record gave to another machine.
     Reclaim {
         /// Request of the machine whose record has the address now.
         request: Box<Request>,

@@ -1,5 +1,4 @@
-//! Decides about requests of machines with a reserved address: a valid request goes in, one
-//! decision comes out.
+//! Decides about requests of machines with a reserved address: one decision for each request.
 
 use std::net::Ipv4Addr;
 

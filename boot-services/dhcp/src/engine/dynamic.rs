@@ -198,8 +198,8 @@ impl Engine {
         FixedAddress { address, netmask: self.config.subnets[subnet].prefix.netmask() }
     }
 
-    /// Returns the message of an offer or an ACK, and the event to report. The ACK of an INFORM has
-    /// no lease.
+    /// Returns the message of an offer or ACK, and the event to report. The ACK of an INFORM has no
+    /// lease.
     fn granted(
         &self,
         known: Option<Reservation>,

@@ -8,8 +8,7 @@ use stdx::MacAddr;
 
 /// Maximum machines whose packet rate is remembered; about 40 bytes each.
 pub(crate) const MAX_MACHINES: usize = 4096;
-/// Packets that a machine may send in one burst. Firmware, loader and system send about 12 for one
-/// boot.
+/// Packets that a machine may send at once. Firmware, loader and system of a boot send about 12.
 const BURST: u32 = 24;
 /// Time after which a machine may send one more packet.
 const REFILL: Duration = Duration::from_millis(500);
@@ -134,8 +133,7 @@ impl<K: Copy + Eq + Hash, T> Recent<K, T> {
         self.young.get(&key).or_else(|| self.old.get(&key)).map(|(at, _)| *at)
     }
 
-    /// Records a packet of this key, with the value `fresh()` if the key is new, and returns the
-    /// value.
+    /// Records a packet of this key, with the value `fresh()` if it is new, and returns the value.
     pub fn touch(&mut self, key: K, now: Instant, fresh: impl FnOnce() -> T) -> &mut T {
         if self.young.len() >= self.limit && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);

@@ -5,8 +5,7 @@ use crate::engine::MAX_CHECKED;
 use crate::engine::checks::MAX_CHECKS;
 use crate::engine::rate_limiter::{MAX_MACHINES, MAX_UNKNOWN};
 
-/// Number of entries in each table of an engine. No network traffic can make a table exceed
-/// [`Sizes::LIMITS`].
+/// Number of entries in each table of an engine, at most [`Sizes::LIMITS`] under any traffic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Pool addresses that are leased, offered, released or in quarantine. Addresses that a change

@@ -1,4 +1,4 @@
-//! Whole exchanges: answers, destinations and events.
+//! Tests whole exchanges: answers, destinations and events.
 
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};

@@ -1,7 +1,6 @@
 //! Link state of an interface, from the kernel (rtnetlink(7), linux/if_link.h).
 //!
-//! Uses netlink because /sys shows the interfaces of the network namespace in which /sys was
-//! mounted.
+//! Uses netlink: /sys shows the interfaces of the network namespace in which it was mounted.
 
 use std::io;
 use std::os::fd::OwnedFd;

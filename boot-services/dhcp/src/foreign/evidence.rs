@@ -63,8 +63,7 @@ pub fn sighting(frame: &[u8], own: &OwnServers) -> Option<Sighting> {
     }
 }
 
-/// Returns the server that sent a message to a client. Any type counts, even a malformed message:
-/// its sender is a server.
+/// Returns the server that sent a message to a client. Any type counts, even a malformed message.
 fn reply(
     header: &[u8; OPTIONS_AT],
     message: &[u8],

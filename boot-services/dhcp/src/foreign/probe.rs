@@ -27,8 +27,8 @@ const ETHERNET: usize = 14;
 /// Addresses from which a probe is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProbeSender {
-    /// Client MAC address in the DISCOVER. It is invented, because a server that knows the box
-    /// would treat it differently.
+    /// Client MAC in the DISCOVER, invented: a server that knows the box would treat it
+    /// differently.
     pub client: MacAddr,
     /// Source MAC address of the frame: the interface's own. A switch that allows one station per
     /// port then has no reason to shut the port.
@@ -36,8 +36,7 @@ pub(crate) struct ProbeSender {
 }
 
 impl ProbeSender {
-    /// Creates a sender whose client MAC is locally administered and unicast, made from six random
-    /// bytes.
+    /// Creates a sender with a locally administered unicast client MAC from six random bytes.
     pub fn new(station: MacAddr, random: [u8; 6]) -> Self {
         let [first, rest @ ..] = random;
         let [b, c, d, e, f] = rest;
@@ -87,8 +86,7 @@ pub(crate) struct Probe {
     sent: usize,
     /// Time at which the last DISCOVER was sent; a busy machine may send late.
     last_sent: Instant,
-    /// True if a DISCOVER was not sent or the link changed. The absence of answers then proves
-    /// nothing.
+    /// True if a DISCOVER was not sent or the link changed: missing answers then prove nothing.
     pub void: bool,
     /// Servers that answered, in order of arrival, at most [`SERVERS_MAX`].
     answers: Vec<Sighting>,
@@ -99,8 +97,7 @@ impl Probe {
         Self { started, xid, sent: 0, last_sent: started, void: false, answers: Vec::new() }
     }
 
-    /// Returns the field `secs` of a DISCOVER that is due now, once for each DISCOVER; `None` if
-    /// none is due.
+    /// Returns the field `secs` of a DISCOVER that is due, once for each; `None` if none is due.
     pub fn due(&mut self, now: Instant) -> Option<u16> {
         let at = *SEND_AT.get(self.sent)?;
         let due = now >= self.started + at;

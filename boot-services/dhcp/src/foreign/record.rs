@@ -23,8 +23,7 @@ const RECENT: Duration = Duration::from_secs(600);
 /// Maximum bytes of a record that are read.
 const LENGTH_MAX: u64 = 512;
 
-/// Boot and link at the time of a clean probe. While both are unchanged, the cable was not
-/// unplugged.
+/// Boot and link at a clean probe. While both are unchanged, the cable was not unplugged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Situation {
     /// Boot id of the kernel, from `/proc/sys/kernel/random/boot_id`.
@@ -50,8 +49,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    /// Returns true if a probe at this time is still valid. A probe in the future (the clock was
-    /// set back) is not valid.
+    /// Returns true if a probe at this time is still valid; a future time (clock set back) is not.
     pub fn is_recent(at: SystemTime, now: SystemTime) -> bool {
         now.duration_since(at).is_ok_and(|age| age < RECENT)
     }

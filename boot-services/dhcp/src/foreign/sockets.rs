@@ -24,9 +24,8 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Watches `config.interface` until `shutdown` is cancelled. Needs `CAP_NET_RAW`.
 ///
-/// `updates` always has the current state. It has [`State::default`] (answer nothing) as soon as
-/// this function returns, fails or is dropped. Each notification of `rearm` is a person's request
-/// to lift a stop.
+/// `updates` always has the current state, and [`State::default`] (answer nothing) as soon as this
+/// function returns, fails or is dropped. Each `rearm` notification is a request to lift a stop.
 ///
 /// # Errors
 /// A socket cannot be opened, or the interface was removed. The caller may call the function again.

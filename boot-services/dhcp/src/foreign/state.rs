@@ -11,13 +11,11 @@ use stdx::MacAddr;
 pub struct Foreign {
     /// Server identifier (option 54) of the server, or the source address of its message.
     pub server: Ipv4Addr,
-    /// MAC of the station that sent the server's message, which may be a relay. `None` if only a
-    /// client named the server.
+    /// MAC of the sender, which may be a relay; `None` if only a client named the server.
     pub mac: Option<MacAddr>,
     /// Name of the box's interface on this network.
     pub interface: String,
-    /// First address that the server offered or assigned; `None` for a boot server without
-    /// addresses.
+    /// First address that the server offered; `None` for a boot server without addresses.
     pub offered: Option<Ipv4Addr>,
     /// Time at which the evidence was received.
     pub when: SystemTime,
@@ -91,8 +89,8 @@ pub enum Event {
     /// A client named another server. Any station can send such a message, and a client that moved
     /// between networks does. So a probe must verify it.
     Named(Foreign),
-    /// A complete probe got no answer while the link was up all the time (in proxy mode: no answer
-    /// from the known server).
+    /// A complete probe got no answer while the link was up (in proxy mode: none of the known
+    /// server).
     ProbeClean,
     /// The carrier was lost for longer than a reconnection takes.
     Unplugged,

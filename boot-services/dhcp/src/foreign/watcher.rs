@@ -63,15 +63,14 @@ pub(crate) struct Watcher {
     next_probe: Instant,
     /// Earliest time at which a client's REQUEST can suspend leases again.
     next_check: Instant,
-    /// Time of the last change to the desired state or to a new probing; determines the interval of
-    /// probes.
+    /// Time of the last change to the desired state or to probing; sets the interval of probes.
     settled: Instant,
     xid: u32,
 }
 
 impl Watcher {
-    /// Starts a watch. `record` is the stored record of the interface's last watch; it is used only
-    /// with [`Start::Resume`].
+    /// Starts a watch. `record` is the stored one of the last watch, used with [`Start::Resume`]
+    /// only.
     pub fn new(
         subject: Subject,
         link: Link,
@@ -189,8 +188,7 @@ impl Watcher {
         actions
     }
 
-    /// Returns the time of the next [`Self::tick`] if no other event comes before; `None`: no timer
-    /// runs.
+    /// Returns the time of the next [`Self::tick`] without other events; `None`: no timer runs.
     pub fn deadline(&self) -> Option<Instant> {
         let loss = self.lost.map(|lost| lost + CARRIER_LOSS);
         let probe = self.probe.as_ref().map(Probe::deadline);
@@ -198,8 +196,7 @@ impl Watcher {
         [loss, probe, next].into_iter().flatten().min()
     }
 
-    /// Returns true if the link is up and the state is not [`State::Stopped`], which a probe would
-    /// not change.
+    /// Returns true if the link is up and the state is not [`State::Stopped`] (needs no probe).
     fn may_probe(&self) -> bool {
         self.link.carrier && !matches!(self.state, State::Stopped(_))
     }

@@ -40,8 +40,7 @@ const LEASES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("leases");
 const RESERVED: TableDefinition<&[u8], &[u8]> = TableDefinition::new("reserved");
 const FORMAT: u16 = 1;
 const FORMAT_KEY: &[u8] = &[];
-/// redb's page cache in bytes, enough for about ten thousand leases. Each page is read once, at the
-/// start.
+/// redb's page cache in bytes, for about ten thousand leases. Each page is read once, at start.
 const CACHE_BYTES: usize = 2 << 20;
 
 /// Store of leases that survives a restart and a power cut.

@@ -25,8 +25,7 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool of a subnet. `gives` is true in [`crate::Mode::Pool`]; otherwise the pool
-    /// is empty.
+    /// Creates the pool of a subnet, which is empty unless `gives` ([`crate::Mode::Pool`]) is true.
     pub fn new(subnet: &Subnet, server: Ipv4Addr, gives: bool) -> Self {
         let prefix = subnet.prefix;
         let mut excluded = vec![server];

@@ -1,6 +1,6 @@
-//! Lease table: the owner of each pool address, and the choice of the next address. Pure. The time
-//! of an operation does not grow with the number of leases, except a search of an exhausted pool,
-//! once a minute.
+//! Lease table: the owner of each pool address, and the choice of the next address. Pure. A step's
+//! time does not grow with the number of leases, except a search of an exhausted pool, once a
+//! minute.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -197,8 +197,7 @@ impl Table {
     }
 
     /// Removes the holder's lease that came from a record. The caller has checked that the record
-    /// now names another machine and that no station uses the address. Returns false for any other
-    /// lease.
+    /// now names another machine and that no station uses the address. False for any other lease.
     pub fn give_way(&mut self, address: Ipv4Addr, holder: MacAddr) -> bool {
         let gives_way =
             self.rows.get(&address).is_some_and(|row| row.reserved && row.mac == holder);
@@ -282,8 +281,7 @@ impl Table {
         self.rows.len()
     }
 
-    /// Returns the number of bound leases at `now`, in total and in current pools. Offers do not
-    /// count.
+    /// Returns the number of bound leases at `now`, in total and in current pools, without offers.
     pub fn counts(&self, now: u64) -> LeaseCounts {
         let mut counts = LeaseCounts::default();
         for (address, row) in &self.rows {
@@ -341,8 +339,7 @@ impl Table {
 }
 
 impl Row {
-    /// Returns true if the lease, offer or quarantine has not ended: no other machine may get the
-    /// address.
+    /// Returns true if the lease, offer or quarantine has not ended: the address is taken.
     pub fn holds(&self, now: u64) -> bool {
         self.expires > now
     }

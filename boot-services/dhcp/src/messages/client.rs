@@ -40,8 +40,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Classifies the client by the options of its message; `mac` is the interface that sent the
-    /// message.
+    /// Classifies the client by its message's options; `mac` is the interface that sent them.
     pub fn read(options: &Options, mac: MacAddr) -> Self {
         let vendor_class = options.get(code::VENDOR_CLASS).map(printable);
         let class = vendor_class.as_deref().unwrap_or_default();
@@ -119,8 +118,7 @@ fn speaks_ipxe(options: &Options) -> bool {
     http.unwrap_or(class)
 }
 
-/// Splits option 77 into user classes. RFC 3004 puts a length before each class; iPXE sends its
-/// class without a length.
+/// Splits option 77 into classes, each after its length (RFC 3004); iPXE sends no length.
 fn user_classes(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = value;
     let listed = std::iter::from_fn(move || {

@@ -53,15 +53,13 @@ pub(crate) mod code {
     pub const END: u8 = 255;
 }
 
-/// Options of one message, from code to value, with parts joined. The size of the datagram limits
-/// them.
+/// Options of one message, from code to value, with parts joined; limited by the datagram.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Options(BTreeMap<u8, Vec<u8>>);
 
 impl Options {
-    /// Parses the options field and then, if option 52 says so, `file` and `sname`: the order in
-    /// which RFC 3396 §5 joins parts. A missing end option is accepted, because some firmware omits
-    /// it.
+    /// Parses the options field and then, if option 52 says so, `file` and `sname`, the order in
+    /// which RFC 3396 §5 joins parts. A missing end option is accepted: some firmware omits it.
     pub fn read(options: &[u8], file: &[u8], sname: &[u8]) -> Result<Self, Malformed> {
         let mut all = Self::default();
         all.split(options)?;

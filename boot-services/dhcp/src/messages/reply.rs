@@ -9,8 +9,7 @@ use crate::messages::options::code;
 use crate::messages::request::Request;
 use crate::reservation::{DEFAULT_LEASE_SECS, FixedAddress, Reservation, Route};
 
-/// Minimum bytes of a message: RFC 951's header and `vend` field. Some BOOTP relays drop shorter
-/// messages.
+/// Minimum bytes of a message: RFC 951's header and `vend`. Some BOOTP relays drop shorter ones.
 const MIN_MESSAGE: usize = 300;
 /// Datagram size that every host must accept: 576 bytes (RFC 2131 §2).
 const MIN_DATAGRAM: usize = 576;
@@ -291,8 +290,7 @@ impl Reply {
         }
     }
 
-    /// Writes a name into the header. Returns false when the name and its terminating zero byte do
-    /// not fit.
+    /// Writes a name into the header; returns false if it does not fit with its zero byte.
     fn header_file(&mut self, file: &str) -> bool {
         let fits = file.len() < FILE_LENGTH;
         if fits {
@@ -356,8 +354,7 @@ fn classless_routes(routes: &[Route]) -> Option<Vec<u8>> {
     (!value.is_empty()).then_some(value)
 }
 
-/// Encodes a search list (RFC 3397) of one name in RFC 1035's form; `None` if the name is not
-/// valid.
+/// Encodes a search list (RFC 3397) of one name in RFC 1035's form; `None` if not valid.
 fn search_list(domain: &str) -> Option<Vec<u8>> {
     let mut value = Vec::new();
     for label in domain.trim_end_matches('.').split('.') {

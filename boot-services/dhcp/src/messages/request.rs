@@ -7,15 +7,13 @@ use stdx::MacAddr;
 use crate::messages::client::Client;
 use crate::messages::options::{Options, code};
 
-/// Offset of the options in a message: 236 bytes of BOOTP header (RFC 951), and the magic cookie of
-/// RFC 2131 §3.
+/// Offset of the options: after 236 bytes of BOOTP header (RFC 951) and RFC 2131 §3's cookie.
 pub(crate) const OPTIONS_AT: usize = 240;
 pub(crate) const COOKIE: [u8; 4] = [99, 130, 83, 99];
 pub(crate) const BOOTREQUEST: u8 = 1;
 const ETHERNET: [u8; 2] = [1, 6];
 
-/// Maximum bytes of a client identifier or relay information that is echoed; one option holds 255
-/// bytes.
+/// Maximum bytes of a client identifier or relay information to echo; an option holds 255.
 const MAX_ECHO: usize = 255;
 
 /// Sub-option "link selection" of option 82 (RFC 3527 §3).
@@ -146,8 +144,7 @@ impl Request {
         self.requested_options.0[usize::from(code / 64)] & (1 << (code % 64)) != 0
     }
 
-    /// Returns true if the client cannot receive a unicast before it has its address (flags bit
-    /// 15).
+    /// Returns true if the client needs broadcasts until it has its address (flags bit 15).
     pub fn wants_broadcast(&self) -> bool {
         self.flags & 0x8000 != 0
     }

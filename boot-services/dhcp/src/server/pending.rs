@@ -23,8 +23,7 @@ const COMMIT_EVERY: Duration = Duration::from_millis(10);
 const MAX_PENDING: usize = 4096;
 /// Capacity of the thread's queue: only one commit runs at a time.
 const REQUESTS_MAX: usize = 1;
-/// Consecutive failed commits that end the service. Until then no lease is promised, but other
-/// answers are sent.
+/// Consecutive failed commits that end the service. Until then answers without a lease are sent.
 const MAX_FAILED: u32 = 8;
 
 /// Changes that wait for a commit, and answers that wait for the changes.
@@ -87,8 +86,7 @@ impl Committer {
 }
 
 impl Drop for Committer {
-    /// Waits for the end of the running commit, so that the store is closed when its next user
-    /// opens it.
+    /// Waits for the end of the running commit, so that the store is closed for its next user.
     fn drop(&mut self) {
         self.requests = None;
         self.thread.take().map(thread::JoinHandle::join);

@@ -24,8 +24,7 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 const SOLICITATION: u8 = 133;
 const ADVERTISEMENT: u8 = 134;
-/// Hop limit of a message: receivers drop neighbor discovery that a router has forwarded (RFC 4861
-/// §6.1.2).
+/// Hop limit: receivers drop neighbor discovery from beyond a router (RFC 4861 §6.1.2).
 const HOPS: u32 = 255;
 /// Time between unsolicited advertisements (default of RFC 4861 §6.2.1).
 const PERIOD: Duration = Duration::from_secs(600);
@@ -103,8 +102,7 @@ async fn receive(socket: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> io::Result<(us
     }
 }
 
-/// Returns the destination of the answer to a solicitation; `None` if the message is not a
-/// solicitation.
+/// Returns the destination of the answer to a solicitation; `None` for other messages.
 ///
 /// The kernel has verified the checksum. A solicitation must come from a link-local address, or
 /// from the unspecified address (RFC 4861 §4.1), which is answered to all nodes.

@@ -1,8 +1,7 @@
 //! Packet socket for whole Ethernet frames of one interface and one protocol (packet(7)).
 //!
-//! Packet sockets receive arriving frames and never this machine's own (the kernel passes outgoing
-//! frames only to sockets of all protocols). They work without an IP address, and bypass the
-//! firewall.
+//! Packet sockets receive arriving frames and never this machine's own (the kernel passes those
+//! only to sockets of all protocols). They work without an IP address, and bypass the firewall.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -31,8 +30,7 @@ pub(crate) mod bpf {
     const JUMP_EQUAL: u16 = 0x15;
     const JUMP_ANY_BIT: u16 = 0x45;
     const RETURN: u16 = 0x06;
-    /// Offset `SKF_AD_OFF + SKF_AD_PKTTYPE`: the kernel's classification of the frame's
-    /// destination.
+    /// Offset `SKF_AD_OFF + SKF_AD_PKTTYPE`: the kernel's class of the frame's destination.
     const PACKET_TYPE: u32 = 0xffff_f004;
     const FOR_ANOTHER_HOST: u32 = 3;
 
@@ -82,8 +80,7 @@ pub(crate) struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens a socket that receives frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW`
-    /// and a tokio runtime.
+    /// Opens a socket for frames of `ethertype` that pass `filter`. Needs `CAP_NET_RAW` and tokio.
     pub fn open(index: u32, ethertype: u16, filter: &[SockFilter]) -> io::Result<Self> {
         // Of protocol 0 until it is bound: it receives nothing before the filter is in place.
         let socket = Socket::new(Domain::PACKET, Type::RAW.nonblocking(), None)?;

@@ -27,8 +27,7 @@ const CLIENT_PORT: u16 = 68;
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// Maximum bytes of a datagram; a longer one is truncated and then malformed.
 pub(crate) const MAX_DATAGRAM: usize = 4096;
-/// Consecutive failed receives that end a service. One failure is normal: the kernel reports an
-/// interface that goes down.
+/// Consecutive failed receives that end a service. One is normal when an interface goes down.
 pub(crate) const MAX_FAILURES: u32 = 8;
 
 /// Returns the current index of an interface.
@@ -73,14 +72,12 @@ impl Link {
         }
     }
 
-    /// Receives a datagram at port 67. Returns its length in `buffer`; `None` if no datagram is
-    /// waiting.
+    /// Receives a datagram at port 67. Returns its length; `None` if no datagram is waiting.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         waiting(self.udp.try_recv(buffer))
     }
 
-    /// Receives a datagram at port 4011. Returns its length in `buffer` and its sender; `None` if
-    /// no datagram is waiting.
+    /// Receives a datagram at port 4011. Returns its length and its sender; `None` if none waits.
     pub fn receive_boot_server(
         &self,
         buffer: &mut [u8],

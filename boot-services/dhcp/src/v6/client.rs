@@ -14,15 +14,14 @@ const ETHERNET: [u8; 2] = [0, 1];
 pub enum Identity {
     /// MAC address of one of the machine's interfaces.
     Mac(MacAddr),
-    /// System UUID in SMBIOS's form, with the first three fields little-endian. Firmware and iPXE
-    /// send this form.
+    /// System UUID in SMBIOS's form (first three fields little-endian), sent by firmware and iPXE.
     Uuid([u8; 16]),
 }
 
-/// Returns the client's identities, the most reliable first. The order is: the MAC address in its
-/// DUID (RFC 8415 §11.2, §11.4), the address that its relay reports (RFC 6939), the source of its
-/// link-local address (RFC 4291 appendix A), and the UUID in its DUID (RFC 6355). EDK2's DUID has
-/// only the UUID.
+/// Returns the client's identities, the most reliable first: the MAC address in its DUID (RFC 8415
+/// §11.2, §11.4), the address that its relay reports (RFC 6939), the source of its link-local
+/// address (RFC 4291 appendix A), and the UUID in its DUID (RFC 6355). EDK2's DUID has only the
+/// UUID.
 pub(super) fn identities(message: &Message<'_>, from: Ipv6Addr) -> impl Iterator<Item = Identity> {
     let duid = message.client_id.unwrap_or_default();
     let nearest = message.relays.last();

@@ -34,8 +34,7 @@ const DECLINED_MAX: usize = 1024;
 /// Longest loader name in a URL, so that an answer fits in one frame.
 const FILE_MAX: usize = 255;
 
-/// State of the DHCPv6 service: settings, limits, and declined addresses. There are no leases,
-/// because every address is reserved.
+/// State of the DHCPv6 service: settings, limits, declined addresses. All leases are reservations.
 #[derive(Debug)]
 pub struct Engine {
     config: Config,
@@ -53,8 +52,7 @@ impl Engine {
         Self { config, duid, rate_limiter: RateLimiter::new(now), declined: HashMap::new() }
     }
 
-    /// Processes a datagram that arrived at port 547; the answer goes back to its sender. `None`:
-    /// no answer.
+    /// Processes a datagram that arrived at port 547. Returns the answer to its sender, if any.
     ///
     /// # Errors
     /// The datagram is not a client's message. The error deserves a debug log line only.
@@ -217,8 +215,7 @@ impl Engine {
     }
 }
 
-/// Adds an answer to each identity association. The first one gets the reserved address if it is
-/// free; others get no address.
+/// Answers each identity association. The first gets the reserved address if free; others get none.
 fn associations(answer: &mut Vec<u8>, options: Options<'_>, machine: &Reservation, is_free: bool) {
     let lease = match machine.lease_secs {
         0 => DEFAULT_LEASE_SECS,

@@ -1,5 +1,4 @@
-//! Socket of the DHCPv6 service: UDP port 547 of one interface, in the multicast group of DHCPv6
-//! servers and relays.
+//! Socket of the DHCPv6 service: UDP port 547 of one interface, with its multicast group.
 
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -23,8 +22,7 @@ const SERVER_PORT: u16 = 547;
 /// `CAP_NET_RAW`; the interface must have IPv6, and should have the address `config.server`.
 ///
 /// # Errors
-/// The socket cannot be opened, or the interface was removed. The caller may call the function
-/// again.
+/// The socket cannot be opened, or the interface was removed. The caller may retry.
 pub async fn run(
     config: Config,
     directory: Arc<dyn Directory>,

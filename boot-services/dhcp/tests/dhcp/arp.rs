@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use crate::rack::{MAC, Wire, sh};
 
-/// Addresses that a rack checks at once, the used one among them.
+/// Last octets of the addresses that are checked at once; one address is in use.
 const RACK: std::ops::RangeInclusive<u8> = 1..=200;
 
-/// Checks all addresses of a rack at once; returns the used ones.
+/// Checks all addresses of a rack at once; returns the addresses in use.
 async fn used(checker: &Checker) -> Vec<(Ipv4Addr, stdx::MacAddr)> {
     let asked: Vec<_> = RACK
         .map(|last| {

@@ -1,4 +1,4 @@
-//! Busybox's DHCP client against the running service, over a real wire.
+//! Tests Busybox's DHCP client against the running service, over a veth pair.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,8 +9,8 @@ use stdx::testing::{PATIENCE, wait_for};
 
 use crate::rack::{self, ADDRESS, MAC, Service, Wire, machine, sh};
 
-/// Requests a lease once, with tries of a second each; returns the settings that udhcpc passes to
-/// its script, `None` without an answer.
+/// Runs udhcpc until it has a lease, with tries of one second each. Returns the settings that
+/// udhcpc passes to its script; `None` without an answer.
 fn udhcpc(wire: &Wire, tries: u64, extra: &[&str]) -> Option<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("script");
@@ -30,7 +30,7 @@ fn udhcpc(wire: &Wire, tries: u64, extra: &[&str]) -> Option<Vec<String>> {
     settings.map(|text| text.lines().map(str::to_owned).collect())
 }
 
-/// The settings of a lease that must be given.
+/// Returns the settings of a lease; panics if udhcpc gets none.
 fn leased(wire: &Wire, service: &Service, extra: &[&str]) -> Vec<String> {
     udhcpc(wire, PATIENCE.as_secs(), extra)
         .unwrap_or_else(|| panic!("no lease; the service saw {:?}", service.events.all()))

@@ -11,9 +11,9 @@ use dhcp::{DhcpEvent, Netboot, Stage};
 use crate::rack::servers::{http, tftp};
 use crate::rack::{MAC, Service, Wire, machine, sh, wait_for_boot};
 
-/// iPXE of 2019 writes the colons of the URL it was given as escapes.
+/// Request for the script by iPXE of 2019, which escapes the colons in the URL.
 const SCRIPT: &str = "GET /ipxe/script/52%3A54%3A00%3A77%3A00%3A01/auto.ipxe";
-/// Maximum boots before a long delay counts as the service's fault.
+/// Maximum boots before a long delay counts as a fault of the service.
 const ATTEMPTS: usize = 5;
 const DISK_MESSAGE: &str = "disk boots";
 
@@ -86,7 +86,7 @@ impl Drop for Nuc {
     }
 }
 
-/// A boot sector that prints [`DISK_MESSAGE`] on the serial port.
+/// Returns a boot sector that prints [`DISK_MESSAGE`] on the serial port.
 fn bios_disk(folder: &Path) -> String {
     let mut sector = vec![
         0xba, 0xf8, 0x03, // mov dx, 0x3f8
@@ -107,7 +107,7 @@ fn bios_disk(folder: &Path) -> String {
     format!("if=none,id=d0,format=raw,file={}", path.display())
 }
 
-/// Time at which the machine first got its boot file.
+/// Returns the time at which the machine first got its boot file.
 fn acked(service: &Service) -> Instant {
     wait_for_boot("an ACK", || {
         service.events.first(|event| matches!(event, DhcpEvent::Acked { .. }))
@@ -130,7 +130,7 @@ fn waits_less_than(limit: Duration, boot: impl Fn() -> Duration) {
     panic!("every boot waited {limit:?} or more: {waits:?}");
 }
 
-/// The time from the first OFFER until the firmware leaves a boot option.
+/// Returns the time from the first OFFER until the firmware leaves a boot option.
 fn given_up(nuc: &Nuc, service: &Service, option: &str) -> Duration {
     let offered = || service.events.first(|event| matches!(event, DhcpEvent::Offered { .. }));
     let offered = wait_for_boot("an OFFER", offered);
@@ -139,12 +139,14 @@ fn given_up(nuc: &Nuc, service: &Service, option: &str) -> Duration {
     offered.elapsed()
 }
 
-/// EDK2 collects offers for 4 s; an offer without a file makes it ask for 68 s.
+/// Maximum time until EDK2 leaves a boot option. It collects offers for 4 s; after an offer without
+/// a file it repeats requests for 68 s.
 const OPTION_LEFT: Duration = Duration::from_secs(40);
-/// iPXE requests its script at once; it waits for 3 s without option 175.176, and for 16 s without
-/// the router advertisement.
+/// Maximum time until iPXE requests its script. It waits for 3 s without option 175.176, and for 16
+/// s without the router advertisement.
 const SCRIPT_ASKED: Duration = Duration::from_millis(2900);
-/// From the ACK to the disk: 2 s, where the waits that a server can cause are 16 s and more.
+/// Maximum time from the ACK to the boot from disk: normally 2 s; the waits that a server can cause
+/// are 16 s and more.
 const DISK_STARTED: Duration = Duration::from_secs(15);
 
 fn asked_as(service: &Service, stage: Stage) -> Option<Instant> {

@@ -23,12 +23,12 @@ use capture::Capture;
 const ROGUE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 66);
 /// Duration of a probe.
 const PROBE: Duration = Duration::from_secs(10);
-/// From the first OFFER of another server to the box's last OFFER.
+/// Maximum time from another server's first OFFER to the box's last OFFER.
 const SILENT: Duration = Duration::from_secs(1);
-/// Interval of requests, slow enough that the service answers all.
+/// Interval of requests, which is long enough that the service answers all of them.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 
-/// The wire's far end made a port of a bridge, with a place for a server on another port.
+/// Bridge at the far end of the wire, with another port for a foreign server.
 struct Segment {
     wire: Wire,
     rogue_space: String,
@@ -52,7 +52,7 @@ impl Segment {
         Self { wire, rogue_space }
     }
 
-    /// Starts a server that answers all clients, and waits until it listens.
+    /// Starts a server that answers all clients, and waits until the server listens.
     fn rogue(&self) -> Rogue {
         let process = Command::new("ip")
             .args(["netns", "exec", &self.rogue_space, "dnsmasq", "--keep-in-foreground"])
@@ -66,7 +66,7 @@ impl Segment {
         Rogue(process)
     }
 
-    /// A machine that broadcasts requests until it is dropped.
+    /// Starts a machine that broadcasts requests until it is dropped.
     fn asking(&self) -> Asking {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
@@ -114,7 +114,7 @@ impl Drop for Rogue {
 
 type States = Arc<Mutex<Vec<(Instant, State)>>>;
 
-/// `watch` in the box's namespace, until dropped.
+/// Runs `watch` in the box's namespace until dropped.
 struct Watch {
     started: Instant,
     states: States,
@@ -155,7 +155,7 @@ impl Watch {
         Self { started, states, serve_mode, rearm, shutdown, thread: Some(thread) }
     }
 
-    /// Waits for a state. Returns the time at which it began.
+    /// Waits for a state. Returns the state and the time at which it began.
     fn reaches(&self, what: &str, is: impl Fn(&State) -> bool) -> (Instant, State) {
         wait_for(what, || {
             let states = self.states.lock().unwrap();
@@ -195,7 +195,7 @@ impl Drop for Watch {
     }
 }
 
-/// Expects an address of the server's range, and the server's MAC if it was seen itself.
+/// Checks that an address of the server's range and the server's MAC were detected.
 fn assert_is_rogue(foreign: &Foreign) {
     assert_eq!((foreign.server, foreign.interface.as_str()), (ROGUE, "box0"));
     assert!(foreign.mac.is_some(), "{foreign}");
@@ -203,9 +203,9 @@ fn assert_is_rogue(foreign: &Foreign) {
     assert!([a, b, c] == [10, 77, 0] && (100..200).contains(&d), "{foreign}");
 }
 
-/// Starts a server beside a service whose machine sends requests all the time. The kernel's time
-/// stamps tell when the server's first answer and the service's last were on the wire: a slow test
-/// machine changes neither.
+/// Starts a foreign server beside a service whose machine sends requests continuously. The kernel's
+/// time stamps show when the foreign server's first answer and the service's last answer were sent,
+/// so a slow test machine does not change the result.
 fn silent_within_a_second(segment: &Segment, watching: &Watch) -> (Rogue, Foreign) {
     let config = dhcp::Config::new("box0", SERVER);
     let (machine, serve_mode) = (rack::machine(Netboot::Allowed), watching.serve_mode.clone());

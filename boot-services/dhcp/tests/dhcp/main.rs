@@ -1,5 +1,5 @@
-//! The service against real clients, servers and firmware, each test in network namespaces of its
-//! own. Needs root: without it the first `ip` command fails.
+//! Tests the service with real clients, servers and firmware, each test in its own network
+//! namespaces. Needs root: without root the first `ip` command fails.
 
 #![allow(clippy::unwrap_used, reason = "a failure here is the test's failure")]
 

@@ -1,5 +1,5 @@
-//! systemd-networkd, by which many a server gets its address, against the running service, over a
-//! real wire.
+//! Tests systemd-networkd, the DHCP client of many servers, against the running service, over a
+//! veth pair.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -13,8 +13,8 @@ use stdx::testing::{Wait, until};
 use crate::rack::networkd::Networkd;
 use crate::rack::{ADDRESS, MAC, SERVER, Service, Wire, machine, sh};
 
-/// Lease time in seconds. The client renews after half of it, so the test is short. A pool's lease
-/// must be longer.
+/// Lease time in seconds. The client renews after half of it, so the test is short. The lease of a
+/// pool must be longer.
 const SHORT_LEASE_SECS: u32 = 8;
 const POOL_LEASE_SECS: u32 = 600;
 const GUEST: MacAddr = MacAddr([0x52, 0x54, 0, 0x77, 0, 9]);
@@ -29,8 +29,8 @@ fn words(values: &[impl Display]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Expected entries of networkd for this machine's lease (RFC 2131 §4.4.5 defines renewal and
-/// rebinding times).
+/// Returns networkd's expected entries for this machine's lease (RFC 2131 §4.4.5 defines renewal
+/// and rebinding times).
 fn offered(machine: &Reservation) -> Vec<(&'static str, String)> {
     let fixed = machine.fixed.unwrap();
     vec![
@@ -54,7 +54,7 @@ fn assert_has(lease: &BTreeMap<String, String>, expected: &[(&'static str, Strin
     }
 }
 
-/// Output of `ip` on the rack's side.
+/// Returns the output of `ip` in the rack's namespace.
 fn shown(wire: &Wire, what: &[&str]) -> String {
     let output = wire.rack("ip").args(["-4", "-oneline"]).args(what).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -64,8 +64,8 @@ fn acks(event: &[DhcpEvent]) -> usize {
     event.iter().filter(|event| matches!(event, DhcpEvent::Acked { .. })).count()
 }
 
-/// Counts ACKs without an OFFER before. A client whose lease ended, because this machine was too
-/// busy, begins with a DISCOVER and is not counted.
+/// Counts ACKs without an OFFER before them. A client whose lease ended because the test machine
+/// was too busy begins with a DISCOVER, and is not counted.
 fn renewals(event: &[DhcpEvent]) -> usize {
     let answers = event
         .iter()

@@ -1,5 +1,5 @@
-//! Operating systems' DHCP clients against a pool, over a real wire: leases, renewals, returns,
-//! refusals and restarts.
+//! Tests DHCP clients of operating systems with a pool, over a veth pair: leases, renewals,
+//! releases, refusals and restarts.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn at(last: u8) -> Ipv4Addr {
     Ipv4Addr::new(10, 77, 0, last)
 }
 
-/// A wire with an unknown machine on it, a folder, and a pool that begins at an address.
+/// Wire with an unknown machine, folder for files, and service with a pool from a given address.
 struct Bench {
     wire: Wire,
     folder: TempDir,
@@ -34,7 +34,7 @@ impl Bench {
         Self { wire, folder, service }
     }
 
-    /// Another process, with a pool that begins elsewhere and the leases of this one.
+    /// Restarts the service with the same leases and a pool from another address.
     fn restarted(self, first: u8) -> Self {
         let Self { wire, folder, service } = self;
         service.stop().unwrap();
@@ -55,7 +55,7 @@ impl Bench {
         self.service.events.all().iter().filter(|event| is_ack(event)).count()
     }
 
-    /// Runs dhclient until it has a lease (`-1`) or has given it back (`-r`).
+    /// Runs dhclient until it has a lease (`-1`) or has released it (`-r`).
     fn dhclient(&self, what: &str) {
         let (config, secs) = (self.file("dhclient.conf"), PATIENCE.as_secs());
         std::fs::write(&config, format!("timeout {secs};\nreboot {secs};\n")).unwrap();
@@ -69,7 +69,7 @@ impl Bench {
         assert!(status.success(), "{what}: {:?}", self.service.events.all());
     }
 
-    /// Gives the interface its address, as the client's script would: a renewal and a return are
+    /// Sets the interface's address, as the client's script would: a renewal and a release are
     /// unicast.
     fn configure(&self, address: Ipv4Addr) {
         sh(&format!("ip -n {} addr replace {address}/24 dev nuc0", self.wire.rack_space));
@@ -80,7 +80,7 @@ impl Bench {
         String::from_utf8_lossy(&shown.unwrap().stdout).into_owned()
     }
 
-    /// Ends the dhclient that stays behind to renew.
+    /// Ends the dhclient that keeps running to renew the lease.
     fn end_dhclient(&self) {
         self.dhclient("-x");
     }
@@ -106,7 +106,7 @@ fn acked(address: Ipv4Addr) -> impl Fn(&DhcpEvent) -> bool {
     move |event| matches!(event, DhcpEvent::Acked { address: it, .. } if *it == address)
 }
 
-/// A client that runs until dropped.
+/// Client that runs until dropped.
 struct Running(Child);
 
 impl Running {

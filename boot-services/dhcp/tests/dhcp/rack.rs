@@ -1,4 +1,4 @@
-//! Network namespaces with a box and a client on one wire, and the service running in the box's.
+//! Network namespaces with a box and a client on one veth pair, and the service in the box's.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -27,17 +27,17 @@ pub const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// Runs a program that must succeed.
+/// Runs a shell command; panics if it fails.
 pub fn sh(line: &str) {
     let output = Command::new("sh").args(["-ec", line]).output().unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{line}` failed (these tests need root): {error}");
 }
 
-/// Longest wait for what an emulated machine does: fifteen times what it takes on a quiet machine.
+/// Maximum time to wait for an emulated machine: fifteen times its time on a quiet test machine.
 pub const BOOT: Duration = Duration::from_secs(480);
 
-/// Polls as `stdx::testing::wait_for` does, with the limit [`BOOT`].
+/// Polls like `stdx::testing::wait_for`, with the limit [`BOOT`].
 pub fn wait_for_boot<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     let wait = Wait::limited(what, BOOT);
     loop {
@@ -48,15 +48,15 @@ pub fn wait_for_boot<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Reads names of namespaces, and at the end of its input removes them with all processes in
-/// them. The input ends with the test, also when the test is killed.
+/// Script that reads names of namespaces and, at the end of its input, removes them with all their
+/// processes. The input ends with the test, even if the test is killed.
 const WARDEN: &str = "while read -r space; do spaces=\"$spaces $space\"; done
 for space in $spaces; do
   ip netns pids $space | xargs -r kill -KILL
   ip netns del $space
 done";
 
-/// Two namespaces and a wire: `box0` with 10.77.0.1 in one, `nuc0` in the other.
+/// Two namespaces and a veth pair: `box0` with 10.77.0.1 in one, `nuc0` in the other.
 pub struct Wire {
     pub box_space: String,
     pub rack_space: String,
@@ -91,7 +91,7 @@ impl Wire {
         wire
     }
 
-    /// Adds a namespace, removed together with the wire.
+    /// Adds a namespace, which is removed together with the wire.
     pub fn space(&self, kind: &str) -> String {
         let space = format!("dhcp-{kind}-{}", self.name);
         let mut warden = self.warden.stdin.as_ref().unwrap();
@@ -100,7 +100,7 @@ impl Wire {
         space
     }
 
-    /// The kernel drops what is sent on an interface that it has not yet found to be up.
+    /// Waits until both interfaces are up: before, the kernel drops packets sent on them.
     fn wait_for_carrier(&self) {
         for (space, interface) in [(&self.box_space, "box0"), (&self.rack_space, "nuc0")] {
             until("the wire's carrier", || {
@@ -113,7 +113,7 @@ impl Wire {
         }
     }
 
-    /// A command to be run on the rack's side.
+    /// Returns a command that runs in the rack's namespace.
     pub fn rack(&self, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.rack_space, program]);
@@ -167,7 +167,7 @@ pub fn wait_for_server(space: &str) {
     });
 }
 
-/// Events on the wire, with their times.
+/// Observer that records all events with their times.
 #[derive(Default)]
 pub struct EventLog(Mutex<Vec<(Instant, DhcpEvent)>>);
 
@@ -182,7 +182,7 @@ impl EventLog {
         until(&format!("{expected:?}"), || self.all().last() == Some(expected));
     }
 
-    /// Time of the first matching event.
+    /// Returns the time of the first matching event.
     pub fn first(&self, is: impl Fn(&DhcpEvent) -> bool) -> Option<Instant> {
         self.0.lock().unwrap().iter().find(|(_, event)| is(event)).map(|(at, _)| *at)
     }
@@ -219,7 +219,7 @@ pub fn machine(netboot: Netboot) -> Reservation {
     }
 }
 
-/// `dhcp::Service` in the box's namespace, until dropped.
+/// Runs `dhcp::Service` in the box's namespace until dropped.
 pub struct Service {
     pub events: Arc<EventLog>,
     shutdown: CancellationToken,
@@ -235,14 +235,14 @@ impl Service {
         Self::keeping(wire, machine, config, None)
     }
 
-    /// A service that keeps its leases in the file at `path`.
+    /// Starts a service with its leases in the file at `path`, if any.
     pub fn keeping(wire: &Wire, machine: Reservation, config: Config, path: Option<&Path>) -> Self {
         let (_open, serve_mode) = watch::channel(ServeMode::Open);
         let leases = path.map(|path| LeaseFile::open(path).unwrap());
         Self::with_mode(wire, machine, config, leases, serve_mode)
     }
 
-    /// A service that answers what `serve_mode` allows.
+    /// Starts a service with this serving state.
     pub fn with_mode(
         wire: &Wire,
         machine: Reservation,
@@ -275,12 +275,12 @@ impl Service {
         Self { events, shutdown, thread: Some(thread) }
     }
 
-    /// Waits until it listens.
+    /// Waits until the service listens.
     pub fn listens(&self, wire: &Wire) {
         wait_for_server(&wire.box_space);
     }
 
-    /// Stops the service and gives its result.
+    /// Stops the service and returns its result.
     pub fn stop(mut self) -> Result<(), dhcp::Error> {
         self.shutdown.cancel();
         self.thread.take().unwrap().join().unwrap()

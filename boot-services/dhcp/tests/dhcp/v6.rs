@@ -1,4 +1,4 @@
-//! A real DHCPv6 client and real firmware against the running service.
+//! Tests a real DHCPv6 client and real firmware against the running service.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -48,7 +48,7 @@ impl One {
     }
 }
 
-/// The service, until dropped.
+/// DHCPv6 service that runs until dropped.
 struct Service {
     events: Arc<One>,
     shutdown: CancellationToken,
@@ -91,7 +91,7 @@ impl Drop for Process {
     }
 }
 
-/// Waits for the client's link-local address to be usable.
+/// Waits until the client's link-local address is usable.
 fn settled(wire: &Wire) {
     until("a link-local address", || {
         let shown = wire.rack("ip").args(["-6", "addr", "show", "dev", "nuc0"]).output().unwrap();
@@ -156,7 +156,8 @@ fn networkd_gets_the_reservation_by_the_address_its_link_gave_it() {
     client.stop();
 }
 
-/// Starts OVMF without PXE over IPv4, and over IPv6 with it or not; HTTP is tried after PXE.
+/// Starts OVMF without PXE over IPv4; `pxe` selects PXE over IPv6 or not. OVMF tries HTTP after
+/// PXE.
 fn firmware(wire: &Wire, folder: &Path, pxe: &str) -> Process {
     let space = &wire.rack_space;
     sh(&format!(

@@ -1,4 +1,4 @@
-//! The tree, byte for byte where Tootles' own tests say the bytes.
+//! Tests the EC2 tree, byte for byte where Tootles' own tests give the bytes.
 
 use super::{Version, lookup};
 use crate::{Instance, Interface, OperatingSystem, Provisioning};

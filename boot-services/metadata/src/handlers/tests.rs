@@ -1,4 +1,4 @@
-//! Requests to the router, as machines send them.
+//! Tests requests to the router, as machines send them.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::ec2::tests::instance;
 use crate::fake::{Events, Machines};
 use crate::{Config, Imdsv2, Instance, Provisioning, Unmatched};
 
-/// A NIC that uses the address of a third machine.
+/// MAC address of a NIC that uses the address of a third machine.
 const OTHER: MacAddr = MacAddr([2, 0xee, 0, 0, 0, 1]);
 
-/// Two machines, each with its own user data.
+/// Returns two machines, each with its own user data.
 fn two() -> Machines {
     let two = Instance {
         id: "i-2".to_owned(),
@@ -321,7 +321,7 @@ async fn configurations_are_user_data_byte_for_byte() {
     }
 }
 
-/// One machine that was installed so many seconds ago.
+/// Returns one machine that was installed `ago` seconds ago.
 fn installed(ago: u64) -> Machines {
     let ago = std::time::Duration::from_secs(ago);
     let vendor_data = Some("vendor".into());

@@ -1,4 +1,4 @@
-//! Lists as proxies, clients and attackers write them.
+//! Tests `X-Forwarded-For` lists of proxies, clients and attackers.
 
 use std::net::IpAddr;
 

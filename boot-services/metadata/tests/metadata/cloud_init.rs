@@ -1,7 +1,7 @@
-//! Debian's stock cloud-init, its own datasources, against the router on loopback.
+//! Tests Debian's stock cloud-init, with its own datasources, against the router on loopback.
 //!
-//! The package is fetched through the machine's own apt and unpacked beside the build's output; it
-//! is never installed.
+//! The test machine's apt downloads the package, which is unpacked beside the build's output and
+//! never installed.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use metadata::fake::{Events, Machines};
 use metadata::{Config, Instance, Interface, Provisioning, Route, router};
 use serde_json::{Value, json};
 
-/// A MIME archive of a gzipped Jinja template and a plain part: what JSON cannot hold as it is.
+/// User data: a MIME archive of a gzipped Jinja template and a plain part, which JSON cannot
+/// contain unescaped.
 const USER_DATA: &str = include_str!("../user_data.mime");
 const VENDOR_DATA: &str = "#cloud-config\n# \u{e9}\r\n{}\n";
 const PYTHON: &str = "needs Debian's python3-yaml python3-requests python3-jinja2 \
@@ -38,7 +39,7 @@ fn machine() -> Instance {
     }
 }
 
-/// Interfaces with DHCP, with a static address, and in a VLAN.
+/// Returns interfaces with DHCP, with a static address, and in a VLAN.
 fn interfaces() -> Vec<Interface> {
     let interface = |mac: &str| Interface::new(mac.parse().unwrap());
     let first = Interface {
@@ -62,7 +63,7 @@ fn interfaces() -> Vec<Interface> {
     vec![first, second, third]
 }
 
-/// Runs a command to its end and hands back what it printed.
+/// Runs a command to its end and returns its standard output.
 fn run(command: &mut Command, hint: &str) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; {hint}"));
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -70,7 +71,7 @@ fn run(command: &mut Command, hint: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The unpacked package, fetched when it is not there yet.
+/// Returns the folder of the unpacked package, which is downloaded if missing.
 fn package() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cloud-init");
     if folder.join("usr").exists() {
@@ -96,7 +97,7 @@ fn tempdir(what: &str) -> PathBuf {
     folder
 }
 
-/// Facts that cloud-init reads from a router with one machine, and the events of that router.
+/// Returns the data that cloud-init reads from a router with one machine, and the router's events.
 async fn learn() -> (Value, Arc<Events>) {
     let events = Arc::new(Events::default());
     let machines = Machines::default().with([127, 0, 0, 1], machine());
@@ -163,7 +164,7 @@ write_files:
     networks(&learned["network"]);
 }
 
-/// Both versions come to the same, in each of Debian's ways to set up a network.
+/// Checks that both versions give the same configuration, for each of Debian's network tools.
 fn networks(rendered: &Value) {
     let [v1, v2] = ["v1", "v2"].map(|version| &rendered[version]);
     assert_eq!(v1["networkd"], v2["networkd"]);

@@ -1,4 +1,4 @@
-//! The service against its clients: Debian's cloud-init, and what Tootles answered.
+//! Tests the service with its clients: Debian's cloud-init, and recorded answers of Tootles.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 

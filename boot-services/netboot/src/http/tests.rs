@@ -19,11 +19,11 @@ mod requests;
 const MAC: &str = "52:54:00:77:00:01";
 /// Known machine that may not netboot.
 const FORBIDDEN: &str = "52:54:00:77:00:02";
-/// Machines that install: one at the loopback address, the other at another address.
+/// Machine that is being installed at the loopback address; another one has another address.
 const INSTALLING: &str = "52:54:00:77:00:03";
 const ELSEWHERE: &str = "52:54:00:77:00:04";
 
-/// Four machines, one of which has the loopback address.
+/// Plans of four machines, one of which has the loopback address.
 struct Four;
 
 impl Plans for Four {

@@ -21,7 +21,7 @@ use crate::{AgentBoot, FetchEvent, Files, Observer, Plan, Plans, Services};
 
 const BMC: [u8; 4] = [10, 77, 0, 201];
 
-/// Two machines; the arguments of the second are too long. The first may have an ISO of its own.
+/// Plans of two machines. The arguments of the second are too long; the first may have its own ISO.
 #[derive(Default)]
 struct Two {
     iso: Option<PathBuf>,

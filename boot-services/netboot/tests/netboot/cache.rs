@@ -1,5 +1,5 @@
-//! Serves files of other servers through the box: a real origin that is slow, breaks off and sends
-//! wrong data, and real clients at the boot port.
+//! Tests files of other servers through the box: a real origin that is slow, interrupts responses
+//! and sends wrong data, and real clients at the boot port.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -40,14 +40,14 @@ fn right() -> Option<Checksum> {
     Some(Checksum::Sha256(Digest::of(file())))
 }
 
-/// File server that sends up to a limit, and breaks off at a given offset.
+/// File server that sends up to a limit, and interrupts its first response at a given offset.
 struct Origin {
     address: SocketAddr,
     state: Arc<OriginState>,
 }
 
 struct OriginState {
-    /// First byte of each request.
+    /// Offset of the first byte of each request.
     firsts: Mutex<Vec<usize>>,
     /// Offset up to which the origin sends.
     let_through: watch::Sender<usize>,
@@ -111,7 +111,7 @@ async fn send(State(state): State<Arc<OriginState>>, headers: HeaderMap) -> Resp
     (status, headers, Body::from_stream(body)).into_response()
 }
 
-/// Clients that may read the file: those with this address.
+/// Access control: only this address may read the file.
 struct Only(IpAddr);
 
 impl Readers for Only {

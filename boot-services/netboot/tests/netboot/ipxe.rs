@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 const QEMU: &str = "/usr/bin/qemu-system-x86_64";
 const MAC: &str = "52:54:00:77:00:01";
-/// Longest wait for an emulated machine; the ROM's own delays are about ten seconds of it.
+/// Maximum time to wait for an emulated machine; the ROM's own delays take about ten seconds.
 const BOOT: Duration = Duration::from_secs(480);
 const KERNEL: &str = "/agent/vmlinuz-x86_64";
 const INITRD: &str = "/agent/initramfs-x86_64";
@@ -275,7 +275,7 @@ async fn a_machine_that_cannot_be_served_boots_its_disk() {
     assert_eq!(count(&events, KERNEL, 404), 5, "{events:?}");
 }
 
-/// UEFI offers no way to the disk except an error: the firmware then tries its next device.
+/// On UEFI the only way to the disk is an error: the firmware then tries its next device.
 #[tokio::test]
 async fn uefi_goes_on_to_its_next_device() {
     let rack = rack(Firmware::Uefi, |_| Boot::LocalDisk).await;

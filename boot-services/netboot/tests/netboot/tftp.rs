@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::net::UdpSocket;
 use tokio_util::sync::CancellationToken;
 
-/// Two machines: one with nothing to do, one that may not netboot.
+/// Plans of two machines: one boots from its disk, one may not netboot.
 struct Two;
 
 impl Plans for Two {
@@ -201,7 +201,7 @@ async fn a_rack_gets_the_same_file_at_once() {
     }
 }
 
-/// Set in the process inside the namespaces.
+/// Environment variable that is set in the process inside the namespaces.
 const INSIDE: &str = "TINBOX_TFTP_INSIDE";
 /// Creates a veth link to a machine. The names of network namespaces are local: they end with this
 /// namespace.
@@ -226,7 +226,8 @@ fn sh(line: &str) {
 }
 
 /// Windows that the kernel splits arrive completely over a device without checksum offload. They
-/// also arrive over one whose packets are too small for a block: there the kernel refuses to split.
+/// also arrive over a device whose packets are smaller than a block: there the kernel refuses to
+/// split.
 #[test]
 fn a_window_arrives_over_devices_of_little_skill() {
     if std::env::var_os(INSIDE).is_some() {
@@ -265,7 +266,7 @@ async fn windows_arrive() {
     }
 }
 
-/// A file that is replaced during a transfer arrives in the old version.
+/// A file that is replaced during a transfer is sent in the old version.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transfer_keeps_the_file_it_began_with() {
     let server = server().await;

@@ -9,7 +9,8 @@ fn at(millis: u64) -> Timestamp {
     Timestamp((millis << 32) / 1000)
 }
 
-/// A server 500 ms ahead, 10 ms away in each direction, that takes 4 ms to answer.
+/// Returns the answer of a server that is 500 ms ahead, has a delay of 10 ms in each direction, and
+/// needs 4 ms to answer.
 fn answer() -> Packet {
     Packet {
         mode: Mode::Server,

@@ -4,7 +4,7 @@ use proptest::prelude::{any, prop, proptest};
 
 use super::{Line, MAX_TEXT, Severity, parse};
 
-/// Severity, facility, time, host, program, process, text.
+/// Checks a parsed line; `wanted` has severity, facility, time, host, program, process and text.
 #[track_caller]
 fn reads(datagram: &str, wanted: &str) {
     let Line { severity, facility, time, host, program, process, text } =

@@ -1,4 +1,4 @@
-//! Boot options of each kind of client.
+//! Tests the boot options for each kind of client.
 
 use super::boot;
 use crate::messages::boot::Boot;

@@ -82,7 +82,7 @@ impl Bench {
     }
 }
 
-/// Request of EDK2 at port 4011: unicast, with its address, without options 50 and 54.
+/// Request of EDK2 to port 4011: unicast, with its address in `ciaddr`, without options 50 and 54.
 fn edk2_asks() -> Packet {
     Packet::new(0)
         .ciaddr(LEASED)
@@ -140,8 +140,7 @@ fn a_raspberry_pi_is_shown_its_menu() {
     assert_eq!(answer.options.get(43), Some(PI_MENU));
 }
 
-/// Raspberry Pis: one with a hardware address that its owner chose, and one that sends its own
-/// architecture.
+/// Two Raspberry Pis: one has a MAC address that its owner chose, one sends its own architecture.
 #[test]
 fn a_raspberry_pi_without_its_prefix_is_shown_its_menu() {
     let requests = |arch: u8| {

@@ -3,7 +3,7 @@ use stdx::MacAddr;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 
-/// A link message: header, ifinfomsg, attributes with their padding.
+/// Returns a netlink link message: header, ifinfomsg, and padded attributes.
 fn message(kind: u16, family: u8, index: u32, flags: u32, changes: u32) -> Vec<u8> {
     let mut body = vec![family, 0, 1, 0];
     body.extend(index.to_ne_bytes());

@@ -18,7 +18,7 @@ fn own() -> OwnServers {
     OwnServers { servers: vec![OURS], macs: vec![OUR_MAC] }
 }
 
-/// A frame to try: a server's broadcast OFFER, to be changed by each test.
+/// Frame of a server's broadcast OFFER, which each test changes.
 pub(in crate::foreign) struct Packet {
     pub station: MacAddr,
     pub from: Ipv4Addr,

@@ -17,7 +17,7 @@ fn events() -> [Event; 6] {
     [received, named, Event::ProbeClean, Event::Unplugged, Event::Plugged, Event::Rearm]
 }
 
-/// The whole table: a row for each state, a column for each of [`events`].
+/// The whole state table: a row for each state, a column for each of [`events`].
 #[test]
 fn every_state_knows_every_event() {
     let unwatched = || State::Held(Hold::Unwatched);

@@ -9,7 +9,7 @@ use stdx::MacAddr;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 7]);
 
-/// A watcher, the time, and what it did.
+/// Watcher with a simulated time, and its actions.
 struct Bench {
     watcher: Watcher,
     start: Now,
@@ -62,7 +62,7 @@ impl Bench {
         self.now = Now { at: self.now.at + by, wall: self.now.wall + by };
     }
 
-    /// Lets time pass, with the requested ticks.
+    /// Advances the time, and calls `tick` at each deadline.
     fn pass(&mut self, seconds: f64) {
         let end = self.now.at + Duration::from_secs_f64(seconds);
         while let Some(deadline) = self.watcher.deadline().filter(|at| *at <= end) {
@@ -93,7 +93,7 @@ impl Bench {
         &self.reports.last().expect("the first state is reported").1
     }
 
-    /// The next process on the same box.
+    /// Returns the watcher of the next process on the same box.
     fn restarted(&self, role: Role, link: Link) -> Self {
         Self::at(self.now, role, link, Start::Resume, self.stored.clone())
     }

@@ -1,4 +1,4 @@
-//! Leases are read as written; files that are not lease files are refused with a reason.
+//! Tests that leases are read as written, and that other files are refused with a reason.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn write(path: &Path, rows: &[(&[u8], &[u8])]) {
     txn.commit().unwrap();
 }
 
-/// An old release, which ignores the table, gave the address to another machine.
+/// An old release, which ignores table `reserved`, gave the address to another machine.
 #[test]
 fn a_mark_of_another_owner_does_not_count() {
     let folder = tempfile::tempdir().unwrap();

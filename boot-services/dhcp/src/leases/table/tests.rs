@@ -1,4 +1,4 @@
-//! Choice of addresses, their reuse, and the changes to be stored.
+//! Tests the choice of addresses, their reuse, and the changes to be stored.
 
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use crate::vectors::SERVER;
 
 const LEASE: u32 = 3600;
 
-/// A directory without machines, with reserved addresses.
+/// Directory without machines; its numbers are the last octets of reserved addresses.
 struct Reserved(&'static [u8]);
 
 impl Directory for Reserved {

@@ -1,4 +1,4 @@
-//! Answers read back, field by field.
+//! Tests answers, decoded field by field.
 
 use std::net::Ipv4Addr;
 
@@ -27,7 +27,7 @@ impl Read {
         octets.into()
     }
 
-    /// The header's `file` as the C string it is.
+    /// Returns the header's `file` up to its first zero byte.
     fn file(&self) -> &[u8] {
         self.bytes[108..236].split(|byte| *byte == 0).next().unwrap()
     }
@@ -56,7 +56,7 @@ fn offer(packet: Packet) -> Read {
     answer_of(&machine(), packet, Answer::Offer, true)
 }
 
-/// Codes in wire order.
+/// Returns the option codes in the order of the message.
 fn order(reply: &Read) -> Vec<u8> {
     let mut rest = &reply.bytes[240..];
     let mut codes = Vec::new();
@@ -149,7 +149,7 @@ fn a_bios_rom_reads_the_header_only() {
     assert_eq!(reply.file(), &[b'x'; 127]);
 }
 
-/// Firmware that reads options 66 and 67 as C strings must find their end.
+/// Firmware that reads options 66 and 67 as C strings must find a terminating zero.
 #[test]
 fn a_boot_name_in_an_option_ends_with_a_zero() {
     let fixed = Reservation {

@@ -1,4 +1,4 @@
-//! Captured messages read value by value; everything else refused with its reason.
+//! Tests that captured messages are decoded value by value, and others are refused with a reason.
 
 use proptest::prelude::*;
 

@@ -8,7 +8,7 @@ use crate::events::DhcpEvent;
 use crate::leases::{Lease, LeaseState};
 use crate::vectors::{ADDRESS, MAC};
 
-/// Counts commits; fails while `broken`.
+/// Store that counts commits; every commit fails while `broken` is true.
 #[derive(Default)]
 struct Store {
     commits: Mutex<Vec<Vec<Change>>>,
@@ -55,7 +55,7 @@ fn pending() -> (Arc<Store>, PendingAnswers) {
     (store.clone(), PendingAnswers::new(Some(store)))
 }
 
-/// True if nothing is pending.
+/// Returns true if no answer is delayed and no commit runs.
 async fn rests(pending: &mut PendingAnswers) -> bool {
     tokio::time::timeout(Duration::from_secs(60), pending.committed()).await.is_err()
 }
@@ -144,7 +144,7 @@ async fn held_answers_are_bounded_and_nothing_is_lost_when_the_wait_is_dropped()
     assert_eq!(store.sizes(), [MAX_PENDING]);
 }
 
-/// All threads for blocking work of the process are busy.
+/// In this test, all of the process's threads for blocking work are busy.
 #[test]
 fn a_lease_waits_for_no_thread_that_others_hold() {
     let mut runtime = tokio::runtime::Builder::new_current_thread();

@@ -26,7 +26,7 @@ fn address() -> Ipv6Addr {
     "fd77::11".parse().unwrap()
 }
 
-/// One machine, known by `identity`; and its events.
+/// Directory with one machine, known by `identity`, and log of its events.
 struct KnownMachine {
     identity: Identity,
     machine: Reservation,
@@ -62,7 +62,7 @@ fn engine() -> Engine {
     Engine::new(config, MacAddr([2, 0, 0, 0, 0, 1]), Instant::now())
 }
 
-/// A message with EDK2's kind of DUID (UUID) and one IA_NA, then `more`.
+/// Returns a message with EDK2's kind of DUID (UUID) and one IA_NA, followed by `more`.
 fn message(kind: u8, more: &[(u16, &[u8])]) -> Vec<u8> {
     let mut message = vec![kind, 1, 2, 3];
     put(&mut message, 1, &[&[0, 4][..], &UUID].concat());
@@ -80,8 +80,8 @@ fn handle(directory: &KnownMachine, from: Ipv6Addr, message: &[u8]) -> Option<Ve
     answer
 }
 
-/// Checks that dhcproto finds the same options in a message to a client; one to a relay is another
-/// format.
+/// Checks that dhcproto finds the same options in a message to a client. A message to a relay has
+/// another format and is not checked.
 #[track_caller]
 fn agrees(bytes: &[u8]) {
     const RELAY_REPLY: u8 = 13;

@@ -1,4 +1,5 @@
-//! The answers of DHCP servers on the box's interface, with the kernel's time stamps, by tcpdump.
+//! Captures the answers of DHCP servers on the box's interface with tcpdump, with the kernel's time
+//! stamps.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -8,14 +9,14 @@ use std::time::Duration;
 
 use crate::rack::Wire;
 
-/// A capture that runs until dropped.
+/// Capture that runs until dropped.
 pub struct Capture {
     process: Child,
     text: tempfile::NamedTempFile,
 }
 
 impl Capture {
-    /// Starts the capture, and waits until it captures.
+    /// Starts tcpdump, and waits until it captures.
     pub fn start(wire: &Wire) -> Self {
         let text = tempfile::NamedTempFile::new().unwrap();
         let mut process = Command::new("ip")
@@ -33,7 +34,7 @@ impl Capture {
         Self { process, text }
     }
 
-    /// Times of each answer of `server` on the wire, since the epoch.
+    /// Returns the times of all answers of `server`, since the Unix epoch.
     pub fn answers(&self, server: Ipv4Addr) -> Vec<Duration> {
         let text = std::fs::read_to_string(self.text.path()).unwrap();
         let from = format!(" IP {server}.67 > ");

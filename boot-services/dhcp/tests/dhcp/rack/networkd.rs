@@ -1,4 +1,5 @@
-//! systemd-networkd on the rack's side, alone: no bus, no udev, no settings but those it is given.
+//! Runs systemd-networkd in the rack's namespace without D-Bus, without udev and with the given
+//! settings only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,8 +12,8 @@ use super::{Wire, sh};
 
 const PROGRAM: &str = "/lib/systemd/systemd-networkd";
 
-/// The mounts are private to the client, as `ip netns exec` arranged. With a read-only /sys there
-/// is no udev for which networkd would wait; networkd must own its state folder.
+/// Script that prepares networkd's mounts, which are private to the client through `ip netns exec`.
+/// With a read-only /sys networkd does not wait for udev. networkd must own its state folder.
 const PREPARE: &str = "mount -t tmpfs none /run
 mount -t tmpfs none /etc/systemd/network
 mount -o remount,bind,ro /sys
@@ -21,11 +22,11 @@ chown systemd-network: /run/systemd/netif
 printf '[Match]\\nName=nuc0\\n%s' \"$SETTINGS\" >/etc/systemd/network/10-nuc0.network
 exec /lib/systemd/systemd-networkd";
 
-/// The client, until dropped.
+/// Running networkd, until dropped.
 pub struct Networkd(Child);
 
 impl Networkd {
-    /// Starts it with these sections of a `.network` file (systemd.network(5)) for `nuc0`.
+    /// Starts networkd with these sections of a `.network` file (systemd.network(5)) for `nuc0`.
     pub fn start(wire: &Wire, settings: &str) -> Self {
         assert!(fs::exists(PROGRAM).unwrap(), "systemd is installed");
         let child = wire
@@ -38,13 +39,13 @@ impl Networkd {
         Self(child)
     }
 
-    /// Its recorded IPv4 lease, after it has configured the interface.
+    /// Returns networkd's recorded IPv4 lease, after it has configured the interface.
     pub fn lease(&self) -> BTreeMap<String, String> {
         self.link("ADMIN_STATE", "configured");
         wait_for("networkd's lease", || self.state("leases"))
     }
 
-    /// Its record of the interface, once `key` is `value`.
+    /// Returns networkd's record of the interface, once `key` is `value`.
     pub fn link(&self, key: &str, value: &str) -> BTreeMap<String, String> {
         wait_for(&format!("{key}={value}"), || {
             let link = self.state("links")?;
@@ -52,7 +53,7 @@ impl Networkd {
         })
     }
 
-    /// Ends it as a shutdown does, and waits until it is gone.
+    /// Ends networkd as a shutdown does, and waits for its end.
     pub fn stop(mut self) {
         sh(&format!("kill -TERM {}", self.0.id()));
         assert!(self.0.wait().unwrap().success(), "networkd ends cleanly");

@@ -1,4 +1,4 @@
-//! Boot file servers on the box's side. They live until the test's process ends.
+//! Boot file servers in the box's namespace. They run until the test's process ends.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -12,7 +12,7 @@ use super::{SERVER, Wire};
 /// Time after which a TFTP packet is sent again.
 const RESEND: Duration = Duration::from_secs(1);
 
-/// Requests that a boot file server received, and when.
+/// Requests that a boot file server received, with their times.
 #[derive(Clone, Default)]
 pub struct Requests(Arc<Mutex<Vec<(Instant, String)>>>);
 
@@ -30,8 +30,8 @@ impl Requests {
     }
 }
 
-/// A TFTP server (RFC 1350, with `tsize` and `blksize`, which EDK2 insists on) for one file of
-/// `/usr/lib/ipxe`; any other is not found.
+/// Starts a TFTP server (RFC 1350, with `tsize` and `blksize`, which EDK2 requires) for one file of
+/// `/usr/lib/ipxe`; any other file is not found.
 pub fn tftp(wire: &Wire, name: &'static str) -> Requests {
     let requests = Requests::default();
     let log = requests.clone();
@@ -65,7 +65,7 @@ pub fn tftp(wire: &Wire, name: &'static str) -> Requests {
     requests
 }
 
-/// Acknowledges requested options only (RFC 2347).
+/// Sends a file. Acknowledges only requested options (RFC 2347).
 fn send_file(socket: &UdpSocket, content: &[u8], size: Option<&str>, tell_length: bool) {
     let length = content.len();
     let mut options = "\0\x06".to_owned();
@@ -89,7 +89,7 @@ fn send_file(socket: &UdpSocket, content: &[u8], size: Option<&str>, tell_length
     }
 }
 
-/// Sends until the other side acknowledges.
+/// Sends a packet until the client acknowledges it; returns false if it does not.
 fn delivered(socket: &UdpSocket, packet: &[u8], number: [u8; 2]) -> bool {
     let mut buffer = [0; 1500];
     let begun = Instant::now();
@@ -106,7 +106,7 @@ fn delivered(socket: &UdpSocket, packet: &[u8], number: [u8; 2]) -> bool {
     false
 }
 
-/// An HTTP server on port 7080 that has nothing: it writes requests down and answers 404.
+/// Starts an HTTP server on port 7080 that records requests and answers each with 404.
 pub fn http(wire: &Wire) -> Requests {
     let requests = Requests::default();
     let log = requests.clone();

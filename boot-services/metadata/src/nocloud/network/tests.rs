@@ -1,5 +1,5 @@
-//! Both versions for every sort of interface; `tests/metadata/cloud_init.rs` has cloud-init render
-//! them.
+//! Tests both versions for every kind of interface; in `tests/metadata/cloud_init.rs`, cloud-init
+//! renders them.
 
 use serde_json::json;
 

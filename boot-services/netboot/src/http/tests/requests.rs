@@ -12,7 +12,7 @@ use super::{Answer, Server, ask, numbers, server};
 use crate::http::{Downloads, HttpService, files_router, serve, serve_tls};
 use crate::{Files, Services};
 
-/// Starts a further listener with other settings; it stops with the server.
+/// Starts another listener with other settings, which stops with the server.
 async fn beside(
     server: &Server,
     service: impl Into<HttpService> + Send + 'static,
@@ -23,7 +23,7 @@ async fn beside(
     address
 }
 
-/// Reads the next response of a kept connection; `body`: true if a body follows.
+/// Reads the next response on a kept-alive connection; `body` is true if a body follows.
 async fn answer(stream: &mut (impl AsyncRead + Unpin), body: bool) -> Answer {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
@@ -141,10 +141,10 @@ async fn a_body_is_never_taken_for_a_request() {
     assert!([200, 400].contains(&answer.status), "{}", answer.head);
 }
 
-/// Set in the process that runs only this test.
+/// Environment variable that is set in the process which runs only this test.
 const ALONE: &str = "TINBOX_NETBOOT_ALONE";
 
-/// Memory is measured for the process, which other tests may share. So the test runs in its own
+/// Memory is measured per process, which other tests may share. So the test runs in its own
 /// process.
 #[test]
 fn hundreds_of_slow_clients_take_neither_memory_nor_anybodys_turn() {

@@ -16,21 +16,21 @@ use crate::reservation::{Directory, Reservation};
 use crate::vectors::*;
 
 const CLIENTS: u8 = 6;
-/// The wall clock's time at the start, when it is right.
+/// Time of the wall clock at the start, in Unix seconds, if the clock is right.
 const UNIX_SECS: u64 = 1_800_000_000;
 
 #[derive(Debug, Clone)]
 enum Step {
     Discover(u8),
-    /// Selects the last offer.
+    /// The client accepts its last offer.
     Select(u8),
     Renew(u8),
-    /// Requests any address after a restart.
+    /// The client requests any address, as after a reboot.
     Reboot(u8, u8),
     Release(u8),
     Decline(u8),
     Wait(u64),
-    /// The process ends; the wall clock is right afterwards, or not set.
+    /// The service restarts; the wall clock is right afterwards, or not set.
     Restart {
         right: bool,
     },
@@ -233,7 +233,7 @@ impl World {
     }
 }
 
-/// A pool that grew does not give an address that a record outside the pool gave.
+/// A pool that was extended does not assign an address that a record outside of the pool assigned.
 #[test]
 fn a_former_reservation_stays_its_machines_while_its_lease_lasts() {
     let mut world = World::new();

@@ -30,7 +30,7 @@ fn a_reservation_of_a_leased_address_waits_for_the_lease_to_end() {
     assert!(matches!(&outputs[..], [Output::Send(_)]));
 }
 
-/// A replaced board: its record has another hardware address, and the old board is gone.
+/// A board was replaced: its record has another MAC address, and the old board is gone.
 #[test]
 fn a_replaced_board_gets_the_address_of_its_record_at_once() {
     let record = |mac| Reservation::new(mac, at(9), Ipv4Addr::new(255, 255, 255, 0));
