@@ -107,7 +107,7 @@ pub struct Engine {
     checked: Recent<Ipv4Addr, ()>,
 }
 
-/// Context of one call.
+/// Lookup of machines, receiver of events, and time of one call.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     directory: &'a dyn Directory,
@@ -161,7 +161,7 @@ impl Engine {
     /// another server requests its boot file (PXE 2.1 §2.2.3).
     ///
     /// # Errors
-    /// The datagram is not a client's message, as for [`Self::handle`].
+    /// The datagram is not a client's message; as in [`Self::handle`], a debug log line is enough.
     pub fn handle_boot_server(
         &mut self,
         datagram: &[u8],
@@ -331,9 +331,9 @@ impl Engine {
         })
     }
 
-    /// Returns an address in the client's network: the first known one of these. They are the
-    /// relay's link selection (RFC 3527), the client's subnet selection (RFC 3011), the relay's own
-    /// address, the client's current address, the box's address.
+    /// Returns an address in the client's network, the first that is known of: the relay's link
+    /// selection (RFC 3527), the client's subnet selection (RFC 3011), the relay's own address, the
+    /// client's current address, the box's address.
     fn link_of(&self, request: &Request) -> Ipv4Addr {
         let set = |address: Ipv4Addr| (!address.is_unspecified()).then_some(address);
         request

@@ -29,14 +29,14 @@ pub enum DhcpEvent {
     Offered {
         /// MAC of the client.
         mac: MacAddr,
-        /// Offered address.
+        /// IPv4 address that was offered.
         address: Ipv4Addr,
     },
     /// A known machine sent a REQUEST, to this server or to any server.
     Requested {
         /// MAC of the client.
         mac: MacAddr,
-        /// Requested address.
+        /// IPv4 address that the machine requested.
         address: Ipv4Addr,
         /// Kind of the client program.
         stage: Stage,
@@ -139,7 +139,7 @@ pub enum DropReason {
     Checking(Ipv4Addr),
     /// The machine's reserved address is still leased to another machine.
     LeasedTo(MacAddr),
-    /// The machine requested an address that this server did not lease to it; it gets no NAK.
+    /// The machine requested an address that this server did not lease to it. No NAK is sent.
     NotOurs(Ipv4Addr),
     /// The network has only boot files to serve, and the client requested none.
     NotNetbooting,

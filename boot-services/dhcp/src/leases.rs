@@ -17,7 +17,7 @@ pub(crate) mod table;
 /// boot send three client identifiers, and should all get the same address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// Leased address.
+    /// IPv4 address that is leased.
     pub address: Ipv4Addr,
     /// MAC of the owner or former owner. For a declined address: of the machine that declined it.
     pub mac: MacAddr,

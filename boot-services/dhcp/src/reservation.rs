@@ -101,7 +101,7 @@ pub enum Netboot {
     NotAllowed,
 }
 
-/// One classless static route (option 121).
+/// Classless static route (option 121).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Route {
     /// Destination of the route.

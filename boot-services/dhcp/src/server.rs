@@ -131,8 +131,8 @@ async fn next_checked(checker: &mut Option<Checker>) -> CheckResult {
 /// Sends router advertisements forever, except in mode [`ServeMode::Closed`]. Without IPv6 it
 /// retries, because IPv6 may start with the interface's link.
 ///
-/// In mode `Closed` it answers no solicitation. An iPXE with IPv6 and without a DHCP answer counts
-/// as configured, and gives up sooner than an iPXE that waits for both.
+/// Mode `Closed` also stops answers to solicitations. An iPXE with IPv6 and without a DHCP answer
+/// counts as configured, and gives up sooner than an iPXE that waits for both.
 async fn advertise(config: &Config, mut serve_mode: watch::Receiver<ServeMode>) {
     let interface = &config.interface;
     let mut backoff = Backoff::new(RETRY_FIRST, RETRY_MAX);

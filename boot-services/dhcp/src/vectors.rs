@@ -78,7 +78,7 @@ fn features(list: &[u8]) -> Vec<u8> {
     value
 }
 
-/// Debian's iPXE of 2019 as a BIOS option ROM; `undionly.kpxe` sends the same.
+/// Message of Debian's iPXE of 2019 as a BIOS option ROM, and of `undionly.kpxe`.
 pub fn ipxe_bios(kind: u8) -> Packet {
     Packet::new(0)
         .at(8, &[0, 4])

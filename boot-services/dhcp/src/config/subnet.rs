@@ -16,7 +16,7 @@ pub const MAX_SUBNETS: usize = 64;
 /// Minimum lease time in seconds; with a shorter lease, most packets would be renewals.
 const MIN_LEASE_SECS: u32 = 60;
 
-/// One network: the box's own link, or one behind a relay agent.
+/// Network with DHCP: the box's own link, or a network behind a relay agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subnet {
     /// Addresses of the network: select a client's subnet, and give the netmask (option 1).

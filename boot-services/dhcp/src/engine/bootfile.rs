@@ -15,8 +15,8 @@ use crate::reservation::{Netboot, Reservation};
 /// x86-64 UEFI gets `snponly.efi`, the smallest loader. It uses the firmware's NIC driver, which
 /// has just worked. Architectures 7 and 9 have the same file because of RFC 4578's erratum:
 /// firmware sends either for x86-64. 32-bit firmware (x86: 6, 15; Arm: 10, 18) has its own files,
-/// because Smee's do not run there. 41 is a Raspberry Pi. A client with a Raspberry Pi's MAC prefix
-/// or machine identifier counts as 41 too, because its ROM reports a BIOS.
+/// because Smee's do not run there. Architecture 41 is a Raspberry Pi. A client with a Raspberry
+/// Pi's MAC prefix or machine identifier counts as 41 too, because its ROM reports a BIOS.
 pub const BINARIES: &[(u16, &str)] = &[
     (0, "undionly.kpxe"),
     (20, "undionly.kpxe"),

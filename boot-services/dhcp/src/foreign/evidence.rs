@@ -81,8 +81,8 @@ fn reply(
 }
 
 /// Returns the server that a client's REQUEST names. A client that has not moved between networks
-/// names the server whose offer it accepts (RFC 2131 §4.3.2, SELECTING). That server may be on this
-/// network, even when its answers do not reach this interface.
+/// names the server whose offer it accepts (RFC 2131 §4.3.2, SELECTING). The named server may be on
+/// this network, even if its answers do not reach this interface.
 fn request(header: &[u8; OPTIONS_AT], message: &[u8], own: &OwnServers) -> Option<Sighting> {
     if address(header, 24).is_some() {
         return None;

@@ -5,15 +5,15 @@ use std::net::Ipv4Addr;
 /// Boot options of an OFFER or ACK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Boot {
-    /// No boot options.
+    /// Adds no boot options.
     Nothing,
     /// TFTP from the box: `siaddr` and `file`; option 60 `PXEClient` and 43.6 = 8.
     Tftp { server: Ipv4Addr, file: String },
     /// UEFI HTTP Boot: option 60 `HTTPClient` and the URL.
     Http { url: String },
-    /// For iPXE: the script's URL, and the flag that no ProxyDHCP offer follows.
+    /// Script for iPXE: its URL, and the flag that no ProxyDHCP offer follows.
     Script { url: String },
-    /// For iPXE that should boot the next device: no file, and no wait for a ProxyDHCP offer.
+    /// Exit of iPXE to the next boot device: no file, and no wait for a ProxyDHCP offer.
     Exit,
     /// The values of the hardware record, unchanged (options 66 and 67, `file`).
     Fixed { server: Option<String>, file: Option<String> },

@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::sockets::udp::watched;
 
-/// EtherType of IPv4.
+/// EtherType of frames with IPv4.
 pub(crate) const ETHERTYPE_IPV4: u16 = 0x0800;
 /// Maximum bytes of a frame that are read; all evaluated fields are well within.
 pub(crate) const FRAME_MAX: usize = 2048;

@@ -36,7 +36,7 @@ pub(crate) fn interface_index(interface: &str) -> io::Result<u32> {
     Ok(rustix::net::netdevice::name_to_index(&any, interface)?)
 }
 
-/// The sockets of the service, bound to one interface.
+/// Sockets of the service, bound to one interface.
 pub(crate) struct Link {
     interface: String,
     index: u32,
