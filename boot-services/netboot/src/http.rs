@@ -14,10 +14,10 @@
 //!
 //! The paths are Smee's (`smee/internal/ipxe`; the short ones are its predecessor's); `/agent` and
 //! `/images` are Tinbox's own. The router has no fallback, so that other routers can be merged with
-//! it. It needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies. With an
-//! [`HttpService`] that has [`Downloads`], requests for files do not pass through the router:
-//! `head` parses such a request, `downloads` finds the file, `content` decides the response,
-//! `send_file` sends it.
+//! it. The router needs the client's address (`ConnectInfo<SocketAddr>`), which [`serve`] supplies.
+//! With an [`HttpService`] that has [`Downloads`], requests for files do not pass through the
+//! router: `head` parses such a request, `downloads` finds the file, `content` decides the
+//! response, `send_file` sends it.
 
 mod activity;
 mod cached;

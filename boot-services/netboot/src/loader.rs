@@ -14,7 +14,8 @@ pub enum BootFile {
     /// First request of U-Boot and PXELINUX to a TFTP server (`pxelinux.cfg/01-<mac>`), answered
     /// with the machine's generated configuration. 01 is Ethernet (RFC 1700).
     Pxelinux(MacAddr),
-    /// First file that iPXE requests beside its own binary, answered with a generated script.
+    /// Script that iPXE requests before its own boot sequence (`autoexec.ipxe`); its content is
+    /// generated.
     Autoexec,
     /// Name in DHCP answers to machines that may not netboot. The file never exists, so the
     /// firmware continues at once.
@@ -48,8 +49,8 @@ impl BootFile {
     }
 }
 
-/// Returns the machine that a name is for: the interface's address in front, in any spelling
-/// (`52:54:00:77:00:01/ipxe.efi`), or behind `pxelinux.cfg/01-`.
+/// Returns the MAC address in a requested name, which identifies the machine: before the file name
+/// in any spelling (`52:54:00:77:00:01/ipxe.efi`), or after `pxelinux.cfg/01-`.
 pub fn owner(name: &str) -> Option<MacAddr> {
     if let Some(BootFile::Pxelinux(mac)) = BootFile::read(name) {
         return Some(mac);
@@ -58,8 +59,8 @@ pub fn owner(name: &str) -> Option<MacAddr> {
     front.parse().ok()
 }
 
-/// Returns true for one path component that is safe to look up: printable, no separator, at most
-/// 255 bytes. It must not be hidden, which also excludes `.` and `..`.
+/// Returns true for a path component that is safe to look up: printable, without separator, at most
+/// 255 bytes, not hidden. Hidden names include `.` and `..`.
 pub fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 255

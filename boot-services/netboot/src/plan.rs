@@ -123,7 +123,7 @@ pub struct Medium {
     pub boot: AgentBoot,
     /// Static addresses for a network without DHCP.
     pub ipam: Option<Ipam>,
-    /// Path of the ISO to patch, regardless of the requested name. It is the copy in the
+    /// Path of the ISO to patch, regardless of the requested name: a copy in the
     /// [cache](artifact_cache) of an `isoboot.sourceISO`, or of the ISO that the owner chose for
     /// all machines. `None`: the ISO with the requested name.
     pub iso: Option<PathBuf>,
@@ -167,8 +167,8 @@ pub trait Plans: Send + Sync + 'static {
         let _ = owner;
         None
     }
-    /// Returns the boot parameters for unknown machines; `None`: they boot from their disk. The
-    /// script sets `worker_id` and the consoles ([`crate::script::unknown_machine`]).
+    /// Returns the boot parameters for unknown machines. `None`: unknown machines boot from their
+    /// disk. The script sets `worker_id` and the consoles ([`crate::script::unknown_machine`]).
     fn unknown_machine(&self) -> Option<AgentBoot> {
         None
     }

@@ -230,8 +230,8 @@ fn arguments<'a>(args: impl IntoIterator<Item = &'a String>) -> impl Iterator<It
     args.into_iter().map(|arg| argument(arg)).filter(|arg| !arg.is_empty())
 }
 
-/// Returns a kernel argument. It may contain spaces, but no line end, and no word that iPXE reads
-/// as the end of a command.
+/// Returns `text` as a kernel argument: with spaces, but without line ends, and without words that
+/// iPXE reads as the end of a command.
 fn argument(text: &str) -> String {
     let words = text.split(|c: char| c.is_control() || c.is_whitespace());
     let kept: Vec<&str> =

@@ -12,7 +12,7 @@ use percent_encoding::percent_decode_str;
 use super::content::Conditions;
 use super::holes;
 
-/// Maximum head in bytes that is parsed here; hyper handles longer ones.
+/// Maximum bytes of a request's head that is parsed here; hyper handles longer heads.
 pub const MAX_HEAD: usize = 16 << 10;
 /// Maximum header fields that are parsed here.
 const MAX_FIELDS: usize = 64;

@@ -1,10 +1,9 @@
 //! Reports the holes of a sparse file, so that a client need not fetch zeros.
 //!
-//! A client asks with the request field `tinbox-holes: ?1`.
-//! The response has `tinbox-holes: FIRST-LAST, …`, ascending, with bytes counted as in `Range`. The
-//! field is Tinbox's own, because HTTP has none for holes. The response's body is unchanged. A
-//! client may skip as many holes as it likes, with ranges of the version that the response's entity
-//! tag names.
+//! A client requests the holes with the field `tinbox-holes: ?1`. The response has `tinbox-holes:
+//! FIRST-LAST, …`, ascending, with bytes counted as in `Range`. The field is Tinbox's own, because
+//! HTTP has none for holes. The response's body is unchanged. A client may skip any of the holes,
+//! by requesting ranges of the version that the response's entity tag names.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +15,7 @@ use rustix::fs::{SeekFrom, seek};
 pub(super) const FIELD: HeaderName = HeaderName::from_static("tinbox-holes");
 /// Value of the field in a request.
 pub(super) const ASK: &[u8] = b"?1";
-/// Minimum hole in bytes that is reported: skipping a shorter one takes longer than fetching it.
+/// Minimum bytes of a hole that is reported: skipping a shorter one takes longer than fetching it.
 const HOLE_MIN: u64 = 4 << 20;
 /// Maximum holes that are reported.
 const HOLES_MAX: usize = 64;

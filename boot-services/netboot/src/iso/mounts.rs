@@ -14,8 +14,7 @@ const MAX_MOUNTS: usize = 256;
 /// Bytes after which the next record for the same medium is written.
 const REPORT_EVERY: u64 = 8 << 20;
 
-/// Records the first request for a medium, every failed request, and then one total for every eight
-/// megabytes.
+/// Records the first request for a medium, every failed request, and one total for every 8 MiB.
 pub(super) struct Mounts {
     observer: Arc<dyn Observer>,
     unreported: Mutex<HashMap<(IpAddr, String), UnreportedReads>>,

@@ -110,7 +110,7 @@ impl Placeholders {
     }
 }
 
-/// Reader of the file from start to end, with its own position.
+/// Sequential reader of the file with its own position.
 struct Sequential<'a> {
     original: &'a Original,
     at: u64,

@@ -1,5 +1,5 @@
-//! Sends blocks, and copies their bytes only where a machine's patch changes them. A whole window
-//! leaves in one system call if the kernel splits it into datagrams (`UDP_SEGMENT`, Linux 4.18).
+//! Sends blocks, and copies their bytes only where a machine's patch changes them. If the kernel
+//! splits data into datagrams (`UDP_SEGMENT`, Linux 4.18), one system call sends a whole window.
 //! Otherwise each datagram takes one call.
 
 use std::borrow::Cow;

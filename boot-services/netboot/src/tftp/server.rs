@@ -152,7 +152,8 @@ impl Server {
 struct Site {
     config: TftpConfig,
     services: Services,
-    /// One load at a time: the second request for a file finds the copy of the first.
+    /// Cache of loaded files. The lock permits one load at a time, so the second request for a file
+    /// finds the copy of the first.
     cache: Mutex<Cache>,
 }
 

@@ -19,8 +19,8 @@ const DEFAULT_BLKSIZE: u16 = 512;
 pub const MAX_WINDOW: u16 = 64;
 /// Retransmission timeout before a round trip is measured.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Minimum retransmission timeout. It exceeds any round trip of a LAN, and allows for firmware that
-/// polls its NIC.
+/// Minimum retransmission timeout: longer than any round trip of a LAN, and sufficient for firmware
+/// that polls its NIC.
 const MIN_WAIT: Duration = Duration::from_millis(20);
 /// Maximum retransmission timeout, also when the client requests a longer one.
 const MAX_WAIT: Duration = Duration::from_secs(4);

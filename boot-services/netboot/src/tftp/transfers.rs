@@ -71,8 +71,8 @@ pub struct Transfers {
     table: HashMap<SocketAddr, Transfer>,
     outputs: VecDeque<Output>,
     tickets: u64,
-    /// Earliest time at which a timer can expire. It is a lower bound; [`Transfers::timer`] makes
-    /// it exact.
+    /// Earliest time at which a timer can expire: a lower bound, which [`Transfers::timer`]
+    /// corrects.
     due: Option<Instant>,
 }
 
