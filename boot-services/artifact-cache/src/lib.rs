@@ -111,7 +111,7 @@ impl Cache {
     /// percentage of the partition above which files are evicted for new ones.
     ///
     /// # Errors
-    /// [`Error::Artifact`].
+    /// The folder cannot be created or read ([`Error::Artifact`]).
     pub fn open(
         root: impl Into<PathBuf>,
         origin: Arc<dyn Origin>,

@@ -35,8 +35,8 @@ const REDIRECTS: [StatusCode; 6] = [
 /// Set of characters to encode in a `Location` before parsing: no ASCII characters, so only other
 /// bytes are encoded.
 const OTHERS: AsciiSet = AsciiSet::EMPTY;
-/// Timeout of an origin's response. A short body, such as a manifest, must arrive completely within
-/// it.
+/// Timeout of an origin's response. A short body, such as a manifest, must also be complete by
+/// then.
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Response of an origin: a file, or the rest of a file.

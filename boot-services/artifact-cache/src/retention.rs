@@ -114,7 +114,7 @@ impl Cache {
     /// used.
     ///
     /// # Errors
-    /// [`Error::Artifact`].
+    /// The partition cannot be measured ([`Error::Artifact`]).
     pub fn space(&self) -> Result<Space, Error> {
         let mut space = self.0.layout.space()?;
         space.used = space.used.saturating_add(self.table(|table| table.reserved));

@@ -94,8 +94,8 @@ impl Download {
     /// Waits for the end of the download.
     ///
     /// # Errors
-    /// [`Error::Fetch`], [`Error::Checksum`], [`Error::CacheFull`] or [`Error::Artifact`], the same
-    /// for every waiting caller.
+    /// The download failed: [`Error::Fetch`], [`Error::Checksum`], [`Error::CacheFull`] or
+    /// [`Error::Artifact`]. Every waiting caller gets the same error.
     pub async fn ended(mut self) -> Result<Blob, Arc<Error>> {
         match self.state.wait_for(|state| state.ended.is_some()).await {
             Ok(state) => state.ended.clone().unwrap_or_else(|| Err(Arc::new(shutdown()))),

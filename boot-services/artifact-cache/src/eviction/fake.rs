@@ -20,7 +20,7 @@ pub const LARGE: Space = Space { capacity: 1 << 40, used: (1 << 40) / 10 };
 /// Opens a cache in the folder `root`, with the default budget of a partition like [`LARGE`].
 ///
 /// # Errors
-/// [`Error::Artifact`].
+/// The folder cannot be created or read ([`Error::Artifact`]).
 pub fn cache(root: impl Into<PathBuf>, origin: Arc<dyn Origin>) -> Result<Cache, Error> {
     Cache::open(root, origin, BUDGET_PERCENT, Arc::new(LARGE))
 }

@@ -46,7 +46,7 @@ impl Mirror {
     /// are offered.
     ///
     /// # Errors
-    /// [`Error::Artifact`].
+    /// The folder of manifests cannot be created ([`Error::Artifact`]).
     pub fn new(
         cache: Cache,
         root: &Path,
