@@ -1,9 +1,9 @@
 //! The EC2 tree without HTTP: a machine and a path go in, text comes out.
 //!
 //! The first version is Tinkerbell's, unchanged ([`tootles`]). Later versions, which cloud-init
-//! prefers, have the same data and more. They always have an id and a host name, have public keys
-//! in EC2's own form and the interfaces (since [`NETWORK_SINCE`]), and the keys that templates for
-//! `{{ ds.meta_data.… }}` expect.
+//! prefers, have the same data and more: always an id and a host name, public keys in EC2's own
+//! form, the interfaces (since [`NETWORK_SINCE`]), and the keys that templates for `{{
+//! ds.meta_data.… }}` expect.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -14,9 +14,9 @@
 //! | POST `/phone-home` | recorded |
 //!
 //! [`Instances`] finds the machine by the source address of the request. An unknown address gets
-//! 404 everywhere, also for lists, which Tootles sends to any client. Methods other than GET and
-//! HEAD get 405; Tootles sends 404. The router has no fallback, so that other routers can be merged
-//! with it. It needs the client's address (`ConnectInfo<SocketAddr>`).
+//! 404 for every path, even for lists, which Tootles sends to any client. Methods other than GET
+//! and HEAD get 405; Tootles sends 404. The router has no fallback, so that other routers can be
+//! merged with it. The router needs the client's address (`ConnectInfo<SocketAddr>`).
 
 pub mod fake;
 mod tree;

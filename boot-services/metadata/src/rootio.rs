@@ -89,7 +89,7 @@ pub(crate) fn json(instance: &Instance) -> Option<String> {
 }
 
 /// Escapes characters as Go's encoder does, so that HTML may contain the text (`encoding/json`,
-/// `HTMLEscape`). They occur only inside strings.
+/// `HTMLEscape`). These characters occur only inside strings.
 fn escaped(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for character in json.chars() {

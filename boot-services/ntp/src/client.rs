@@ -24,7 +24,7 @@ const ANSWER_MAX: usize = 512;
 pub struct Sample {
     /// Offset of the server's clock from this machine's clock.
     pub offset: Offset,
-    /// Round-trip delay.
+    /// Round-trip delay to the server.
     pub delay: Duration,
     /// Quality of the server's clock.
     pub report: ServerReport,

@@ -7,7 +7,7 @@ pub const BYTES: usize = 48;
 /// Protocol version of sent messages.
 const VERSION: u8 = 4;
 
-/// Leap indicator.
+/// Leap indicator (RFC 5905 figure 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leap {
     /// The sender's clock is synchronized. The value is 0 for no leap second, 1 for an added one, 2
@@ -26,7 +26,7 @@ pub enum Mode {
     Server,
 }
 
-/// NTP message.
+/// NTP message without extension fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packet {
     /// Leap indicator of the sender.
@@ -80,7 +80,7 @@ impl Packet {
         }
     }
 
-    /// Encodes the message.
+    /// Encodes the message in the wire format.
     pub fn encode(&self) -> [u8; BYTES] {
         let leap = match self.leap {
             Leap::Known(leap) => leap & 3,

@@ -1,7 +1,7 @@
 //! Resolves host names to addresses through the operating system's resolver.
 //!
-//! `getaddrinfo` blocks while a name server does not answer, up to 30 s. Here it runs on own
-//! threads, at most [`THREADS_MAX`], so that no other task waits for a name server. All callers
+//! `getaddrinfo` blocks while a name server does not answer, up to 30 s. Here it runs on at most
+//! [`THREADS_MAX`] dedicated threads, so that no other task waits for a name server. All callers
 //! share one look-up of a name. A result is used for [`FRESH`] without a new look-up, and for
 //! [`STALE`] while new look-ups fail: a machine whose BMC has a name stays reachable while the name
 //! server is down. A failure is repeated for [`FAILED`] without a new look-up.
@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout};
 
 use self::names::{Names, Next};
 
-/// Maximum concurrent look-ups.
+/// Maximum number of concurrent look-ups.
 const THREADS_MAX: usize = 4;
 /// Maximum time that a caller waits for a look-up.
 const WAIT: Duration = Duration::from_secs(5);

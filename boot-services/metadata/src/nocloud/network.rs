@@ -1,8 +1,9 @@
 //! Network configuration of a machine for cloud-init, version 2 (netplan's) or 1.
 //!
-//! An interface is identified by its MAC address. It uses DHCP, so the reservation stays the only
-//! record of its address. Static addresses are written for interfaces without DHCP, and for all
-//! interfaces with [`Addressing::Static`]. For an interface with a VLAN, the VLAN gets the address.
+//! An interface is identified by its MAC address. Interfaces use DHCP, so the reservation stays the
+//! only record of the address. Static addresses are written for interfaces without DHCP, and for
+//! all interfaces with [`Addressing::Static`]. For an interface with a VLAN, the VLAN gets the
+//! address.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
