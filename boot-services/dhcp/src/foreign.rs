@@ -29,7 +29,8 @@ pub use state::{Event, Foreign, Hold, Neighbor, Permit, State};
 /// Configuration of the watch of one interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Name of the interface; needs no IP address. Use the bridge: its ports receive nothing.
+    /// Name of the interface, which needs no IP address. Must be a bridge itself, not one of its
+    /// ports, because the ports of a bridge receive nothing.
     pub interface: String,
     /// Role of the box on the network.
     pub role: Role,

@@ -64,7 +64,7 @@ pub struct Checker {
     pub results: mpsc::Receiver<CheckResult>,
 }
 
-/// Result of a check.
+/// Result of a check that an address is free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CheckResult {
     /// Address that was checked.
@@ -175,7 +175,7 @@ async fn next(link: &Link, batch: tokio::time::Instant) -> std::io::Result<()> {
     link.readable().await
 }
 
-/// The engine with its sockets and its store of leases.
+/// Engine of the service with its sockets and its store of leases.
 struct ServiceLoop {
     service: Service,
     link: Link,

@@ -43,8 +43,8 @@ impl ProbeSender {
         Self { client: MacAddr([(first & 0xfc) | 0x02, b, c, d, e, f]), station }
     }
 
-    /// Returns the frame of a DISCOVER, `secs` after the first. The DISCOVER requests a broadcast
-    /// answer, which reaches every port of the network.
+    /// Returns the frame of a DISCOVER, `secs` seconds after the first one. The DISCOVER requests a
+    /// broadcast answer, which reaches every port of the network.
     pub fn discover(&self, xid: u32, secs: u16) -> Vec<u8> {
         let message = self.message(xid, secs);
         let source = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);

@@ -89,8 +89,8 @@ pub enum Event {
     /// A client named another server. Any station can send such a message, and a client that moved
     /// between networks does. So a probe must verify it.
     Named(Foreign),
-    /// A complete probe got no answer while the link was up (in proxy mode: none of the known
-    /// server).
+    /// A complete probe got no answer while the link was up. In proxy mode: the known server did
+    /// not answer.
     ProbeClean,
     /// The carrier was lost for longer than a reconnection takes.
     Unplugged,

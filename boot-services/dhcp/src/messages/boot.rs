@@ -13,7 +13,8 @@ pub(crate) enum Boot {
     Http { url: String },
     /// Script for iPXE: its URL, and the flag that no ProxyDHCP offer follows.
     Script { url: String },
-    /// Exit of iPXE to the next boot device: no file, and no wait for a ProxyDHCP offer.
+    /// No file for iPXE, so that it continues with the next boot device, without a wait for
+    /// ProxyDHCP.
     Exit,
     /// The values of the hardware record, unchanged (options 66 and 67, `file`).
     Fixed { server: Option<String>, file: Option<String> },

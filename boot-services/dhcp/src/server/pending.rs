@@ -123,7 +123,7 @@ impl PendingAnswers {
         rest
     }
 
-    /// Returns true if more answers can be delayed.
+    /// Returns true if fewer than [`MAX_PENDING`] answers are waiting.
     pub fn have_room(&self) -> bool {
         let running = self.running.as_ref().map_or(0, |commit| commit.waiting.len());
         self.waiting.len() + running < MAX_PENDING
