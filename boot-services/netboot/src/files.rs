@@ -65,7 +65,7 @@ pub(crate) enum Tag {
 }
 
 impl Files {
-    /// Creates the value for the directory at `root`, which need not exist yet.
+    /// Uses the artifact directory at `root`, which need not exist yet.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into().into() }
     }

@@ -28,7 +28,7 @@ pub const NOT_ALLOWED: &str = "netboot-not-allowed";
 impl BootFile {
     /// Parses a requested name. Leading folders are dropped (Smee's names have the interface's
     /// address there: `52:54:00:77:00:01/ipxe.efi`). A trailing trace context is dropped too
-    /// (`ipxe.efi-00-<32 hex>-<16 hex>-<2 hex>`). `None`: not a valid file name here.
+    /// (`ipxe.efi-00-<32 hex>-<16 hex>-<2 hex>`). `None`: the name is not valid.
     pub fn read(name: &str) -> Option<Self> {
         let mut parts = name.rsplit(['/', '\\']);
         let base = without_trace(parts.next().unwrap_or(name));

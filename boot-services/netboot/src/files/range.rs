@@ -12,7 +12,7 @@ pub enum Part {
     Unsatisfiable,
 }
 
-/// Parses the header for a file of `size` bytes.
+/// Parses the `Range` header of a request for a file of `size` bytes.
 pub fn part(header: Option<&str>, size: u64) -> Part {
     let spec = header.and_then(|value| value.trim().strip_prefix("bytes="));
     let Some((first, last)) = spec.and_then(|spec| spec.split_once('-')) else {

@@ -107,7 +107,7 @@ pub(super) struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// Returns the response for a request without a file.
+    /// Returns a response head without a body, for a request that gets no file.
     pub(super) fn none(status: StatusCode) -> Self {
         let headers = vec![(header::CONTENT_LENGTH, "0".to_owned())];
         Self { status, first: 0, length: 0, headers }

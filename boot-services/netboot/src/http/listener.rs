@@ -41,7 +41,7 @@ const BODIES: BodyLimits =
 /// connection.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
-/// Maximum time of an HTTP/2 connection without a request. HTTP/1.1 has [`HEAD_TIMEOUT`].
+/// Maximum time of an HTTP/2 connection without a request; [`HEAD_TIMEOUT`] for HTTP/1.1.
 const IDLE: Duration = Duration::from_secs(60);
 /// Time in which a client must authenticate, on listeners that require it.
 const PROOF: Duration = Duration::from_secs(20);

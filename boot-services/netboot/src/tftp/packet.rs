@@ -80,13 +80,13 @@ pub struct Options {
 /// Datagram that is not a valid TFTP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
-    /// Shorter than the shortest packet of its opcode.
+    /// The datagram is shorter than the shortest packet of its opcode.
     #[error("the packet ends too early")]
     Short,
-    /// Opcode that neither RFC 1350 nor RFC 2347 defines.
+    /// The opcode is defined by neither RFC 1350 nor RFC 2347.
     #[error("{0} is not a TFTP operation")]
     Operation(u16),
-    /// Text without its terminating zero byte, longer than 255 bytes, or not UTF-8.
+    /// A text has no terminating zero byte, exceeds 255 bytes, or is not UTF-8.
     #[error("the packet's text cannot be read")]
     Text,
 }

@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 65_507;
 /// Bytes of a DATA packet before the payload.
 const HEAD: usize = 4;
 
-/// Blocks of a file to send.
+/// Range of blocks to send, and the content that has them.
 pub(super) struct Blocks<'a> {
     pub(super) content: &'a Content,
     pub(super) blksize: u16,
@@ -30,7 +30,7 @@ pub(super) struct Blocks<'a> {
 
 /// Sending side of the server's socket.
 pub(super) struct Sender {
-    /// False once the kernel has refused to split a window.
+    /// False once the kernel has refused to split a window: each datagram then takes one call.
     cuts: bool,
 }
 
