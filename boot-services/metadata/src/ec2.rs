@@ -18,7 +18,7 @@ mod tootles;
 pub(crate) enum Version {
     /// The version of Tinkerbell, [`FIRST`].
     First,
-    /// Any version after the first.
+    /// Any version after [`FIRST`]; the data are the same except for `network`.
     Later {
         /// True if the version has `network/interfaces`.
         network: bool,

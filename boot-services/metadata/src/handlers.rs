@@ -58,8 +58,8 @@ pub trait Observer: Send + Sync + 'static {
     /// Reports that a client with the machine's address requested user data outside the window, and
     /// got an empty answer.
     fn withheld(&self, peer: IpAddr, hardware: &str);
-    /// Reports a request from the address of `hardware` that was not answered: the NIC `mac`, which
-    /// is not one of the machine's, sent it.
+    /// Reports an unanswered request from the address of `hardware`. Its sender is the NIC `mac`,
+    /// which is not one of the machine's.
     fn refused(&self, peer: IpAddr, hardware: &str, mac: MacAddr);
 }
 
