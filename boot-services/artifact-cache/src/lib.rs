@@ -55,7 +55,7 @@ use layout::Layout;
 
 /// Maximum downloads that run or wait; further ones are refused.
 const MAX_WAITING: usize = 256;
-/// Time after a failed download in which it is not retried.
+/// Time after a failed download during which its error is returned without a new download.
 const REST: Duration = Duration::from_secs(10);
 /// Maximum failed downloads whose error is remembered.
 const MAX_FAILED: usize = 256;

@@ -1,5 +1,5 @@
-//! Mirror of registries: serves manifests and blobs of the offered repositories. It fetches them on
-//! request and stores them.
+//! Mirror of registries: serves manifests and blobs of the offered repositories, which are fetched
+//! on request and stored.
 //!
 //! A manifest by tag is requested again after [`FRESH`]. While its registry is unreachable, the
 //! last known manifest is served.
