@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Text;
 
-/// Protection of a new backup: the body of a POST. Exactly one of the three.
+/// Protection of a new backup: the body of a POST. Exactly one of the three fields must be set.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BackupRequest {
-    /// Encrypts with this passphrase.
+    /// Passphrase that encrypts the backup (age).
     pub passphrase: Option<stdx::Secret>,
-    /// Encrypts for these public keys of age (`age1…`).
+    /// Public keys of age (`age1…`) that the backup is encrypted for.
     pub recipients: Vec<String>,
-    /// Does not encrypt; secrets are left out.
+    /// True for a backup without encryption; secrets are left out.
     pub plain: bool,
 }
 
-/// Last backup that was made here: the response to a GET request. Without a time, there was none.
+/// Last backup of this box: the response to a GET of `/backup`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LastBackup {
-    /// Time of the backup.
+    /// Time at which the backup was made.
     pub at: Option<Timestamp>,
     /// Size of the file in bytes.
     pub bytes: u64,
@@ -33,7 +33,7 @@ pub struct LastBackup {
 pub struct StoredBackup {
     /// Name of the backup in requests.
     pub name: Text,
-    /// Time of the backup.
+    /// Time at which the backup was made.
     pub made: Timestamp,
     /// Size of the file in bytes.
     pub bytes: u64,
@@ -51,7 +51,7 @@ pub struct BackupSummary {
     pub name: Text,
     /// Release that made the backup.
     pub version: Text,
-    /// Time of the backup.
+    /// Time at which the backup was made.
     pub made: Timestamp,
     /// Certificate pin of that box.
     pub pin: Text,
@@ -69,12 +69,12 @@ pub struct BackupSummary {
     pub files: u64,
     /// True if `box.toml` is included.
     pub settings: bool,
-    /// True if the box restarts now with the restored data.
+    /// True if the box restarts now with the restored data; false after a verification.
     pub restarts: bool,
 }
 
 impl StoredBackup {
-    /// `212 objects (12 machines), 210 KiB`.
+    /// Summarizes the backup: `212 objects (12 machines), 210 KiB`.
     pub fn contents(&self) -> String {
         let (objects, machines) = (many(self.objects, "object"), many(self.hardware, "machine"));
         format!("{objects} ({machines}), {}", stdx::bytes(self.bytes))
@@ -89,7 +89,8 @@ fn many(count: u64, one: &str) -> String {
 }
 
 impl BackupSummary {
-    /// `212 objects (12 machines, 3 secrets), 8 leases, 9 files and box.toml`.
+    /// Summarizes the content: `212 objects (12 machines, 3 secrets), 8 leases, 9 files and
+    /// box.toml`.
     pub fn contents(&self) -> String {
         let mut line = format!(
             "{} ({}, {}), {}, {}",

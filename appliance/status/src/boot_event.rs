@@ -36,7 +36,7 @@ pub enum Via {
     Http,
 }
 
-/// Event of a machine.
+/// Event of a machine's boot.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BootEvent {
     /// The BMC confirmed that the machine is on.
@@ -47,14 +47,14 @@ pub enum BootEvent {
     NetworkBootArmed,
     /// The machine sent a DHCP discover, or an inform that requests boot options.
     AskedForAddress {
-        /// Program that sent the request.
+        /// Program on the machine that sent the request.
         stage: Stage,
     },
     /// A DHCP acknowledgement was sent.
     GotAddress {
         /// Address of the machine.
         ip: IpAddr,
-        /// Program that got the address.
+        /// Program on the machine that got the address.
         stage: Stage,
     },
     /// A network boot loader was sent completely.
@@ -134,7 +134,7 @@ pub enum BootEvent {
     },
     /// The installed system reported that it is up.
     PhonedHome {
-        /// The name it gave itself.
+        /// Host name that the installed system reported.
         hostname: String,
     },
     /// A machine without Hardware sent a request.
@@ -142,41 +142,41 @@ pub enum BootEvent {
         /// MAC address of the machine.
         mac: MacAddr,
     },
-    /// Something that no Hardware describes boots the agent, to become known.
+    /// A machine without Hardware boots the agent for its enrollment.
     Enrolls {
         /// MAC address of the machine.
         mac: MacAddr,
     },
-    /// Another station has the address that it was to get.
+    /// Another station uses the IP address that is reserved or leased for the machine.
     AddressInUse {
         /// Address that is in use.
         ip: IpAddr,
-        /// MAC address of the other owner.
+        /// MAC address of the other station.
         by: MacAddr,
     },
-    /// The boot loader it was given did not start, so that it gets another.
+    /// The boot loader did not start on the machine; the next boot gets another one.
     ChangedLoader {
         /// File that the firmware fetched.
         from: String,
-        /// File that it gets next.
+        /// File that the machine gets at its next boot.
         to: String,
     },
-    /// A request of the machine was refused.
+    /// The box refused a request of the machine.
     Refused {
-        /// Requested thing, as a noun: `work`, `user data`.
+        /// Refused object, as a noun: `work`, `user data`.
         what: String,
         /// Reason, as a phrase: `its token is not of this boot`.
         why: String,
     },
 }
 
-/// The name under which the story of a machine is kept that no Hardware describes.
+/// Returns the object name that stores the events of a machine without Hardware: `unknown-MAC`.
 pub fn unknown_machine(mac: MacAddr) -> String {
     format!("unknown-{}", mac.dashed())
 }
 
 impl Stage {
-    /// As in a sentence.
+    /// Returns the name for use in a sentence.
     pub fn word(self) -> &'static str {
         match self {
             Stage::BiosFirmware => "BIOS firmware",
@@ -190,7 +190,7 @@ impl Stage {
 }
 
 impl Via {
-    /// As in a sentence.
+    /// Returns the name for use in a sentence.
     pub fn word(self) -> &'static str {
         match self {
             Via::Tftp => "TFTP",
@@ -200,7 +200,7 @@ impl Via {
 }
 
 impl BootEvent {
-    /// The stable word of this kind of moment, in upper camel case: an Event's `reason`.
+    /// Returns the Event's `reason`: a stable word in upper camel case.
     pub fn reason(&self) -> &'static str {
         match self {
             BootEvent::PoweredOn => reason::POWERED_ON,
@@ -229,7 +229,7 @@ impl BootEvent {
         }
     }
 
-    /// Sentence about the event, without the machine as subject and without a full stop.
+    /// Returns the event as a sentence without its subject (the machine) and without a full stop.
     pub fn sentence(&self) -> String {
         match self {
             BootEvent::PoweredOn => "is on, according to its BMC".to_owned(),
@@ -287,7 +287,7 @@ impl BootEvent {
         }
     }
 
-    /// True for an event that needs attention.
+    /// Returns true for an event that needs attention (Event type `Warning`).
     pub fn warning(&self) -> bool {
         matches!(
             self,
@@ -301,7 +301,7 @@ impl BootEvent {
     }
 }
 
-/// Reasons that the timeline looks for.
+/// Event reasons that [`crate::history`] reads.
 pub(crate) mod reason {
     pub const POWERED_ON: &str = "PoweredOn";
     pub const POWERED_OFF: &str = "PoweredOff";
@@ -324,7 +324,7 @@ const ACTION: &str = "action ";
 const SUCCEEDED: &str = " succeeded after ";
 const FAILED: &str = " failed after ";
 
-/// The action a sentence of [`BootEvent::ActionEnded`] speaks of; `None` for other sentences.
+/// Returns the action name in a sentence of [`BootEvent::ActionEnded`]; `None` for other sentences.
 pub(crate) fn ended_action(sentence: &str) -> Option<&str> {
     let rest = sentence.strip_prefix(ACTION)?;
     let at = rest.find(SUCCEEDED).or_else(|| rest.find(FAILED))?;

@@ -1,21 +1,21 @@
-//! DHCP clients of the last hour and the answer each got (NW-9), so that the reason for a missing
-//! address is visible.
+//! DHCP clients of the last hour, each with the answer it got (NW-9). Shows why a machine has no
+//! address.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use stdx::MacAddr;
 
-/// A DHCP client in the list that the API serves, latest first. Path of the API:
-/// `/apis/tinbox.dev/v1alpha1/heard`.
+/// DHCP client in the response to a GET of `/apis/tinbox.dev/v1alpha1/heard`; the list is sorted by
+/// time, latest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DhcpClient {
     /// MAC address of the client.
     pub mac: MacAddr,
-    /// `namespace/name` of its Hardware; empty when it has none.
+    /// `namespace/name` of the client's Hardware; empty for an unknown machine.
     #[serde(default)]
     pub hardware: String,
-    /// Time of the latest request; without Hardware, to the minute.
+    /// Time of the latest request; to the minute for a client without Hardware.
     pub asked: Timestamp,
     /// Answer, or the reason for none: `offered 10.77.0.11`, `not answered: …`.
     pub decision: String,

@@ -17,23 +17,23 @@ pub use booting::booting;
 pub use silence::{Silence, silence};
 pub use times::{Span, times};
 
-/// Silence after which a machine counts as booting again, if the box did not power it on.
+/// Pause between two events after which a new boot begins, if no power-on was recorded.
 const SILENCE: SignedDuration = SignedDuration::from_mins(30);
-/// Maximum time between a power-on and the steps that prepared it.
+/// Maximum time between a power-on and the earlier steps that prepared the power-on.
 const PREPARATION: SignedDuration = SignedDuration::from_mins(2);
 
-/// Fields of an Event that a history needs.
+/// Fields of a core/v1 Event that a history needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecord {
     /// Time of the event.
     pub at: Timestamp,
-    /// Store revision of the Event; orders what happened in the same microsecond.
+    /// Store revision of the Event; sorts events of the same microsecond.
     pub revision: u64,
     /// Kind of the object that the Event is about.
     pub kind: String,
-    /// Name of the object.
+    /// Name of the object that the Event is about.
     pub name: String,
-    /// Reason code of the Event, stable.
+    /// Reason code of the Event; stable across releases.
     pub reason: String,
     /// Message of the Event, for people.
     pub message: String,
@@ -45,12 +45,12 @@ pub struct EventRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Line {
-    /// Time since the power-on, or since the first line. Negative for the steps that prepared the
-    /// power-on.
+    /// Milliseconds since the power-on, or since the first line. Negative for the steps that
+    /// prepared the power-on.
     pub offset_millis: i64,
     /// Time of the event.
     pub at: Timestamp,
-    /// Reason code of the Event, stable.
+    /// Reason code of the Event; stable across releases.
     pub reason: String,
     /// Sentence about the event, for people.
     pub sentence: String,
@@ -59,7 +59,7 @@ pub struct Line {
     /// Kind of the object that the Event is about.
     #[serde(skip)]
     pub kind: String,
-    /// Name of the object.
+    /// Name of the object that the Event is about.
     #[serde(skip)]
     pub name: String,
     /// Store revision of the Event.
@@ -77,8 +77,8 @@ pub enum Outcome {
 }
 
 impl Line {
-    /// Outcome, if the history ends with this line. A workflow that fails because of an action is
-    /// recorded on its Hardware; one whose machine cannot be booted, or that times out, on itself.
+    /// Returns the outcome if this line ends the history. A failed action is recorded on the
+    /// Hardware; a failed boot or a timeout is recorded on the Workflow.
     pub fn end(&self) -> Option<Outcome> {
         match (self.kind.as_str(), self.reason.as_str()) {
             ("Hardware", reason::PHONED_HOME) => Some(Outcome::PhonedHome),
@@ -90,7 +90,7 @@ impl Line {
 }
 
 impl EventRecord {
-    /// Reads a core/v1 Event; `None` without a time or a message.
+    /// Reads a core/v1 Event. Returns `None` for an Event without time or message.
     pub fn from_event(event: &Value) -> Option<EventRecord> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let time = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
@@ -115,7 +115,8 @@ impl EventRecord {
         })
     }
 
-    /// Converts to a line of the machine's history; names another object as the subject.
+    /// Converts the event to a line. If the event is about another object than the Hardware, the
+    /// sentence begins with kind and name of that object.
     fn line(&self, origin: Timestamp) -> Line {
         let message = plain(&self.message);
         let sentence = match self.kind.as_str() {
@@ -147,8 +148,8 @@ pub fn history(mut events: Vec<EventRecord>) -> Vec<Line> {
     events[from..].iter().map(|event| event.line(origin)).collect()
 }
 
-/// Index at which the latest boot begins in sorted `events`, and the time from which its offsets
-/// count.
+/// Returns the index of the latest boot's first event in sorted `events`, and the time at which its
+/// offsets are zero.
 fn begin(events: &[EventRecord]) -> (usize, Option<Timestamp>) {
     if let Some(on) = events.iter().rposition(|event| event.reason == reason::POWERED_ON) {
         let origin = events[on].at;
@@ -163,7 +164,8 @@ fn begin(events: &[EventRecord]) -> (usize, Option<Timestamp>) {
     (from, events.get(from).map(|event| event.at))
 }
 
-/// A machine that sent this event was running, so the event belongs to the boot before.
+/// Returns true for the reason of an event of a running machine. Such an event before a power-on
+/// belongs to the previous boot.
 fn has_booted(of: &str) -> bool {
     matches!(
         of,

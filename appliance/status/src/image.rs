@@ -1,11 +1,11 @@
-//! Files of other servers: cached, in download, or failed.
+//! Files that the box downloads and caches, with their state.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::plain;
 
-/// Number of digest characters that are shown, and that a person may type.
+/// Number of leading digest characters in a short name.
 pub const SHORT_NAME: usize = 12;
 
 /// State of the cache, as `/apis/tinbox.dev/v1alpha1/images` reports it.
@@ -22,11 +22,11 @@ pub struct Images {
     pub items: Vec<Image>,
 }
 
-/// An operation on an image: the body of a POST.
+/// Operation on a cached image: the body of a POST.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ImageRequest {
-    /// URL of the image, or the digest of the file, or the beginning of the digest.
+    /// URL of the image, digest of the file, or first characters of the digest.
     pub image: String,
     /// Operation to carry out.
     pub act: ImageOperation,
@@ -36,9 +36,9 @@ pub struct ImageRequest {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ImageOperation {
-    /// Keeps the image until it is unpinned, and downloads it if necessary.
+    /// Downloads the image if it is not cached, and protects it from eviction until `Unpin`.
     Pin,
-    /// Allows the eviction of the image.
+    /// Allows the eviction of a pinned image.
     Unpin,
     /// Removes the image from the cache.
     Remove,
@@ -61,21 +61,21 @@ pub enum ImageState {
     Missing,
 }
 
-/// A file of the cache.
+/// File of the cache with its state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Image {
     /// Digest `sha256:…`; empty while unknown.
     pub digest: String,
-    /// Origin URL without possible secrets; may be empty.
+    /// URL of the origin, with secrets removed; may be empty.
     pub origin: String,
     /// Size in bytes; 0 while unknown.
     pub size: u64,
-    /// Time of the last use.
+    /// Time of the last use; `None` if unknown.
     pub last_used: Option<Timestamp>,
     /// State of the file.
     pub state: ImageState,
-    /// Reason of a failed download.
+    /// Reason of a failed download; empty in other states.
     pub message: String,
     /// Bytes downloaded so far.
     pub received: u64,
@@ -87,7 +87,7 @@ pub struct Image {
     pub needed: bool,
     /// True while a machine reads the file.
     pub in_use: bool,
-    /// `namespace/name` of the workflows that mention it.
+    /// `namespace/name` of each workflow that uses the file.
     pub workflows: Vec<String>,
     /// Position in the order of eviction, from 1 on; 0 means never evicted.
     pub goes: u32,
@@ -100,6 +100,8 @@ impl Image {
         name.get(..SHORT_NAME).unwrap_or(name)
     }
 
+    /// Formats the state: `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: it answers 404 Not
+    /// Found`.
     /// `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: the server responded with 404 Not Found`.
     pub fn line(&self) -> String {
         match self.state {
@@ -128,7 +130,8 @@ impl Image {
         line
     }
 
-    /// Reason to keep the file, or its position of eviction: `pinned, needed`, `goes first`.
+    /// Returns the reasons that protect the file (`pinned, needed`), or its place in the order of
+    /// eviction (`goes first`).
     pub fn stays(&self) -> String {
         let reasons = [(self.pinned, "pinned"), (self.needed, "needed"), (self.in_use, "in use")];
         let words: Vec<&str> =

@@ -3,23 +3,24 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// One line, as `/apis/tinbox.dev/v1alpha1/namespaces/NS/hardware/NAME/log` answers; a list of
-/// them, the oldest first.
+/// Syslog line in the response to a GET of
+/// `/apis/tinbox.dev/v1alpha1/namespaces/NS/hardware/NAME/log`. The response lists the oldest line
+/// first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LogLine {
     /// Time at which the box received the line.
     pub received: Timestamp,
-    /// Severity as in syslog: `err`, `warning`, `info`; empty if not given.
+    /// Syslog severity (RFC 5424): `err`, `warning`, `info`; empty if not given.
     pub severity: String,
-    /// The program that spoke; may be empty.
+    /// Program that wrote the line; may be empty.
     pub program: String,
     /// Text of the line.
     pub text: String,
 }
 
 impl LogLine {
-    /// True for a severity that needs attention.
+    /// Returns true for severity `warning` and higher.
     pub fn warning(&self) -> bool {
         matches!(self.severity.as_str(), "emerg" | "alert" | "crit" | "err" | "warning")
     }

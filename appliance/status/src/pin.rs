@@ -1,9 +1,9 @@
-//! A certificate's fingerprint as people compare it.
+//! Certificate pin: a short fingerprint that people can compare.
 
-/// Crockford's base32: no I, L, O and U.
+/// Alphabet of Crockford's base32, without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// The first 80 bits of SHA-256 over a certificate's SubjectPublicKeyInfo, as
+/// Formats the first 80 bits of the SHA-256 of a certificate's SubjectPublicKeyInfo:
 /// `F3A9-1C20-8BQK-77TM` (TL-2).
 pub fn pin(key_sha256: &[u8; 32]) -> String {
     let bits = key_sha256[..10].iter().fold(0_u128, |bits, byte| bits << 8 | u128::from(*byte));
@@ -18,7 +18,7 @@ pub fn pin(key_sha256: &[u8; 32]) -> String {
     text
 }
 
-/// Compares a typed pin. Case, spaces and dashes do not matter; O is 0, and I and L are 1.
+/// Compares a typed pin with `pin`. Ignores case, spaces and dashes; reads O as 0, I and L as 1.
 pub fn is_same(typed: &str, pin: &str) -> bool {
     let plain = |text: &str| -> String {
         let chars = text.chars().filter(|char| char.is_ascii_alphanumeric());

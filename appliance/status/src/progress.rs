@@ -1,4 +1,4 @@
-//! Progress of the running action of a workflow. It is sent to clients, but never stored.
+//! Progress of a workflow's running action. Sent to clients, never stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,18 +9,18 @@ use serde::{Deserialize, Serialize};
 pub struct Progress {
     /// Name of the action.
     pub action: String,
-    /// Current item; may be empty.
+    /// Object that the action processes now; may be empty.
     pub message: String,
     /// Bytes processed so far.
     pub bytes_done: u64,
     /// Bytes in total; 0 if unknown.
     pub bytes_total: u64,
-    /// Time since the action began.
+    /// Milliseconds since the action began.
     pub millis: u64,
 }
 
 impl Progress {
-    /// Progress in percent, at most 99 before the end; `None` if the total is unknown.
+    /// Returns the progress in percent, rounded down; `None` if the total is unknown.
     pub fn percent(&self) -> Option<u8> {
         if self.bytes_total == 0 {
             return None;
@@ -29,13 +29,13 @@ impl Progress {
         u8::try_from(done * 100 / u128::from(self.bytes_total)).ok()
     }
 
-    /// Bytes per second since the beginning; `None` if it cannot be computed yet.
+    /// Returns the average throughput since the action began; `None` before the first byte.
     pub fn bytes_per_second(&self) -> Option<u64> {
         let rate = u128::from(self.bytes_done) * 1000 / u128::from(self.millis.max(1));
         (self.bytes_done > 0 && self.millis > 0).then(|| u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// Remaining time at the current rate; `None` if rate or total is unknown.
+    /// Returns the remaining milliseconds at the average rate; `None` if rate or total is unknown.
     pub fn millis_left(&self) -> Option<u64> {
         let rate = self.bytes_per_second().filter(|rate| *rate > 0)?;
         let left = self.bytes_total.checked_sub(self.bytes_done)?;
@@ -43,7 +43,7 @@ impl Progress {
         (self.bytes_total > 0).then(|| u64::try_from(millis).unwrap_or(u64::MAX))
     }
 
-    /// `stream-image 40 %, 120 MiB of 300 MiB, 45 MiB/s, 4.0 s left`.
+    /// Formats the progress: `stream-image 40 %, 120 MiB of 300 MiB, 45 MiB/s, 4.0 s left`.
     pub fn line(&self) -> String {
         let mut line = crate::plain(&self.action);
         match self.percent() {

@@ -12,17 +12,17 @@ pub enum BoxAction {
     Restart,
     /// Switches the box off.
     PowerOff,
-    /// Restarts once without settings; the box serves no machine then.
+    /// Restarts once without settings. The box serves no machine in that start and keeps all data.
     Safe,
-    /// Erases everything except the systems in the slots.
+    /// Erases settings, keys, cached images and machine records. The systems in both slots stay.
     Factory,
 }
 
 impl BoxAction {
-    /// Every action, least effect first.
+    /// All actions, in the order of rising effect.
     pub const ALL: [Self; 4] = [Self::Restart, Self::PowerOff, Self::Safe, Self::Factory];
 
-    /// Word of the action in the API and in forms.
+    /// Name of the action in the API and in forms.
     pub fn word(self) -> &'static str {
         match self {
             Self::Restart => "restart",
@@ -32,12 +32,12 @@ impl BoxAction {
         }
     }
 
-    /// Returns the action of a word.
+    /// Returns the action of this name; `None` if there is none.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|leaving| leaving.word() == word)
     }
 
-    /// Text of a button.
+    /// Label of the action's button.
     pub fn label(self) -> &'static str {
         match self {
             Self::Restart => "Restart",
@@ -47,7 +47,7 @@ impl BoxAction {
         }
     }
 
-    /// Effect, as a sentence without a full stop.
+    /// Describes the effect of the action, as a sentence without a full stop.
     pub fn effect(self, erased: &ErasureSummary) -> String {
         match self {
             Self::Restart => "machines wait about 20 s, and installs go on after it".to_owned(),
@@ -69,18 +69,18 @@ impl BoxAction {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ErasureSummary {
-    /// Name of the box, to type as confirmation.
+    /// Name of the box, which a person types as confirmation.
     pub name: Text,
     /// Number of registered machines.
     pub machines: usize,
     /// Number of secret keys.
     pub keys: u32,
-    /// Files in the cache.
+    /// Number of files in the cache.
     pub images: usize,
 }
 
 impl ErasureSummary {
-    /// Counts the data of a view.
+    /// Counts the machines, keys and cached files of a view.
     pub fn of(view: &StatusView) -> Self {
         // Machines that only requested an address are not registered.
         let machines = view.machines.len() - view.count(&[MachineState::New]);
@@ -92,7 +92,7 @@ impl ErasureSummary {
         }
     }
 
-    /// `12 machines, 3 keys, 1 image and all settings`.
+    /// Formats the counts: `12 machines, 3 keys, 1 image and all settings`.
     pub fn sentence(&self) -> String {
         let counted = |count: usize, what: &str| match count {
             0 => None,
@@ -113,22 +113,22 @@ impl ErasureSummary {
     }
 }
 
-/// A request to restart, switch off or reset the box.
+/// Request to restart, switch off or reset the box: the body of a POST.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BoxActionRequest {
-    /// Action that the request asks for.
+    /// Requested action.
     pub level: BoxAction,
-    /// Name of the box as the person typed it; required to erase the box.
+    /// Name of the box as the person typed it; required for a factory reset only.
     #[serde(default)]
     pub name: String,
 }
 
 impl BoxActionRequest {
-    /// Checks the typed name of the box; only an erasing request needs it.
+    /// Compares the typed name with the box's `name`. Only a factory reset needs the typed name.
     ///
     /// # Errors
-    /// A sentence for people.
+    /// The typed name differs from `name`. The error is a sentence for people.
     pub fn is_meant(&self, name: &str) -> Result<(), String> {
         if self.level != BoxAction::Factory || self.name.trim() == name {
             return Ok(());

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// Settings as they are written, and the keys that already have an effect.
+/// Text of the settings, and the changed keys that are in effect or wait for a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct SettingsReport {
-    /// Text of the file.
+    /// Text of `box.toml`.
     pub text: String,
-    /// Checksum of the text. A change names the checksum that it is based on in `If-Match`.
+    /// Checksum of the text. A change request sends it in `If-Match` and fails if the text has
+    /// changed since.
     pub sum: String,
     /// Number of the revision; `None` if the settings were never changed through the box.
     pub revision: Option<u32>,
@@ -22,17 +23,17 @@ pub struct SettingsReport {
     pub restart: Vec<String>,
 }
 
-/// A revision of the settings.
+/// Revision of the settings in the history.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Revision {
     /// Number of the revision, counted from 1.
     pub number: u32,
-    /// Time of writing; `None` if it was written while the box was off.
+    /// Time of writing; `None` if the file was changed while the box was off.
     pub at: Option<Timestamp>,
-    /// User or interface that wrote it.
+    /// User or interface that wrote the revision.
     pub actor: String,
-    /// Note of the author; may be empty.
+    /// Note of the author, such as the reason of the change; may be empty.
     pub note: String,
     /// Checksum of the revision's text.
     pub sum: String,
@@ -40,24 +41,24 @@ pub struct Revision {
     pub current: bool,
 }
 
-/// Changes of some keys; other keys stay.
+/// Change of some keys; all other keys keep their values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SettingsChange {
     /// Values by key, such as `time.zone` or `network[1].mode`, in TOML or as bare text. `None`
     /// removes the key.
     pub set: BTreeMap<String, Option<String>>,
-    /// Note for the history.
+    /// Note that is stored in the history; may be empty.
     pub note: String,
 }
 
-/// A request to restore an older revision.
+/// Request to restore an older revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct RevertRequest {
-    /// Number of the revision.
+    /// Number of the revision to restore.
     pub revision: u32,
-    /// Note for the history.
+    /// Note that is stored in the history; may be empty.
     #[serde(default)]
     pub note: String,
 }
@@ -66,6 +67,6 @@ pub struct RevertRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Diff {
-    /// Difference in the format of `diff -u`; empty without a difference.
+    /// Difference in the format of `diff -u`; empty if the revisions are equal.
     pub text: String,
 }

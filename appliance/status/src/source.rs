@@ -1,4 +1,4 @@
-//! Parts of the box that fill the status view, and the builder that interfaces request it from.
+//! Traits of the parts that fill the status view, and of the builder that returns it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use crate::view::StatusView;
 /// Return type of [`StatusSource::fill`].
 pub type Filling<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Part of the box with data for the status view.
+/// Subsystem with data for the status view.
 pub trait StatusSource: Send + Sync + 'static {
-    /// Fills in what this part knows, and nothing else. Sources run in their order, so a source may
-    /// read what earlier ones filled in.
+    /// Fills in the fields of this subsystem only. Sources run one after the other, so a source may
+    /// read the fields of earlier sources.
     fn fill<'a>(&'a self, view: &'a mut StatusView) -> Filling<'a>;
 }
 
@@ -21,8 +21,8 @@ impl<T: StatusSource> StatusSource for Arc<T> {
     }
 }
 
-/// Builds the status view of this moment.
+/// Builder of the current status view.
 pub trait ViewSource: Send + Sync + 'static {
-    /// Returns the state of the box at this moment.
+    /// Returns the current status view.
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
 }

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use plain::{TEXT_CHARS_MAX, plain};
 
-/// A line of text without control characters, cut at [`TEXT_CHARS_MAX`]. Every
-/// constructor cleans it.
+/// Line of text without control characters, of at most [`TEXT_CHARS_MAX`] characters and an
+/// ellipsis. Every constructor cleans its input with [`plain`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Text(String);

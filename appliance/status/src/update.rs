@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::{Slot, Text, Update};
 
-/// Response to a GET request.
+/// Response to a GET of the path above.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateReport {
     /// Release that is running.
     pub version: Text,
-    /// Both slots; slot A comes first.
+    /// System slots, A before B.
     pub slots: Vec<Slot>,
     /// Update in progress, or the last one; `None` if there was no update.
     pub update: Option<Update>,

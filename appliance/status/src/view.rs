@@ -1,9 +1,9 @@
-//! The read model of every interface: web page, panel, console, command line.
+//! Read model of all interfaces: web page, panel, console and command line.
 //!
-//! Plain data without a clock: it carries its time. Each subsystem fills its own fields; fields
-//! that no subsystem filled are empty, and every interface accepts that. Conclusions are drawn
-//! here, once: [`headline`] (the sentence on top), [`problem`] (problems that need a person, most
-//! urgent first), [`health`] (the box in a word), [`led`] (the LEDs).
+//! Plain data with the time of the view; no code here reads a clock. Each subsystem fills its own
+//! fields. Every interface accepts empty fields. All interfaces share the conclusions: [`headline`]
+//! (summary in a sentence), [`problem`] (problems that need a person, most urgent first),
+//! [`health`] (summary in a word), [`led`] (LED patterns).
 
 pub mod claim;
 pub mod example;
@@ -39,9 +39,9 @@ pub use work::Work;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StatusView {
-    /// Revision of the store that the view shows; also the `id` of an event of the live stream.
+    /// Store revision of the view; also the `id` of its event in the live stream (SSE).
     pub revision: u64,
-    /// Time of the view. No interface reads a clock of its own.
+    /// Time of the view. Interfaces use this time instead of a clock.
     pub now: Timestamp,
     /// Name of the box: `box-7f3a`.
     pub name: Text,
@@ -58,11 +58,11 @@ pub struct StatusView {
     /// True if the state volume cannot be used: owner and machines are unknown. The box is in safe
     /// mode then.
     pub without_state: bool,
-    /// Steps of the start. All done, or an empty list, means that the box serves.
+    /// Steps of the start. The box serves if all steps are done or the list is empty.
     pub boot: Vec<BootStep>,
-    /// Data to claim the box; `None` if it has an owner.
+    /// Data to claim the box; `None` if the box has an owner.
     pub claim: Option<Claim>,
-    /// Clock of the box, and the trust in it.
+    /// Clock of the box, with the state of its synchronization.
     pub clock: Clock,
     /// Network interfaces, in the order of their names.
     pub nics: Vec<Nic>,
@@ -74,15 +74,16 @@ pub struct StatusView {
     pub heard: Vec<DhcpClient>,
     /// State of the image cache.
     pub images: Images,
-    /// Update that is searched for, installed or rolled back.
+    /// Update in progress or the last one; `None` if there was none.
     pub update: Option<Update>,
     /// Resource figures of the box.
     pub system: System,
-    /// Latest events, newest first.
+    /// Latest events of machines and box, newest first.
     pub events: Vec<Event>,
-    /// Log of the box, oldest line first. The text is not cleaned: see [`crate::plain`].
+    /// Log of the box, oldest line first. The text may contain control characters: see
+    /// [`crate::plain`].
     pub log: Vec<LogLine>,
-    /// Faults of services that no other field shows.
+    /// Faults of the box that no other field contains.
     pub faults: Vec<Fault>,
     /// Bytes per second sent to booting machines: one sample each 5 s, newest last.
     pub boot_traffic: Vec<u64>,
@@ -90,7 +91,7 @@ pub struct StatusView {
     pub identifying: bool,
 }
 
-/// An event of a machine or of the box.
+/// Event of a machine or of the box.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Event {
@@ -104,7 +105,7 @@ pub struct Event {
     pub warning: bool,
 }
 
-/// A fault of the box that no other field shows.
+/// Fault of the box that no other field contains.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Fault {
@@ -114,27 +115,29 @@ pub struct Fault {
     pub trouble: Trouble,
     /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
-    /// True if the box cannot do its work.
+    /// True if the fault stops the service for machines ([`problem::Urgency::Box`]); false for a
+    /// notice.
     pub urgent: bool,
 }
 
 impl StatusView {
-    /// Current step of the start; `None` once the box serves.
+    /// Returns the current step of the start; `None` if the box serves.
     pub fn starting(&self) -> Option<&BootStep> {
         self.boot.iter().find(|step| !step.done)
     }
 
-    /// Machines in one of `states`.
+    /// Returns the number of machines in any of `states`.
     pub fn count(&self, states: &[MachineState]) -> usize {
         self.machines.iter().filter(|machine| states.contains(&machine.state)).count()
     }
 
-    /// Machines that are switched on.
+    /// Returns the number of machines that are powered on.
     pub fn powered_on(&self) -> usize {
         self.machines.iter().filter(|machine| machine.power == Power::On).count()
     }
 
-    /// Address of the box for people: of the interface that they should use.
+    /// Returns the address that people should use: of a management NIC, or else of any NIC. `None`
+    /// if no NIC has an address.
     pub fn address(&self) -> Option<(&Nic, &str)> {
         let person = |nic: &&Nic| matches!(nic.role, Role::Management | Role::Both);
         let mut nics = self.nics.iter().filter(|nic| nic.address().is_some());
@@ -142,17 +145,17 @@ impl StatusView {
         Some((nic, nic.address()?))
     }
 
-    /// Time of day, `14:02`, in the owner's time zone.
+    /// Formats a time of day in the owner's time zone: `14:02`.
     pub fn time_of_day(&self, at: Timestamp) -> String {
         moment::time_of_day(at, self.clock.utc_offset_seconds)
     }
 
-    /// Time from `at` to the view: `43 s`, `2 days`.
+    /// Formats the time from `at` to the time of the view: `43 s`, `2 days`.
     pub fn since(&self, at: Timestamp) -> String {
         moment::rough(u64::try_from(self.now.duration_since(at).as_secs()).unwrap_or(0))
     }
 
-    /// Age of `at`: `43 s ago`, `2 days ago`.
+    /// Formats the age of `at`: `43 s ago`, `2 days ago`.
     pub fn ago(&self, at: Timestamp) -> String {
         moment::ago(at, self.now)
     }

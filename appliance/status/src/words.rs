@@ -3,15 +3,15 @@
 use api::tinkerbell::{ActionState, State};
 use serde::{Deserialize, Serialize};
 
-/// Meaning of a word for the reader.
+/// Kind of a state, from which an interface chooses a color.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Tone {
-    /// Nothing happens and nothing has to.
+    /// Idle: no work is in progress, and no action is necessary.
     Quiet,
-    /// Something is under way.
+    /// Work in progress.
     Busy,
-    /// Waiting for something else, or for a person.
+    /// Waiting for an event or for a person.
     Waiting,
     /// Success, or a healthy state.
     Good,
@@ -19,12 +19,12 @@ pub enum Tone {
     Bad,
 }
 
-/// A state in one or two words.
+/// State in a few words, with its tone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Word {
     /// Text of the word, for people.
     pub text: &'static str,
-    /// Meaning for the reader.
+    /// Tone of the word.
     pub tone: Tone,
 }
 
@@ -32,29 +32,29 @@ pub struct Word {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Shape {
-    /// Seen, and not known.
+    /// Dotted ring: an unknown machine.
     DottedRing,
-    /// Could begin at once.
+    /// Filled dot: ready for work.
     FilledDot,
-    /// Something else comes first.
+    /// Half-filled dot: waiting.
     HalfDot,
-    /// Work in progress, such as booting.
+    /// Triangle: booting or starting.
     Triangle,
-    /// Part of the way is done.
+    /// Open arc: work in progress.
     Arc,
     /// Tick: work that succeeded.
     Tick,
     /// Cross: work that failed.
     Cross,
-    /// Work that exceeded its time limit.
+    /// Cross with a clock: work that exceeded its time limit.
     CrossClock,
-    /// The state is not known.
+    /// Question mark: no report in time.
     Question,
-    /// Off, or not in use.
+    /// Ring: off, or not in use.
     Ring,
-    /// Stopped by a person.
+    /// Two bars: paused by a person.
     Bars,
-    /// On its way out.
+    /// Minus: being removed.
     Minus,
 }
 
@@ -62,7 +62,7 @@ const fn word(text: &'static str, tone: Tone) -> Word {
     Word { text, tone }
 }
 
-/// Word for a workflow's state.
+/// Returns the word for a workflow's state.
 pub fn workflow(state: State) -> Word {
     match state {
         State::New => word("new", Tone::Quiet),
@@ -76,7 +76,7 @@ pub fn workflow(state: State) -> Word {
     }
 }
 
-/// A workflow's word and shape; `held`: it is paused.
+/// Returns word and shape of a workflow; `held` is true if a person paused the workflow.
 pub fn work(state: State, held: bool) -> (Word, Shape) {
     if held && !state.ended() {
         return (word("paused", Tone::Quiet), Shape::Bars);
@@ -93,7 +93,7 @@ pub fn work(state: State, held: bool) -> (Word, Shape) {
     (workflow(state), shape)
 }
 
-/// Word for an action's state.
+/// Returns the word for an action's state.
 pub fn action(state: ActionState) -> Word {
     match state {
         ActionState::Pending => word("waiting", Tone::Quiet),
@@ -104,7 +104,8 @@ pub fn action(state: ActionState) -> Word {
     }
 }
 
-/// A power state as a bmc Machine has it: `on`, `off`, anything else.
+/// Returns the word for the power state of a bmc Machine: `on`, `off`; any other value is
+/// `unknown`.
 pub fn power(state: Option<&str>) -> Word {
     match state {
         Some("on") => word("on", Tone::Good),

@@ -1,12 +1,12 @@
-//! Progress of a machine on its way to the agent.
+//! Progress of a machine that boots the agent.
 
 use jiff::Timestamp;
 
 use super::Line;
 use crate::boot_event::{Stage, reason};
 
-/// Latest step of a machine that began to boot after `since` and whose agent has not connected yet;
-/// `None` if no boot is in progress.
+/// Returns the latest boot step, if it was recorded at `since` or later and the agent has not
+/// connected yet; `None` if no boot is in progress.
 pub fn booting(lines: &[Line], since: Timestamp) -> Option<&'static str> {
     let is_report = |line: &&Line| line.kind == "Hardware" && !line.warning;
     let last = lines.iter().rev().find(is_report).filter(|line| line.at >= since)?;

@@ -1,28 +1,29 @@
-//! A machine that stopped reporting during its boot: duration and usual causes.
+//! Detects a machine that stopped reporting during its boot, and lists the usual causes.
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::Line;
 use crate::boot_event::{Stage, reason};
 
-/// A silence that is longer than the step before it explains.
+/// Silence of a machine that is longer than its last boot step usually takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Silence {
-    /// Since the last line.
+    /// Milliseconds since the machine's last event.
     pub millis: u64,
     /// Usual causes of the silence, most likely first; each a clause.
     pub causes: &'static [&'static str],
 }
 
 impl Silence {
-    /// `silent for 43 s; usual causes: …`.
+    /// Formats the silence: `silent for 43 s; usual causes: …`.
     pub fn sentence(&self) -> String {
         let causes = self.causes.join("; ");
         format!("silent for {}; usual causes: {causes}", stdx::seconds(self.millis))
     }
 }
 
-/// Silence at the end of a history that has no outcome yet, if it is longer than expected.
+/// Returns the silence after the last line, if it is longer than expected. `None` also after an
+/// outcome.
 pub fn silence(lines: &[Line], now: Timestamp) -> Option<Silence> {
     // Events of its BMC and its workflow are not reports of the machine, but can end its history.
     if lines.last()?.end().is_some() {
@@ -35,8 +36,8 @@ pub fn silence(lines: &[Line], now: Timestamp) -> Option<Silence> {
     (quiet >= patience).then_some(Silence { millis, causes })
 }
 
-/// Longest expected silence after a line, and the usual causes of a longer one. `None` if no
-/// further event is expected.
+/// Returns the maximum expected silence after a line, and the usual causes of a longer silence.
+/// `None` if no further event is expected.
 fn usual(line: &Line) -> Option<(SignedDuration, &'static [&'static str])> {
     let by = |stage: Stage| line.sentence.ends_with(&format!("({})", stage.word()));
     let firmware = [Stage::BiosFirmware, Stage::UefiFirmware, Stage::UefiHttpFirmware];

@@ -1,23 +1,23 @@
-//! Duration of each part of a boot.
+//! Durations between the milestones of a boot.
 
 use super::Line;
 use crate::boot_event::{Stage, ended_action, reason};
 
-/// The time up to one milestone.
+/// Time from one milestone to the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Span {
-    /// The milestone that ends it.
+    /// Name of the milestone that ends the span.
     pub label: String,
-    /// Since the milestone before.
+    /// Milliseconds since the previous milestone.
     pub millis: u64,
-    /// Milliseconds since the beginning.
+    /// Milliseconds since the first milestone.
     pub total_millis: u64,
 }
 
-/// The times between the milestones a story reached: on, address, boot loader, kernel, agent, every
-/// ended action, disk boot, first question to the metadata service, phoned home.
+/// Returns the spans between the milestones in `lines`: power on, first request, address, boot
+/// loader, kernel, agent, every ended action, disk boot, metadata request, phone-home.
 ///
-/// A story with fewer than two milestones has no times.
+/// Fewer than two milestones give an empty list.
 pub fn times(lines: &[Line]) -> Vec<Span> {
     let mut marks: Vec<(String, i64)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Cleans text of machines and people for display.
+//! Cleans text from machines and people for logs and screens.
 
-/// The longest text taken over from a machine into a sentence, in characters.
+/// Maximum length of a cleaned text, in characters; a longer text is cut and ends with `…`.
 pub const TEXT_CHARS_MAX: usize = 200;
 
-/// `text` as it may stand in a log and on a terminal: control characters become spaces, and what is
-/// over [`TEXT_CHARS_MAX`] is cut.
+/// Returns `text` safe for a log or a terminal: control characters become spaces, and a text over
+/// [`TEXT_CHARS_MAX`] characters is cut.
 pub fn plain(text: &str) -> String {
     let mut chars = text.trim().chars();
     let safe = |char: char| if is_unsafe(char) { ' ' } else { char };
@@ -15,7 +15,8 @@ pub fn plain(text: &str) -> String {
     kept
 }
 
-/// Characters that move a cursor or turn the direction of text.
+/// Returns true for a control character, and for a character that changes the text direction or
+/// breaks the line.
 fn is_unsafe(char: char) -> bool {
     let turns = ['\u{200e}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     char.is_control() || turns.iter().any(|range| range.contains(&char))

@@ -1,13 +1,14 @@
-//! Data with which a person claims a box.
+//! Code and addresses for the claim of a box by its first owner.
 
 use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// Maximum length of a link in a QR code of version 2, level M.
+/// Maximum length of a link in characters: capacity of a QR code of version 2, level M, in
+/// alphanumeric mode.
 pub const LINK_CHARS_MAX: usize = 38;
 
-/// One-time code and the address to type it at. Only an unclaimed box has one.
+/// One-time code, and the URLs of the page that accepts the code. Only an unclaimed box has a code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Claim {
@@ -17,13 +18,13 @@ pub struct Claim {
     pub code: Text,
     /// Number of wrong codes that are still allowed before the code changes.
     pub tries_left: u32,
-    /// Maximum number of wrong codes.
+    /// Number of wrong codes after which the code changes.
     pub tries_max: u32,
 }
 
 impl Claim {
-    /// Text of the QR code: `HTTPS://10.20.30.40/S/7KQ4M2`, in upper case because that takes half
-    /// the modules. `None` while the box has no address, or none that fits.
+    /// Returns the text of the QR code: `HTTPS://10.20.30.40/S/7KQ4M2`. Upper case allows the
+    /// alphanumeric mode, which needs fewer modules. `None` if no URL is short enough.
     pub fn link(&self) -> Option<String> {
         let links = self.urls.iter().map(|url| {
             format!("{}/S/{}", url.trim_end_matches('/'), self.code).to_ascii_uppercase()
@@ -33,7 +34,7 @@ impl Claim {
         if self.code.is_empty() { None } else { links.into_iter().find(fits) }
     }
 
-    /// Returns the first address without its scheme, for typing: `10.20.30.40`.
+    /// Returns the first URL without its scheme, for typing: `10.20.30.40`. `None` without a URL.
     pub fn address(&self) -> Option<&str> {
         let url = self.urls.first()?;
         let bare = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
@@ -41,7 +42,7 @@ impl Claim {
     }
 }
 
-/// Characters of a QR code's alphanumeric mode.
+/// Returns true for a character of the QR code's alphanumeric mode.
 fn is_alphanumeric(char: char) -> bool {
     char.is_ascii_digit() || char.is_ascii_uppercase() || " $%*+-./:".contains(char)
 }

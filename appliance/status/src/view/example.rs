@@ -1,5 +1,4 @@
-//! Example views for golden tests: a rack of twelve machines in the states that every interface
-//! must show.
+//! Example views for golden tests: a rack of twelve machines in different states.
 
 mod system;
 
@@ -24,7 +23,7 @@ fn before(seconds: i64) -> Timestamp {
     now.saturating_sub(SignedDuration::from_secs(seconds)).unwrap_or_default()
 }
 
-/// Three machines are being installed, and one failed.
+/// View of a rack in work: some machines are installed or wait, and one failed.
 pub fn working() -> StatusView {
     StatusView {
         revision: 4_711,
@@ -59,7 +58,7 @@ pub fn working() -> StatusView {
     }
 }
 
-/// Safe mode, chosen by a person.
+/// View of a box in safe mode, chosen in the boot menu.
 pub fn safe_mode() -> StatusView {
     let mut view = working();
     view.safe_mode = "somebody chose it in the boot menu".into();
@@ -69,7 +68,7 @@ pub fn safe_mode() -> StatusView {
     view
 }
 
-/// The state volume cannot be mounted.
+/// View of a box whose state volume cannot be mounted.
 pub fn without_state() -> StatusView {
     let mut view = safe_mode();
     view.safe_mode = "its state volume cannot be used: cannot mount /dev/mmcblk0p4 at /state: \
@@ -81,7 +80,7 @@ pub fn without_state() -> StatusView {
     view
 }
 
-/// The box is starting; with `slow`, the fourth step takes longer than usual.
+/// View of a starting box. With `slow`, the fourth step takes longer than usual.
 pub fn booting(slow: bool) -> StatusView {
     let mut boot = steps(3);
     boot[3].took_millis = Some(if slow { 9_000 } else { 1_000 });
@@ -89,7 +88,7 @@ pub fn booting(slow: bool) -> StatusView {
     StatusView { boot, machines, uptime_seconds: 9, events: Vec::new(), ..working() }
 }
 
-/// New box without an owner, reachable on the network.
+/// View of an unclaimed box that is reachable on the network.
 pub fn unclaimed() -> StatusView {
     let urls = vec!["https://10.20.30.40".into(), "https://box-7f3a.local".into()];
     let claim = Claim { urls, code: "7KQ4M2".into(), tries_left: 17, tries_max: 20 };
@@ -105,7 +104,7 @@ pub fn unclaimed() -> StatusView {
     view
 }
 
-/// New box that gets no address.
+/// View of an unclaimed box without an address.
 pub fn without_address() -> StatusView {
     let mut view = unclaimed();
     view.nics[0].address = Text::default();
@@ -114,7 +113,7 @@ pub fn without_address() -> StatusView {
     view
 }
 
-/// Every machine is in service.
+/// View of a rack whose machines are all in service.
 pub fn calm() -> StatusView {
     let mut view = working();
     for machine in &mut view.machines {
@@ -125,7 +124,7 @@ pub fn calm() -> StatusView {
     view
 }
 
-/// DHCP stopped because of another DHCP server.
+/// View of a box that stopped DHCP because of another DHCP server.
 pub fn dhcp_stopped() -> StatusView {
     let mut view = working();
     view.nics[1].armed_since = None;
@@ -139,7 +138,7 @@ pub fn dhcp_stopped() -> StatusView {
     view
 }
 
-/// The cable of the rack is unplugged.
+/// View of a box whose rack cable is unplugged.
 pub fn no_cable() -> StatusView {
     let mut view = working();
     view.nics[1].link_mbps = None;
@@ -147,7 +146,7 @@ pub fn no_cable() -> StatusView {
     view
 }
 
-/// An update is written.
+/// View of a box that writes an update to slot B.
 pub fn updating() -> StatusView {
     let update = Update {
         version: "1.5.0".into(),
@@ -160,7 +159,7 @@ pub fn updating() -> StatusView {
     StatusView { update: Some(update), ..working() }
 }
 
-/// An update failed and was rolled back.
+/// View of a box whose update failed and was rolled back.
 pub fn undone() -> StatusView {
     let update = Update {
         version: "1.5.0".into(),
@@ -281,7 +280,7 @@ fn fail(machine: &mut Machine) {
     ];
 }
 
-/// One for each machine that has one, and one whose template is not right.
+/// Workflows of the machines, and one whose template cannot be rendered.
 fn workflows() -> Vec<Work> {
     use api::tinkerbell::State::{Failed, New, Pending, Running};
     let work = |name: &str, machine: &str, state, done, ago| Work {

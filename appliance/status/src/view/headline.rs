@@ -1,4 +1,4 @@
-//! The sentence on top of every face: is all well, and what is happening?
+//! Summary sentence at the top of every interface.
 
 use super::problem::{Urgency, problems};
 use super::{MachineState, StatusView};
@@ -6,19 +6,19 @@ use super::{MachineState, StatusView};
 /// Subject of a problem that belongs to no machine.
 const THIS_BOX: &str = "this box";
 
-/// The headline in its two halves.
+/// Summary in two parts: state of the machines, and problems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Headline {
     /// State of the machines: `3 of 12 machines are installing`.
     pub doing: String,
-    /// The same without its verb, for a small screen: `3 of 12 installing`.
+    /// `doing` without its verb, for a small screen: `3 of 12 installing`.
     pub brief: String,
-    /// Problem that needs a person, if any: `nuc-07 needs you`.
+    /// Problem that needs a person: `nuc-07 needs you`; `None` if there is none.
     pub needs: Option<String>,
 }
 
 impl Headline {
-    /// `3 of 12 machines are installing; nuc-07 needs you`.
+    /// Joins both parts: `3 of 12 machines are installing; nuc-07 needs you`.
     pub fn sentence(&self) -> String {
         match &self.needs {
             Some(needs) => format!("{}; {needs}", self.doing),
@@ -26,7 +26,7 @@ impl Headline {
         }
     }
 
-    /// `3 of 12 installing. nuc-07 needs you.`
+    /// Joins both parts for a small screen: `3 of 12 installing. nuc-07 needs you.`
     pub fn short(&self) -> String {
         match &self.needs {
             Some(needs) => format!("{}. {}.", self.brief, begun(needs)),
@@ -35,7 +35,7 @@ impl Headline {
     }
 }
 
-/// As a sentence begins; a machine's name stays as it is.
+/// Capitalizes `this box` at the beginning; does not change the name of a machine.
 fn begun(needs: &str) -> String {
     match needs.strip_prefix(THIS_BOX) {
         Some(rest) => format!("This box{rest}"),
@@ -92,7 +92,8 @@ fn doing(view: &StatusView) -> (String, String) {
     }
 }
 
-/// `1 machine is installing`, `3 of 12 machines are installing`, `All 12 machines are in service`.
+/// Returns long and short text for a count: (`3 of 12 machines are installing`, `3 of 12
+/// installing`).
 fn part(count: usize, all: usize, word: &str) -> (String, String) {
     match (count, all) {
         (0, 1) => (format!("1 machine, not {word}"), format!("1 machine, not {word}")),

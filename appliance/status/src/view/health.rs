@@ -1,10 +1,10 @@
-//! The box in a word.
+//! Health of the box in a word.
 
 use super::problem::{Urgency, problems};
 use super::{Nic, StatusView};
 use crate::words::{Shape, Tone, Word};
 
-/// The word and its shape.
+/// Returns the most important state of the box as a word and a shape.
 pub fn health(view: &StatusView) -> (Word, Shape) {
     let worst = problems(view).first().map(|problem| problem.urgency);
     let (text, tone, shape) = match worst {

@@ -1,4 +1,4 @@
-//! LED patterns of the box: the meaning lies in the rhythm, not in the color (LE-1 … LE-3).
+//! LED patterns of the box. The rhythm carries the meaning, not the color (LE-1 … LE-3).
 
 use super::problem::{Urgency, problems};
 use super::{Nic, StatusView};
@@ -10,15 +10,15 @@ pub enum Pattern {
     Off,
     /// The LED is on.
     Solid,
-    /// Once a second: it starts, or updates itself.
+    /// Blinks once a second: the box starts, or an update is in progress.
     Slow,
-    /// Twice, then a pause: it wants an owner.
+    /// Blinks twice, then pauses: the box is unclaimed, or DHCP does not serve.
     Double,
     /// Blinks four times a second: a problem needs a person.
     Fast,
-    /// Long, long, dark: identifies the box among others.
+    /// Blinks twice for half a second, every 1.5 s: identifies the box among others.
     Identify,
-    /// Irregular, as long as bytes go out.
+    /// Blinks irregularly: the box sends bytes to booting machines.
     Flicker,
 }
 
@@ -26,7 +26,7 @@ pub enum Pattern {
 const FLICKER_MILLIS: u64 = 50;
 
 impl Pattern {
-    /// True if the LED is on, so many milliseconds after the rhythm began.
+    /// Returns true if the LED is on, `millis` after the rhythm began.
     pub fn lit(self, millis: u64) -> bool {
         match self {
             Pattern::Off => false,
@@ -36,7 +36,7 @@ impl Pattern {
         }
     }
 
-    /// For how many milliseconds more it stays so; `None`: for ever.
+    /// Returns the milliseconds until the next change of the LED; `None` if it never changes.
     pub fn stays(self, millis: u64) -> Option<u64> {
         match self {
             Pattern::Off | Pattern::Solid => None,
@@ -45,7 +45,8 @@ impl Pattern {
         }
     }
 
-    /// Times of changes in milliseconds. The LED begins lit; the rhythm repeats at the last one.
+    /// Times of the changes in milliseconds. The LED is on first; the rhythm repeats after the last
+    /// time.
     fn changes(self) -> &'static [u64] {
         match self {
             Pattern::Slow => &[500, 1000],
@@ -56,7 +57,8 @@ impl Pattern {
         }
     }
 
-    /// After how many changes of its rhythm it is, and how long before the next.
+    /// Returns the number of changes before `millis` in the current period, and the milliseconds
+    /// until the next change.
     fn place(self, millis: u64) -> (usize, u64) {
         let changes = self.changes();
         let at = millis % changes.last().copied().unwrap_or(1);
@@ -65,7 +67,7 @@ impl Pattern {
     }
 }
 
-/// The first light: how the box is.
+/// Returns the pattern of the first LED: the health of the box.
 pub fn first(view: &StatusView) -> Pattern {
     let updates = view.update.as_ref().is_some_and(|update| update.state.under_way());
     let worst = problems(view).first().map(|problem| problem.urgency);
@@ -81,7 +83,7 @@ pub fn first(view: &StatusView) -> Pattern {
     }
 }
 
-/// The second light, where there is one: bytes that go to booting machines.
+/// Returns the pattern of the optional second LED: traffic to booting machines.
 pub fn second(view: &StatusView) -> Pattern {
     match view.boot_traffic.last() {
         Some(bytes) if *bytes > 0 => Pattern::Flicker,

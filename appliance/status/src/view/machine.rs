@@ -1,4 +1,4 @@
-//! A machine, as every face shows it.
+//! Machine in the status view.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,22 @@ use stdx::MacAddr;
 use super::{Text, Trouble};
 use crate::words::{Shape, Tone, Word};
 
-/// The word for a machine.
+/// State of a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MachineState {
-    /// Seen, and no Hardware has its address.
+    /// The machine sent a request, and no Hardware has its MAC address.
     #[default]
     New,
-    /// Known, and nothing is to be done with it.
+    /// The machine has Hardware and no work.
     Ready,
-    /// Something is to be done, and something else comes first.
+    /// The machine has work that cannot begin yet.
     Waiting,
-    /// On its way to the agent.
+    /// The machine boots into the agent.
     Booting,
     /// The agent runs actions.
     Installing,
-    /// All work is done.
+    /// The work on the machine is done.
     InService,
     /// The work on the machine failed.
     Failed,
@@ -38,7 +38,7 @@ pub enum MachineState {
     Removing,
 }
 
-/// Every state, in the order of the table.
+/// All states, in their order of declaration.
 pub const STATES: [MachineState; 12] = [
     MachineState::New,
     MachineState::Ready,
@@ -55,7 +55,7 @@ pub const STATES: [MachineState; 12] = [
 ];
 
 impl MachineState {
-    /// The state's word, for people.
+    /// Returns the state as a word for people, with its tone.
     pub fn word(self) -> Word {
         let (text, tone) = match self {
             MachineState::New => ("New", Tone::Quiet),
@@ -74,7 +74,7 @@ impl MachineState {
         Word { text, tone }
     }
 
-    /// Shape that stands for the state.
+    /// Returns the shape that is drawn beside the word.
     pub fn shape(self) -> Shape {
         match self {
             MachineState::New => Shape::DottedRing,
@@ -97,7 +97,7 @@ impl MachineState {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Power {
-    /// The power state is not known.
+    /// The power state is not known, such as without a BMC.
     #[default]
     Unknown,
     /// The machine is powered on.
@@ -107,7 +107,7 @@ pub enum Power {
 }
 
 impl Power {
-    /// Word for the state.
+    /// Returns the power state as a word for people.
     pub fn word(self) -> &'static str {
         match self {
             Power::Unknown => "unknown",
@@ -117,7 +117,7 @@ impl Power {
     }
 }
 
-/// A machine with its state.
+/// Machine with its state and its current work.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Machine {
@@ -147,17 +147,17 @@ pub struct Machine {
     pub power: Power,
     /// Name of the machine's workflow; may be empty.
     pub workflow: Text,
-    /// Number of this attempt at the step.
+    /// Number of the current attempt at the step.
     pub attempt: u32,
-    /// Limit of attempts at the step.
+    /// Maximum number of attempts at the step.
     pub attempts_max: u32,
     /// Events of the latest boot as sentences, newest last.
     pub story: Vec<Sentence>,
-    /// Failure of the machine, if any.
+    /// Failure of the work on the machine, if any.
     pub trouble: Option<Trouble>,
     /// Time at which the state began.
     pub since: Option<Timestamp>,
-    /// Time of its last request.
+    /// Time of the machine's last request.
     pub last_seen: Option<Timestamp>,
 }
 
@@ -174,7 +174,7 @@ pub struct Sentence {
 }
 
 impl Machine {
-    /// Tone of the state: silence is bad only after its limit.
+    /// Returns the tone of the state. A silent machine is bad only if it is `overdue`.
     pub fn tone(&self) -> Tone {
         match self.state {
             MachineState::Silent if self.overdue => Tone::Bad,
@@ -182,12 +182,12 @@ impl Machine {
         }
     }
 
-    /// True if a person must act.
+    /// Returns true if a person must act: the tone is bad.
     pub fn needs_person(&self) -> bool {
         self.tone() == Tone::Bad
     }
 
-    /// State with its figure: `Installing 68 %`.
+    /// Formats the state with its progress: `Installing 68 %`.
     pub fn status(&self) -> String {
         let word = self.state.word().text;
         match (self.state, self.percent) {
@@ -196,7 +196,7 @@ impl Machine {
         }
     }
 
-    /// Its workflow is at work: it boots, installs, or waits for something in particular.
+    /// Returns true if the machine boots, installs, or waits at a named step.
     pub fn under_way(&self) -> bool {
         match self.state {
             MachineState::Booting | MachineState::Installing => true,
@@ -205,12 +205,12 @@ impl Machine {
         }
     }
 
-    /// True if the work of the machine has not begun.
+    /// Returns true if the machine waits and its work has not begun.
     pub fn queued(&self) -> bool {
         self.state == MachineState::Waiting && self.step.is_empty()
     }
 
-    /// True if the machine is well and no work is in progress.
+    /// Returns true if the machine is ready or in service, so no work is in progress.
     pub fn settled(&self) -> bool {
         matches!(self.state, MachineState::Ready | MachineState::InService)
     }

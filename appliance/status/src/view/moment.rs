@@ -14,7 +14,7 @@ pub fn time_of_day(at: Timestamp, utc_offset_seconds: i32) -> String {
     format!("{:02}:{:02}", local.hour(), local.minute())
 }
 
-/// Formats an age: `43 s ago`. A time in the future gives `now`, because clocks get set.
+/// Formats an age: `43 s ago`. A time in the future gives `now`: the clock may have been set back.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {
     match u64::try_from(now.duration_since(at).as_secs()) {
         Ok(0) | Err(_) => "now".to_owned(),

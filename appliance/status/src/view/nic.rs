@@ -1,4 +1,4 @@
-//! A NIC: its role, its DHCP mode and its state.
+//! NIC in the status view: role, DHCP mode and state.
 
 use api::network::Mode;
 use jiff::Timestamp;
@@ -14,16 +14,16 @@ pub enum Role {
     /// The NIC is not used.
     #[default]
     Unused,
-    /// People reach the box through it.
+    /// The NIC serves people: web page and API.
     Management,
-    /// Machines boot through it.
+    /// The NIC serves machines: DHCP and network boot.
     Provisioning,
-    /// People and machines share it.
+    /// The NIC serves people and machines.
     Both,
 }
 
 impl Role {
-    /// Word for the role.
+    /// Returns the role as a word for people.
     pub fn word(self) -> &'static str {
         match self {
             Role::Unused => "unused",
@@ -42,69 +42,69 @@ pub struct Nic {
     pub name: Text,
     /// MAC address of the NIC.
     pub mac: Option<MacAddr>,
-    /// Megabits a second; `None` without a cable.
+    /// Link speed in Mbit/s; `None` without a link.
     pub link_mbps: Option<u32>,
-    /// Time at which the cable was last plugged or unplugged.
+    /// Time of the last change of the link state.
     pub link_since: Option<Timestamp>,
     /// Role of the NIC.
     pub role: Role,
-    /// Its address with the length of the prefix: `10.20.30.40/24`; empty when it has none.
+    /// IP address with prefix length: `10.20.30.40/24`; empty if the NIC has none.
     pub address: Text,
     /// DHCP mode of the network.
     pub mode: Mode,
-    /// Since when they are; `None`: they are not.
+    /// Time since which DHCP serves this network; `None` if it does not serve.
     pub armed_since: Option<Timestamp>,
-    /// Reason why DHCP does not answer although it should; may be empty.
+    /// Reason why DHCP does not serve although `mode` requires it; empty if it serves.
     pub held: Text,
-    /// Other DHCP servers on the network.
+    /// Other DHCP servers that were detected on the network.
     pub foreign: Vec<ForeignServer>,
     /// Time of the last probe for other servers.
     pub probed: Option<Timestamp>,
-    /// Addresses of the pools that are given away.
+    /// Number of leased addresses in the pools.
     pub leased: u32,
-    /// Addresses of the pools that are free.
+    /// Number of free addresses in the pools.
     pub free: u32,
 }
 
-/// Another DHCP server on the same wire.
+/// Another DHCP server on the network of a NIC.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ForeignServer {
     /// IP address of the server.
     pub address: Text,
-    /// Its hardware address, or that of the relay in front of it.
+    /// MAC address of the server, or of the relay agent that forwards its packets.
     pub mac: Text,
-    /// Vendor of its MAC address; may be empty.
+    /// Vendor of the MAC address (OUI); may be empty.
     pub vendor: Text,
-    /// First address that it offered; may be empty.
+    /// First address that the server offered; may be empty.
     pub offered: Text,
-    /// Time of its last packet.
+    /// Time of the server's last packet.
     pub heard: Option<Timestamp>,
 }
 
 impl Nic {
-    /// The address without the length of the prefix.
+    /// Returns the address without its prefix length; `None` if the NIC has none.
     pub fn address(&self) -> Option<&str> {
         let bare = self.address.split('/').next()?;
         (!bare.is_empty()).then_some(bare)
     }
 
-    /// Machines are plugged in here.
+    /// Returns true if machines boot from this NIC.
     pub fn provisions(&self) -> bool {
         matches!(self.role, Role::Provisioning | Role::Both)
     }
 
-    /// Something is answered here now.
+    /// Returns true if DHCP serves this network now.
     pub fn armed(&self) -> bool {
         self.mode != Mode::Off && self.armed_since.is_some()
     }
 
-    /// True if DHCP stopped because of another DHCP server (NW-6).
+    /// Returns true if DHCP stopped because of another DHCP server (NW-6).
     pub fn stopped(&self) -> bool {
         matches!(self.mode, Mode::Reserved | Mode::Pool) && !self.foreign.is_empty()
     }
 
-    /// `1 Gb/s`, `2.5 Gb/s`, `100 Mb/s`, `no cable`.
+    /// Formats the link speed: `1 Gb/s`, `2.5 Gb/s`, `100 Mb/s`, `no cable`.
     pub fn link(&self) -> String {
         match self.link_mbps {
             None => "no cable".to_owned(),

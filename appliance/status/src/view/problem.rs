@@ -5,14 +5,15 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Fault, ForeignServer, Machine, MachineState, Nic, StatusView, Text, Trouble};
 use super::{Update, UpdateState};
 
-/// Age of the last backup from which a notice is shown (BK-6).
+/// Age of the last backup above which a notice is shown: 7 days (BK-6).
 pub const BACKUP_AGE_MAX: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// Used share of the flash memory's life from which a notice is shown (FW-3).
+/// Used share of the flash memory's lifetime from which a notice is shown (FW-3).
 pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
-/// Use of the cache from which a notice is shown (IC-4).
+/// Used share of the cache partition from which a notice is shown (IC-4).
 pub const CACHE_PERCENT_MAX: u8 = 85;
 
-/// Urgency of a problem. A problem of all machines comes before one of a single machine.
+/// Urgency of a problem, most urgent first: a problem of all machines sorts before a problem of one
+/// machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
     /// The box does not serve machines.
@@ -23,12 +24,12 @@ pub enum Urgency {
     Notice,
 }
 
-/// Remedy that can be started from the interface.
+/// Action that an interface offers for a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Remedy {
     /// Starts the machine's workflow again.
     Retry,
-    /// Searches again for other DHCP servers.
+    /// Probes the network again for other DHCP servers.
     Rescan,
     /// No action; the message itself is the remedy.
     Read,
@@ -49,15 +50,15 @@ pub struct Problem {
     pub trouble: Trouble,
     /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
-    /// Machine that has the problem.
+    /// Name of the machine; `None` for a problem of the box.
     pub machine: Option<Text>,
-    /// Number of the failed attempt, and the limit.
+    /// Number of the failed attempt and the maximum; `None` if the work has only one attempt.
     pub attempt: Option<(u32, u32)>,
-    /// Remedy that can be started here.
+    /// Action that an interface offers.
     pub remedy: Remedy,
 }
 
-/// Returns all problems, most urgent first; of equally urgent ones, the oldest first.
+/// Returns all problems, sorted by urgency, then by time with the oldest first.
 pub fn problems(view: &StatusView) -> Vec<Problem> {
     let mut found = Vec::new();
     found.extend((!view.safe_mode.is_empty()).then(|| safe_mode(view)));
@@ -119,7 +120,7 @@ fn safe_mode(view: &StatusView) -> Problem {
     box_problem(key.to_owned(), title.to_owned(), &brief, trouble)
 }
 
-/// Explains safe mode, and how it ends.
+/// Returns the explanation of safe mode, with the remedy that ends it.
 pub fn safe_mode_trouble(view: &StatusView) -> Trouble {
     if view.without_state {
         return without_state(view);
@@ -217,7 +218,7 @@ fn machine(machine: &Machine) -> Problem {
     }
 }
 
-/// Failure of a machine that reported no reason.
+/// Returns a failure text for a machine that reported no reason.
 fn without_reason(machine: &Machine) -> Trouble {
     let (what, now) = match machine.state {
         MachineState::Silent => ("No report came", "Check its screen, or power it off and on"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Text;
 use crate::backup::StoredBackup;
 
-/// A step from power to service.
+/// Step of the box's start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BootStep {
@@ -14,19 +14,21 @@ pub struct BootStep {
     pub name: Text,
     /// Usual duration in milliseconds.
     pub usual_millis: u64,
-    /// Duration so far in milliseconds; `None` before it began.
+    /// Duration so far in milliseconds; `None` if the step has not begun.
     pub took_millis: Option<u64>,
     /// True if the step is complete.
     pub done: bool,
 }
 
 impl BootStep {
-    /// True if the step takes longer than usual and is not complete. Slow is not broken (FB-6).
+    /// Returns true if the step takes longer than usual and is not complete. A slow step is not an
+    /// error (FB-6).
     pub fn slow(&self) -> bool {
         !self.done && self.took_millis.is_some_and(|took| took > self.usual_millis)
     }
 
-    /// `taking longer than usual (usually 2 s, now 9 s): opening the store`, or the name alone.
+    /// Formats the step: `taking longer than usual (usually 2 s, now 9 s): opening the store`; a
+    /// step in time is its name.
     pub fn sentence(&self) -> String {
         match self.took_millis.filter(|_| self.slow()) {
             Some(took) => format!(
@@ -40,21 +42,21 @@ impl BootStep {
     }
 }
 
-/// Trust in the clock.
+/// State of the clock's synchronization.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum TimeState {
     /// The clock was never set.
     #[default]
     Unset,
-    /// The clock was set, but has no source now.
+    /// The clock was set earlier, but no time source is reachable now.
     Holdover,
-    /// A time server sets the clock.
+    /// The clock follows a time server.
     Synced,
 }
 
 impl TimeState {
-    /// Word for the state.
+    /// Returns the state as a word for people.
     pub fn word(self) -> &'static str {
         match self {
             TimeState::Unset => "unset",
@@ -68,9 +70,9 @@ impl TimeState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Clock {
-    /// Trust in the clock.
+    /// State of the clock's synchronization.
     pub state: TimeState,
-    /// Source of the time; may be empty.
+    /// Time source, such as the address of an NTP server; may be empty.
     pub source: Text,
     /// Offset of the owner's time zone, in seconds east of UTC.
     pub utc_offset_seconds: i32,
@@ -95,21 +97,21 @@ pub enum UpdateState {
     Installed,
     /// Waiting until no machine is in use.
     Waiting,
-    /// Waiting for the configured hours, or for a person.
+    /// Waiting for the configured hours, or for a restart by a person.
     Scheduled,
     /// The box restarts into the update.
     Restarting,
-    /// The new version runs on trial.
+    /// The new version runs and tests itself; a failure rolls back.
     Proving,
-    /// The new version works.
+    /// The new version has passed its test.
     Good,
-    /// The new version failed, and the old one runs again.
+    /// The new version failed its test, and the previous version runs again.
     #[serde(rename = "undone")]
     RolledBack,
 }
 
 impl UpdateState {
-    /// State of the update in words.
+    /// Returns the state in words for people.
     pub fn words(self) -> &'static str {
         match self {
             UpdateState::Checking => "checking for updates",
@@ -126,7 +128,8 @@ impl UpdateState {
         }
     }
 
-    /// True for a state in which the owner should not cut the power.
+    /// Returns true from the download to the end of the test. The owner should not cut the power
+    /// then.
     pub fn under_way(self) -> bool {
         use UpdateState::{
             Downloading, Installed, Proving, Restarting, Scheduled, Verified, Waiting,
@@ -140,7 +143,7 @@ impl UpdateState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Update {
-    /// Version that is installed.
+    /// Version of the update.
     pub version: Text,
     /// State of the update.
     pub state: UpdateState,
@@ -157,15 +160,15 @@ pub struct Update {
     pub since: Option<Timestamp>,
 }
 
-/// Copy of the system; the box has two.
+/// System partition. The box has two, so that an update can be rolled back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Slot {
     /// Name of the slot: `A` or `B`.
     pub name: Text,
-    /// Version in the slot; empty if it holds none.
+    /// Version in the slot; empty if the slot is empty.
     pub version: Text,
-    /// True if the version has proven that it works.
+    /// True if the version has passed its test.
     pub good: bool,
     /// True if the box runs from this slot.
     pub running: bool,
@@ -175,7 +178,7 @@ pub struct Slot {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct System {
-    /// Load of all cores.
+    /// CPU load of all cores together, in percent.
     pub cpu_percent: Option<u8>,
     /// Bytes of memory in use.
     pub ram_used: u64,
@@ -187,7 +190,7 @@ pub struct System {
     pub disk_total: u64,
     /// Temperature in degrees Celsius.
     pub temperature: Option<i16>,
-    /// Used share of the flash memory's life.
+    /// Used share of the flash memory's lifetime, in percent.
     pub flash_life_percent: Option<u8>,
     /// Time of the last backup.
     pub backup_at: Option<Timestamp>,
@@ -199,27 +202,27 @@ pub struct System {
     pub slots: Vec<Slot>,
     /// SHA-256 of the certificate's public key, in hexadecimal.
     pub certificate_sha256: Text,
-    /// Rights that the supervisor still has, and what holds it.
+    /// Capabilities that the supervisor keeps, and the sandbox that limits it, as text.
     pub confinement: Text,
     /// Number of user accounts.
     pub accounts: u32,
-    /// Secret keys that a factory reset destroys.
+    /// Number of secret keys that a factory reset destroys.
     pub keys: u32,
 }
 
 impl System {
-    /// Used share of the memory.
+    /// Returns the used share of the memory in percent.
     pub fn ram_percent(&self) -> u8 {
         percent(self.ram_used, self.ram_total)
     }
 
-    /// Used share of the state partition.
+    /// Returns the used share of the state partition in percent.
     pub fn disk_percent(&self) -> u8 {
         percent(self.disk_used, self.disk_total)
     }
 }
 
-/// Share of `part` in `whole`, from 0 to 100.
+/// Returns `part` in percent of `whole`, from 0 to 100; 0 if `whole` is 0.
 pub fn percent(part: u64, whole: u64) -> u8 {
     let share = u128::from(part.min(whole)) * 100 / u128::from(whole.max(1));
     u8::try_from(share).unwrap_or(100)

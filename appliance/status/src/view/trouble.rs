@@ -1,10 +1,10 @@
-//! Failure, in the four parts that every error has.
+//! Failure in the four parts that every error message has.
 
 use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// A failure: attempt, object, cause and remedy.
+/// Failure in four parts: attempt, object, cause and remedy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Trouble {

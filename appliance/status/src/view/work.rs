@@ -1,4 +1,4 @@
-//! A workflow, as every face shows it.
+//! Workflow in the status view.
 
 use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
 use jiff::Timestamp;
@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Text, Trouble};
 
-/// Value of `templateRendering` when the template makes no workflow.
+/// Value of the status field `templateRendering` if the template cannot be rendered.
 const NOT_RENDERED: &str = "failed";
-/// Condition that holds the reason.
+/// Type of the condition whose message is the reason of a failed rendering.
 const RENDERED: &str = "TemplateRenderedSuccess";
 
 /// A workflow with its progress.
@@ -23,17 +23,17 @@ pub struct Work {
     pub template: Text,
     /// State of the workflow.
     pub state: State,
-    /// A person holds it.
+    /// True if a person paused or disabled the workflow.
     pub held: bool,
-    /// The action that runs, or that ended it; may be empty.
+    /// Name of the running action, or of the action that failed or timed out; may be empty.
     pub step: Text,
     /// Number of succeeded actions.
     pub done: u32,
     /// Number of actions in total.
     pub actions: u32,
-    /// Number of this attempt.
+    /// Number of the current attempt, counted from 1.
     pub attempt: u32,
-    /// Limit of attempts of the workflow.
+    /// Maximum number of attempts of the workflow.
     pub attempts_max: u32,
     /// Time at which the state began, if known.
     pub since: Option<Timestamp>,
@@ -74,7 +74,8 @@ impl Work {
         work
     }
 
-    /// True if the template makes no workflow: it does not begin until the template is corrected.
+    /// Returns true if the template cannot be rendered. The workflow begins only after a correction
+    /// of the template.
     pub fn cannot_begin(&self) -> bool {
         self.state == State::New && self.trouble.is_some()
     }
@@ -92,7 +93,7 @@ fn since(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Timestamp> {
     }
 }
 
-/// Failure of the workflow in four parts; `None` if there is none.
+/// Returns the failure of the workflow; `None` if it has not failed.
 fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
     let (name, status) = (&workflow.metadata.name, &workflow.status);
     if status.state == State::New && status.template_rendering == NOT_RENDERED {
@@ -131,7 +132,7 @@ fn trouble(workflow: &Workflow, at: Option<&ActionStatus>) -> Option<Trouble> {
     })
 }
 
-/// First line of a message without the full stop, to end a sentence with.
+/// Returns the first line of a message without its full stop, for the end of a sentence.
 fn phrase(message: &str) -> &str {
     message.trim().lines().next().unwrap_or_default().trim_end_matches('.')
 }
