@@ -4,10 +4,10 @@ use status::words::{Shape, Tone};
 
 /// Text of the style sheet.
 pub const STYLE: &str = include_str!("../assets/style.css");
-/// The script: it swaps parts of a page for newer ones.
+/// Text of the script, which replaces changed parts of a page.
 pub const SCRIPT: &str = include_str!("../assets/live.js");
 
-/// The class of a tone.
+/// Returns the CSS class of a tone.
 pub fn tone(tone: Tone) -> &'static str {
     match tone {
         Tone::Quiet => "off",
@@ -18,7 +18,8 @@ pub fn tone(tone: Tone) -> &'static str {
     }
 }
 
-/// SVG of a shape, in a square of 16. It always stands beside a word, so screen readers skip it.
+/// Returns the SVG elements of a shape, in a view box of 16×16. The shape always stands beside a
+/// word, so screen readers skip the shape.
 pub fn shape(shape: Shape) -> &'static str {
     match shape {
         Shape::DottedRing => r#"<circle cx="8" cy="8" r="6" stroke-dasharray="2 2.7"/>"#,

@@ -33,18 +33,18 @@ use audit::PageRequest;
 use event_stream::STREAMS_MAX;
 pub use source::{Download, Source, SourceFuture};
 
-/// Paths that need no session, beside those of the claim.
+/// Paths that need no session. The paths of the claim need none either.
 const OPEN: [&str; 3] = ["/assets/style.css", "/assets/live.js", "/ca.pem"];
-/// Bytes of a form.
+/// Maximum size of a form body in bytes.
 pub const BODY_BYTES_MAX: usize = 8 << 10;
-/// Longest time for which a view is reused: many tabs cost as much as one.
+/// Maximum age of a reused view, so that many open tabs build one view.
 const FRESH: Duration = Duration::from_millis(500);
-/// Longest wait until other passphrases are hashed.
+/// Maximum wait of a request in the hash queue.
 const HASH_WAIT: Duration = Duration::from_secs(10);
-/// Characters of the longest host name (RFC 1035), brackets and a port.
+/// Maximum length of a host in characters: the longest host name (RFC 1035), brackets and a port.
 const HOST_CHARS_MAX: usize = 265;
 
-/// The pages and those who may see them.
+/// Shared state of the pages: owner, data source and limits.
 pub struct Site {
     pub(crate) owner: Arc<Owner>,
     pub(crate) source: Arc<dyn Source>,
@@ -54,7 +54,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The pages of the box of `owner`.
+    /// Creates the state for the box of `owner`.
     pub fn new(owner: Arc<Owner>, source: Arc<dyn Source>) -> Arc<Self> {
         Arc::new(Self {
             owner,
@@ -65,7 +65,7 @@ impl Site {
         })
     }
 
-    /// The box, not long ago.
+    /// Returns the status view, at most [`FRESH`] old.
     pub(crate) async fn view(&self) -> Arc<StatusView> {
         let mut shown = self.shown.lock().await;
         if let Some((at, view)) = shown.as_ref().filter(|(at, _)| at.elapsed() < FRESH) {
@@ -77,7 +77,8 @@ impl Site {
         view
     }
 
-    /// Runs `work`, which hashes a passphrase that came from `from`, one at a time.
+    /// Waits in the hash queue, then runs `work`, which hashes a passphrase. `from` is the client.
+    /// Returns [`AccessError::Busy`] if the queue is full or the wait exceeds [`HASH_WAIT`].
     async fn hash<T: Send + 'static>(
         self: &Arc<Self>,
         from: IpAddr,
@@ -93,7 +94,8 @@ impl Site {
 
 pub(crate) type PageResponse = Response<Body>;
 pub(crate) type SiteState = State<Arc<Site>>;
-/// Everything over HTTPS. The client's address is expected as `ConnectInfo<SocketAddr>`.
+/// Returns the routes for HTTPS. The listener must add the client's address as
+/// `ConnectInfo<SocketAddr>`.
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/S", get(claim_page).post(claim))
@@ -117,7 +119,7 @@ pub fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// Routes without TLS: the CA certificate, and redirects to HTTPS (TL-5). `port` is that of HTTPS.
+/// Returns the routes for HTTP: the CA certificate, and redirects to HTTPS at `port` (TL-5).
 pub fn plain(site: Arc<Site>, port: u16) -> Router {
     let elsewhere = move |headers: HeaderMap, uri: Uri| async move {
         let Some(host) = host(&headers) else {
@@ -163,7 +165,8 @@ async fn guard(State(site): SiteState, request: Request, next: Next) -> PageResp
     answer
 }
 
-/// True if the browser says that another site sent the request.
+/// Returns true if the browser reports that a page of another site sent the request
+/// (`Sec-Fetch-Site`, else `Origin`).
 fn is_foreign(uri: &Uri, headers: &HeaderMap) -> bool {
     let says = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(site) = says("sec-fetch-site") {
@@ -184,7 +187,7 @@ pub(crate) fn csrf(site: &Site, headers: &HeaderMap) -> Option<String> {
     site.owner.session(token(headers)?)
 }
 
-/// Requested host without its port, if valid.
+/// Returns the requested host without its port; `None` if it is missing or not valid.
 fn host(headers: &HeaderMap) -> Option<String> {
     host_of(headers.get(HOST)?.to_str().ok()?)
 }
@@ -198,7 +201,7 @@ fn host_of(text: &str) -> Option<String> {
     (!bare.is_empty() && bare.len() <= HOST_CHARS_MAX && bare.chars().all(good)).then_some(bare)
 }
 
-/// Requested host of a request, which HTTP/2 has in its URL.
+/// Returns the requested host: of the URL (HTTP/2), else of the `Host` header.
 pub(crate) fn asked(uri: &Uri, headers: &HeaderMap) -> Option<String> {
     uri.authority().and_then(|it| host_of(it.as_str())).or_else(|| host(headers))
 }
@@ -362,7 +365,7 @@ async fn logout(
     with_cookie(see("/login"), "")
 }
 
-/// A page for people, a sentence for programs.
+/// Builds the response to a refused request: a page, or plain text for `Accept: text/plain`.
 pub(crate) fn refused(
     refusal: &AccessError,
     headers: &HeaderMap,

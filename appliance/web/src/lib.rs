@@ -1,8 +1,8 @@
-//! The box's web pages: claim, login, and a live view of the box and its machines. Rendered here
-//! from one [`status::view::StatusView`]; usable without script.
+//! Web pages of the box: claim, login, and a live view of the box and its machines. This crate
+//! renders a [`status::view::StatusView`]; the pages work without script.
 //!
-//! Never: a request to another server, a script or style inside a page, a file of its own (data
-//! that must survive goes through [`owner::PrivateFiles`]), a secret in a URL or a log line.
+//! Never: a request to another server, a script or style inside a page, direct access to files
+//! (persistent data goes through [`owner::PrivateFiles`]), a secret in a URL or a log line.
 //!
 //! Enter at [`router`] (routes), [`owner::Owner`] (sessions), [`page::Page`] (pages) and
 //! [`setup::Setup`] (first setup, after the claim).

@@ -1,5 +1,5 @@
-//! Multipart forms with a file (RFC 7578), parsed as a stream by the crate `multer`. Fields are
-//! short and come first; the file is passed on in pieces and never held.
+//! Multipart forms with a file (RFC 7578), parsed as a stream by the crate `multer`. Short fields
+//! come first; the file is passed on in pieces and never held in memory as a whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 
 /// Maximum length of a boundary in bytes (RFC 2046, section 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
-/// Bytes of a part's header after which no further piece of the body is read for it.
+/// Limit of a part's header in bytes: after it, no further piece of the body is read.
 const HEADER_BYTES_MAX: usize = 4 << 10;
-/// Limit of a field that is not a file, in bytes.
+/// Maximum size of a field that is not a file, in bytes.
 const FIELD_BYTES_MAX: usize = 4 << 10;
 /// Name of the field with the file.
 const FILE: &str = "file";
@@ -32,7 +32,7 @@ pub enum FormError {
     /// The form does not have the expected fields.
     #[error("The form cannot be read.")]
     Shape,
-    /// The form ends too early.
+    /// The form ends before its last boundary.
     #[error("The upload was interrupted. Try again.")]
     Cut,
     /// A field, a header or the form exceeds its limit.
@@ -51,18 +51,18 @@ impl From<Error> for FormError {
     }
 }
 
-/// Form during its upload.
+/// Multipart form that is being received.
 pub struct Form {
     parts: Multipart<'static>,
-    /// Bytes that may be read before the content of the next part begins.
+    /// Number of bytes that may still be read for the header of the next part.
     head: Arc<AtomicUsize>,
 }
 
 impl Form {
-    /// The form of a request with these headers.
+    /// Begins to read the form of a request with these headers.
     ///
     /// # Errors
-    /// [`FormError::Shape`].
+    /// The content type is not a multipart form with a valid boundary ([`FormError::Shape`]).
     pub fn of<S, E>(headers: &HeaderMap, body: S) -> Result<Self, FormError>
     where
         S: Stream<Item = Result<Bytes, E>> + Unpin + Send + 'static,
@@ -81,20 +81,21 @@ impl Form {
         Ok(Self { parts: Multipart::with_constraints(pieces, boundary, limits), head })
     }
 
-    /// The text of the next field, which has to be this one.
+    /// Returns the text of the next field, which must have this name.
     ///
     /// # Errors
-    /// It is another, or too long, or no text.
+    /// The next field has another name, is too long, or is not UTF-8.
     pub async fn field(&mut self, name: &str) -> Result<String, FormError> {
         let bytes = in_time(self.begin(name).await?.bytes()).await?;
         String::from_utf8(bytes.into()).map_err(|_| FormError::Shape)
     }
 
-    /// Passes on the next field, which must have this name. All of it is read even if the receiver
-    /// is gone: a browser shows a response only after it has sent everything.
+    /// Sends the pieces of the next field, which must have this name, to `to`. Reads the whole
+    /// field even if the receiver is dropped: a browser shows a response only after it has sent the
+    /// form.
     ///
     /// # Errors
-    /// Another field, an early end, or a form that is too large.
+    /// The next field has another name, the form ends early, or the form is too large.
     pub async fn pass(&mut self, name: &str, to: mpsc::Sender<Bytes>) -> Result<(), FormError> {
         let mut field = self.begin(name).await?;
         while let Some(piece) = in_time(field.chunk()).await? {
@@ -106,7 +107,7 @@ impl Form {
         Ok(())
     }
 
-    /// Reads up to the content of the part with this name.
+    /// Reads the header of the next part, which must have this name.
     async fn begin(&mut self, name: &str) -> Result<Field<'static>, FormError> {
         self.head.store(HEADER_BYTES_MAX, Ordering::Relaxed);
         let field = in_time(self.parts.next_field()).await?;
@@ -115,17 +116,21 @@ impl Form {
     }
 }
 
-/// Waits for a step of the parser, at most [`SILENCE`].
+/// Waits for a step of the parser; fails after [`SILENCE`].
 async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, FormError> {
     let step = tokio::time::timeout(SILENCE, step).await;
     Ok(step.map_err(|_| FormError::Cut)??)
 }
 
+/// Converts a body to a stream for multer. The stream is pending before each piece, because multer
+/// reads until a stream is pending and holds all bytes that it read. The stream is pending before
+/// its end, because multer treats a form as incomplete if the end comes with the first piece
+/// (rwf2/multer#70). multer has no limit for headers: after `head` bytes, the next piece is an
+/// error.
 /// Pieces of a body for multer. The stream is pending before each piece, because multer reads until
 /// a stream is pending and holds all that it read; and before the end, because multer takes a form
 /// for incomplete if the end comes with the first piece (rwf2/multer#70). It is pending twice,
 /// because multer reads twice before it looks for the first boundary. multer has no limit for
-/// headers: after `head` bytes, the next piece is an error.
 fn pieces<S, E>(body: S, head: Arc<AtomicUsize>) -> impl Stream<Item = Result<Bytes, FormError>>
 where
     S: Stream<Item = Result<Bytes, E>> + Unpin,

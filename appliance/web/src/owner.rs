@@ -1,5 +1,5 @@
-//! Owner of the box: claim, login and sessions. Holds the state of [`claim`] and [`session`], and
-//! writes changes to disk before it answers.
+//! Owner of the box: claim, login and sessions. Holds the state of [`claim`] and [`session`]. A
+//! change is on disk before the response is sent.
 
 pub mod claim;
 pub(crate) mod guess_limiter;
@@ -19,25 +19,25 @@ use guess_limiter::{GuessLimiter, GuessPermission, Limits, Standing};
 use passphrase::Hash;
 use session::Sessions;
 
-/// File with the claim code and its tries.
+/// File with the claim code and the number of wrong tries.
 const CLAIM: &str = "claim.json";
-/// File with the hash of the owner's passphrase. It exists if the box has an owner.
+/// File with the hash of the owner's passphrase. The file exists if the box has an owner.
 const OWNER: &str = "owner.json";
 /// Limits of wrong passphrases. At the limit for all addresses, hashing takes six seconds of
-/// processor time a minute.
+/// processor time per minute.
 const PASSPHRASES: Limits = Limits { each: 10, ever: usize::MAX, all: 120 };
 
-/// Small private files that survive a power cut.
+/// Storage for small private files that survive a power cut.
 pub trait PrivateFiles: Send + Sync {
     /// Reads a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// The file cannot be read.
     fn load(&self, name: &str) -> io::Result<Option<Vec<u8>>>;
-    /// Writes the file, durably when this returns.
+    /// Replaces the file; the new content is durable when this function returns.
     ///
     /// # Errors
-    /// Those of the file system; the old one is kept then.
+    /// The file cannot be written; the old file stays.
     fn replace(&self, name: &str, content: &[u8]) -> io::Result<()>;
 }
 
@@ -59,13 +59,13 @@ pub enum AccessError {
     /// The passphrase is not allowed: too short or too long.
     #[error("{0}")]
     Passphrase(&'static str),
-    /// The text is not a valid code.
+    /// The text is not a valid claim code.
     #[error("A code has six letters and digits, as the panel shows them.")]
     NoCode,
-    /// The code is wrong. Holds the tries that the address has left.
+    /// The claim code is wrong. Holds the number of tries that the address has left.
     #[error("That is not the code. This address has {0} more tries.")]
     WrongCode(usize),
-    /// Too many wrong codes came from the address.
+    /// Too many wrong codes came from the address; it may not try again before a restart.
     #[error(
         "Too many wrong codes came from this address. Take another computer, or restart the box."
     )]
@@ -76,16 +76,16 @@ pub enum AccessError {
     /// The passphrase is wrong.
     #[error("That is not the passphrase.")]
     WrongPassphrase,
-    /// The session's passphrase was given too long ago.
+    /// The session has no recent proof of the passphrase.
     #[error("You gave your passphrase more than 5 minutes ago. Give it again to do this.")]
     Unproved,
     /// The address must wait this many seconds.
     #[error("Too many wrong tries. Wait {0} s.")]
     Wait(u64),
-    /// Other passphrases take too long to check.
+    /// The queue of passphrases to hash is full or too slow, or memory is short.
     #[error("The box is busy. Try again.")]
     Busy,
-    /// The state cannot be written to disk.
+    /// The state of the owner cannot be written to disk.
     #[error("The box cannot write to its disk.")]
     Disk(#[source] io::Error),
 }
@@ -96,15 +96,15 @@ pub struct NewSession {
     pub token: String,
 }
 
-/// Callback for a passphrase that is correct or new.
+/// Callback that gets each correct or new passphrase.
 type OnPassphrase = Box<dyn Fn(&str) + Send + Sync>;
 
-/// Owner of the box; before the claim, the code to claim the box.
+/// Owner of the box, or the claim code of an unclaimed box.
 pub struct Owner {
     keep: Arc<dyn PrivateFiles>,
     clock: Arc<dyn Clock>,
     inner: Mutex<Inner>,
-    /// True if the record of the owner cannot be read: the box cannot be claimed.
+    /// True if the record of the owner cannot be read; the box cannot be claimed then.
     unknown: bool,
     on_passphrase: Option<OnPassphrase>,
 }
@@ -112,15 +112,15 @@ pub struct Owner {
 struct Inner {
     hash: Option<Hash>,
     lock: ClaimCode,
-    /// Limit of wrong codes.
+    /// Limiter of wrong claim codes.
     codes: GuessLimiter,
     sessions: Sessions,
-    /// Limit of wrong passphrases.
+    /// Limiter of wrong passphrases.
     passphrases: GuessLimiter,
 }
 
 impl Owner {
-    /// Reads the stored state; a new box gets a code.
+    /// Reads the stored state. A box without stored state gets a new claim code.
     ///
     /// # Errors
     /// A file cannot be read or written.
@@ -149,12 +149,13 @@ impl Owner {
         Ok(Self { keep, clock, inner, unknown: false, on_passphrase: None })
     }
 
-    /// Marks the record of the owner as unreadable: the box has no owner and cannot be claimed.
+    /// Marks the record of the owner as unreadable. The box then has no owner and cannot be
+    /// claimed.
     pub fn out_of_reach(self) -> Self {
         Self { unknown: true, ..self }
     }
 
-    /// Calls `act` with the passphrase at every login, claim and change that succeeds.
+    /// Sets a callback that gets the passphrase after each successful login, claim and change.
     pub fn on_passphrase(self, act: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self { on_passphrase: Some(Box::new(act)), ..self }
     }
@@ -165,7 +166,7 @@ impl Owner {
         }
     }
 
-    /// True if the box cannot read the record of its owner.
+    /// Returns true if the box cannot read the record of its owner.
     pub fn is_unknown(&self) -> bool {
         self.unknown
     }
@@ -181,12 +182,12 @@ impl Owner {
         (inner.hash.is_none() && !self.unknown).then(|| (inner.lock.code.text(), inner.lock.left()))
     }
 
-    /// True if the box has an owner.
+    /// Returns true if the box has an owner.
     pub fn claimed(&self) -> bool {
         self.inner().hash.is_some()
     }
 
-    /// Classification of an address before a login or a claim.
+    /// Returns the class of an address, which decides its place in the hash queue.
     pub fn standing(&self, from: IpAddr) -> Standing {
         let (now, mut inner) = (self.clock.steady(), self.inner());
         match inner.hash {
@@ -195,11 +196,12 @@ impl Owner {
         }
     }
 
-    /// Makes the person with the code the owner, and begins a session. Blocks: it hashes and writes
-    /// to disk.
+    /// Claims the box with the code: stores the passphrase and begins a session. Blocks: it hashes
+    /// and writes to disk.
     ///
     /// # Errors
-    /// Only a wrong code counts as a try; it is written to disk before the response.
+    /// The claim is refused. A wrong code counts as a try, which is on disk before the function
+    /// returns; no other error counts.
     pub fn claim(
         &self,
         code: &str,
@@ -220,11 +222,11 @@ impl Owner {
         Ok(self.begin(&mut inner))
     }
 
-    /// Checks the code of a box without an owner, as proof that a person stands before it. Blocks:
-    /// it may write to disk.
+    /// Checks the claim code of an unclaimed box, as proof that the client can see its screen.
+    /// Blocks: it may write to disk.
     ///
     /// # Errors
-    /// As [`Owner::claim`]; the code stays valid.
+    /// The code is refused as by [`Owner::claim`]. A correct code stays valid.
     pub fn prove(&self, code: &str, from: IpAddr) -> Result<(), AccessError> {
         let code = Code::typed(code).ok_or(AccessError::NoCode)?;
         self.attempt(&mut self.inner(), &code, from)
@@ -258,10 +260,10 @@ impl Owner {
         Err(AccessError::WrongCode(inner.codes.left(from)))
     }
 
-    /// Starts a session of the owner. Blocks as [`Owner::claim`] does.
+    /// Logs the owner in and starts a session. Blocks: it hashes.
     ///
     /// # Errors
-    /// The reason of the refusal; a wrong passphrase counts as a try.
+    /// The login is refused. A wrong passphrase counts as a try of the address.
     pub fn enter(&self, passphrase: &str, from: IpAddr) -> Result<NewSession, AccessError> {
         let mut inner = self.verify(passphrase, from)?;
         self.passphrase_given(passphrase);
@@ -274,19 +276,20 @@ impl Owner {
         NewSession { token }
     }
 
-    /// CSRF token of the session with this token; `None` without such a session.
+    /// Returns the CSRF token of the session and prolongs the session; `None` if no session has
+    /// this `token`.
     pub fn session(&self, token: &str) -> Option<String> {
         let now = self.clock.steady();
         self.inner().sessions.find(token, now)
     }
 
-    /// True if the session exists. Does not prolong it.
+    /// Returns true if the session exists. Does not prolong the session.
     pub fn lives(&self, token: &str) -> bool {
         let now = self.clock.steady();
         self.inner().sessions.lives(token, now)
     }
 
-    /// Ends the session of a token.
+    /// Ends the session with this token.
     pub fn leave(&self, token: &str) {
         self.inner().sessions.end(token);
     }

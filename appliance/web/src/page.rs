@@ -1,4 +1,4 @@
-//! Pages and their parts. The live stream replaces single parts.
+//! Pages and their parts. The live stream replaces single parts of an open page.
 
 mod parts;
 
@@ -10,7 +10,7 @@ use crate::design;
 
 pub use parts::link;
 
-/// A page of the box.
+/// Page of the web interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
     /// Overview: health of the box and work in progress.
@@ -33,7 +33,7 @@ pub enum Page {
     Manual(&'static help::Page),
 }
 
-/// Navigation entries in their order. On a phone, entries with `true` are at the foot of the page.
+/// Navigation entries: path, label, and true for an entry that a phone shows at the bottom.
 const RAIL: [(&str, &str, bool); 7] = [
     ("/", "Now", false),
     ("/machines", "Machines", false),
@@ -44,11 +44,11 @@ const RAIL: [(&str, &str, bool); 7] = [
     ("/help", "Help", true),
 ];
 
-/// A part: its `id` in the page, a heading that may be empty, and its HTML.
+/// Part of a page that the live stream can replace.
 pub struct Part {
     /// Id of the HTML element.
     pub id: &'static str,
-    /// Heading; may be empty.
+    /// Heading above the part; may be empty.
     pub heading: &'static str,
     /// Content of the element.
     pub html: String,
@@ -100,7 +100,7 @@ struct StoredBackup<'a> {
     contents: String,
 }
 
-/// Backups on the box's own disk.
+/// Returns the backups on the box's own disk.
 fn kept(view: &StatusView) -> Vec<StoredBackup<'_>> {
     let shown = view.system.kept_backups.iter().map(|kept| StoredBackup {
         name: &kept.name,
@@ -147,7 +147,7 @@ impl Page {
         }
     }
 
-    /// Parts of this page that change, beginning with the health of the box.
+    /// Returns the parts of this page that can change, beginning with the health of the box.
     pub fn parts(&self, view: &StatusView) -> Vec<Part> {
         let mut all = vec![part("health", "", badge(view))];
         all.extend(match self {
@@ -163,7 +163,7 @@ impl Page {
         all
     }
 
-    /// Returns the whole page, for the owner of a session whose forms carry `csrf`.
+    /// Returns the whole page. Its forms contain `csrf`, the CSRF token of the session.
     pub fn html(&self, view: &StatusView, csrf: &str) -> String {
         let here = RAIL.iter().find(|(_, word, _)| *word == self.title()).map_or("/", |it| it.0);
         let mut body = match self {
@@ -207,25 +207,25 @@ impl Page {
     }
 }
 
-/// Page to claim a box with the code on its screen.
+/// Renders the page to claim the box with the code on its screen.
 pub fn claim(view: &StatusView, code: &str, host: &str, error: &str) -> String {
     let body = rendered(&Claim { pin: &view.pin, code, error, host });
     alone("Claim", view, &body)
 }
 
-/// Page to log in.
+/// Renders the login page.
 pub fn login(view: &StatusView, error: &str) -> String {
     alone("Log in", view, &rendered(&Login { pin: &view.pin, error }))
 }
 
-/// Page with a sentence and a link to the overview.
+/// Renders a page with a sentence and a link to the overview.
 pub fn sentence(view: &StatusView, title: &str, text: &str) -> String {
     let text = parts::escaped(text);
     let body = format!("<h1>{title}</h1><p>{text}</p><p><a href=\"/\">Now</a></p>");
     alone(title, view, &body)
 }
 
-/// Page without the navigation.
+/// Renders a page without the navigation.
 pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     rendered(&Shell {
         title,
@@ -243,7 +243,8 @@ pub(crate) fn alone(title: &str, view: &StatusView, body: &str) -> String {
     })
 }
 
-/// Safe mode lasts until the box restarts, so a page that is never reloaded stays correct.
+/// Returns the warning about safe mode, else an empty text. The live stream need not update the
+/// warning, because safe mode lasts until a restart.
 fn notice(view: &StatusView) -> String {
     if view.safe_mode.is_empty() { String::new() } else { safe_mode_trouble(view).sentence() }
 }

@@ -1,4 +1,4 @@
-//! Responses, and the headers that every response has.
+//! Builders of responses, and the security headers of every response.
 
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
@@ -7,12 +7,13 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 /// Name of the session cookie. `__Host-` limits the cookie to this host and to TLS; scripts cannot
 /// read it.
 pub const COOKIE: &str = "__Host-tinbox";
-/// Content security policy: pages load from, and forms go to, this box only.
+/// Content security policy: pages load resources from this box only, and forms are sent to this box
+/// only.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                    connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
                    base-uri 'none'";
 
-/// Sets the headers of every response.
+/// Adds the security headers that every response has.
 pub fn harden(headers: &mut HeaderMap) {
     for (name, value) in [
         ("content-security-policy", CSP),

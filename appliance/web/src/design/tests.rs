@@ -4,7 +4,7 @@ use super::STYLE;
 
 type Tokens = HashMap<String, [f64; 3]>;
 
-/// Custom properties of the sheet's `nth` block, over those of `before`.
+/// Colors of the style sheet's `nth` `:root` block, added to the colors of `before`.
 fn tokens(nth: usize, before: Tokens) -> Tokens {
     let block = STYLE.split(":root {").nth(nth).unwrap().split('}').next().unwrap();
     let mut all = before;
@@ -23,7 +23,7 @@ fn tokens(nth: usize, before: Tokens) -> Tokens {
     all
 }
 
-/// WCAG 2.2: contrast ratio.
+/// Returns the contrast ratio of two colors (WCAG 2.2).
 fn contrast(one: [f64; 3], other: [f64; 3]) -> f64 {
     let light = |rgb: [f64; 3]| 0.2126 * rgb[0] + 0.7152 * rgb[1] + 0.0722 * rgb[2];
     let (high, low) = (light(one).max(light(other)), light(one).min(light(other)));

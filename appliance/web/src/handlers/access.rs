@@ -1,5 +1,5 @@
-//! The owner's ways in: the kubeconfig, a new administrator's token, another passphrase. Each wants
-//! the passphrase, unless the session gave it a moment ago.
+//! Download of the kubeconfig, replacement of the administrator's token, and change of the
+//! passphrase. Each requires the passphrase, or a recent proof within the session.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::owner::AccessError;
 use crate::page;
 use crate::response::{content, html, text};
 
-/// Paths that this module handles.
+/// Returns the routes of this module.
 pub(super) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/kubeconfig", get(kubeconfig).post(proved_kubeconfig))
@@ -31,10 +31,11 @@ pub(crate) fn address(peer: Peer) -> IpAddr {
     peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.0.ip())
 }
 
-/// Checks the passphrase in `given`; without one, that it was given a moment ago.
+/// Checks the passphrase in `given`. If `given` is empty, the session must have a recent proof
+/// ([`PROVED_FOR`](crate::owner::session::PROVED_FOR)).
 ///
 /// # Errors
-/// A page with the reason.
+/// The proof fails. The error is a page with the reason.
 pub(crate) async fn prove(
     site: &Arc<Site>,
     (headers, peer): (&HeaderMap, Peer),
@@ -68,7 +69,7 @@ fn foreign() -> PageResponse {
     text(StatusCode::FORBIDDEN, "This form does not belong to your session.")
 }
 
-/// Sends the kubeconfig, if the session gave its passphrase within
+/// Sends the kubeconfig if the passphrase was entered in this session within
 /// [`PROVED_FOR`](crate::owner::session::PROVED_FOR).
 async fn kubeconfig(
     State(site): SiteState,

@@ -1,5 +1,5 @@
-//! Requests to the pages that leave a line in the audit log: every one that may change something,
-//! and the downloads of keys.
+//! Requests to the pages that are recorded in the audit log: requests that can change data, and
+//! downloads of keys.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode};
 
 use crate::handlers::PageResponse;
 
-/// Characters of what a client calls itself.
+/// Maximum length of a recorded `User-Agent`, in characters.
 const AGENT_CHARS_MAX: usize = 256;
 
 /// A request to the pages, for the audit log.
@@ -17,20 +17,20 @@ const AGENT_CHARS_MAX: usize = 256;
 pub struct PageRequest {
     /// HTTP method of the request.
     pub method: String,
-    /// The path. A code that is part of it is left out.
+    /// Path of the request; a claim code in the path is replaced by `CODE`.
     pub path: String,
     /// IP address of the client.
     pub from: Option<IpAddr>,
     /// `User-Agent` of the client.
     pub agent: String,
-    /// The client had a session, got one, or showed the code of a box without an owner.
+    /// True if the client had a session, got a session, or sent the valid claim code.
     pub accepted: bool,
     /// HTTP status of the response.
     pub code: u16,
 }
 
 impl PageRequest {
-    /// The record of a request that has a session or not; `None` for one that only shows a page.
+    /// Creates the record of a request. Returns `None` for a request that only reads a page.
     pub(crate) fn of(request: &Request, has_session: bool) -> Option<Self> {
         let (method, path) = (request.method(), request.uri().path());
         let shows = [Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
@@ -53,7 +53,7 @@ impl PageRequest {
         })
     }
 
-    /// Adds the status of the response.
+    /// Adds the status of the response, and its effect on `accepted`.
     pub(crate) fn answered(self, answer: &PageResponse) -> Self {
         let status = answer.status();
         let got_session = answer.headers().contains_key(SET_COOKIE);

@@ -18,10 +18,10 @@ use crate::owner::AccessError;
 use crate::page;
 use crate::response::{content, html, see, text};
 
-/// Longest time for the rest of a form that is refused. A browser shows the answer only once it has
-/// sent all of it.
+/// Maximum time to read the rest of a refused form. A browser shows the response only after it has
+/// sent the whole form.
 const REST: Duration = Duration::from_secs(120);
-/// Maximum number of pieces of a file that wait for the disk.
+/// Maximum number of file pieces in the queue to the disk.
 const PIECES: usize = 4;
 
 #[derive(Deserialize)]
@@ -66,7 +66,7 @@ pub async fn download(
     answer
 }
 
-/// Sends a sentence: as a page, or as plain text for programs.
+/// Sends a sentence: as a page, or as plain text for `Accept: text/plain`.
 async fn sentence_response(
     site: &Arc<Site>,
     headers: &HeaderMap,
@@ -118,7 +118,7 @@ fn became(report: &BackupSummary) -> String {
     )
 }
 
-/// Restores a backup to a box without an owner, for a person with the code.
+/// Restores an uploaded backup to an unclaimed box. The form must contain the claim code.
 pub async fn restore(
     State(site): SiteState,
     peer: Peer,

@@ -1,4 +1,4 @@
-//! The live stream: the parts of a page that changed, as server-sent events.
+//! Live stream of a page: sends its changed parts as server-sent events.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -14,11 +14,11 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::handlers::Site;
 use crate::page::Page;
 
-/// Streams at once; a further one is answered 503 and its page is as it was loaded.
+/// Maximum number of parallel streams. A further stream gets status 503; its page is not updated.
 pub const STREAMS_MAX: usize = 32;
-/// Shortest time between two messages; changes in between are sent together.
+/// Minimum time between two messages; later changes wait for the next message.
 const EVERY: Duration = Duration::from_secs(1);
-/// Interval of messages without a change, so that the page knows that the box is alive.
+/// Interval of empty messages, which show the page that the box is alive.
 const ALIVE: Duration = Duration::from_secs(5);
 
 struct Stream {
@@ -32,7 +32,7 @@ struct Stream {
     _place: OwnedSemaphorePermit,
 }
 
-/// The stream of one tab, for as long as its session lives.
+/// Starts the stream of one browser tab. The stream ends with the session of `token`.
 pub fn answer(site: Arc<Site>, page: Page, token: String, place: OwnedSemaphorePermit) -> Response {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

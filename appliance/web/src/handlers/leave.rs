@@ -21,7 +21,8 @@ pub(super) struct LeaveForm {
     owner: Secret,
 }
 
-/// Restarts, switches off or resets the box after its name was typed.
+/// Restarts, switches off or resets the box. The form must contain the box's name and a proof of
+/// the passphrase.
 pub(super) async fn leave(
     State(site): SiteState,
     peer: Peer,

@@ -1,5 +1,5 @@
 //! First setup, after the claim (FB-5): role of each NIC, time zone, hours of updates, next steps.
-//! Each page can be skipped; nothing is changed without a choice.
+//! Each page can be skipped; a skipped page changes no setting.
 
 mod forms;
 pub(crate) mod pages;
@@ -18,73 +18,76 @@ use crate::handlers::{Site, csrf};
 use crate::page;
 use crate::response::{html, see, text};
 
-/// Limit of NICs on a page; others keep their settings.
+/// Maximum number of NICs on the page; further NICs keep their settings.
 pub const NICS_MAX: usize = 16;
-/// The first of them.
+/// Path of the first setup page.
 pub const FIRST: &str = "/setup/network";
 
 /// Settings that the first setup can read and change.
 pub trait Setup: Send + Sync {
-    /// All NICs with their settings; if none is set up yet, with proposed ones.
+    /// Returns all NICs with their settings; with proposed settings if no NIC is set up yet.
     fn nics(&self) -> Vec<NicSetup>;
-    /// Sets the nics up. Blocks: it writes to disk.
+    /// Saves the settings of the NICs. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// A sentence; nothing was changed.
+    /// The settings are not valid or cannot be written; nothing was changed. The error is a
+    /// sentence for people.
     fn set_nics(&self, nics: &[NicSetup]) -> Result<(), String>;
-    /// The time zone, and when updates may restart the box.
+    /// Time zone, and the hours in which updates may restart the box.
     fn times(&self) -> UpdateTimes;
-    /// Sets them. Blocks: it writes to disk.
+    /// Saves the time zone and the hours. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// A sentence; nothing was changed.
+    /// The settings are not valid or cannot be written; nothing was changed. The error is a
+    /// sentence for people.
     fn set_times(&self, times: &UpdateTimes) -> Result<(), String>;
-    /// The names of all time zones.
+    /// Returns the names of all time zones.
     fn zones(&self) -> Vec<&'static str>;
-    /// True if a change takes effect only after a restart.
+    /// Returns true if a saved change takes effect only after a restart.
     fn needs_restart(&self) -> bool;
     /// Restarts the box and its services.
     ///
     /// # Errors
-    /// A sentence for people.
+    /// The box cannot restart. The error is a sentence for people.
     fn restart(&self) -> Result<(), String>;
 }
 
-/// A NIC and its settings.
+/// NIC with its settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NicSetup {
     /// Name of the interface: `eth1`.
     pub name: String,
     /// MAC address of the NIC.
     pub mac: String,
-    /// `1 Gb/s`, `no cable`.
+    /// Link speed as text: `1 Gb/s`, `no cable`.
     pub link: String,
-    /// Its address now; may be empty.
+    /// Current address of the NIC; may be empty.
     pub address: String,
-    /// The way to everywhere leads through it.
+    /// True if the default route uses this NIC.
     pub default_route: bool,
-    /// Machines or people that the NIC is for.
+    /// Role of the NIC.
     pub role: Role,
     /// DHCP mode, as in `box.toml`: `off`, `proxy`, `reserved`, `pool`.
     pub mode: String,
-    /// The box's own address on a network that is only for machines: `10.99.0.1/24`.
+    /// Static address of the box, with prefix length, on a network for machines only:
+    /// `10.99.0.1/24`.
     pub own: String,
-    /// Addresses to give away: `first-last`; may be empty.
+    /// Address range of the DHCP pool: `first-last`; may be empty.
     pub pool: String,
-    /// Last four digits of the MAC, typed as confirmation (NW-4).
+    /// Last four digits of the MAC address, typed as confirmation (NW-4).
     pub confirm: String,
 }
 
-/// The time zone, and when updates may restart the box.
+/// Time zone, and the hours in which updates may restart the box.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UpdateTimes {
-    /// `Europe/Berlin`; empty is UTC.
+    /// Name of the time zone: `Europe/Berlin`; empty for UTC.
     pub zone: String,
-    /// The first minute, `02:00`; empty for all day.
+    /// Begin of the hours, `02:00`; empty for all day.
     pub from: String,
-    /// The minute after the last, `05:00`; empty for all day.
+    /// End of the hours (exclusive), `05:00`; empty for all day.
     pub to: String,
-    /// True if a person has to start each restart.
+    /// True if each restart for an update needs a request of a person.
     pub ask: bool,
 }
 
@@ -92,7 +95,7 @@ type PageResponse = Response<Body>;
 type SiteState = State<Arc<Site>>;
 type Fields = Form<HashMap<String, String>>;
 
-/// Routes of the first setup.
+/// Returns the routes of the first setup.
 pub(crate) fn routes() -> Router<Arc<Site>> {
     Router::new()
         .route("/setup", get(|| async { see(FIRST) }))
@@ -102,7 +105,7 @@ pub(crate) fn routes() -> Router<Arc<Site>> {
         .route("/setup/restart", post(restart))
 }
 
-/// Does some work on a thread that may wait for the disk.
+/// Runs `work` on a thread that may block. Fails with a response if the box has no first setup.
 async fn ask<T: Send + 'static>(
     site: &Arc<Site>,
     work: impl FnOnce(&dyn Setup) -> T + Send + 'static,
@@ -119,7 +122,7 @@ async fn ask<T: Send + 'static>(
     }
 }
 
-/// True if the form carries the CSRF token of its session.
+/// Returns true if the form contains the CSRF token of its session.
 fn own_form(site: &Site, headers: &HeaderMap, fields: &HashMap<String, String>) -> bool {
     csrf(site, headers).is_some_and(|csrf| fields.get("csrf") == Some(&csrf))
 }

@@ -1,4 +1,4 @@
-//! The interface to the rest of the box.
+//! Interface between the pages and the rest of the box.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 use crate::handlers::audit::PageRequest;
 use crate::handlers::setup::Setup;
 
-/// Future of a result, or a sentence about the failure.
+/// Future of a result; the error is a sentence for people.
 pub type SourceFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
 
 /// File that the browser downloads.
@@ -28,26 +28,28 @@ pub struct Download {
 
 /// Data and actions that the rest of the box provides for the pages.
 pub trait Source: Send + Sync + 'static {
-    /// Returns the current status of the box.
+    /// Returns the current status view of the box.
     fn view(&self) -> Pin<Box<dyn Future<Output = StatusView> + Send + '_>>;
-    /// Picture of the panel as PNG; `None` if the box has none.
+    /// Renders the panel's screen as PNG; `None` if the box has no panel.
     fn panel(&self, view: &StatusView) -> Option<Vec<u8>>;
-    /// Returns the administrator's kubeconfig, with `host` (without a port) as the box's address.
+    /// Returns the administrator's kubeconfig, with `host` (without a port) as the box's address;
+    /// `None` if it is not on the box.
     fn kubeconfig(&self, host: &str) -> Option<String>;
     /// Replaces the administrator's token; the old one stops working. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// A sentence for people; the old token stays.
+    /// The new token cannot be saved; the old token stays valid. The error is a sentence for
+    /// people.
     fn rotate(&self) -> Result<(), String>;
-    /// Certificate of the box's CA, as PEM.
+    /// Returns the certificate of the box's CA, as PEM.
     fn ca_pem(&self) -> String;
-    /// Settings of the first setup; `None` if the box is a process on another system.
+    /// Returns the settings of the first setup; `None` if the box is a process on another system.
     fn setup(&self) -> Option<&dyn Setup> {
         None
     }
     /// Makes a backup, encrypted with the passphrase.
     fn backup(&self, passphrase: Secret) -> SourceFuture<'_, Download>;
-    /// Restores a backup that arrives in pieces.
+    /// Restores an uploaded backup, received in pieces.
     fn restore(
         &self,
         pieces: Receiver<Bytes>,
@@ -55,11 +57,11 @@ pub trait Source: Send + Sync + 'static {
     ) -> SourceFuture<'_, BackupSummary>;
     /// Restores a backup that the box made itself, by its name.
     fn restore_kept(&self, name: String) -> SourceFuture<'_, BackupSummary>;
-    /// Writes a request to the pages into the audit log. Never waits.
+    /// Writes the record of a request into the audit log. Never waits.
     fn record(&self, request: PageRequest);
     /// Restarts, switches off or resets the box. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// A sentence for people; nothing was done.
+    /// The box cannot do it; nothing was done. The error is a sentence for people.
     fn leave(&self, leaving: BoxAction) -> Result<(), String>;
 }

@@ -106,7 +106,7 @@ fn site() -> (Arc<Owner>, Router) {
     (owner, router)
 }
 
-/// Of a box that cannot read whose it is.
+/// Routes of a box that cannot read the record of its owner.
 fn site_without_state() -> Router {
     let owner = Owner::open(Arc::<Memory>::default(), Arc::new(SystemClock)).unwrap();
     router(Site::new(Arc::new(owner.out_of_reach()), Arc::new(Example::default())))

@@ -1,5 +1,5 @@
-//! One-time code with which a person claims the box: shown on the panel, with a limit of wrong
-//! tries (FB-3). Pure: the caller passes the random bytes.
+//! One-time code to claim the box, shown on the panel, with a limit of wrong tries (FB-3). No I/O:
+//! the caller passes the random bytes.
 
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq as _;
@@ -11,13 +11,13 @@ pub const CODE_CHARS: usize = 6;
 /// Number of wrong codes, from all addresses, after which the code changes. At this limit, guessing
 /// finds about one code in a million.
 pub const TRIES_MAX: u32 = 1000;
-/// Limits of wrong codes. One address gets no further than FB-3 allows, and many addresses together
-/// cannot lock out another one.
+/// Limits of wrong codes. One address gets the tries of FB-3; many addresses together cannot lock
+/// out another address.
 pub const LIMITS: Limits = Limits { each: 5, ever: 20, all: 60 };
-/// Crockford's base32: no I, L, O and U.
+/// Alphabet of Crockford's base32, without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// A one-time code: `7KQ4M2`.
+/// One-time claim code: `7KQ4M2`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Code([u8; CODE_CHARS]);
@@ -29,12 +29,13 @@ impl std::fmt::Debug for Code {
 }
 
 impl Code {
-    /// Creates a code from random bytes; each byte gives five bits.
+    /// Creates a code from random bytes; uses five bits of each byte.
     pub fn of(chance: [u8; CODE_CHARS]) -> Self {
         Self(chance.map(|byte| ALPHABET[usize::from(byte % 32)]))
     }
 
-    /// Parses a typed code. Case, spaces and dashes do not matter; O is 0, and I and L are 1.
+    /// Parses a typed code; `None` if it is not valid. Ignores case, spaces and dashes; reads O as
+    /// 0, I and L as 1.
     pub fn typed(text: &str) -> Option<Self> {
         let mut code = [0; CODE_CHARS];
         let mut chars = text.chars().filter(|char| !matches!(char, ' ' | '-'));
@@ -55,7 +56,7 @@ impl Code {
         self.0.iter().map(|byte| char::from(*byte)).collect()
     }
 
-    /// Compares in constant time.
+    /// Compares two codes in constant time.
     fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -96,7 +97,7 @@ pub enum CodeResult {
 }
 
 impl ClaimCode {
-    /// Starts a code without tries.
+    /// Creates the state of a new code, with no wrong tries.
     pub fn new(code: Code) -> Self {
         Self { code, wrong: 0 }
     }
@@ -114,7 +115,7 @@ impl ClaimCode {
         CodeResult::Changed
     }
 
-    /// Wrong codes that are still allowed.
+    /// Returns the number of wrong codes that are still allowed.
     pub fn left(&self) -> u32 {
         TRIES_MAX.saturating_sub(self.wrong)
     }

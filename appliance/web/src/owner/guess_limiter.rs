@@ -1,7 +1,7 @@
-//! Limits of wrong guesses, by address (AU-4, FB-3). Pure: the caller passes the time.
+//! Limits of wrong guesses, by address (AU-4, FB-3). No clock: the caller passes the time.
 //!
-//! A guessing address cannot lock out others. The limits of one address apply first. The limit over
-//! all addresses applies only to those with a recent wrong guess.
+//! A guessing address cannot lock out other addresses. The limits of one address apply first. The
+//! limit over all addresses applies only to addresses with a recent wrong guess.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -9,17 +9,18 @@ use std::time::Duration;
 
 /// Period of the limits `each` and `all`.
 pub const MINUTE: Duration = Duration::from_secs(60);
-/// Maximum number of remembered addresses; the one with the oldest wrong guess is forgotten.
+/// Maximum number of remembered addresses; at the limit, the address with the oldest wrong guess is
+/// dropped.
 pub const ADDRESSES_MAX: usize = 1024;
 
 /// Maximum numbers of wrong guesses.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Limit for one address in a minute.
+    /// Maximum for one address in a minute.
     pub each: usize,
-    /// Limit for one address until [`GuessLimiter::clear`].
+    /// Maximum for one address until [`GuessLimiter::clear`].
     pub ever: usize,
-    /// Limit for all addresses in a minute.
+    /// Maximum for all addresses together in a minute.
     pub all: usize,
 }
 
@@ -30,11 +31,11 @@ pub enum GuessPermission {
     Allowed,
     /// The address must wait this many seconds.
     Wait(u64),
-    /// The address may not guess again.
+    /// The address may not guess again until [`GuessLimiter::clear`].
     Never,
 }
 
-/// Classification of an address by its last guesses; a lower value is served first.
+/// Class of an address by its last guesses; a lower value is served first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Standing {
     /// The last guess was correct.
@@ -67,7 +68,7 @@ impl GuessLimiter {
         Self { limits, addresses: HashMap::new(), recent: VecDeque::new() }
     }
 
-    /// Decides about a guess of the address at `now`, a time of the steady clock.
+    /// Decides if the address may guess at `now`, a time of the monotonic clock.
     pub fn leave(&mut self, from: IpAddr, now: Duration) -> GuessPermission {
         forget(&mut self.recent, now);
         let are_many = self.recent.len() >= self.limits.all;
@@ -83,7 +84,7 @@ impl GuessLimiter {
         }
     }
 
-    /// Returns the classification of the address.
+    /// Returns the class of the address.
     pub fn standing(&mut self, from: IpAddr, now: Duration) -> Standing {
         match self.past(from, now) {
             Some(past) if !past.recent.is_empty() => Standing::Guesser,
@@ -107,7 +108,7 @@ impl GuessLimiter {
         keep(&mut self.recent, now, limits.all);
     }
 
-    /// Number of wrong guesses that the address may still make.
+    /// Returns the number of wrong guesses that the address may still make.
     pub fn left(&self, from: IpAddr) -> usize {
         let wrong = self.addresses.get(&network(from)).map_or(0, |past| past.wrong);
         self.limits.ever.saturating_sub(wrong)
@@ -136,7 +137,7 @@ impl GuessLimiter {
         self.addresses.entry(from).or_default()
     }
 
-    /// Forgets all guesses, because the secret has changed.
+    /// Removes all records, because the secret has changed.
     pub fn clear(&mut self) {
         *self = Self::new(self.limits);
     }
@@ -148,7 +149,7 @@ fn forget(recent: &mut VecDeque<Duration>, now: Duration) {
     }
 }
 
-/// Adds `now`. Only the last `most` times are kept.
+/// Adds `now` to `recent`, and keeps only the last `most` times.
 fn keep(recent: &mut VecDeque<Duration>, now: Duration, most: usize) {
     if recent.len() >= most {
         recent.pop_front();
@@ -156,12 +157,12 @@ fn keep(recent: &mut VecDeque<Duration>, now: Duration, most: usize) {
     recent.push_back(now);
 }
 
-/// Seconds until `first` is a minute ago; at least one.
+/// Returns the seconds until `first` is a minute ago; at least 1.
 fn wait(first: Duration, now: Duration) -> u64 {
     (first + MINUTE).saturating_sub(now).as_secs().max(1)
 }
 
-/// Returns the network of one subscriber: for IPv6, the /64.
+/// Returns the address of one subscriber: for IPv6, the /64 network.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),

@@ -1,5 +1,5 @@
-//! Queue of passphrases to hash. One is hashed at a time, since each needs 19 MiB; addresses that
-//! have guessed wrong come last.
+//! Queue of passphrases to hash. Only one passphrase is hashed at a time, because a hash needs 19
+//! MiB. Addresses with a recent wrong guess come last.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,17 +8,17 @@ use tokio::sync::oneshot;
 
 use crate::owner::guess_limiter::Standing;
 
-/// Limit of waiting requests per standing.
+/// Maximum number of waiting requests per [`Standing`].
 pub const WAITING_MAX: usize = 64;
 
-/// Queue for hashing passphrases; one request hashes at a time.
+/// Queue for hashing passphrases: one request hashes at a time.
 #[derive(Default)]
 pub struct HashQueue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     is_taken: bool,
-    /// Waiting requests by standing, in order of arrival.
+    /// Waiting requests for each [`Standing`], in order of arrival.
     waiting: [VecDeque<oneshot::Sender<HashTurn>>; 3],
 }
 
@@ -30,8 +30,8 @@ impl HashQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the permission to hash. Returns `None` if [`WAITING_MAX`] requests of that
-    /// standing already wait.
+    /// Waits for the permission to hash. Returns `None` if [`WAITING_MAX`] requests of this
+    /// `standing` already wait.
     pub async fn take(self: &Arc<Self>, standing: Standing) -> Option<HashTurn> {
         let waiting = {
             let mut state = self.state();

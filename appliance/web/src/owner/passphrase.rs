@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq as _;
 pub const CHARS_MIN: usize = 8;
 /// Maximum length of a passphrase, in bytes.
 pub const BYTES_MAX: usize = 1024;
-/// Memory of one hash in KiB: OWASP's first choice for argon2id. A box with 1 GB can afford it,
+/// Memory of one hash in KiB, as OWASP recommends for argon2id. A box with 1 GB has enough memory,
 /// because it computes one hash at a time.
 const MEMORY_KIB: u32 = 19 * 1024;
 /// Number of argon2id passes over the memory.
@@ -16,7 +16,8 @@ const PASSES: u32 = 2;
 /// Maximum memory in KiB that a stored hash may request.
 const MEMORY_KIB_MAX: u32 = 64 * 1024;
 
-/// Hash with its parameters, so that later hashes may use other parameters.
+/// Hash of a passphrase with its parameters. A later version can change the parameters and still
+/// check old hashes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash {
     memory_kib: u32,
@@ -28,7 +29,7 @@ pub struct Hash {
 /// Checks that a passphrase is allowed.
 ///
 /// # Errors
-/// A sentence for the owner.
+/// The passphrase is too short or too long. The error is a sentence for the owner.
 pub fn check(text: &str) -> Result<(), &'static str> {
     match text {
         _ if text.chars().count() < CHARS_MIN => {
@@ -53,7 +54,7 @@ impl Hash {
         Self { memory_kib: MEMORY_KIB, passes: PASSES, salt: String::new(), hash: String::new() }
     }
 
-    /// True if `text` is the passphrase. Costs as much as [`Hash::of`].
+    /// Returns true if `text` is the passphrase. Needs the time and memory of [`Hash::of`].
     pub fn is_of(&self, text: &str) -> bool {
         let known = stdx::unhex(&self.salt).zip(stdx::unhex(&self.hash));
         let Some((salt, hash)) = known else { return false };

@@ -1,5 +1,5 @@
-//! Proof of the owner's passphrase within a session, required before keys leave the box or data is
-//! erased; and its change.
+//! Proof of the owner's passphrase within a session, and change of the passphrase. The proof is
+//! required before keys are sent or data is erased.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,17 +10,18 @@ use crate::owner::guess_limiter::GuessPermission;
 use crate::owner::passphrase::{self, Hash};
 
 impl Owner {
-    /// Returns true while the session's passphrase was given within
+    /// Returns true if the passphrase was entered in this session within the last
     /// [`PROVED_FOR`](crate::owner::session::PROVED_FOR).
     pub fn is_proved(&self, token: &str) -> bool {
         let now = self.clock.steady();
         self.inner().sessions.is_proved(token, now)
     }
 
-    /// Checks the passphrase of the session with this token again. Blocks: it hashes.
+    /// Checks the passphrase and renews the proof of the session with this token. Blocks: it
+    /// hashes.
     ///
     /// # Errors
-    /// Why not; a wrong one counts as a wrong login of the address.
+    /// The passphrase is wrong (counts as a failed login of the address), or the check is refused.
     pub fn prove_again(
         &self,
         token: &str,
@@ -31,11 +32,12 @@ impl Owner {
         Ok(())
     }
 
-    /// Changes the passphrase and ends every session but the one with this token. Blocks: it
+    /// Changes the passphrase and ends all sessions except the session of `token`. Blocks: it
     /// hashes and writes to disk.
     ///
     /// # Errors
-    /// Why not; the old passphrase stays then, with all sessions.
+    /// The change is refused or cannot be saved. The old passphrase stays valid and all sessions
+    /// stay.
     pub fn change_passphrase(
         &self,
         token: &str,
@@ -56,7 +58,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Verifies the passphrase and returns the locked state, in which it is still valid.
+    /// Verifies the passphrase and returns the locked state; the passphrase cannot change while the
+    /// lock is held.
     pub(super) fn verify(
         &self,
         passphrase: &str,

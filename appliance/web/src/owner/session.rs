@@ -1,15 +1,15 @@
-//! Sessions of logged-in browsers. In memory: a restart ends all of them.
+//! Sessions of logged-in browsers. Sessions are in memory only, so a restart ends all of them.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-/// Maximum number of sessions; the least recently used one is ended for a new one.
+/// Maximum number of sessions; at the limit, a new session ends the least recently used session.
 pub const SESSIONS_MAX: usize = 64;
 /// Time after which an unused session ends.
 pub const IDLE: Duration = Duration::from_secs(12 * 3600);
-/// Time for which a passphrase given within a session is valid as proof.
+/// Time for which a passphrase that was entered in a session counts as proof.
 pub const PROVED_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// Sessions by the hash of their token, so that the time of a lookup reveals nothing about tokens.
@@ -18,7 +18,7 @@ pub struct Sessions(HashMap<[u8; 32], Session>);
 
 struct Session {
     used: Duration,
-    /// Time at which the passphrase was last given.
+    /// Time at which the passphrase was last entered.
     proved: Duration,
     csrf: String,
 }
@@ -34,7 +34,8 @@ impl Sessions {
         self.0.insert(Sha256::digest(token).into(), Session { used: now, proved: now, csrf });
     }
 
-    /// CSRF token of the session; `None` if the session does not exist.
+    /// Returns the CSRF token of the session and prolongs the session; `None` if the session does
+    /// not exist.
     pub fn find(&mut self, token: &str, now: Duration) -> Option<String> {
         let key: [u8; 32] = Sha256::digest(token).into();
         let session = self.0.get_mut(&key)?;
@@ -46,32 +47,32 @@ impl Sessions {
         Some(session.csrf.clone())
     }
 
-    /// True if the session exists. Does not prolong it.
+    /// Returns true if the session exists. Does not prolong the session.
     pub fn lives(&self, token: &str, now: Duration) -> bool {
         let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)));
         session.is_some_and(|session| now.saturating_sub(session.used) < IDLE)
     }
 
-    /// Returns true while the session's passphrase was given within [`PROVED_FOR`].
+    /// Returns true if the passphrase was entered in this session within the last [`PROVED_FOR`].
     pub fn is_proved(&self, token: &str, now: Duration) -> bool {
         let session = self.0.get(&<[u8; 32]>::from(Sha256::digest(token)));
         session.is_some_and(|session| now.saturating_sub(session.proved) < PROVED_FOR)
     }
 
-    /// Records that the session's passphrase was given again.
+    /// Records at `now` that the passphrase was entered in the session.
     pub fn prove(&mut self, token: &str, now: Duration) {
         if let Some(session) = self.0.get_mut(&<[u8; 32]>::from(Sha256::digest(token))) {
             session.proved = now;
         }
     }
 
-    /// Ends all sessions but one.
+    /// Ends all sessions except the session with this token.
     pub fn end_others(&mut self, token: &str) {
         let stays: [u8; 32] = Sha256::digest(token).into();
         self.0.retain(|key, _| *key == stays);
     }
 
-    /// Ends the session of a token.
+    /// Ends the session with this token.
     pub fn end(&mut self, token: &str) {
         self.0.remove(&<[u8; 32]>::from(Sha256::digest(token)));
     }

@@ -26,9 +26,9 @@ pub use now::now;
 pub use system::the_box;
 pub use workflows::workflows;
 
-/// Characters that are escaped in a path segment.
+/// Characters that are percent-encoded in a path segment.
 const SEGMENT: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// Path of the machines' pages.
+/// Path prefix of the page of a machine.
 const MACHINES: &str = "/machines/";
 
 #[derive(Template)]
@@ -37,7 +37,7 @@ struct Help {
     words: Vec<Row>,
 }
 
-/// Machine as every page shows it.
+/// Machine in a table, as formatted text.
 #[derive(Default)]
 struct Row {
     name: String,
@@ -94,22 +94,22 @@ struct Escaped<'a> {
     text: &'a str,
 }
 
-/// Escaped text in a page.
+/// Escapes text for HTML.
 pub fn escaped(text: &str) -> String {
     rendered(&Escaped { text })
 }
 
-/// Word with its shape, in the color of its tone.
+/// Renders a word with its shape, in the color of its tone.
 pub fn badge(text: &str, tone: Tone, shape: Shape) -> String {
     rendered(&Badge { text, tone: design::tone(tone), shape: design::shape(shape) })
 }
 
-/// The path of a machine's page.
+/// Returns the path of the page of the machine `name`.
 pub fn link(name: &str) -> String {
     format!("{MACHINES}{}", utf8_percent_encode(name, &SEGMENT))
 }
 
-/// The machine whose page is at `path`.
+/// Returns the name of the machine whose page is at `path`; `None` for another page.
 pub fn unlink(path: &str) -> Option<String> {
     let name = path.strip_prefix(MACHINES)?;
     let name = percent_decode_str(name).decode_utf8().ok()?;
@@ -143,7 +143,7 @@ fn row(view: &StatusView, machine: &Machine) -> Row {
     }
 }
 
-/// Events, in their given order.
+/// Formats events for the page, in the given order.
 fn happenings<'a>(view: &StatusView, events: impl Iterator<Item = &'a Event>) -> Vec<Line<'a>> {
     let line = |it: &'a Event| Line {
         at: it.at,

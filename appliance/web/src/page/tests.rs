@@ -9,7 +9,8 @@ use crate::design::{SCRIPT, STYLE};
 use crate::handlers::setup::pages::{done, nics, times};
 use crate::handlers::setup::{NicSetup, UpdateTimes};
 
-/// Bytes of a page with its sheet and script, compressed as a proxy would (design, section 6).
+/// Maximum size in bytes of a page with style sheet and script, after compression (design, section
+/// 6).
 const PAGE_BYTES_MAX: usize = 60_000;
 
 fn two_cards() -> [NicSetup; 2] {

@@ -1,4 +1,4 @@
-//! Reads the forms. Fields that a form does not have keep their values.
+//! Parses the forms of the first setup. Settings that a form does not contain keep their values.
 
 use std::collections::HashMap;
 
@@ -6,12 +6,12 @@ use status::view::Role;
 
 use super::{NicSetup, UpdateTimes};
 
-/// Longest field, in characters: a pool of many ranges.
+/// Maximum length of a field in characters; a pool may have many ranges.
 const FIELD_CHARS_MAX: usize = 4096;
 
 type Fields = HashMap<String, String>;
 
-/// The text of a field, `None` where the form has none.
+/// Returns the trimmed text of a field; `None` if the form does not contain the field.
 fn field(fields: &Fields, name: &str) -> Result<Option<String>, String> {
     let Some(text) = fields.get(name) else { return Ok(None) };
     let text = text.trim();
@@ -27,16 +27,16 @@ fn field(fields: &Fields, name: &str) -> Result<Option<String>, String> {
     Ok(Some(text.to_owned()))
 }
 
-/// A role by its word.
+/// Returns the role with this name.
 pub fn role(word: &str) -> Option<Role> {
     let all = [Role::Management, Role::Provisioning, Role::Both, Role::Unused];
     all.into_iter().find(|role| role.word() == word)
 }
 
-/// The NICs with the changes of a form.
+/// Returns the NICs with the changes of a form.
 ///
 /// # Errors
-/// A sentence about a field that cannot be taken whole.
+/// A field is too long or has a control character. The error is a sentence for people.
 pub fn nics(nics: &[NicSetup], fields: &Fields) -> Result<Vec<NicSetup>, String> {
     let read = |nic: &NicSetup| {
         let value_of = |what: &str| field(fields, &format!("{what}.{}", nic.name));
@@ -59,10 +59,10 @@ pub fn nics(nics: &[NicSetup], fields: &Fields) -> Result<Vec<NicSetup>, String>
     nics.iter().map(read).collect()
 }
 
-/// The times of a form.
+/// Returns the time zone and the hours of a form.
 ///
 /// # Errors
-/// A sentence about a field that cannot be taken whole.
+/// A field is too long or has a control character. The error is a sentence for people.
 pub fn times(fields: &Fields) -> Result<UpdateTimes, String> {
     let value_of = |name: &str| Ok::<_, String>(field(fields, name)?.unwrap_or_default());
     let (zone, from, to) = (value_of("zone")?, value_of("from")?, value_of("to")?);

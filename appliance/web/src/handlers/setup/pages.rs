@@ -1,4 +1,4 @@
-//! The screens as HTML.
+//! Pages of the first setup as HTML.
 
 use askama::Template;
 use status::view::{Role, StatusView};
@@ -6,14 +6,14 @@ use status::view::{Role, StatusView};
 use super::{NICS_MAX, NicSetup, UpdateTimes};
 use crate::page::{alone, rendered};
 
-/// Roles in the order in which a form lists them, with what each means.
+/// Roles in the order of the form, each with its description.
 const ROLES: [(Role, &str); 4] = [
     (Role::Management, "people reach the box here"),
     (Role::Provisioning, "a network for machines only"),
     (Role::Both, "people and machines, beside another DHCP server"),
     (Role::Unused, "not used"),
 ];
-/// DHCP modes in the order in which a form lists them, with the meaning of each.
+/// DHCP modes in the order of the form, each with its description.
 const MODES: [(&str, &str); 4] = [
     ("off", "no machine"),
     ("proxy", "known machines, with boot information; another server gives the addresses"),
@@ -21,14 +21,14 @@ const MODES: [(&str, &str); 4] = [
     ("pool", "all machines, with addresses from a pool"),
 ];
 
-/// A choice in a list.
+/// Option of a selection list.
 struct Choice {
     word: &'static str,
     meaning: &'static str,
     chosen: bool,
 }
 
-/// A nic in a form.
+/// NIC in the form.
 struct Row<'a> {
     nic: &'a NicSetup,
     roles: Vec<Choice>,
@@ -74,13 +74,13 @@ fn row(nic: &NicSetup) -> Row<'_> {
     Row { nic, roles: ROLES.map(role).into(), modes: MODES.map(mode).into() }
 }
 
-/// Page with the role of each NIC.
+/// Renders the page with the role and DHCP mode of each NIC.
 pub fn nics(view: &StatusView, nics: &[NicSetup], csrf: &str, error: &str) -> String {
     let rows = nics.iter().take(NICS_MAX).map(row).collect();
     alone("Networks", view, &rendered(&NicsPage { rows, csrf, error }))
 }
 
-/// The time zone, and when updates may restart the box.
+/// Renders the page with the time zone, and the hours in which updates may restart the box.
 pub fn times(
     view: &StatusView,
     (times, zones): (&UpdateTimes, &[&'static str]),
@@ -90,7 +90,7 @@ pub fn times(
     alone("Time and updates", view, &rendered(&TimesPage { times, zones, csrf, error }))
 }
 
-/// Page with the next steps.
+/// Renders the page with the next steps.
 pub fn done(view: &StatusView, nics: &[NicSetup], restart: bool, csrf: &str) -> String {
     let serves =
         |nic: &&NicSetup| matches!(nic.role, Role::Provisioning | Role::Both) && nic.mode != "off";

@@ -123,7 +123,7 @@ struct Browser {
     cookie: String,
 }
 
-/// Status, where it sends, and what it shows.
+/// Status, `Location` header and body of a response.
 type PageContent = (StatusCode, String, String);
 
 impl Browser {
@@ -159,7 +159,7 @@ impl Browser {
         self.ask("POST", "/S", &form).await.1
     }
 
-    /// The secret of the forms.
+    /// Returns the CSRF token of the session.
     fn csrf(&self) -> String {
         self.owner.session(self.cookie.split_once('=').unwrap().1).unwrap()
     }

@@ -1,4 +1,4 @@
-//! Image cache: files, and the space that is left.
+//! Image cache: files and free space.
 
 use askama::Template;
 use status::image::{Image, ImageState};
@@ -28,7 +28,7 @@ struct Row {
     used: String,
 }
 
-/// Space of the cache, and each file.
+/// Renders the free space of the cache and the list of files.
 pub fn images(view: &StatusView) -> String {
     let images = &view.images;
     if images.capacity == 0 {

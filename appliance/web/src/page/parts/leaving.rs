@@ -14,8 +14,8 @@ struct Leave<'a> {
     choices: Vec<(&'static str, &'static str, String)>,
 }
 
-/// The form, with the CSRF token of the session. It names the effect of each choice and requires
-/// the box's name.
+/// Renders the form with the effect of each action. The user must type the box's name. `csrf` is
+/// the CSRF token of the session.
 pub fn leave(view: &StatusView, csrf: &str) -> String {
     let erased = ErasureSummary::of(view);
     let choice = |leaving: BoxAction| (leaving.word(), leaving.label(), leaving.effect(&erased));

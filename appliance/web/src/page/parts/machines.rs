@@ -18,7 +18,7 @@ struct Bar<'a> {
     label: &'a str,
 }
 
-/// Progress bar with its value as text.
+/// Renders a progress bar with its value as text.
 pub fn bar(percent: u8, label: &str) -> String {
     rendered(&Bar { percent: percent.min(100), label })
 }

@@ -9,7 +9,7 @@ use super::{
     Events, Facts, Part, Row, clock, escaped, happenings, link, part, rendered, row, share,
 };
 
-/// Maximum number of machines under "in progress".
+/// Maximum number of machines in the list "in progress".
 const TASKS_MAX: usize = 50;
 /// Maximum number of events on the page.
 const EVENTS_MAX: usize = 10;

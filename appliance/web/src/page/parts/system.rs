@@ -6,10 +6,10 @@ use status::view::{StatusView, System, Update};
 
 use super::{Events, Facts, Line, Part, clock, part, rendered, share};
 
-/// Lines of the log that a page shows.
+/// Maximum number of log lines on the page.
 const LINES_MAX: usize = 50;
 
-/// Facts about the box, and its log.
+/// Renders the state of the box and its log, as two parts.
 pub fn the_box(view: &StatusView) -> Vec<Part> {
     vec![part("box", "", about(view)), part("log", "Log", log(view))]
 }

@@ -1,4 +1,4 @@
-//! Workflows with their current step, and the reason if one does not proceed.
+//! Workflows with their current step, and the reason of a workflow that does not proceed.
 
 use askama::Template;
 use status::view::{StatusView, Work};
@@ -23,7 +23,7 @@ struct Row<'a> {
     trouble: String,
 }
 
-/// Table of all workflows.
+/// Renders the table of all workflows.
 pub fn workflows(view: &StatusView) -> String {
     rendered(&Workflows { rows: view.workflows.iter().map(|work| row(view, work)).collect() })
 }
