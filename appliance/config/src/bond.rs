@@ -8,7 +8,7 @@ use super::{Management, Network};
 /// Maximum number of ports of a bond.
 const PORTS_MAX: usize = 8;
 
-/// NICs that form one interface. The table around it has the name of the interface.
+/// NICs that form one interface. The enclosing table has the name of the interface.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bond {
@@ -48,7 +48,7 @@ pub enum LacpRate {
     Fast,
 }
 
-/// Interface of the file, with its bond.
+/// Interface of a table in the file, with its bond.
 #[derive(Debug, Clone)]
 pub struct NamedInterface<'a> {
     /// Path of the table in the file: `management[0]`.
@@ -128,7 +128,8 @@ pub fn bonds(all: &[NamedInterface<'_>]) -> Vec<net::Bond> {
     bonds
 }
 
-/// Returns every mistake of the file's bonds, by key. `all` has every interface of the file.
+/// Returns every mistake of the file's bonds; each text begins with its key. `all` lists every
+/// interface of the file.
 pub fn problems(all: &[NamedInterface<'_>]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, one) in all.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reading of the configuration file.
+//! Reads the configuration file.
 
 pub mod sections;
 

@@ -1,4 +1,4 @@
-//! `[images]`: cache for files of other servers.
+//! `[images]`: cache for files that workflows download from other servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::Disk;
 
-/// Permitted budgets of the cache, in percent of its partition. The maximum is the use at which the
-/// owner is notified.
+/// Permitted values of `budget_percent`. The maximum is the use of the partition at which the owner
+/// gets a notice.
 const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=artifact_cache::eviction::NOTICE_PERCENT;
 
 /// Maximum number of entries in `networks`.
@@ -77,7 +77,7 @@ impl Images {
         }
     }
 
-    /// Returns every mistake, by key.
+    /// Returns every mistake; each text begins with its key.
     pub(crate) fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let (folder, budget) = (&self.cache, self.budget_percent);

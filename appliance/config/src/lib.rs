@@ -232,7 +232,7 @@ pub enum SystemKind {
     Firmware,
 }
 
-/// Computer that reads a configuration.
+/// Computer that checks a configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Disk {
     /// Computer that the configuration is for: its folders and files must exist.
@@ -245,8 +245,8 @@ impl Config {
     /// Parses a text and checks all of it.
     ///
     /// # Errors
-    /// Every mistake. A mistake of the TOML format ends the check at once, and its text has the
-    /// line. All other mistakes begin with their key.
+    /// The text has mistakes; all are returned. A mistake of the TOML format ends the check, and
+    /// its text has the line. All other mistakes begin with their key.
     pub fn read(text: &str, system_kind: SystemKind) -> Result<Self, Vec<String>> {
         Self::read_with(text, system_kind, Disk::Own)
     }
@@ -273,13 +273,14 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     }
 
-    /// Configuration of a flashed box without a file: no network, so the box serves no machine.
+    /// Returns the configuration of a flashed box without a file: no network, so the box serves no
+    /// machine.
     pub fn untold() -> Self {
         let images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
         Self { images, ..Self::default() }
     }
 
-    /// Mistakes that depend on the kind of system.
+    /// Returns the mistakes that depend on the kind of system.
     fn problems_at(&self, system_kind: SystemKind) -> Vec<String> {
         match system_kind {
             SystemKind::Guest => {
@@ -324,12 +325,13 @@ impl Config {
         }
     }
 
-    /// Returns the interfaces that combine several NICs.
+    /// Returns the interfaces that combine several NICs (bonds).
     pub fn bonds(&self) -> Vec<platform::net::Bond> {
         bond::bonds(&bond::interfaces(&self.management, &self.network))
     }
 
-    /// Mistakes that do not depend on the kind of system, without those of the networks.
+    /// Returns the mistakes that do not depend on the kind of system, except the mistakes of the
+    /// networks.
     fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let mut check = |good: bool, problem: String| {
@@ -359,8 +361,8 @@ impl Config {
         self.networks.first().map_or(Ipv4Addr::LOCALHOST, |network| network.address)
     }
 
-    /// Returns the box's own address on the network of `near`. For an address behind a relay,
-    /// returns the address on the first network.
+    /// Returns the box's own address on the network of `near`. If `near` is behind a relay or
+    /// `None`, returns the address on the first network.
     pub fn address_near(&self, near: Option<Ipv4Addr>) -> Ipv4Addr {
         let on_link = |network: &&NetworkPlan| {
             near.is_some_and(|near| network.subnets.first().is_some_and(|own| own.contains(near)))
@@ -369,7 +371,7 @@ impl Config {
         network.map_or_else(|| self.address(), |network| network.address)
     }
 
-    /// Names and addresses for the API's certificate.
+    /// Returns the names and addresses for the API's certificate.
     pub fn api_names(&self) -> Vec<String> {
         let mut names = vec![
             "127.0.0.1".to_owned(),
@@ -383,7 +385,7 @@ impl Config {
         names
     }
 
-    /// URL of the API for the administrator's kubeconfig.
+    /// Returns the URL of the API for the administrator's kubeconfig.
     pub fn api_url(&self) -> String {
         let host = match self.api.listen.ip() {
             ip if ip.is_unspecified() => IpAddr::V4(self.address()),

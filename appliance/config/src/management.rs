@@ -36,7 +36,7 @@ pub struct Management {
 }
 
 impl Management {
-    /// Settings of an interface without a table: an address by DHCP.
+    /// Returns the settings of an interface without a table: an address by DHCP.
     pub fn by_dhcp(interface: String) -> Self {
         Self {
             interface,
@@ -68,7 +68,7 @@ impl Management {
     }
 }
 
-/// Returns every mistake, by key.
+/// Returns every mistake; each text begins with its key.
 pub fn problems(all: &[Management], racks: &[Network]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, one) in all.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! Mistakes of a configuration text, with their lines. The checks are those of [`Config`]; this
-//! module adds the line of each mistake.
+//! Mistakes of a configuration text, with their lines. [`Config`] makes the checks; this module
+//! adds the line of each mistake.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl fmt::Display for Mistake {
 /// Parses and checks a text for this computer.
 ///
 /// # Errors
-/// Every mistake, sorted by line.
+/// The text has mistakes. All are returned, sorted by line.
 pub fn checked(text: &str, system_kind: SystemKind) -> Result<Config, Vec<Mistake>> {
     checked_with(text, system_kind, Disk::Own)
 }
@@ -40,7 +40,7 @@ pub fn checked(text: &str, system_kind: SystemKind) -> Result<Config, Vec<Mistak
 /// not checked.
 ///
 /// # Errors
-/// Every mistake, sorted by line.
+/// The text has mistakes. All are returned, sorted by line.
 pub fn checked_elsewhere(text: &str) -> Result<(), Vec<Mistake>> {
     checked_with(text, SystemKind::Firmware, Disk::Foreign).map(drop)
 }
@@ -66,8 +66,8 @@ pub fn bare(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Returns the mistakes of the format, and the text with these lines empty: one mistake must not
-/// hide the next.
+/// Returns the mistakes of the TOML format, and the text with these lines emptied, so that one
+/// mistake does not hide the next.
 fn of_format(text: &str) -> (String, Vec<Mistake>) {
     let (mut rest, mut mistakes) = (text.to_owned(), Vec::new());
     while let Err(error) = toml::from_str::<Config>(bare(&rest)) {
@@ -108,7 +108,8 @@ fn without(text: &str, line: usize) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Returns the line of the key that a problem begins with: `network[1].mode: …`.
+/// Returns the line of the key at the begin of `problem`, such as `network[1].mode: …`; `None` if
+/// the text has no such table.
 fn line_of(text: &str, problem: &str) -> Option<usize> {
     let (path, _) = problem.split_once(": ")?;
     let text = bare(text);
@@ -119,7 +120,7 @@ fn line_of(text: &str, problem: &str) -> Option<usize> {
     Some(text.as_bytes()[..at.min(text.len())].iter().filter(|it| **it == b'\n').count() + 1)
 }
 
-/// Returns the byte offset of the deepest part of the path that exists in the text.
+/// Returns the byte offset of the deepest key of `path` that exists in the text.
 fn place(table: &Table, path: &str) -> Option<usize> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let (key, index) = match first.split_once('[') {

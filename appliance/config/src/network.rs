@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::Bond;
 
-/// Prefix length of an address without one.
+/// Default prefix length of `address`.
 const PREFIX: u8 = 24;
 
 /// Settings of one interface with machines. The box copies them to its Network object at the start.
@@ -162,10 +162,11 @@ impl Relayed {
     }
 }
 
-/// Returns the checked networks. A shared interface has no plan before the box knows its address.
+/// Returns the checked networks. A network without `address` is checked but not returned: its plan
+/// needs the address from DHCP.
 ///
 /// # Errors
-/// Every mistake of the networks, by key.
+/// The networks have mistakes. All are returned; each text begins with its key.
 pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
     let (mut plans, mut problems) = (Vec::new(), Vec::new());
     for (at, network) in networks.iter().enumerate() {
@@ -193,7 +194,8 @@ pub fn plans(networks: &[Network]) -> Result<Vec<NetworkPlan>, Vec<String>> {
     if problems.is_empty() { Ok(plans) } else { Err(problems) }
 }
 
-/// Mistake for a network without `address` on a system where the box does not set up the interface.
+/// Returns the mistake for a network without `address` on Linux, where the box does not set up the
+/// interface; `None` if all networks have an address.
 pub fn without_address(networks: &[Network]) -> Option<String> {
     let lacking = networks.iter().find(|network| network.is_shared())?;
     Some(format!(

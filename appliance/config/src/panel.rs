@@ -23,8 +23,8 @@ pub const DOES: [Action; 9] = [
     Action::MachinePower,
 ];
 
-/// Maximum line number of a GPIO chip. `linux/gpio.h` has no limit; existing chips have far fewer
-/// lines.
+/// Maximum line number of a GPIO chip. `linux/gpio.h` defines no limit; existing chips have far
+/// fewer lines.
 const LINE_MAX: u32 = 1023;
 /// Maximum length of the name of an LED or a device, in bytes.
 const NAME_MAX: usize = 64;
@@ -239,7 +239,7 @@ impl Buttons {
 }
 
 impl Panel {
-    /// Returns every mistake, by key.
+    /// Returns every mistake; each text begins with its key.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let mut say = |wrong: bool, what: &str| {
@@ -286,15 +286,15 @@ impl Panel {
         self.kind().map(|kind| model::Settings { kind, buttons, actions })
     }
 
-    /// Returns true if the panel uses this framebuffer device, which the console must then leave
-    /// alone.
+    /// Returns true if the panel uses this framebuffer device. The console must not use the same
+    /// device.
     pub fn has(&self, framebuffer: &Path) -> bool {
         self.tft.as_ref().is_some_and(|tft| tft.0 == framebuffer)
     }
 }
 
 impl Input {
-    /// Returns the key or line, which two buttons cannot share.
+    /// Returns the key code or the GPIO line. Two buttons cannot use the same input.
     fn place(&self) -> (Option<u16>, Option<(&Path, u32)>) {
         match self {
             Input::Key(code) => (Some(*code), None),

@@ -3,7 +3,7 @@
 use event_pattern::Pattern;
 use serde::Deserialize;
 
-/// Data that workflow templates may read beside their Hardware.
+/// Data that workflow templates may read in addition to their Hardware.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Templates {
@@ -19,7 +19,7 @@ impl Templates {
         self.references.iter().filter_map(|rule| Pattern::parse(rule).ok()).collect()
     }
 
-    /// Returns every mistake, by key.
+    /// Returns every mistake; each text begins with its key.
     pub fn problems(&self) -> Vec<String> {
         let read = self.references.iter().enumerate().map(|(at, rule)| {
             let why = Pattern::parse(rule).err()?;

@@ -28,14 +28,14 @@ pub struct Update {
     pub hold: Vec<String>,
 }
 
-/// Start of the restart into an installed update.
+/// Rule for the restart into an installed update.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Restart {
-    /// In the configured hours, when no machine is being worked on.
+    /// Restart in the configured hours, when no machine is being worked on.
     #[default]
     Auto,
-    /// Only by request of a person.
+    /// Restart only by request of a person.
     Ask,
 }
 
@@ -55,7 +55,7 @@ impl Update {
         self.hours.as_deref().and_then(Hours::parse)
     }
 
-    /// Returns every mistake, by key.
+    /// Returns every mistake; each text begins with its key.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let wrong = self.hours.as_deref().filter(|text| Hours::parse(text).is_none());
@@ -75,7 +75,7 @@ impl Update {
     }
 }
 
-/// Daily hours; the first minute is included, the last is not. They may span midnight.
+/// Daily hours, from the first minute (included) to the end (excluded). Hours may span midnight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hours {
     from: Time,
@@ -105,7 +105,7 @@ impl Hours {
         short(self.from)
     }
 
-    /// Returns the first minute and the end, as a form shows them.
+    /// Returns the first minute and the end, each as `02:00`.
     pub fn ends(&self) -> (String, String) {
         (short(self.from), short(self.to))
     }
@@ -121,7 +121,7 @@ fn short(time: Time) -> String {
     format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
-/// Parses a text such as `02:00`.
+/// Parses a text such as `02:00`; `None` if it is not valid.
 fn time(text: &str) -> Option<Time> {
     let (hour, minute) = text.split_once(':')?;
     let number = |text: &str| {

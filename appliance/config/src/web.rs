@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use serde::Deserialize;
 
-/// Error text for a flashed box, which refuses the table.
+/// Error text for a flashed box, which refuses `[web]`.
 pub const NOT_HERE: &str = "web: a flashed box serves its pages on port 443 of every address; \
                             remove this section";
 
@@ -17,7 +17,8 @@ pub struct Web {
 }
 
 impl Web {
-    /// Returns the address for the box's certificate; `None` if the pages listen on every address.
+    /// Returns the listen address for the box's certificate; `None` if the pages listen on every
+    /// address.
     pub fn name(&self) -> Option<String> {
         let ip = self.listen.ip();
         (!ip.is_unspecified()).then(|| ip.to_string())

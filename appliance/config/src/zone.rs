@@ -1,4 +1,4 @@
-//! Time zones, from the tz database inside this program: the box's system has none.
+//! Time zones, from the tz database inside this program: the box's system has no tz database.
 
 use jiff::tz::TimeZone;
 

@@ -1,8 +1,8 @@
-//! Sections of `box.toml` that had another name. Files with the older name stay valid.
+//! Renamed sections of `box.toml`. Files with the older name stay valid.
 
 use std::borrow::Cow;
 
-/// Current and older names. Each older name is also an alias of its field in
+/// Current and older name of each renamed section. Each older name is also an alias of its field in
 /// [`Config`](crate::Config).
 const RENAMED: [(&str, &str); 1] = [("update", "upgrade")];
 
@@ -21,7 +21,8 @@ pub fn key_in(key: &str, has: impl Fn(&str) -> bool) -> Cow<'_, str> {
     Cow::Owned(format!("{}{rest}", if has(older) { older } else { current }))
 }
 
-/// Returns the mistake of a file that has a section under both names; `None` for another mistake.
+/// Returns the text for a file that has a section under both names; `None` if `error` is another
+/// mistake.
 pub(crate) fn two_names(error: &toml::de::Error) -> Option<String> {
     let (current, older) = RENAMED
         .iter()
