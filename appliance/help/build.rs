@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-/// Folders of `docs/` for people who run a box.
+/// Folders of `docs/` with pages for people who run a box.
 const FOLDERS: [&str; 4] = ["tutorial", "how-to", "reference", "explanation"];
-/// The page of `docs/` that links to the others, and its path below `/help/`.
+/// Page of `docs/` that links to all other pages, and its path below `/help/`.
 const MAP: (&str, &str) = ("README", "map");
 
 fn main() -> io::Result<()> {
@@ -43,12 +43,12 @@ fn main() -> io::Result<()> {
     fs::write(out.join("pages.rs"), table)
 }
 
-/// Returns the path below `/help/` of a page of `docs/`.
+/// Converts the path of a page in `docs/` to its path below `/help/`.
 fn served(path: &str) -> &str {
     if path == MAP.0 { MAP.1 } else { path }
 }
 
-/// Renders a page; links to what is not served become text.
+/// Renders a page as HTML. A link to a file that the box does not serve becomes plain text.
 fn render(text: &str, path: &str, paths: &BTreeSet<String>) -> String {
     let mut events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
     let mut dropped = Vec::new();
@@ -79,7 +79,7 @@ fn render(text: &str, path: &str, paths: &BTreeSet<String>) -> String {
     page
 }
 
-/// Returns the address of a link, if the box serves what it leads to.
+/// Returns the URL of a link; `None` if the box does not serve the linked file.
 fn target(link: &str, from: &str, paths: &BTreeSet<String>) -> Option<String> {
     if link.starts_with("https://") || link.starts_with('#') {
         return Some(link.to_owned());
@@ -98,7 +98,7 @@ fn target(link: &str, from: &str, paths: &BTreeSet<String>) -> Option<String> {
     paths.contains(&path).then(|| format!("/help/{}{heading}", served(&path)))
 }
 
-/// Returns the text of the heading that these events begin with.
+/// Returns the text of the heading at the begin of `events`.
 fn title(events: &[Event<'_>]) -> String {
     let mut title = String::new();
     for event in events {

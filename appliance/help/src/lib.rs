@@ -1,30 +1,31 @@
-//! The manual: the pages of `docs/` for people who run a box, as HTML made at build time.
+//! Manual of the box: the pages of `docs/` for people who run a box, rendered to HTML at build
+//! time.
 //!
 //! Never: a request to another host, a script, a page for people who change the code.
 //!
-//! Enter at [`page`]; `build.rs` makes the pages.
+//! Enter at [`page`]; `build.rs` renders the pages.
 
 mod anchor;
 
 pub use anchor::anchor;
 
-/// A page of the manual.
+/// Page of the manual.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The path below `/help/`: `how-to/networks`.
+    /// Path below `/help/`: `how-to/networks`.
     pub path: &'static str,
-    /// The text of the first heading.
+    /// Text of the first heading.
     pub title: &'static str,
-    /// The content, the first heading included.
+    /// Content as HTML, with the first heading.
     pub html: &'static str,
 }
 
 include!(concat!(env!("OUT_DIR"), "/pages.rs"));
 
-/// The page that links to all others.
+/// Path of the page that links to all other pages.
 pub const MAP: &str = "map";
 
-/// Returns the page at a path below `/help/`.
+/// Returns the page at a path below `/help/`; `None` if there is none.
 pub fn page(path: &str) -> Option<&'static Page> {
     PAGES.iter().find(|page| page.path == path)
 }
