@@ -43,12 +43,12 @@ pub struct Args {
     pub command: Command,
 }
 
-/// Format or destination of the output.
+/// Format or destination of the output: the value of `--output`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Output {
-    /// Standard output, in a format.
+    /// Standard output, in this format.
     Format(Format),
-    /// A file. Only `backup create` accepts one.
+    /// Output file. Only `backup create` accepts a file.
     File(PathBuf),
 }
 

@@ -1,6 +1,6 @@
-//! The box's API over one TLS connection.
+//! Client of the box's API over one TLS connection.
 //!
-//! An answer is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
+//! A response is read whole, up to [`BODY_BYTES_MAX`]; only a watch is a stream.
 
 mod conditional;
 mod download;
@@ -34,24 +34,24 @@ pub use path::{Path, query};
 pub use upload::BackupUpload;
 pub use watch::{Watch, WatchEvent};
 
-/// The largest answer, in bytes.
+/// Maximum size of a response, in bytes.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// Number of objects per page.
+/// Number of objects per page of a list (`limit`).
 const PAGE: usize = 500;
-/// Objects of one list; more than a rack has.
+/// Maximum number of objects in one list; a rack has far fewer.
 const LIST_MAX: usize = 100_000;
-/// Longest time to reach the box.
+/// Maximum time to connect to the box.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest time for an answer.
+/// Maximum time for a response.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-/// Interval of pings on a quiet connection, and the longest wait for a reply.
+/// Interval of HTTP/2 pings on an idle connection, and the maximum wait for a reply.
 const PING_EVERY: Duration = Duration::from_secs(15);
 const PING_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Body of a request: a document, or a file that is read meanwhile.
+/// Body of a request: a document in memory, or a file that is read while it is sent.
 type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// A client of one box; clones share its connection.
+/// Client of one box; clones share the connection.
 #[derive(Clone)]
 pub struct Client {
     http: HyperClient<HttpsConnector<HttpConnector>, Body>,
@@ -60,10 +60,10 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client for the box of a kubeconfig. Nothing is sent yet.
+    /// Creates a client for the box of a kubeconfig. Sends no request.
     ///
     /// # Errors
-    /// When the CA or the token of the kubeconfig cannot be used.
+    /// The CA or the token of the kubeconfig cannot be used.
     pub fn new(kubeconfig: &Kubeconfig) -> Result<Client, Error> {
         let unusable = |why: String| Error::Answer { what: "prepare TLS".to_owned(), why };
         let mut roots = RootCertStore::empty();
@@ -99,18 +99,18 @@ impl Client {
         Ok(Client { http, server: kubeconfig.server.clone(), authorization })
     }
 
-    /// URL of the box.
+    /// Returns the URL of the box.
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// One object or document.
+    /// Reads an object or a document.
     pub async fn get(&self, path: &Path) -> Result<Value, Error> {
         let what = format!("read {path}");
         self.answer(&what, Method::GET, path, "", None).await
     }
 
-    /// One object or document; `None` if it does not exist.
+    /// Reads an object or a document; `None` if it does not exist (404).
     pub async fn get_if_any(&self, path: &Path) -> Result<Option<Value>, Error> {
         match self.get(path).await {
             Ok(value) => Ok(Some(value)),
@@ -119,7 +119,7 @@ impl Client {
         }
     }
 
-    /// Every object of a collection, and the revision they are of.
+    /// Lists all objects of a collection. Returns the objects and the revision of the list.
     pub async fn list(&self, path: &Path, selector: &str) -> Result<(Vec<Value>, String), Error> {
         let what = format!("list {path}");
         let mut items = Vec::new();
@@ -143,31 +143,31 @@ impl Client {
         }
     }
 
-    /// Make an object in a collection.
+    /// Creates an object in a collection.
     pub async fn create(&self, path: &Path, object: &Value) -> Result<Value, Error> {
         let what = format!("create {path}");
         self.answer(&what, Method::POST, path, "", Some(object)).await
     }
 
-    /// Starts an operation that is not an object.
+    /// Starts an operation that creates no API object.
     pub async fn post(&self, path: &Path, query: &str, order: &Value) -> Result<Value, Error> {
         let what = format!("start {path}");
         self.answer(&what, Method::POST, path, query, Some(order)).await
     }
 
-    /// Replace an object; a resourceVersion in it must be the current one.
+    /// Replaces an object. If `object` has a `resourceVersion`, it must be the current revision.
     pub async fn replace(&self, path: &Path, object: &Value) -> Result<Value, Error> {
         let what = format!("change {path}");
         self.answer(&what, Method::PUT, path, "", Some(object)).await
     }
 
-    /// Changes the fields of an object that `patch` has, and no others (RFC 7396).
+    /// Changes the fields of an object that `patch` contains (JSON merge patch, RFC 7396).
     pub async fn patch(&self, path: &Path, patch: &Value) -> Result<Value, Error> {
         let what = format!("change {path}");
         self.answer(&what, Method::PATCH, path, "", Some(patch)).await
     }
 
-    /// Ask for an object's deletion.
+    /// Requests the deletion of an object.
     pub async fn delete(&self, path: &Path, uid: &str) -> Result<Value, Error> {
         let what = format!("delete {path}");
         let options = json!({
@@ -191,7 +191,7 @@ impl Client {
         read_answer(what, code, &body)
     }
 
-    /// The whole of an answer.
+    /// Reads the whole response. Returns the status code and the body.
     async fn read(&self, response: Response<Incoming>) -> Result<(u16, Bytes), Error> {
         let code = response.status().as_u16();
         warning::show(response.headers());
@@ -234,14 +234,14 @@ impl Client {
         self.http.request(request).await.map_err(|error| reach::of(&self.server, &error))
     }
 
-    /// Changes of the objects of a collection, until the value is dropped, across restarts of the
-    /// box.
+    /// Watches the objects of a collection across restarts of the box. Dropping the value ends the
+    /// watch.
     pub fn watch(&self, path: Path, selector: String) -> Watch {
         Watch::start(self.clone(), path, selector)
     }
 }
 
-/// The object of an answer, or the box's own sentence about why there is none.
+/// Parses a response. Returns the object, or the error that the box reported.
 fn read_answer(what: &str, code: u16, body: &[u8]) -> Result<Value, Error> {
     let read = serde_json::from_slice::<Value>(body);
     if (200..300).contains(&code) {

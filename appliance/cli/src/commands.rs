@@ -1,4 +1,5 @@
-//! A module for each noun; what they share is the way to the box and to the terminal.
+//! Commands, one module for each noun. [`Context`] holds the connection and the output that all
+//! commands share.
 
 pub mod access;
 pub mod appliance;
@@ -43,7 +44,7 @@ impl Context {
         Ok(items)
     }
 
-    /// Returns the object that `text` names.
+    /// Finds the object that `text` names.
     async fn find(&self, resource: Resource, text: &str) -> Result<Value, Error> {
         find(&self.client, resource, &self.namespace, text).await
     }
@@ -76,7 +77,7 @@ fn name_of(object: &Value) -> String {
     object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns `created, id …`; other commands accept the id.
+/// Returns a text such as `created, id …`. Other commands accept this id.
 fn with_id(object: &Value, word: &str) -> String {
     format!("{word}, id {}", object["metadata"]["uid"].as_str().unwrap_or_default())
 }

@@ -13,7 +13,7 @@ use crate::output::{Format, Printer};
 /// Runs the command of the parsed arguments.
 ///
 /// # Errors
-/// The failure; only `main` prints it.
+/// The command fails. `main` prints the error.
 pub async fn run(args: Args) -> Result<(), Error> {
     let (format, out) = match (args.output, &args.command) {
         (Output::File(file), Command::Backup(backup::Command::Create(_))) => {

@@ -1,4 +1,4 @@
-//! Durations as people write them.
+//! Parser of durations on the command line.
 
 use std::time::Duration;
 

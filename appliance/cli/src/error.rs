@@ -11,33 +11,33 @@ pub enum Error {
     /// The arguments do not fit together.
     #[error("{0}")]
     Usage(String),
-    /// No kubeconfig in any of the usual places.
+    /// No kubeconfig exists in the usual places. Holds their paths.
     #[error("found no kubeconfig: looked for {0}")]
     NoKubeconfig(String),
-    /// A kubeconfig that cannot be used.
+    /// The kubeconfig cannot be used.
     #[error("cannot use the kubeconfig {}: {why}", .path.display())]
     Kubeconfig {
         path: PathBuf,
         /// Cause, as a phrase.
         why: String,
     },
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("cannot read {file}")]
     Read {
-        /// The file, or `standard input`.
+        /// Path of the file, or `standard input`.
         file: String,
         #[source]
         source: io::Error,
     },
-    /// A file whose content is not what the command takes.
+    /// The content of a file is not valid for the command.
     #[error("cannot use {file}: {why}")]
     Content {
-        /// The file, or `standard input`.
+        /// Path of the file, or `standard input`.
         file: String,
         /// Cause, with the line if there is one.
         why: String,
     },
-    /// The box does not answer.
+    /// The box does not respond.
     #[error("cannot reach the box at {server}: {why}")]
     Reach {
         /// URL of the box.
@@ -47,21 +47,21 @@ pub enum Error {
         /// Cause, as a phrase.
         why: String,
     },
-    /// The box answered with a failure.
+    /// The box refused the request.
     #[error("cannot {what}: {message}")]
     Refused {
         /// Failed attempt: `create workflow`.
         what: String,
         /// HTTP status code of the response.
         code: u16,
-        /// The machine-readable reason of the answer, such as `AlreadyExists`.
+        /// Machine-readable reason in the response, such as `AlreadyExists`.
         reason: String,
         /// Message of the box.
         message: String,
         /// Hint of the box; `None` if its response has none.
         hint: Option<String>,
     },
-    /// The box answered with something that is not its API.
+    /// The response is not valid for the API.
     #[error("cannot {what}: unexpected response: {why}")]
     Answer {
         /// Failed attempt: `create workflow`.
@@ -69,7 +69,7 @@ pub enum Error {
         /// Cause, as a phrase.
         why: String,
     },
-    /// Nothing goes by that name.
+    /// No object has this name.
     #[error("found no {} {text:?} in namespace {namespace}", noun(.resource))]
     Unknown {
         /// Kind that was looked for.
@@ -79,7 +79,7 @@ pub enum Error {
         /// Namespace that was searched.
         namespace: String,
     },
-    /// Several things go by that name.
+    /// Several objects match this name.
     #[error("{text:?} matches more than one {}: {names}", noun(.resource))]
     Ambiguous {
         /// Kind that was looked for.
@@ -89,7 +89,7 @@ pub enum Error {
         /// Names of the matching objects.
         names: String,
     },
-    /// A command that cannot be carried out.
+    /// The command cannot be carried out.
     #[error("cannot {what}: {why}")]
     Unable {
         /// Attempt: `run template debian`.
@@ -99,22 +99,22 @@ pub enum Error {
         /// Advice for the user.
         hint: &'static str,
     },
-    /// A person ended it by Control-C.
+    /// A person ended the command by Control-C.
     #[error("interrupted")]
     Interrupted,
-    /// An operation that failed while the command waited for it.
+    /// The operation that the command waited for failed.
     #[error("{what} {how}: {why}")]
     Failed {
-        /// The object: `workflow nuc1-x7k2p`.
+        /// Object of the operation: `workflow nuc1-x7k2p`.
         what: String,
-        /// `failed`, `timed out`, `was deleted`.
+        /// Way in which the operation failed: `failed`, `timed out`, `was deleted`.
         how: &'static str,
         /// Cause, as a phrase.
         why: String,
-        /// A command of this program that shows more.
+        /// Command of this program that shows more.
         look: String,
     },
-    /// An operation that did not end in time.
+    /// The operation did not end in time.
     #[error("{what} has not ended after {after}; it is still running")]
     TooLate {
         /// Name of the operation or object.
@@ -122,17 +122,17 @@ pub enum Error {
         /// Time that was waited.
         after: String,
     },
-    /// Another key answers than the one that was meant.
+    /// The pin of the box differs from the expected pin.
     #[error("the box at {address} has the pin {found}, not {wanted}")]
     Untrusted {
         /// Address of the box.
         address: String,
-        /// Pin of the box.
+        /// Pin of the box that responded.
         found: String,
         /// Expected pin, or the person's refusal.
         wanted: String,
     },
-    /// A file that cannot be written.
+    /// A file cannot be written.
     #[error("cannot write {file}")]
     Write {
         file: String,
@@ -144,29 +144,30 @@ pub enum Error {
     Output(#[source] io::Error),
 }
 
-/// Kinds of trouble on the way to the box.
+/// Kind of a connection failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReachFailure {
     /// No program listens at the port.
     Refused,
-    /// No answer in time, or no way there.
+    /// The box did not respond in time, or no route leads to it.
     Silent,
     /// The name does not resolve.
     Name,
-    /// Its certificate is not signed by the CA of the kubeconfig.
+    /// The CA of the kubeconfig did not sign the box's certificate.
     UnknownCa,
-    /// Its certificate is for another name or address.
+    /// The box's certificate is for another name or address.
     OtherName,
-    /// Its certificate is not valid at this time.
+    /// The box's certificate is not valid at this time.
     Expired,
-    /// No TLS, or a broken one.
+    /// The TLS handshake failed.
     Tls,
     /// The connection ended before the response did.
     Broken,
 }
 
 impl Error {
-    /// Advice for the user; `program` is the name that this program was called by.
+    /// Returns advice for the user; `None` if there is none. `program` is the name of this program
+    /// in the advice, `tinbox` or `tink`.
     pub fn hint(&self, program: &str) -> Option<String> {
         let text = match self {
             Error::Usage(_) => format!("`{program} --help` shows every command"),
@@ -214,8 +215,8 @@ impl Error {
         Some(text)
     }
 
-    /// Exit code: 1 the operation failed, 2 it could not be requested, 5 another box answered, 130
-    /// a person interrupted the command, as in shells.
+    /// Returns the exit code: 1 the operation failed, 2 it could not be requested, 5 another box
+    /// responded, 130 a person interrupted the command, as in shells.
     pub fn exit_code(&self) -> u8 {
         match self {
             Error::Untrusted { .. } => 5,
@@ -239,7 +240,8 @@ impl Error {
         }
     }
 
-    /// A later attempt may well succeed: the box restarts, the network is away, too much at once.
+    /// Returns true for a temporary failure, such as a restart of the box, a network failure or too
+    /// many requests.
     pub fn is_passing(&self) -> bool {
         match self {
             Error::Reach { trouble, .. } => {
@@ -253,7 +255,7 @@ impl Error {
         }
     }
 
-    /// The reader of standard output has gone, which is its right.
+    /// Returns true if the reader of standard output closed the pipe, which is not an error.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Error::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
@@ -284,7 +286,7 @@ impl ReachFailure {
     }
 }
 
-/// True for a 404 of the API about a kind, a path or a namespace.
+/// Returns true for a 404 message about a kind, a path or a namespace, and not about an object.
 fn is_of_kinds(message: &str) -> bool {
     let of_namespace = message.starts_with("namespaces ") && message.ends_with(" not found");
     of_namespace || message.contains("could not find the requested resource")
@@ -309,7 +311,7 @@ fn refused(code: u16, reason: &str) -> Option<&'static str> {
     })
 }
 
-/// A kind as people call it.
+/// Returns the name of a kind for people.
 fn noun(resource: &Resource) -> String {
     match (resource.group, resource.kind) {
         ("bmc.tinkerbell.org", kind) => format!("BMC {}", kind.to_lowercase()),
@@ -317,7 +319,7 @@ fn noun(resource: &Resource) -> String {
     }
 }
 
-/// The command that lists a kind.
+/// Returns the command that lists the objects of a kind.
 fn command(resource: &Resource) -> String {
     match resource.kind {
         "Template" | "Workflow" => resource.kind.to_lowercase(),

@@ -1,4 +1,4 @@
-//! From what people call a thing to the thing: a name, an id, a MAC, an address.
+//! Finds an object by its name, id, MAC address or IP address.
 
 use std::net::IpAddr;
 
@@ -10,14 +10,14 @@ use stdx::MacAddr;
 use crate::client::{Client, Path};
 use crate::error::Error;
 
-/// The annotation with the id of a machine pushed from an old file.
+/// JSON pointer to the annotation with the id from an older hardware file.
 const LEGACY_ID: &str = "/metadata/annotations/tinbox.dev~1legacy-id";
 
-/// The object of `resource` that `text` names: by name, by uid, and Hardware also by MAC, by
-/// address, by agent id and by the id of an old file.
+/// Returns the object of `resource` whose name or uid is `text`. Hardware is also found by MAC
+/// address, IP address, agent id, and the id of an older hardware file.
 ///
 /// # Errors
-/// When there is none, or more than one.
+/// No object matches, or more than one.
 pub async fn find(
     client: &Client,
     resource: Resource,

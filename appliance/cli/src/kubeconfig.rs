@@ -1,4 +1,4 @@
-//! The box's address, its CA and a token, from a kubeconfig.
+//! Reads address, CA and token of the box from a kubeconfig.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,23 +12,23 @@ use stdx::Secret;
 
 use crate::error::Error;
 
-/// The largest kubeconfig or file it names, in bytes.
+/// Maximum size in bytes of a kubeconfig, and of a file that it names.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// Address and credentials for one box.
 #[derive(Debug)]
 pub struct Kubeconfig {
-    /// `https://host:port`, without a slash at the end.
+    /// URL of the box: `https://host:port`, without a slash at the end.
     pub server: String,
-    /// The certificates that may sign the box's own.
+    /// CA certificates that may sign the box's certificate.
     pub authorities: Vec<CertificateDer<'static>>,
     pub token: Secret,
-    /// Namespace of the current context, when it names one.
+    /// Namespace of the current context; `None` if the context has none.
     pub namespace: Option<String>,
 }
 
-/// Path of the kubeconfig: `given`, else the first that exists in the home folder and in the box's
-/// own state.
+/// Returns the path of the kubeconfig: `given`, else `~/.tinbox/admin.kubeconfig`, else
+/// `/var/lib/tinbox/admin.kubeconfig`.
 ///
 /// # Errors
 /// None of the files exists.
@@ -49,10 +49,10 @@ pub fn find(given: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf, Er
 }
 
 impl Kubeconfig {
-    /// Read the file and those it names.
+    /// Reads the kubeconfig, and the files that it names.
     ///
     /// # Errors
-    /// With the file and what it lacks.
+    /// A file cannot be read, or a field is missing or not valid.
     pub fn read(path: &Path) -> Result<Kubeconfig, Error> {
         let text = slurp(path)
             .map_err(|source| Error::Read { file: path.display().to_string(), source })?;
@@ -171,7 +171,7 @@ fn token(user: &User, folder: &Path) -> Result<Secret, String> {
     })
 }
 
-/// A file named in the kubeconfig; relative names count from its folder.
+/// Reads a file that the kubeconfig names; a relative path begins at the folder of the kubeconfig.
 fn named(folder: &Path, file: &Path) -> Result<String, String> {
     let path = folder.join(file);
     slurp(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))

@@ -1,7 +1,7 @@
-//! The command line of the box: `tinbox`, which answers as `tink` too.
+//! Command line of the box: `tinbox`, which can also be called as `tink`.
 //!
-//! Never: knows anything that the API does not report; shows a token; prompts for something that a
-//! script could not answer. Results go to standard output, messages to standard error.
+//! Never: uses data that the API does not report; shows a token outside of a kubeconfig; prompts
+//! without an option for scripts. Results go to standard output, messages to standard error.
 //!
 //! Enter at [`run`]: `args` (command line) → `dispatch` → `commands` → `client` (API of the box) →
 //! `output`. `error` holds every failure with its hint and its exit code.
@@ -53,18 +53,18 @@ pub fn run(line: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// The definition of every command, for what prints or checks it.
+/// Returns the definition of all commands, for the generation and the check of the reference.
 pub fn command() -> clap::Command {
     Args::command().name("tinbox").bin_name("tinbox")
 }
 
-/// `tink` when called so, else `tinbox`.
+/// Returns `tink` if the program was called by this name, else `tinbox`.
 fn program(called: Option<&OsString>) -> &'static str {
     let stem = called.map(std::path::Path::new).and_then(std::path::Path::file_stem);
     if stem.is_some_and(|stem| stem == "tink") { "tink" } else { "tinbox" }
 }
 
-/// An error as it is printed: what failed, on what, why; then what to do now.
+/// Formats an error: attempt, object and cause; then a line with a hint.
 fn report(error: &Error, program: &str) -> String {
     let mut text = format!("error: {}\n", stdx::chain(error));
     if let Some(hint) = error.hint(program) {

@@ -1,4 +1,5 @@
-//! Objects out of files: YAML with one or many documents, JSON, and the JSON of older Tinkerbell.
+//! Reads objects from files: YAML with one or more documents, JSON, and the hardware JSON of older
+//! Tinkerbell.
 
 mod apply;
 mod legacy;
@@ -16,16 +17,16 @@ use crate::error::Error;
 
 pub use push::{desired, push};
 
-/// The largest file, in bytes.
+/// Maximum size of a file, in bytes.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 const NAMESPACE: Resource =
     Resource { group: "", version: "v1", kind: "Namespace", plural: "namespaces" };
 
-/// Kinds a file may hold.
+/// Kinds that a file may contain.
 const KINDS: [Resource; 8] = [HARDWARE, TEMPLATE, WORKFLOW, MACHINE, JOB, TASK, SECRET, NAMESPACE];
 
-/// One object of a file.
+/// Object of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     pub resource: Resource,
@@ -33,12 +34,12 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Its name; checked to be there.
+    /// Returns the name of the object; [`parse`] has checked that it exists.
     pub fn name(&self) -> &str {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// The namespace it goes to; empty for a kind without one.
+    /// Returns the namespace of the object, else `default`; empty for a Namespace.
     pub fn namespace<'a>(&'a self, default: &'a str) -> &'a str {
         if self.resource == NAMESPACE {
             return "";
@@ -47,10 +48,10 @@ impl Manifest {
     }
 }
 
-/// The text of a file; `-` is standard input.
+/// Reads the text of a file; `-` is standard input.
 ///
 /// # Errors
-/// When it cannot be read, is not text, or is larger than 16 MiB.
+/// The file cannot be read, is not UTF-8, or is larger than 16 MiB.
 pub fn read(file: &str) -> Result<String, Error> {
     let failed = |source| Error::Read { file: label(file), source };
     let mut text = String::new();
@@ -65,10 +66,10 @@ pub fn read(file: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The objects of a text, all checked before any is used.
+/// Parses and checks all objects of a text.
 ///
 /// # Errors
-/// With the place of what cannot be used.
+/// A document is not valid or has an unsupported kind. The error names the document.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Manifest>, Error> {
     let mut manifests = Vec::new();
     for (at, value) in values(file, text)?.into_iter().enumerate() {
@@ -136,8 +137,8 @@ fn manifest(file: &str, place: &str, value: Value) -> Result<Manifest, Error> {
     Ok(Manifest { resource, object })
 }
 
-/// Refuses a document that the box could not read before anything is written: a number where a text
-/// belongs, `yes` where `true` does.
+/// Checks the types of an object's fields before the first write: refuses a number for a string, or
+/// `yes` for `true`.
 fn check(resource: Resource, object: &Value) -> Result<(), serde_json::Error> {
     fn read<T: serde::de::DeserializeOwned>(object: &Value) -> Result<(), serde_json::Error> {
         serde_json::from_value::<T>(object.clone()).map(|_| ())
@@ -154,7 +155,7 @@ fn check(resource: Resource, object: &Value) -> Result<(), serde_json::Error> {
     }
 }
 
-/// An error about a file's content.
+/// Creates an error about a file's content.
 pub fn content(file: &str, why: &str) -> Error {
     // One line, whatever a parser says.
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");

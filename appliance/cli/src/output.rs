@@ -26,11 +26,11 @@ pub enum Format {
     Json,
     /// The objects as YAML.
     Yaml,
-    /// `kind/name`, one a line.
+    /// Names as `kind/name`, one per line.
     Name,
 }
 
-/// Writes answers and notes.
+/// Writer of results and messages.
 #[derive(Debug, Clone, Copy)]
 pub struct Printer {
     pub format: Format,
@@ -39,26 +39,28 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// A printer for this process's own terminal: colours on one only, and never with `NO_COLOR`.
+    /// Creates a printer for the standard streams. Uses colors only on a terminal, and not if
+    /// `NO_COLOR` is set.
     pub fn new(format: Format) -> Printer {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         let colour = wanted && io::stdout().is_terminal();
         Printer { format, colour, live: io::stderr().is_terminal() }
     }
 
-    /// One line of the answer.
+    /// Prints a line of the result to standard output.
     pub fn line(&self, line: &str) -> Result<(), Error> {
         let mut out = io::stdout().lock();
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Error::Output)
     }
 
-    /// One line about the answer, for people only.
+    /// Prints a line for people to standard error.
     pub fn note(&self, line: &str) {
         // A closed standard error must not stop the work.
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// Prints the effect on an object: `hardware/nuc1 created`; with `-o` the object itself.
+    /// Prints the effect on an object: `hardware/nuc1 created`. With `-o`, prints the object in
+    /// that format.
     pub fn done(&self, object: &Value, what: &str) -> Result<(), Error> {
         match self.format {
             Format::Table => self.line(&format!("{} {what}", document::name(object))),
@@ -68,7 +70,7 @@ impl Printer {
         }
     }
 
-    /// One object; as a table it is its YAML, which shows all of it.
+    /// Prints one object. The format `table` prints its YAML.
     pub fn object(&self, object: &Value) -> Result<(), Error> {
         match self.format {
             Format::Table | Format::Yaml => self.line(&document::yaml(object)),
@@ -77,7 +79,7 @@ impl Printer {
         }
     }
 
-    /// A list of objects, as the table `table` makes of them when no other form is wanted.
+    /// Prints a list of objects; the format `table` prints the result of `table`.
     pub fn objects(
         &self,
         items: Vec<Value>,
@@ -95,7 +97,8 @@ impl Printer {
         self.line(table.render(self.colour).trim_end_matches('\n'))
     }
 
-    /// Prints values that are not API objects; `None` if the format is for people.
+    /// Prints values that are not API objects. Returns `None` without output if the format is for
+    /// people.
     pub fn values<T: Serialize>(&self, values: &[T]) -> Option<Result<(), Error>> {
         let value = serde_json::to_value(values).unwrap_or_default();
         match self.format {
@@ -105,24 +108,24 @@ impl Printer {
         }
     }
 
-    /// `text` in the colour of `tone`.
+    /// Returns `text` in the color of `tone`.
     pub fn toned(&self, text: &str, tone: Tone) -> String {
         table::paint(text, Some(tone), self.colour)
     }
 
-    /// A place for what is going on: a progress bar on a terminal, lines elsewhere.
+    /// Creates a progress display: a bar on a terminal, else lines.
     pub fn bar(&self) -> Bar {
         Bar::new(self.live)
     }
 }
 
-/// Age of an object, as kubectl prints it: `5s`, `12m`, `3h`, `4d`.
+/// Returns the age of an object in kubectl's format: `5s`, `12m`, `3h`, `4d`.
 pub fn age(object: &Value, now: Timestamp) -> String {
     let created = object["metadata"]["creationTimestamp"].as_str().unwrap_or_default();
     created.parse().map(|created| since(created, now)).unwrap_or_default()
 }
 
-/// Time since `then`, as kubectl prints it.
+/// Returns the time since `then` in kubectl's format.
 pub fn since(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().max(0);
     match seconds {
@@ -133,7 +136,7 @@ pub fn since(then: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A text of an object by its JSON pointer; empty when there is none.
+/// Returns the text at a JSON pointer of an object; empty if there is none.
 pub fn text(object: &Value, pointer: &str) -> String {
     match object.pointer(pointer) {
         Some(Value::String(text)) => status::plain(text),

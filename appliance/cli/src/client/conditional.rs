@@ -1,4 +1,4 @@
-//! Conditional changes: they fail if another client changed the document meanwhile.
+//! Conditional requests (`If-Match`), which fail if another client changed the document meanwhile.
 
 use bytes::Bytes;
 use http::Method;
@@ -9,21 +9,21 @@ use serde_json::Value;
 use super::{ANSWER_TIMEOUT, Client, Path, reach, read_answer};
 use crate::error::Error;
 
-/// New content of a document.
+/// Body of a conditional request.
 pub enum NewContent<'a> {
-    /// All of it, as text.
+    /// Whole document as text (PUT).
     Text(&'a str),
-    /// A part of the document.
+    /// Part of the document (PATCH).
     Part(&'a Value),
-    /// Parameters of an operation.
+    /// Parameters of an operation (POST).
     Order(&'a Value),
 }
 
 impl Client {
-    /// Changes what has the sum `tag`.
+    /// Changes the document if its current checksum is `tag`.
     ///
     /// # Errors
-    /// As every request; 412 when it has another one by now.
+    /// The request fails, or the document has another checksum by now (412).
     pub async fn change_if(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! A file that is passed on as it comes.
+//! Download of a file in pieces.
 
 use std::time::Duration;
 
@@ -11,15 +11,15 @@ use tokio::time::timeout;
 use super::{Client, Path, reach, read_answer};
 use crate::error::Error;
 
-/// Longest time in which nothing comes: all of it is made before the first byte is sent.
+/// Maximum time without data. The box makes the whole file before it sends the first byte.
 const STALLED: Duration = Duration::from_secs(300);
 
 impl Client {
-    /// POSTs `order` and passes on the file of the answer: each piece, how much there is with it,
-    /// and how much there will be. Answers its size.
+    /// POSTs `order` and downloads the file of the response. Calls `take` with each piece, the
+    /// bytes received so far and the size of the file. Returns the size.
     ///
     /// # Errors
-    /// As every request; a file that is shorter than it should be; and those of `take`.
+    /// The request fails, the file is shorter than its declared size, or `take` fails.
     pub async fn download(
         &self,
         path: &Path,

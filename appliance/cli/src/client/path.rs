@@ -6,11 +6,11 @@ use api::core::SERVICE_ACCOUNT;
 use api::meta::Resource;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Characters that are escaped in a path segment or a query value (all but unreserved, RFC 3986
-/// section 2.3).
+/// Characters that are percent-encoded in a path segment or a query value: all except the
+/// unreserved (RFC 3986 section 2.3).
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// The path of a collection or of one thing in it. Prints as people write it: `workflow/install`.
+/// API path of a collection or of one object. Displays as in messages: `workflow/install`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     path: String,
@@ -18,7 +18,8 @@ pub struct Path {
 }
 
 impl Path {
-    /// All objects of a kind in a namespace; the empty namespace is for kinds without one.
+    /// Path of all objects of a kind in a namespace. The namespace is empty for cluster-scoped
+    /// kinds.
     pub fn collection(resource: Resource, namespace: &str) -> Path {
         let root = if resource.group.is_empty() { "/api" } else { "/apis" };
         let mut path = format!("{root}/{}", resource.api_version());
@@ -77,30 +78,30 @@ impl Path {
         Path { path, shown: "list of DHCP clients".to_owned() }
     }
 
-    /// The files of other servers that the box keeps: its own extension of the API.
+    /// Path of the image cache: an extension of the API.
     pub fn images() -> Path {
         Path { path: "/apis/tinbox.dev/v1alpha1/images".to_owned(), shown: "images".to_owned() }
     }
 
-    /// The lights of the box: an extension of the API.
+    /// Path to blink the box's LED: an extension of the API.
     pub fn identify() -> Path {
         let path = "/apis/tinbox.dev/v1alpha1/identify".to_owned();
         Path { path, shown: "the box's lights".to_owned() }
     }
 
-    /// The box's own system: an extension of the API.
+    /// Path of the box's system and its updates: an extension of the API.
     pub fn update() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/update".to_owned();
         Path { path, shown: "the box's system".to_owned() }
     }
 
-    /// The system in the other slot.
+    /// Path to return to the system in the other slot.
     pub fn rollback() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/update/rollback".to_owned();
         Path { path, shown: "the system before".to_owned() }
     }
 
-    /// An update that waits for its restart.
+    /// Path to restart into an installed update.
     pub fn restart() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/update/restart".to_owned();
         Path { path, shown: "the restart".to_owned() }
@@ -113,24 +114,24 @@ impl Path {
         Path { path, shown: "the settings".to_owned() }
     }
 
-    /// Something about them: `history`, `diff`, `revert`.
+    /// Path of a part of the settings API: `history`, `diff` or `revert`.
     pub fn of_settings(what: &str) -> Path {
         let Path { path, shown } = Path::settings();
         Path { path: format!("{path}/{what}"), shown: format!("{shown} ({what})") }
     }
 
-    /// Backups of the box; `what` of them begins with a slash.
+    /// Path of the backups API. `what` is a suffix such as `/kept`, or empty.
     pub fn backup(what: &str) -> Path {
         Path { path: format!("/backup{what}"), shown: "a backup".to_owned() }
     }
 
-    /// Tokens that the box takes; `what` of them begins with a slash.
+    /// Path of the access tokens. `what` is a suffix that begins with a slash, or empty.
     pub fn access(what: &str) -> Path {
         let path = format!("/apis/box.tinbox.dev/v1alpha1/access{what}");
         Path { path, shown: "the tokens".to_owned() }
     }
 
-    /// The box itself, which can be left.
+    /// Path to restart, switch off or reset the box.
     pub fn reset() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/reset".to_owned();
         Path { path, shown: "the reset of the box".to_owned() }
@@ -147,7 +148,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// `?a=b&c=d`, leaving out what is empty.
+/// Builds a query such as `?a=b&c=d`. Pairs with an empty value are left out.
 pub fn query(pairs: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (key, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {

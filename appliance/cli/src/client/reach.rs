@@ -1,4 +1,4 @@
-//! Connection failures, classified far enough to give a hint.
+//! Classifies connection failures, so that the error can give a hint.
 
 use std::error::Error as StdError;
 use std::io;
@@ -7,7 +7,7 @@ use rustls::CertificateError;
 
 use crate::error::{Error, ReachFailure};
 
-/// A request that got no answer.
+/// Returns the error of a request without a response.
 pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
     let (trouble, why) = tell(error).unwrap_or_else(|| {
         let trouble = if error.is_connect() { ReachFailure::Silent } else { ReachFailure::Broken };
@@ -16,13 +16,13 @@ pub fn of(server: &str, error: &hyper_util::client::legacy::Error) -> Error {
     Error::Reach { server: server.to_owned(), trouble, why }
 }
 
-/// An answer that ended before its end.
+/// Returns the error of a response that was interrupted.
 pub fn broken(server: &str, error: &(dyn StdError + 'static)) -> Error {
     let why = format!("the response was interrupted: {}", stdx::chain(error));
     Error::Reach { server: server.to_owned(), trouble: ReachFailure::Broken, why }
 }
 
-/// No answer within the time given to it.
+/// Returns the error of a request without a response in time.
 pub fn silent(server: &str) -> Error {
     let why = "it did not respond in time".to_owned();
     Error::Reach { server: server.to_owned(), trouble: ReachFailure::Silent, why }
@@ -47,7 +47,7 @@ fn tell(error: &(dyn StdError + 'static)) -> Option<(ReachFailure, String)> {
     None
 }
 
-/// An I/O error may wrap another, which its `source` then leaves out.
+/// Classifies the inner error of an I/O error, which `source` does not return.
 fn inside(error: &io::Error) -> Option<(ReachFailure, String)> {
     let wrapped = error.get_ref();
     let tls_error = wrapped.and_then(|it| it.downcast_ref::<rustls::Error>());

@@ -1,4 +1,5 @@
-//! A file sent as it is read: it may be larger than this machine's memory, and takes its time.
+//! Upload of a file while it is read: the file may be larger than the memory, without a total time
+//! limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,18 +22,18 @@ use tokio_util::io::ReaderStream;
 use super::{Client, Path, reach, read_answer};
 use crate::error::Error;
 
-/// Bytes read at once.
+/// Size of one read, in bytes.
 const PIECE: usize = 256 << 10;
 /// Interval of progress reports.
 const TELL: Duration = Duration::from_millis(250);
-/// Longest time in which nothing of the file is taken and no answer comes: what was sent may have
-/// to be read back from a slow disk.
+/// Maximum time without progress and without a response. The box may read the file back from a slow
+/// disk.
 const STALLED: Duration = Duration::from_secs(300);
 
-/// Header with what opens a backup, percent-encoded.
+/// Request header with the passphrase or key of a backup, percent-encoded.
 const PASSPHRASE: &str = "tinbox-passphrase";
 
-/// A backup on its way.
+/// Upload of a backup.
 pub struct BackupUpload<'a> {
     /// Description for errors: `verify box.boxbak`.
     pub what: &'a str,
@@ -42,10 +43,10 @@ pub struct BackupUpload<'a> {
 }
 
 impl Client {
-    /// POSTs a backup of `size` bytes; `tell` gets the number of bytes sent so far.
+    /// POSTs a backup of `size` bytes. Calls `tell` with the number of bytes sent so far.
     ///
     /// # Errors
-    /// As [`Client::upload`].
+    /// The upload fails as in [`Client::upload`].
     pub async fn send_backup(
         &self,
         sent: BackupUpload<'_>,
@@ -63,10 +64,10 @@ impl Client {
         self.send_file(sent.what, request, file, tell).await
     }
 
-    /// POSTs a file of `size` bytes; `tell` gets the number of bytes sent so far.
+    /// POSTs a file of `size` bytes. Calls `tell` with the number of bytes sent so far.
     ///
     /// # Errors
-    /// Those of every request, and a box that reads nothing for [`STALLED`].
+    /// The request fails, or the box reads no data for [`STALLED`].
     pub async fn upload(
         &self,
         path: &Path,

@@ -7,12 +7,12 @@ use http::HeaderMap;
 use http::header::WARNING;
 use status::plain;
 
-/// Different warnings that are shown; no box has so many.
+/// Maximum number of different warnings that one command shows.
 const SHOWN_MAX: usize = 16;
-/// Warnings that were shown: each is shown once.
+/// Warnings that were shown already; a warning is shown only once.
 static SHOWN: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Shows the warnings of an answer, each once.
+/// Prints the warnings of a response that were not shown yet.
 pub fn show(headers: &HeaderMap) {
     let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     for text in headers
@@ -28,7 +28,7 @@ pub fn show(headers: &HeaderMap) {
     }
 }
 
-/// The text of `299 - "text"`.
+/// Returns the text of a header value such as `299 - "text"`; `None` for another code.
 fn text(value: &str) -> Option<String> {
     let quoted = value.strip_prefix("299 ")?.split_once(' ')?.1.strip_prefix('"')?;
     let (mut text, mut chars) = (String::new(), quoted.chars());

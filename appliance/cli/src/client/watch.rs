@@ -1,8 +1,8 @@
-//! Changes of a collection, across restarts of the box and cuts of the network.
+//! Watch of a collection, across restarts of the box and network failures.
 //!
-//! A watch is a list, then a stream from its revision. A stream that ends is continued from its
-//! last revision. If the box no longer knows that revision, or was unreachable, the collection is
-//! listed again.
+//! A watch is a list, then a stream of events from the list's revision. After a stream ends, the
+//! next stream begins at its last revision. If the box no longer has this revision, or was
+//! unreachable, the collection is listed again.
 
 use std::time::Duration;
 
@@ -15,30 +15,30 @@ use tokio::task::JoinHandle;
 use super::{ANSWER_TIMEOUT, Client, Path, path, reach, read_answer};
 use crate::error::Error;
 
-/// Watch on their way to the reader.
+/// Maximum number of queued events.
 const QUEUE: usize = 64;
-/// The longest line of a watch, in bytes.
+/// Maximum length of a line in the stream, in bytes.
 const LINE_BYTES_MAX: usize = 8 << 20;
-/// Longest time of one stream, after which the next begins.
+/// Maximum duration of one stream in seconds (`timeoutSeconds`); the next stream begins then.
 const STREAM_SECONDS: u64 = 290;
-/// Waits between attempts to reach a box that is away.
+/// First and maximum wait between attempts to reach the box.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
-/// Something that happened to the collection.
+/// Change of the collection, or of the connection.
 #[derive(Debug)]
 pub enum WatchEvent {
-    /// All objects there are: at first, and after every absence of the box.
+    /// All objects: at the begin, and after every new list.
     Listed(Vec<Value>),
-    /// An object that is new or different.
+    /// Object that was created or changed.
     Changed(Value),
-    /// An object that is gone.
+    /// An object was deleted.
     Deleted,
-    /// The box cannot be reached and is retried. Sent once per outage.
+    /// The box is unreachable; the watch retries. Sent once per outage.
     Unreachable(String),
 }
 
-/// A running watch; dropping it ends it.
+/// Running watch. Dropping the value ends the watch.
 pub struct Watch {
     receiver: mpsc::Receiver<Result<WatchEvent, Error>>,
     task: JoinHandle<()>,
@@ -51,10 +51,10 @@ impl Watch {
         Watch { receiver, task: tokio::spawn(watcher.run()) }
     }
 
-    /// The next change. Cancelling loses nothing.
+    /// Waits for the next event. Cancelling the call loses no event.
     ///
     /// # Errors
-    /// What trying again does not mend; nothing comes after it.
+    /// The request fails for a permanent reason. The watch has ended.
     pub async fn next(&mut self) -> Result<WatchEvent, Error> {
         self.receiver.recv().await.unwrap_or_else(|| {
             let why = "the watch has ended".to_owned();
@@ -71,11 +71,12 @@ impl Drop for Watch {
 
 /// Reason why a stream ended.
 enum StreamEnd {
-    /// The reader has gone.
+    /// The receiver was dropped.
     Unread,
-    /// The box ended it; go on from this revision.
+    /// The box ended the stream; the next stream begins at this revision.
     Over(String),
-    /// Start anew with a list.
+    /// The stream cannot continue, such as for a too old revision; the collection must be listed
+    /// again.
     Stale,
 }
 
@@ -112,7 +113,7 @@ impl Watcher {
         }
     }
 
-    /// One list and the streams that go on from it.
+    /// Runs one list and the streams that follow it.
     async fn round(&self, backoff: &mut Backoff, away: &mut bool) -> Result<StreamEnd, Error> {
         let (items, mut revision) = self.client.list(&self.path, &self.selector).await?;
         *away = false;
@@ -166,7 +167,8 @@ impl Watcher {
         Ok(StreamEnd::Over(revision))
     }
 
-    /// Takes one event; `false` if the stream cannot go on, `None` if the reader is gone.
+    /// Handles one event. Returns `false` if the stream cannot continue, `None` if the receiver was
+    /// dropped.
     async fn take(&self, event: &Value, revision: &mut String) -> Option<bool> {
         let object = &event["object"];
         let version = object["metadata"]["resourceVersion"].as_str();
@@ -190,11 +192,11 @@ impl Watcher {
     }
 }
 
-/// Newline-separated JSON out of pieces of any length.
+/// Splits pieces of any length into lines of JSON.
 #[derive(Default)]
 struct Lines {
     buffer: Vec<u8>,
-    /// No newline before this position.
+    /// Position before which the buffer has no newline.
     searched: usize,
 }
 

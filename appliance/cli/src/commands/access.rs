@@ -12,7 +12,7 @@ use crate::output::{Format, Table};
 pub enum Command {
     /// List the access tokens of the box. Example: `tinbox access list`
     ///
-    /// Tokens of ServiceAccounts are not listed: each ends with its ServiceAccount.
+    /// Tokens of ServiceAccounts are not listed; deleting a ServiceAccount ends its tokens.
     #[command(verbatim_doc_comment)]
     List,
     /// Replace the administrator's token and print the new kubeconfig
@@ -59,7 +59,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// Replaces the server of a kubeconfig line by the address at which the box was reached.
+/// Replaces the `server` of a kubeconfig line by the address that this command used.
 fn at(line: &str, context: &Context) -> String {
     let line: String = line.chars().filter(|char| !char.is_control()).collect();
     match line.split_once("server: ") {

@@ -1,4 +1,5 @@
-//! `box`: the box itself. Commands of [`WithoutKubeconfig`] need no kubeconfig, others do.
+//! `box`: commands for the box itself. Commands of [`WithoutKubeconfig`] need no kubeconfig; the
+//! others need one.
 
 pub mod claim;
 mod flash;
@@ -47,12 +48,12 @@ pub enum WithKubeconfig {
     /// Show and change the box's settings (box.toml on its boot volume), with their history
     #[command(subcommand)]
     Settings(settings::Command),
-    /// `restart`, `poweroff` and `reset`.
+    /// Commands `restart`, `poweroff` and `reset`.
     #[command(flatten)]
     Leave(leave::Command),
 }
 
-/// Runs a command that needs no kubeconfig; `claim` writes the new one to `file`.
+/// Runs a command that needs no kubeconfig. `claim` writes the new kubeconfig to `file`.
 pub async fn run(
     printer: &Printer,
     file: Option<PathBuf>,
@@ -64,7 +65,7 @@ pub async fn run(
     }
 }
 
-/// Runs a command on the box of the kubeconfig.
+/// Runs a command on the box that the kubeconfig names.
 pub async fn run_on(context: &Context, command: WithKubeconfig) -> Result<(), Error> {
     match command {
         WithKubeconfig::Identify => identify(context).await,

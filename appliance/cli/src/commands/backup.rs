@@ -21,7 +21,7 @@ use crate::client::{BackupUpload, Path};
 use crate::error::Error;
 pub use new_box::onto;
 
-/// Limit of the size of a file with a passphrase.
+/// Maximum size of a file with a passphrase, in bytes.
 const SECRET_BYTES_MAX: u64 = 4096;
 
 /// Back up and restore the box
@@ -37,8 +37,8 @@ pub enum Command {
     Create(Create),
     /// Make a backup on the box's own disk now
     ///
-    /// The box makes one every day. It helps if stored data is damaged, but is lost with the disk:
-    /// use `backup create` too.
+    /// The box makes such a backup every day. The backup helps if stored data is damaged, but is
+    /// lost with the disk: use `backup create` too.
     ///
     /// Example: `tinbox backup keep`
     Keep,
@@ -86,7 +86,7 @@ pub struct Verify {
     secret: Source,
 }
 
-/// A backup file, or a backup on the box's disk.
+/// Backup to use: a file, or a backup on the box's disk.
 #[derive(Debug, clap::Args)]
 #[group(required = true, multiple = false)]
 pub struct BackupChoice {
@@ -112,7 +112,7 @@ pub struct Restore {
 }
 
 impl Restore {
-    /// True if the target is a box without an owner, which has no kubeconfig.
+    /// Returns true if the target is an unclaimed box, for which no kubeconfig exists.
     pub fn is_fresh(&self) -> bool {
         self.fresh.to.is_some()
     }
@@ -137,7 +137,7 @@ pub async fn run(context: &Context, out: Option<PathBuf>, command: Command) -> R
     }
 }
 
-/// Sends a backup to the box, to `verify` or to `restore`.
+/// Sends a backup to the box, for the operation `verify` or `restore`.
 async fn asked(
     context: &Context,
     which: &BackupChoice,
@@ -243,7 +243,8 @@ fn show(context: &Context, report: &BackupSummary, how: &str) -> Result<(), Erro
     context.printer.line(&summary(report, how))
 }
 
-/// `the backup of box-7f3a, made 2026-11-25T08:00:00Z by 1.4.0, is good: 212 objects …`.
+/// Returns a text such as `the backup of box-7f3a, made 2026-11-25T08:00:00Z by 1.4.0, is good: 212
+/// objects …`.
 fn summary(report: &BackupSummary, how: &str) -> String {
     let BackupSummary { name, version, made, pin, .. } = report;
     format!(
@@ -255,7 +256,7 @@ fn summary(report: &BackupSummary, how: &str) -> String {
     )
 }
 
-/// Passphrase for a new backup.
+/// Returns the passphrase for a new backup, from a file or a prompt.
 fn chosen(source: &Source) -> Result<Secret, Error> {
     if let Some(secret) = read(source)? {
         return Ok(secret);
@@ -268,7 +269,7 @@ fn chosen(source: &Source) -> Result<Secret, Error> {
     }
 }
 
-/// Passphrase or key that opens a backup; `None` if its header says that it is not encrypted.
+/// Returns the passphrase or key that opens a backup; `None` if the backup is not encrypted.
 fn opening(file: &FilePath, source: &Source) -> Result<Option<Secret>, Error> {
     let mut begin = Vec::new();
     let opened = File::open(file).and_then(|file| file.take(1024).read_to_end(&mut begin));
@@ -287,7 +288,8 @@ fn opening(file: &FilePath, source: &Source) -> Result<Option<Secret>, Error> {
     }
 }
 
-/// Reads the passphrase from the given source; `None` if a person has to be asked.
+/// Reads the passphrase from `--passphrase-file`. Without this option, returns `None` on a
+/// terminal, where a prompt can ask for it, and fails otherwise.
 fn read(source: &Source) -> Result<Option<Secret>, Error> {
     let Some(path) = &source.passphrase_file else {
         if io::stdin().is_terminal() {

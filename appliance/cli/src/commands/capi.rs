@@ -11,7 +11,7 @@ use crate::client::Path;
 use crate::error::Error;
 use crate::output::text;
 
-/// Characters of one line of a PEM file (RFC 7468 section 2).
+/// Length of a line of a PEM file, in characters (RFC 7468 section 2).
 const PEM_LINE: usize = 64;
 const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
 
@@ -30,7 +30,7 @@ pub enum Command {
         /// Role of the user
         #[arg(long, value_enum)]
         role: Role,
-        /// URL of the box as the user reaches it [default: the one of your kubeconfig]
+        /// URL of the box as the user reaches it [default: the URL in your kubeconfig]
         #[arg(long, value_name = "URL")]
         server: Option<String>,
         /// Name of the ServiceAccount [default: "tinbox-ROLE"]
@@ -45,9 +45,9 @@ pub enum Command {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Role {
-    /// Only what Cluster API Provider Tinkerbell needs
+    /// Rights that Cluster API Provider Tinkerbell needs, and no others
     Capt,
-    /// Everything
+    /// All rights
     Admin,
     /// Manage machines, workflows and their secrets; not users and roles
     Operator,
@@ -102,7 +102,8 @@ fn checked(server: String) -> Result<String, Error> {
     Ok(server.trim_end_matches('/').to_owned())
 }
 
-/// Creates the account. An existing one gets another token.
+/// Creates the ServiceAccount if it does not exist. An existing account stays and can get another
+/// token.
 async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
     let object = json!({
         "apiVersion": SERVICE_ACCOUNT.api_version(),
@@ -113,7 +114,7 @@ async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
     taken_is_fine(context.client.create(&path, &object).await).map(drop)
 }
 
-/// Binds the account to the role. An existing binding of the same name must be equal.
+/// Binds the account to the role. An existing binding of this name must be equal.
 async fn ensure_binding(context: &Context, role: Role, account: &str) -> Result<(), Error> {
     let namespace = &context.namespace;
     let name = format!("tinbox:{}:{namespace}:{account}", role.word());
@@ -159,7 +160,7 @@ struct User<'a> {
     server: &'a str,
     namespace: &'a str,
     account: &'a str,
-    /// Response to the TokenRequest.
+    /// Response to the TokenRequest, with the token.
     answer: &'a Value,
 }
 

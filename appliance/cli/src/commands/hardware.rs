@@ -32,8 +32,8 @@ pub enum Command {
         #[arg(value_name = "NAME|ID|MAC|IP")]
         machine: String,
     },
-    /// Delete machines from the box; powers nothing off and wipes nothing. Example: `tinbox
-    /// hardware delete nuc1`
+    /// Delete the records of machines from the box; does not power off or wipe the machines.
+    /// Example: `tinbox hardware delete nuc1`
     Delete {
         /// Names, ids, MAC or IP addresses of the machines
         #[arg(required = true, value_name = "NAME|ID|MAC|IP")]

@@ -93,12 +93,12 @@ fn table(items: &[Image], now: Timestamp) -> Table {
     table
 }
 
-/// State in a few words; the reason of a failure is a note below the table.
+/// Returns the state in a few words. The reason of a failure is printed below the table.
 fn state(item: &Image) -> String {
     if item.state == ImageState::Failed { "failed".to_owned() } else { item.line() }
 }
 
-/// Reasons of failures, one per line.
+/// Returns the reasons of failed downloads, one per line.
 fn notes(items: &[Image]) -> Vec<String> {
     let failed = items.iter().filter(|item| item.state == ImageState::Failed);
     failed.map(|item| format!("{} {}", plain(&item.origin), item.line())).collect()

@@ -108,7 +108,7 @@ async fn replace(context: &Context, object: &Value, word: &str) -> Result<(), Er
     context.printer.done(&replaced, word)
 }
 
-/// Sets the mode. An earlier pool stays if `pool` is empty.
+/// Sets the DHCP mode, and the pool if `pool` is not empty.
 fn set_mode(object: &mut Value, mode: ModeArgument, pool: &[String]) {
     object["spec"]["mode"] = mode.mode().to_string().into();
     if !pool.is_empty() {

@@ -57,8 +57,8 @@ pub enum Command {
         #[arg(short, long, value_name = "FILE")]
         file: String,
     },
-    /// Print a template as a workflow of a machine would have it, including secrets.
-    /// Example: `tinbox template render debian --hardware nuc1`
+    /// Print a template as rendered for a machine, including secrets. Example: `tinbox template
+    /// render debian --hardware nuc1`
     Render {
         /// Name or id of the template
         #[arg(value_name = "NAME|ID", required_unless_present = "file")]
@@ -130,10 +130,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// Checks a template without a machine.
+/// Checks a template without a box and without a machine.
 ///
 /// # Errors
-/// All mistakes, with their lines.
+/// The template has mistakes; all are reported with their lines.
 pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     let text = document(file, &manifest::read(file)?);
     ::template::check(&text).map_err(|error| content(file, &error.to_string()))?;
@@ -151,7 +151,7 @@ pub fn lint(printer: &Printer, file: &str) -> Result<(), Error> {
     printer.line("no mistake found; `tinbox template render` also checks a machine's workflow")
 }
 
-/// Prints the built-in templates, or one of them.
+/// Prints the list of built-in templates, or the template with this name.
 ///
 /// # Errors
 /// The name is unknown.
@@ -166,7 +166,8 @@ pub fn show_library(printer: &Printer, name: Option<&str>) -> Result<(), Error> 
     Ok(())
 }
 
-/// A built-in template with its settings; the box's address defaults to that of its API.
+/// Returns the text of a built-in template with the settings in `set`. The setting `box` defaults
+/// to the address of the API.
 fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Result<String, Error> {
     let entry = library::entry(name)?;
     let mut settings: BTreeMap<String, String> = set.into_iter().collect();
@@ -179,7 +180,7 @@ fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Resu
     entry.with(&settings)
 }
 
-/// Name of the template for messages, and its text.
+/// Returns the name of the template for messages, and its text.
 async fn source(
     context: &Context,
     template: Option<String>,
@@ -198,7 +199,7 @@ async fn source(
     }
 }
 
-/// Prints the template as the workflow of a machine would have it, and its mistakes.
+/// Prints the template as rendered for a machine, and its mistakes.
 async fn render(
     context: &Context,
     shown: &str,
@@ -221,7 +222,7 @@ async fn render(
     Ok(())
 }
 
-/// Text of the template in a file, which may be a Template object.
+/// Returns the workflow YAML of a file, which may contain a Template object.
 fn document(file: &str, whole: &str) -> String {
     own(file, whole).map_or_else(|| whole.to_owned(), |object| data_of(&object))
 }
@@ -230,7 +231,8 @@ fn data_of(object: &Value) -> String {
     object["spec"]["data"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Template object of a file: the file's own, else a new one around its text.
+/// Returns the Template object of a file. For a file with workflow YAML, creates a new object with
+/// this text.
 fn object(file: &str, text: &str, name: Option<String>) -> Result<Value, Error> {
     if let Some(mut object) = own(file, text) {
         if let Some(name) = name {
@@ -255,7 +257,7 @@ fn object(file: &str, text: &str, name: Option<String>) -> Result<Value, Error> 
     }))
 }
 
-/// The Template object in a text, if it is exactly one.
+/// Returns the Template object in a text; `None` unless the text is exactly one Template.
 fn own(file: &str, text: &str) -> Option<Value> {
     match manifest::parse(file, text).ok()?.as_slice() {
         [Manifest { resource, object }] if *resource == TEMPLATE => Some(object.clone()),
@@ -263,8 +265,8 @@ fn own(file: &str, text: &str) -> Option<Value> {
     }
 }
 
-/// The top-level `name:` of a workflow's YAML. Only that line is read, because a template is not
-/// valid YAML before it is rendered.
+/// Returns the top-level `name:` of a workflow's YAML. Only this line is parsed, because a template
+/// need not be valid YAML before it is rendered.
 fn yaml_name(text: &str) -> Option<String> {
     let line = text.lines().find_map(|line| line.strip_prefix("name:"))?.trim();
     let name = match line.chars().next() {
@@ -274,7 +276,7 @@ fn yaml_name(text: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Converts to an object name (RFC 1123 subdomain): `Debian 12` becomes `debian-12`.
+/// Converts a name to an object name (RFC 1123 subdomain): `Debian 12` becomes `debian-12`.
 fn object_name(name: &str) -> String {
     if name.contains("{{") {
         return name.to_owned();

@@ -77,7 +77,8 @@ pub struct Restart {
 
 #[derive(Debug, clap::Args)]
 pub struct Wait {
-    /// Wait until the update is proven or rolled back; interrupting does not stop the update
+    /// Wait until the new version has passed its test or was rolled back. Ctrl-C ends only the
+    /// wait, not the update
     #[arg(long)]
     wait: bool,
     /// Stop waiting after this time
@@ -88,7 +89,7 @@ pub struct Wait {
 /// Runs the command.
 ///
 /// # Errors
-/// With `--wait` also an update that was rolled back.
+/// A request fails. With `--wait` also if the update was rolled back.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let sent = !matches!(command, Command::Status(_));
     let wait = match command {
@@ -129,7 +130,7 @@ fn query(restart: &Restart) -> &'static str {
     if restart.now { "?now=true" } else { "" }
 }
 
-/// Sets `update.hold`: the history of the settings shows who set it.
+/// Sets `update.hold` in the settings, so that the settings history shows who blocked the version.
 async fn hold(context: &Context, version: Option<&str>) -> Result<(), Error> {
     let note = version.map_or("no version is held".to_owned(), |version| format!("hold {version}"));
     let value = version.map(|version| format!("{version:?}"));
@@ -153,7 +154,8 @@ async fn report(context: &Context) -> Result<UpdateReport, Error> {
         .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
 }
 
-/// Waits for the end of the update. The box is unreachable during its restart.
+/// Waits until the update is good or rolled back. Tolerates that the box is unreachable during its
+/// restart.
 async fn until_end(
     context: &Context,
     mut report: UpdateReport,
@@ -235,7 +237,7 @@ fn table(slots: &[Slot]) -> Table {
     table
 }
 
-/// `1.5.0: waiting for machines (install-nuc1)`.
+/// Formats the update: `1.5.0: waiting for machines (install-nuc1)`.
 fn line(update: &Update) -> String {
     let mut line = format!("{}: {}", plain(&update.version), update.state.words());
     if let Some(percent) = update.percent {

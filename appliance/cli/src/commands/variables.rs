@@ -1,4 +1,4 @@
-//! Variables of a template, and the machine of each.
+//! Variables of a template (`--hardware`), and the machine of each variable.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::{Context, name_of};
 use crate::error::Error;
 
-/// Variable by which a template names its machine.
+/// Default variable for the machine of a template.
 const DEVICE: &str = "device_1";
 
 /// Finds the Hardware of each variable, from a machine's name or from the variables as JSON.
 ///
 /// # Errors
-/// `text` is neither, or names an unknown machine.
+/// `text` is not valid JSON, or names an unknown machine.
 pub async fn machines(context: &Context, text: &str) -> Result<BTreeMap<String, Value>, Error> {
     let mut machines = BTreeMap::new();
     for (variable, text) in named(text)? {
@@ -23,7 +23,7 @@ pub async fn machines(context: &Context, text: &str) -> Result<BTreeMap<String, 
     Ok(machines)
 }
 
-/// Parses the variables with the name of each machine.
+/// Parses `text` to a map from variable to machine name. A plain name is the machine of `device_1`.
 fn named(text: &str) -> Result<BTreeMap<String, String>, Error> {
     if !text.trim_start().starts_with('{') {
         return Ok([(DEVICE.to_owned(), text.to_owned())].into());
@@ -37,10 +37,10 @@ fn named(text: &str) -> Result<BTreeMap<String, String>, Error> {
     Ok(map)
 }
 
-/// Agent id of the machine of each variable.
+/// Returns the agent id of the machine of each variable.
 ///
 /// # Errors
-/// A machine has none, so that `what` cannot be done.
+/// A machine has no agent id, so `what` cannot be done.
 pub fn agents(
     what: &str,
     machines: &BTreeMap<String, Value>,
@@ -57,7 +57,7 @@ pub fn agents(
     Ok(map)
 }
 
-/// The machine that is booted and whose facts the template sees: that of `device_1`, else the
+/// Returns the machine to boot, whose facts the template gets: the machine of `device_1`, else the
 /// first.
 ///
 /// # Errors

@@ -59,7 +59,7 @@ pub enum Command {
         /// Name or id of the workflow
         #[arg(value_name = "NAME|ID")]
         workflow: String,
-        /// Action to begin with: the failed one or the first [default: as spec.retry says]
+        /// Action to begin with: the failed action or the first [default: set by spec.retry]
         #[arg(long, value_name = "failed|start", value_parser = request::from)]
         from: Option<RetryFrom>,
     },
@@ -98,7 +98,7 @@ pub enum Command {
 /// Runs the command.
 ///
 /// # Errors
-/// With `--wait` or `--follow` also a failed workflow.
+/// A request fails. With `--wait` or `--follow` also if the workflow fails.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     match command {
         Command::Create(arguments) => create::run(context, arguments).await,
@@ -159,7 +159,7 @@ fn table(items: &[Value], now: Timestamp) -> Table {
     table
 }
 
-/// Reasons of waiting, one per line.
+/// Returns the reasons why workflows wait, one per line.
 fn notes(items: &[Value]) -> Vec<String> {
     let waiting = items.iter().filter_map(|item| {
         let why = rows::waiting(&typed(item).ok()?)?;

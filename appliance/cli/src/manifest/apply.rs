@@ -1,19 +1,20 @@
 //! Merges a pushed file into an existing object: a three-way merge, as in `kubectl apply`.
 //!
-//! The last pushed file is kept in kubectl's annotation, so that both commands can be mixed. A
-//! field that the file changed since then is written, one that it no longer has is removed, and all
-//! other fields stay: other clients wrote them.
+//! The last pushed file is stored in kubectl's annotation, so that both commands can be mixed. A
+//! field that changed in the file since the last push is written. A field that the file no longer
+//! has is removed. All other fields stay, because other clients may have written them.
 
 use serde_json::{Map, Value, json};
 
-/// kubectl's annotation, with the object as it was applied last.
+/// Annotation of kubectl with the object as it was last applied.
 const LAST: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Longest text kept there, in bytes: all annotations together have 256 KiB.
+/// Maximum size of the annotation in bytes; all annotations together may have 256 KiB.
 const LAST_BYTES: usize = 200 << 10;
-/// Fields that say whether two elements of a list are the same one.
+/// JSON pointers of the fields that identify a list element.
 const IDENTITIES: [&str; 4] = ["/name", "/dhcp/mac", "/id", "/device"];
 
-/// The live object with the changes of a file, `file`, whose texts are encoded already.
+/// Returns the live object with the changes of `file`, whose `stringData` is already encoded as
+/// `data`.
 pub fn applied(live: &Value, file: &Value) -> Value {
     let last = last(live);
     let mut wanted = live.clone();
@@ -40,7 +41,7 @@ pub fn applied(live: &Value, file: &Value) -> Value {
     wanted
 }
 
-/// A new object that remembers its file.
+/// Returns a new object from `file`, with the last-applied annotation.
 pub fn created(file: &Value) -> Value {
     let mut object = file.clone();
     remember(&mut object, text(file));
@@ -57,7 +58,8 @@ fn remember(object: &mut Value, text: Option<String>) {
     }
 }
 
-/// The file's text to keep. Of a Secret the names alone are kept: they say what to remove.
+/// Returns the text for the annotation; `None` if it is too long. A Secret keeps only the names of
+/// its data, which are needed to remove fields.
 fn text(file: &Value) -> Option<String> {
     let mut kept = file.clone();
     if file["kind"] == "Secret"
@@ -86,7 +88,8 @@ fn change(object: &mut Value, key: &str, last: Option<&Value>, file: Option<&Val
     }
 }
 
-/// A value with the changes that the file made since the last push; `None` for none.
+/// Returns the live value with the changes of the file since the last push; `None` if the value
+/// does not exist.
 fn merged(last: Option<&Value>, file: &Value, live: Option<&Value>) -> Option<Value> {
     if last == Some(file) {
         return live.cloned();
@@ -106,7 +109,8 @@ fn merged(last: Option<&Value>, file: &Value, live: Option<&Value>) -> Option<Va
     }
 }
 
-/// Elements that are the same one at the same place are merged; all else is as the file has it.
+/// Merges the elements of a list that have the same index and identity; all other elements are
+/// taken from the file.
 fn elements(last: Option<&Value>, file: &[Value], live: &[Value]) -> Value {
     let last = last.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let element = |(at, file): (usize, &Value)| {

@@ -1,17 +1,17 @@
-//! The hardware JSON of Tinkerbell before it had Kubernetes kinds
-//! (`{"id": …, "metadata": {…}, "network": {"interfaces": […]}}`).
+//! Hardware JSON of Tinkerbell before its Kubernetes kinds (`{"id": …, "metadata": {…}, "network":
+//! {"interfaces": […]}}`).
 
 use serde_json::{Map, Value, json};
 
-/// Annotation with the id of the old file: commands find the machine by it.
+/// Annotation with the id from the older file, by which commands find the machine.
 pub const ID_ANNOTATION: &str = "tinbox.dev/legacy-id";
 
-/// True for the hardware JSON of older Tinkerbell.
+/// Returns true for the hardware JSON of older Tinkerbell.
 pub fn is_legacy(value: &Value) -> bool {
     value.get("apiVersion").is_none() && value["network"]["interfaces"].is_array()
 }
 
-/// Converts to a Hardware.
+/// Converts the older JSON to a Hardware; the error is a phrase.
 pub fn hardware(old: &Value) -> Result<Value, String> {
     let id = old["id"].as_str().unwrap_or_default();
     // Older files carried the metadata as JSON inside a string.
@@ -46,7 +46,8 @@ pub fn hardware(old: &Value) -> Result<Value, String> {
     Ok(object)
 }
 
-/// `netboot` had snake case then; `dhcp` has it still.
+/// Converts an interface: the field names of `netboot` from snake case to camel case; `dhcp` still
+/// uses snake case.
 fn interface(old: &Value) -> Value {
     let mut new = old.clone();
     let Some(netboot) = new["netboot"].as_object_mut() else { return new };

@@ -1,4 +1,4 @@
-//! Brings a manifest's changes to the box's object, and touches it only when there are some.
+//! Writes the changes of a manifest to the box's object; without a change, writes nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use super::{Manifest, apply};
 use crate::client::{Client, Path};
 use crate::error::Error;
 
-/// Attempts when others write at the same time.
+/// Maximum number of attempts if other clients write at the same time (409).
 const ATTEMPTS: usize = 5;
 
 /// Effect of a push.
@@ -32,10 +32,11 @@ impl PushEffect {
     }
 }
 
-/// Create or change the object of a manifest; returns it as it is on the box now.
+/// Creates or changes the object of a manifest. Returns the current object on the box, and the
+/// effect.
 ///
 /// # Errors
-/// What the box refuses, or that it cannot be reached.
+/// The box refuses the object or is unreachable.
 pub async fn push(
     client: &Client,
     manifest: &Manifest,
@@ -72,7 +73,8 @@ pub async fn push(
     }
 }
 
-/// The manifest's object with its namespace, its status left out and its texts encoded.
+/// Returns the manifest's object with its namespace, without `status`, and with `stringData`
+/// encoded as `data`.
 fn encoded(manifest: &Manifest, namespace: &str) -> Value {
     let mut object = manifest.object.clone();
     if !namespace.is_empty() {
@@ -92,10 +94,10 @@ fn base64_of(text: &Value) -> Value {
     text.as_str().map_or_else(|| text.clone(), |text| json!(STANDARD.encode(text)))
 }
 
-/// The live object with everything the manifest speaks of as the manifest has it.
+/// Returns the live object with the parts that the manifest contains.
 ///
-/// A part that the manifest has (`spec`, `data`) is replaced whole, so that a field removed from
-/// the file is removed from the box; labels and annotations of others stay.
+/// A part such as `spec` or `data` is replaced as a whole, so that a field removed from the file is
+/// removed from the box. Other labels and annotations stay.
 pub fn desired(live: &Value, manifest: &Value) -> Value {
     let mut wanted = live.clone();
     for (key, value) in manifest.as_object().into_iter().flatten() {

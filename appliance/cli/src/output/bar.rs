@@ -1,4 +1,4 @@
-//! Progress of the current operation: one moving line on a terminal, a line per tenth elsewhere.
+//! Progress of the current operation: one updated line on a terminal, else a line for each 10 %.
 
 use std::io::Write as _;
 
@@ -8,17 +8,17 @@ use status::progress::Progress;
 use crate::error::Error;
 use crate::output::Printer;
 
-/// Bytes per printed line when the total is unknown.
+/// Bytes between two printed lines if the total is unknown.
 const STEP_BYTES: u64 = 256 << 20;
 
-/// Shows progress on standard error, and keeps lines on standard output apart from it.
+/// Progress display on standard error, which does not mix with lines on standard output.
 pub struct Bar {
     bar: Option<ProgressBar>,
     steps: Steps,
 }
 
 impl Bar {
-    /// A moving line when `live`, else lines.
+    /// Creates the display: one updated line if `live`, else separate lines.
     pub fn new(live: bool) -> Bar {
         let bar = live.then(|| {
             ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
@@ -27,7 +27,7 @@ impl Bar {
         Bar { bar, steps: Steps::default() }
     }
 
-    /// Show how far it is.
+    /// Shows the progress.
     pub fn show(&mut self, progress: &Progress) {
         match &self.bar {
             Some(bar) => bar.set_message(format!("{}  {}", gauge(progress), progress.line())),
@@ -40,7 +40,7 @@ impl Bar {
         }
     }
 
-    /// Show what is waited for. Without a terminal it is a line of its own.
+    /// Shows the reason of a wait; without a terminal, on a separate line.
     pub fn note(&mut self, text: &str) {
         match &self.bar {
             Some(bar) => bar.set_message(text.to_owned()),
@@ -50,7 +50,7 @@ impl Bar {
         }
     }
 
-    /// Print a line of the answer above the moving line.
+    /// Prints a line of the result above the progress line.
     pub fn line(&self, printer: &Printer, line: &str) -> Result<(), Error> {
         match &self.bar {
             Some(bar) => bar.suspend(|| printer.line(line)),
@@ -58,7 +58,7 @@ impl Bar {
         }
     }
 
-    /// Take the moving line away.
+    /// Removes the progress line.
     pub fn clear(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -72,14 +72,14 @@ impl Drop for Bar {
     }
 }
 
-/// A bar of ten cells; empty when the whole is not known.
+/// Returns a bar of ten cells; empty if the total is unknown.
 fn gauge(progress: &Progress) -> String {
     let Some(percent) = progress.percent() else { return String::new() };
     let full = usize::from(percent) / 10;
     format!("{}{}", "█".repeat(full), "░".repeat(10 - full))
 }
 
-/// Progress lines that are due.
+/// State that decides if a progress line must be printed.
 #[derive(Default)]
 struct Steps {
     action: String,

@@ -1,8 +1,8 @@
-//! Objects printed in full.
+//! Formats of whole objects.
 
 use serde_json::{Value, json};
 
-/// Kind and name: `workflow/install`.
+/// Returns kind and name of an object: `workflow/install`.
 pub fn name(object: &Value) -> String {
     let kind = object["kind"].as_str().unwrap_or("object").to_lowercase();
     let kind = if object["apiVersion"].as_str().is_some_and(|it| it.starts_with("bmc.")) {
@@ -17,7 +17,7 @@ pub fn json(value: &Value) -> String {
     format!("{value:#}")
 }
 
-/// YAML that YAML 1.1 readers understand as well.
+/// Formats a value as YAML that YAML 1.1 parsers read in the same way.
 pub fn yaml(value: &Value) -> String {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: true };
     match serde_saphyr::to_string_with_options(value, options) {
@@ -27,7 +27,7 @@ pub fn yaml(value: &Value) -> String {
     }
 }
 
-/// Several objects as one document.
+/// Combines several objects into one document of the kind List.
 pub fn list(items: Vec<Value>) -> Value {
     json!({ "apiVersion": "v1", "kind": "List", "items": items })
 }

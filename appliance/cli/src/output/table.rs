@@ -1,4 +1,5 @@
-//! Columns as kubectl prints them: capitals above, three blanks between, nothing at the end.
+//! Tables in kubectl's format: headings in capitals, three spaces between columns, no trailing
+//! spaces.
 
 use status::words::{Tone, Word};
 
@@ -17,12 +18,12 @@ impl<T: Into<String>> From<T> for Cell {
 }
 
 impl Cell {
-    /// Words that mean something good or bad.
+    /// Creates a cell in the color of `tone`.
     pub fn toned(text: impl Into<String>, tone: Tone) -> Cell {
         Cell { text: text.into(), tone: Some(tone) }
     }
 
-    /// A state, with its color.
+    /// Creates a cell with a state, in the color of its tone.
     pub fn word(word: Word) -> Cell {
         Cell { text: word.text.to_owned(), tone: Some(word.tone) }
     }
@@ -35,7 +36,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(headings: &[&'static str]) -> Table {
         Table { headings: headings.to_vec(), rows: Vec::new() }
     }
@@ -44,7 +45,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Width of every column, in characters.
+    /// Returns the width of every column, in characters.
     pub fn widths(&self) -> Vec<usize> {
         let width = |at: usize, heading: &str| {
             let cells = self.rows.iter().filter_map(|row| row.get(at));
@@ -54,7 +55,7 @@ impl Table {
         self.headings.iter().enumerate().map(|(at, heading)| width(at, heading)).collect()
     }
 
-    /// The lines, each with its newline.
+    /// Returns the lines of the table, each with its newline.
     pub fn render(&self, colour: bool) -> String {
         let widths = self.widths();
         let headings: Vec<Cell> = self.headings.iter().map(|it| Cell::from(*it)).collect();
@@ -67,7 +68,7 @@ impl Table {
     }
 }
 
-/// One row in columns of the given widths.
+/// Formats one row in columns of these widths.
 pub fn line(row: &[Cell], widths: &[usize], colour: bool) -> String {
     let mut text = String::new();
     for (at, (cell, width)) in row.iter().zip(widths).enumerate() {
@@ -80,12 +81,12 @@ pub fn line(row: &[Cell], widths: &[usize], colour: bool) -> String {
     text
 }
 
-/// The blanks that fill `text` up to `width`.
+/// Returns the spaces that fill `text` up to `width` characters.
 pub fn pad(text: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(text.chars().count()))
 }
 
-/// `text` in the terminal colour of its tone.
+/// Returns `text` with the terminal color of its tone.
 pub fn paint(text: &str, tone: Option<Tone>, colour: bool) -> String {
     let code = match tone {
         Some(Tone::Good) => "32",

@@ -18,7 +18,7 @@ use crate::output::Printer;
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Address or name of the box, as its screen shows it; add `:PORT` if it is not 443
+    /// Address or name of the box, as its screen shows it; add `:PORT` if the port is not 443
     #[arg(value_name = "ADDRESS")]
     address: String,
 
@@ -35,7 +35,7 @@ pub struct Arguments {
 /// Claims the box and saves its kubeconfig.
 ///
 /// # Errors
-/// An error before the box's own response leaves the box unclaimed.
+/// The claim fails. An error before the box's response leaves the box unclaimed.
 pub async fn run(
     printer: &Printer,
     file: Option<PathBuf>,
@@ -80,13 +80,13 @@ pub async fn run(
     Ok(())
 }
 
-/// Strips the scheme and slashes that people copy along with an address.
+/// Removes a copied scheme and slashes from an address.
 pub fn bare(text: &str) -> String {
     let text = text.strip_prefix("https://").unwrap_or(text);
     text.trim_end_matches('/').to_owned()
 }
 
-/// Pin of the intended box: the one given, or the one that a person confirmed.
+/// Returns the pin of the intended box: `pin`, or the pin that a person confirmed at the prompt.
 pub async fn trusted(printer: &Printer, address: &str, pin: Option<&str>) -> Result<String, Error> {
     let get = request(Method::GET, address, "/S");
     let (_, found) = ask(address, pin, get, String::new()).await?;
@@ -127,7 +127,8 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
     Ok((code, passphrase))
 }
 
-/// A new file that only its owner can read. It is removed on drop unless it is finished.
+/// New file that only the user can read. Dropping the value removes the file, unless it was
+/// completed.
 #[derive(Debug)]
 struct NewFile {
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! `box flash`: writes the box's image to one disk, and to no other.
+//! `box flash`: writes the box's image to exactly one disk.
 
 mod config;
 mod copy;
@@ -59,7 +59,8 @@ pub struct Arguments {
 /// Writes the image and verifies it.
 ///
 /// # Errors
-/// An error before the disk is opened leaves it unchanged. After that, the disk does not boot.
+/// The image is not on the disk. Before the disk is opened, an error leaves the disk unchanged; a
+/// later error leaves a disk that does not boot.
 pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     let Arguments { image, to, config, key, erase } = arguments;
     let config = config.as_deref().map(config::read).transpose()?;
@@ -114,7 +115,7 @@ pub async fn run(printer: &Printer, arguments: Arguments) -> Result<(), Error> {
     Ok(())
 }
 
-/// Requires the end of the disk's serial number, from a person or from --erase.
+/// Checks the confirmation: the end of the disk's serial number, typed by a person or from --erase.
 fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
     let proof = match erase {
         Some(proof) => proof,
@@ -135,14 +136,15 @@ fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
     Err(Error::Usage(format!("{proof:?} is not {of}: nothing was written to {}", target.name)))
 }
 
-/// Opens the disk exclusively: the kernel refuses one that is in use (open(2), `O_EXCL` of block
+/// Opens the disk exclusively: the kernel refuses a disk that is in use (open(2), `O_EXCL` of block
 /// devices).
 fn open(path: &Path) -> io::Result<File> {
     let alone = OFlags::EXCL.bits().cast_signed();
     OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
-/// Returns the bytes written, and true if the former content of the disk was discarded.
+/// Writes and verifies the image. Returns the bytes written, and true if the former content of the
+/// disk was discarded.
 async fn write(
     mut bar: Bar,
     image: Image,

@@ -21,7 +21,7 @@ pub enum Command {
     ///
     /// Example: `tinbox box poweroff --yes`
     Poweroff(Confirm),
-    /// Reset the box: restart once without settings, or erase all data
+    /// Reset the box: restart once without settings, or erase the data of the box
     ///
     /// Shows what will be erased and asks for the box's name. Example:
     /// `tinbox box reset --level factory`
@@ -31,8 +31,9 @@ pub enum Command {
 
 #[derive(Debug, clap::Args)]
 pub struct Reset {
-    /// safe: restart once without settings; no machine is served, all data is kept.
-    /// factory: erase machines, keys and all settings; the box waits to be claimed.
+    /// safe: restart once without settings; serve no machine; keep all data. factory: erase this
+    /// box's settings, keys, cached images and machine records; the machines' disks are not
+    /// touched. The box must then be claimed again.
     #[arg(long, value_enum)]
     level: Level,
     #[command(flatten)]
@@ -41,9 +42,9 @@ pub struct Reset {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Level {
-    /// Restart once without settings
+    /// Restart once without settings; keep all data
     Safe,
-    /// Erase all data
+    /// Erase settings, keys, cached images and machine records
     Factory,
 }
 
@@ -57,7 +58,7 @@ pub struct Confirm {
 /// Runs the command.
 ///
 /// # Errors
-/// The box goes on as before.
+/// The request fails or is not confirmed; the box keeps running.
 pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     let (leaving, ask) = match command {
         Command::Restart => (BoxAction::Restart, false),
@@ -89,7 +90,7 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     Ok(())
 }
 
-/// Asks a person to type the box's name.
+/// Requires a person to type the box's name.
 fn prove(name: &str) -> Result<(), Error> {
     if !io::stdin().is_terminal() {
         let why = "no terminal for a prompt: give --yes";

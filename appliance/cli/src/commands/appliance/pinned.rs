@@ -1,4 +1,5 @@
-//! HTTPS to a box that is identified by its pin alone, before its CA certificate is known.
+//! HTTPS to a box that is identified only by its certificate pin, before its CA certificate is
+//! known.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,12 +21,12 @@ use status::pin::{is_same, pin};
 
 use crate::error::{Error, ReachFailure};
 
-/// Limit of the size of a response.
+/// Maximum size of a response, in bytes.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// Longest wait for a response: the box hashes a passphrase.
+/// Maximum wait for a response; the box may have to hash a passphrase.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
-/// Certificate verifier: the expected pin, and the pin found.
+/// Certificate verifier that compares the pin of the box with an expected pin.
 #[derive(Debug)]
 struct PinVerifier {
     wanted: Option<String>,
@@ -77,11 +78,11 @@ impl ServerCertVerifier for PinVerifier {
     }
 }
 
-/// Requests `https://ADDRESS/PATH` of the box with the pin `wanted`; without one, of any box.
+/// Requests `https://ADDRESS/PATH` from the box with the pin `wanted`; `None` accepts any box.
 /// Returns the response and the box's pin.
 ///
 /// # Errors
-/// No response, or another box.
+/// The box does not respond, or its pin differs from `wanted`.
 pub async fn ask(
     address: &str,
     wanted: Option<&str>,
@@ -91,10 +92,10 @@ pub async fn ask(
     ask_for(address, (wanted, ANSWER_WAIT), request, body.into()).await
 }
 
-/// Like [`ask`], with a longer time limit.
+/// Sends a request as [`ask`] does, with another time limit.
 ///
 /// # Errors
-/// No response, or another box.
+/// The box does not respond, or its pin differs from `wanted`.
 pub async fn ask_for(
     address: &str,
     (wanted, wait): (Option<&str>, Duration),

@@ -7,15 +7,16 @@ use stdx::Secret;
 
 use crate::error::Error;
 
-/// Limit of the size of an answer, in bytes.
+/// Maximum length of an answer, in bytes.
 const ANSWER_MAX: usize = 4096;
-/// Key codes that a terminal sends.
+/// Control characters that a terminal sends.
 const CONTROL_C: u8 = 3;
 const CONTROL_D: u8 = 4;
 const CONTROL_U: u8 = 21;
 const BACKSPACE: [u8; 2] = [8, 127];
 
-/// Prompts on the terminal. Without `echo`, typed characters are hidden and earlier ones dropped.
+/// Shows a prompt on the terminal and reads the answer. Without `echo`, typed characters are
+/// hidden, and characters typed before the prompt are dropped.
 pub fn question(words: &str, echo: bool) -> Result<Secret, Error> {
     let silent = if echo { None } else { RawTerminal::begin() };
     // A closed standard error hides the question, and the answer is still wanted.
@@ -26,8 +27,8 @@ pub fn question(words: &str, echo: bool) -> Result<Secret, Error> {
     }
 }
 
-/// A terminal without echo and without signals: Control-C is a key, so the terminal is restored
-/// before the program ends.
+/// Terminal without echo and signals. Control-C is read as a character, so that the terminal is
+/// restored before the program ends.
 struct RawTerminal(Termios);
 
 impl RawTerminal {
@@ -47,7 +48,7 @@ impl Drop for RawTerminal {
     }
 }
 
-/// Reads the answer key by key.
+/// Reads the answer character by character.
 fn typed(keys: &mut impl Read) -> Result<Secret, Error> {
     let mut line = Vec::new();
     let mut key = [0];

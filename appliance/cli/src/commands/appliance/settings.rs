@@ -29,7 +29,7 @@ pub enum Command {
         #[arg(long)]
         secrets: bool,
     },
-    /// Change some keys; all other text, including comments, stays
+    /// Change some keys; other keys and comments stay unchanged
     ///
     /// Example: `tinbox box settings set time.zone=Europe/Berlin 'update.hours="02:00-05:00"'`
     #[command(verbatim_doc_comment)]
@@ -59,10 +59,10 @@ pub enum Command {
     /// Example: `tinbox box settings diff 3`
     #[command(verbatim_doc_comment)]
     Diff {
-        /// Older revision [default: the one before the current]
+        /// Older revision [default: the revision before the current]
         #[arg(value_name = "FROM")]
         from: Option<u32>,
-        /// Newer revision [default: the current]
+        /// Newer revision [default: the current revision]
         #[arg(value_name = "TO")]
         to: Option<u32>,
     },
@@ -77,7 +77,8 @@ pub enum Command {
     },
 }
 
-/// Parses a setting such as `time.zone=Europe/Berlin`; an empty value means removal.
+/// Parses a setting such as `time.zone=Europe/Berlin`. An empty value, returned as `None`, removes
+/// the key.
 fn pair(text: &str) -> Result<(String, Option<String>), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     let value = (!value.is_empty()).then(|| value.to_owned());
@@ -113,10 +114,10 @@ pub async fn run(context: &Context, command: Command) -> Result<(), Error> {
     }
 }
 
-/// Changes some keys, whatever the others are now.
+/// Changes some keys without a check of the current revision.
 ///
 /// # Errors
-/// Nothing was changed.
+/// The box refuses the change; nothing was changed.
 pub async fn change(
     context: &Context,
     set: BTreeMap<String, Option<String>>,
@@ -202,13 +203,13 @@ async fn diff(context: &Context, from: Option<u32>, to: Option<u32>) -> Result<(
     diff.text.lines().try_for_each(|line| context.printer.line(&harmless(line)))
 }
 
-/// Replaces control characters, so that the text cannot steer the terminal.
+/// Replaces control characters by spaces, so that the text cannot control the terminal.
 fn harmless(line: &str) -> String {
     let safe = |char: char| if char.is_control() && char != '\t' { ' ' } else { char };
     line.chars().map(safe).collect()
 }
 
-/// Number of the revision before the current one.
+/// Returns the number of the revision before the current revision; `None` if there is none.
 async fn before_now(context: &Context) -> Result<Option<u32>, Error> {
     let all: Vec<Revision> = read(context.client.get(&Path::of_settings("history")).await?)?;
     let now = all.iter().position(|one| one.current).unwrap_or(all.len());
@@ -257,7 +258,8 @@ fn given(file: &File) -> Result<String, Error> {
     Ok(text)
 }
 
-/// A copy for the editor, in a folder that only the user can enter: it contains secrets.
+/// Copy of the settings for the editor, in a folder that only the user can enter, because the text
+/// contains secrets.
 struct Draft {
     folder: Option<PathBuf>,
     file: PathBuf,
@@ -282,7 +284,7 @@ impl Draft {
         Ok(draft)
     }
 
-    /// Runs the editor and returns the text.
+    /// Runs the editor and returns the edited text.
     fn edited(&self) -> Result<String, Error> {
         let named = ["VISUAL", "EDITOR"].iter().find_map(std::env::var_os);
         let editor = named.unwrap_or_else(|| EDITOR.into());
@@ -306,7 +308,7 @@ impl Draft {
         }
     }
 
-    /// Keeps the file and returns its path.
+    /// Prevents the removal of the file and returns its path.
     fn keep(mut self) -> PathBuf {
         self.folder = None;
         self.file.clone()

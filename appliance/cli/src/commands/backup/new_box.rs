@@ -1,4 +1,4 @@
-//! Restores a backup to a box without an owner, by the code and the pin on its screen.
+//! Restores a backup to an unclaimed box, with the code and the pin on its screen.
 
 use std::io::Read as _;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::{Restore, opening};
 use crate::error::Error;
 use crate::output::Printer;
 
-/// Largest backup that is sent this way: it is held in memory.
+/// Maximum size in bytes of a backup for a new box; the backup is held in memory.
 const FILE_BYTES_MAX: u64 = 512 << 20;
-/// Longest time for the restore.
+/// Maximum time for the restore.
 const WAIT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub struct NewBox {
     /// Certificate pin that its screen shows; nothing is sent to a box with another pin
     #[arg(long, value_name = "PIN", requires = "to")]
     pin: Option<String>,
-    /// Read its code from this file instead of a prompt
+    /// Read the code of the new box from this file instead of a prompt
     #[arg(long, value_name = "FILE", requires = "to")]
     code_file: Option<std::path::PathBuf>,
 }

@@ -1,4 +1,5 @@
-//! A backup file on this machine: private to the user, and named only when it is complete.
+//! Backup file on this machine. Only the user can read the file; it gets its name when it is
+//! complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// A backup file that is being written.
+/// Backup file that is being written.
 pub struct NewFile {
     path: PathBuf,
     part: PathBuf,
@@ -15,7 +16,7 @@ pub struct NewFile {
 }
 
 impl NewFile {
-    /// Creates the file.
+    /// Creates the partial file for the backup `path`.
     ///
     /// # Errors
     /// The file exists, or cannot be created.
@@ -44,7 +45,7 @@ impl NewFile {
         written.map_err(|source| self.failed(source))
     }
 
-    /// Completes the file under its name.
+    /// Completes the file: flushes it to disk and gives it its name.
     pub fn finish(mut self) -> Result<(), Error> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());

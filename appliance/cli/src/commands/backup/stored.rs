@@ -11,7 +11,7 @@ use crate::commands::Context;
 use crate::error::Error;
 use crate::output::{Table, since};
 
-/// Makes a backup now.
+/// Makes a backup on the box's own disk now.
 pub async fn keep(context: &Context) -> Result<(), Error> {
     let made: StoredBackup =
         read(context.client.post(&Path::backup("/kept"), "", &json!({})).await?)?;
@@ -21,7 +21,7 @@ pub async fn keep(context: &Context) -> Result<(), Error> {
     context.printer.line(&format!("{} is kept: {}", plain(&made.name), made.contents()))
 }
 
-/// Lists the backups that the box keeps.
+/// Lists the backups on the box's own disk.
 pub async fn list(context: &Context) -> Result<(), Error> {
     let kept: Vec<StoredBackup> = read(context.client.get(&Path::backup("/kept")).await?)?;
     if let Some(printed) = context.printer.values(&kept) {
@@ -33,7 +33,7 @@ pub async fn list(context: &Context) -> Result<(), Error> {
     context.printer.table(&table(&kept, Timestamp::now()))
 }
 
-/// Starts `verify` or `restore` of the backup with this name.
+/// Starts the operation `what`, `verify` or `restore`, for the stored backup with this name.
 pub async fn ask(context: &Context, name: &str, what: &str) -> Result<BackupSummary, Error> {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)) {
         let why = format!("{name:?} is not a valid name of a backup on a box: see `backup list`");

@@ -1,4 +1,4 @@
-//! `machine adopt`: adds a MAC that the box has seen to a machine that it knows.
+//! `machine adopt`: adds the MAC address of a new NIC to a known machine.
 
 use api::tinkerbell::{HARDWARE, Hardware};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ pub struct Arguments {
     instead_of: Option<MacAddr>,
 }
 
-/// Adds the MAC.
+/// Adds the MAC address to the machine.
 ///
 /// # Errors
 /// The MAC belongs to another machine, or the box refuses.
@@ -49,7 +49,7 @@ fn typed(object: &Value) -> Hardware {
     serde_json::from_value(object.clone()).unwrap_or_default()
 }
 
-/// Returns the machine with the new MAC, in place of the old one or on a new interface.
+/// Returns the machine with the new MAC address: in place of `old`, or on a new interface.
 fn adopted(mut object: Value, mac: MacAddr, old: Option<MacAddr>) -> Result<Value, String> {
     let place = typed(&object)
         .spec

@@ -18,7 +18,7 @@ use crate::duration::duration;
 use crate::error::Error;
 use crate::output::{Cell, Format, Table};
 
-/// Events kept while following; the box itself keeps fewer.
+/// Maximum number of events kept while following; the box stores fewer.
 const EVENTS_MAX: usize = 10_000;
 
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ pub struct Arguments {
 /// Prints the history.
 ///
 /// # Errors
-/// When following, also a failed workflow.
+/// A request fails. With `--follow` also if a workflow fails.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let object = match (context.find(HARDWARE, &arguments.machine).await, arguments.machine.parse())
     {
@@ -74,7 +74,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
 }
 
-/// Creation time of the workflow that runs on the machine: earlier events belong to an older
+/// Returns the creation time of the machine's running workflow. Earlier events belong to an older
 /// history.
 async fn beginning(context: &Context, machine: &str) -> Result<Timestamp, Error> {
     let workflows = context.list(WORKFLOW).await?;
@@ -88,14 +88,14 @@ async fn beginning(context: &Context, machine: &str) -> Result<Timestamp, Error>
 struct HistoryPrinter<'a> {
     context: &'a Context,
     name: String,
-    /// Name of its BMC Machine.
+    /// Name of the machine's BMC Machine.
     bmc: Option<String>,
-    /// Workflows seen so far; true for those of this machine.
+    /// Names of known workflows; true for a workflow of this machine.
     workflows: BTreeMap<String, bool>,
     events: Vec<EventRecord>,
     /// Revisions of the Events whose lines are printed.
     printed: BTreeSet<u64>,
-    /// Time before which events belong to an older history.
+    /// Begin of the history; earlier events are ignored.
     since: Timestamp,
 }
 
@@ -113,7 +113,7 @@ impl<'a> HistoryPrinter<'a> {
         }
     }
 
-    /// Keeps the events of this machine.
+    /// Stores the events of this machine, and ignores all others.
     async fn keep(&mut self, events: &[Value]) -> Result<(), Error> {
         for event in events.iter().filter_map(EventRecord::from_event) {
             if event.at >= self.since
@@ -174,7 +174,7 @@ impl<'a> HistoryPrinter<'a> {
         }
     }
 
-    /// Takes events although the box may be unreachable for now: a failed request is repeated after
+    /// Stores events as `keep` does, but tolerates an unreachable box: the events come again with
     /// the next list.
     async fn keep_if_reachable(&mut self, events: &[Value]) -> Result<(), Error> {
         match self.keep(events).await {
@@ -183,7 +183,7 @@ impl<'a> HistoryPrinter<'a> {
         }
     }
 
-    /// Prints the new events; true when the machine has phoned home.
+    /// Prints the new events. Returns true if the machine has phoned home.
     fn print_new(&mut self) -> Result<bool, Error> {
         let printer = &self.context.printer;
         let lines = history(self.events.clone());

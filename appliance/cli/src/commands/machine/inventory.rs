@@ -8,7 +8,7 @@ use super::super::{Context, name_of};
 use crate::error::Error;
 use crate::output::{Format, Table};
 
-/// Annotation of a Hardware with the facts that Tinkerbell's attributes have no field for.
+/// Annotation of a Hardware with the facts for which Tinkerbell's attributes have no field.
 const INVENTORY: &str = "tinbox.dev/inventory";
 
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
 }
 
-/// Facts that the agent reported, in Tinkerbell's form and in Tinbox's.
+/// Returns the annotations with the facts of the agent, in the formats of Tinkerbell and of Tinbox.
 fn annotations(object: &Value) -> serde_json::Map<String, Value> {
     let annotation = |key: &str| -> Value {
         let text = object["metadata"]["annotations"][key].as_str();
@@ -46,7 +46,7 @@ fn annotations(object: &Value) -> serde_json::Map<String, Value> {
     annotations
 }
 
-/// Rows of one machine.
+/// Table of the facts of one machine.
 struct Rows(Table);
 
 impl Rows {
@@ -147,7 +147,7 @@ fn disks(rows: &mut Rows, attributes: &Value, inventory: &Value) {
     }
 }
 
-/// SMART health of a disk; empty if unknown.
+/// Returns the SMART health of a disk; empty if unknown.
 fn health(health: &Value) -> String {
     if health.is_null() {
         return String::new();

@@ -20,7 +20,7 @@ pub struct Arguments {
     lines: usize,
 }
 
-/// Prints the lines, oldest first.
+/// Prints the latest lines, oldest first.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let name = name_of(&context.find(HARDWARE, &arguments.machine).await?);
     let answer = context.client.get(&Path::log(&context.namespace, &name, arguments.lines)).await?;

@@ -65,18 +65,18 @@ impl Action {
     }
 }
 
-/// Machine whose power is switched.
+/// Machine to switch.
 struct Target {
     /// Name of the machine in messages.
     name: String,
-    /// Name of its BMC Machine.
+    /// Name of the machine's BMC Machine.
     machine: String,
 }
 
-/// Creates the Job and, with --wait, waits for it.
+/// Creates the BMC Job and, with --wait, waits until it completes.
 ///
 /// # Errors
-/// Also when waiting and the BMC did not do it.
+/// The Job cannot be created. With --wait also if the BMC fails or the time is over.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let text = arguments.machine.or(arguments.hardware).unwrap_or_default();
     let target = target(context, &text).await?;
@@ -137,7 +137,7 @@ async fn target(context: &Context, text: &str) -> Result<Target, Error> {
     }
 }
 
-/// Returns the Job once it has completed.
+/// Waits for the end of the Job and returns the Job.
 async fn until_end(
     context: &Context,
     target: &Target,
@@ -185,7 +185,7 @@ async fn until_end(
     }
 }
 
-/// Deletes the Job of a status request, and its Task.
+/// Deletes the Job of a status request, and the Job's Task.
 async fn forget(context: &Context, job: &Value, task: Option<&Value>) {
     for (resource, object) in [(JOB, Some(job)), (TASK, task)] {
         let Some(object) = object else { continue };

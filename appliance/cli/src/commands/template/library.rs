@@ -1,6 +1,6 @@
-//! Built-in templates, in `templates/`: each is a workflow's YAML. Its first comment says what it
-//! installs and lists its settings (`# name=default`, then the purpose). A setting stands in the
-//! text as `@name@`, so that the created template is an ordinary one.
+//! Built-in templates, in `templates/`: each file is the YAML of a workflow. The first comment of a
+//! file has its purpose and its settings (`# name=default`, then the purpose of the setting). The
+//! text uses a setting as `@name@`; the created template contains the value.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub fn entries() -> impl Iterator<Item = Entry> {
 /// Finds a built-in template.
 ///
 /// # Errors
-/// The name is unknown; lists the known names.
+/// The name is unknown. The error lists the known names.
 pub fn entry(name: &str) -> Result<Entry, Error> {
     entries().find(|entry| entry.name == name).ok_or_else(|| {
         let names: Vec<&str> = entries().map(|entry| entry.name).collect();
@@ -52,12 +52,12 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 impl Entry {
-    /// Purpose of the template, in a sentence.
+    /// Returns the purpose of the template, in a sentence.
     pub fn about(self) -> &'static str {
         self.head().next().unwrap_or_default()
     }
 
-    /// Settings with their defaults; an empty default means that a value is required.
+    /// Returns the settings with their defaults. An empty default means that a value is required.
     pub fn settings(self) -> BTreeMap<&'static str, &'static str> {
         let is_name = |name: &str| {
             !name.is_empty()
@@ -69,10 +69,10 @@ impl Entry {
             .collect()
     }
 
-    /// The workflow's YAML with the settings of `given`.
+    /// Returns the workflow's YAML with the values of `given`, else with the defaults.
     ///
     /// # Errors
-    /// Unknown and missing settings, all named.
+    /// A setting is unknown or missing. The error names all of them.
     pub fn with(self, given: &BTreeMap<String, String>) -> Result<String, Error> {
         let settings = self.settings();
         let unknown = given.keys().filter(|name| !settings.contains_key(name.as_str()));

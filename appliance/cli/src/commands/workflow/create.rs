@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long)]
     no_boot: bool,
 
-    /// Wait for the end; the exit code says how it ended
+    /// Wait for the end of the workflow; the exit code is 0 if it succeeded
     #[arg(short, long)]
     wait: bool,
 
@@ -45,10 +45,10 @@ pub struct Arguments {
     timeout: Duration,
 }
 
-/// Creates the workflow and, with --wait, follows it.
+/// Creates the workflow and, with --wait, follows the workflow to its end.
 ///
 /// # Errors
-/// With `--wait` also a failed workflow.
+/// The workflow cannot be created. With `--wait` also if the workflow fails.
 pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     let machines = variables::machines(context, &arguments.hardware).await?;
     let template = context.find(TEMPLATE, &arguments.template).await?;
@@ -74,7 +74,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     follow::until_end(context, &name, arguments.timeout, false).await
 }
 
-/// Choice to boot the machine for the workflow.
+/// Method to boot the machine for the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Boot {
     Yes,
@@ -84,12 +84,12 @@ enum Boot {
 
 struct WorkflowPlan {
     workflow: Value,
-    /// Hint for steps that the owner still has to do.
+    /// Hint about steps that the user must do, such as a boot by hand; `None` if there are none.
     note: Option<String>,
 }
 
-/// The Workflow to create. The machine of `device_1`, else the first, is booted, and the template
-/// sees its facts.
+/// Returns the Workflow to create. The machine of `device_1`, else the first, is booted, and the
+/// template gets its facts.
 fn plan(
     template: &str,
     machines: &BTreeMap<String, Value>,

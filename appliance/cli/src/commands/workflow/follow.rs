@@ -19,10 +19,11 @@ use crate::output::{Bar, Format};
 
 /// Interval of progress requests.
 const PROGRESS_EVERY: Duration = Duration::from_millis(500);
-/// Longest wait for one response about progress; the workflow itself matters more.
+/// Maximum wait for a progress response, so that events of the workflow are not delayed.
 const PROGRESS_WAIT: Duration = Duration::from_secs(2);
 
-/// Shows the workflow `name` until it ends; `rows` also prints every action that begins or ends.
+/// Shows the workflow `name` until it ends. With `rows`, also prints every action that begins or
+/// ends.
 ///
 /// # Errors
 /// The workflow fails, times out or is deleted, or does not end within `limit`.
@@ -77,7 +78,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// Takes a change; true when the workflow succeeded.
+    /// Handles a watch event. Returns true if the workflow has succeeded.
     fn take(&mut self, change: WatchEvent) -> Result<bool, Error> {
         match change {
             WatchEvent::Listed(items) => match items.first() {
@@ -144,7 +145,7 @@ impl View<'_> {
         lines.iter().try_for_each(|line| self.bar.line(printer, line))
     }
 
-    /// Shows the progress of the running action, if the box knows it.
+    /// Requests and shows the progress of the running action, if the box has it.
     async fn poll(&mut self) {
         let path = Path::progress(&self.context.namespace, self.name);
         let answer = timeout(PROGRESS_WAIT, self.context.client.get_if_any(&path)).await;
@@ -168,14 +169,14 @@ impl View<'_> {
     }
 }
 
-/// Name and id of the running action; empty if none runs.
+/// Returns name and id of the running action; empty texts if no action runs.
 fn running(workflow: &Workflow) -> (String, String) {
     let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let running = actions.find(|action| action.state == ActionState::Running);
     running.map(|action| (plain(&action.name), action.id.clone())).unwrap_or_default()
 }
 
-/// Time from its creation to the end of its last action.
+/// Returns the time from the workflow's creation to the end of its last action, as text.
 fn took(workflow: &Workflow) -> String {
     let actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let end = actions.filter_map(|action| action.execution_stop).max();

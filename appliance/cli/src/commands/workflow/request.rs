@@ -8,15 +8,15 @@ use super::super::{Context, name_of};
 use super::typed;
 use crate::error::Error;
 
-/// Parses the argument of `--from`.
+/// Parses the value of `--from`: `failed` or `start`.
 pub fn from(text: &str) -> Result<RetryFrom, String> {
     RetryFrom::parse(text).ok_or_else(|| "it is `failed` or `start`".to_owned())
 }
 
-/// Requests another attempt.
+/// Requests a retry of a workflow.
 ///
 /// # Errors
-/// There is nothing to retry, or the box refuses.
+/// The workflow has not failed, or the box refuses the request.
 pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Result<(), Error> {
     let object = context.find(WORKFLOW, text).await?;
     let state = typed(&object)?.status.state;
@@ -32,7 +32,7 @@ pub async fn retry(context: &Context, text: &str, from: Option<RetryFrom>) -> Re
     ask(context, &object, &patch, "retry requested").await
 }
 
-/// Requests the cancellation.
+/// Requests the cancellation of a workflow.
 ///
 /// # Errors
 /// The workflow has ended, or the box refuses.
@@ -64,7 +64,7 @@ pub async fn pause(context: &Context, text: &str, paused: bool) -> Result<(), Er
     ask(context, &object, &json!({ "spec": { "paused": value } }), word).await
 }
 
-/// Unique id of the request, so that the box answers it once.
+/// Returns a unique request id, so that the box handles the request only once.
 fn id() -> String {
     stdx::random_hex(8)
 }

@@ -1,4 +1,4 @@
-//! Actions of a workflow as rows.
+//! Actions of a workflow as rows of a table.
 
 use api::tinkerbell::{ActionState, ActionStatus, State, Workflow};
 use jiff::Timestamp;
@@ -10,10 +10,10 @@ use crate::output::{Cell, Table};
 
 /// Columns, as in `tink workflow events`.
 const HEADINGS: [&str; 6] = ["WORKER ID", "TASK", "ACTION", "EXECUTION TIME", "MESSAGE", "STATUS"];
-/// Width of messages that are not known yet, in characters.
+/// Column width in characters for messages that are not known yet.
 const MESSAGE_WIDTH: usize = 24;
 
-/// An action that has begun.
+/// Row of an action that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -27,7 +27,7 @@ pub struct Row {
     pub status: ActionState,
 }
 
-/// The actions that have begun, in order.
+/// Returns the rows of the actions that have begun, in order.
 pub fn rows(workflow: &Workflow, now: Timestamp) -> Vec<Row> {
     let mut rows = Vec::new();
     for task in &workflow.status.tasks {
@@ -78,7 +78,7 @@ pub fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Prints rows as they come, in columns wide enough for all rows that the workflow may still have.
+/// Formats rows one after the other, in columns wide enough for all later rows of the workflow.
 #[derive(Debug, Default)]
 pub struct Feed {
     widths: Vec<usize>,
@@ -86,7 +86,8 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Lines for the new rows of `workflow`, after the headings for the first.
+    /// Returns the lines for the new rows of `workflow`; the first call with a row also returns the
+    /// headings.
     pub fn lines(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<String> {
         self.news(workflow, now)
             .into_iter()
@@ -97,7 +98,8 @@ impl Feed {
             .collect()
     }
 
-    /// Rows with a new state: each action when it begins and when it ends.
+    /// Returns the rows whose state is new since the last call: an action appears at its begin and
+    /// at its end.
     pub fn news(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<Row> {
         let rows = rows(workflow, now);
         let mut news = Vec::new();
@@ -132,7 +134,7 @@ impl Feed {
 /// Prefix of the message of an action that waits for another server.
 const WAITING: &str = "waiting: ";
 
-/// Action that waits for another server, with the reason.
+/// Returns the action that waits for another server, with the reason; `None` if no action waits.
 pub fn waiting(workflow: &Workflow) -> Option<String> {
     let mut actions = workflow.status.tasks.iter().flat_map(|task| &task.actions);
     let waits = |action: &&ActionStatus| {
@@ -142,7 +144,7 @@ pub fn waiting(workflow: &Workflow) -> Option<String> {
     Some(format!("{}: {}", plain(&action.name), plain(&action.message)))
 }
 
-/// Reason why a workflow did not succeed, in one phrase.
+/// Returns the reason why a workflow did not succeed, as a phrase.
 pub fn why(workflow: &Workflow) -> String {
     let status = &workflow.status;
     if let Some(ended) = status.ended.as_ref().filter(|ended| !ended.message.is_empty()) {

@@ -17,7 +17,7 @@ fn file() -> Value {
     })
 }
 
-/// The object after the file was pushed and others wrote to it.
+/// Returns the object after a push and after writes of other clients.
 fn live() -> Value {
     let mut live = created(&file());
     live["metadata"]["labels"]["other"] = json!("x");

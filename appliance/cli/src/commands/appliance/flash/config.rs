@@ -1,7 +1,8 @@
-//! Checks the `box.toml` for a new box before the disk is opened, so that a mistake shows at the
-//! desk and not at the rack.
+//! Checks the `box.toml` for a new box before the disk is opened, so that a mistake is found before
+//! the box starts.
 //!
-//! The checks are the box's own (`config`), but for folders and files, which only the box has.
+//! The crate `config` makes the checks of the box itself, except that folders and files need not
+//! exist here.
 
 use std::path::Path;
 
@@ -10,13 +11,13 @@ use config::mistakes::checked_elsewhere;
 use super::image::text;
 use crate::error::Error;
 
-/// Limit of the size of a configuration.
+/// Maximum size of a configuration, in bytes.
 const BYTES_MAX: u64 = 1 << 18;
 
 /// Reads the text of the file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, is too large, or is not valid; with the line.
+/// The file cannot be read, is too large, or has mistakes (reported with their lines).
 pub fn read(path: &Path) -> Result<String, Error> {
     let wrong = |why: String| Error::Content { file: path.display().to_string(), why };
     let text = text(path, BYTES_MAX + 1)?.ok_or_else(|| wrong("it does not exist".to_owned()))?;
@@ -28,7 +29,7 @@ pub fn read(path: &Path) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Returns the mistakes in `text`, as a phrase.
+/// Checks `text`; the error lists the mistakes as a phrase.
 fn check(text: &str) -> Result<(), String> {
     checked_elsewhere(text).map_err(|mistakes| {
         let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();

@@ -1,7 +1,8 @@
-//! Copies an image to a disk in one pass: the ranges of its map, with every checksum, read back.
+//! Copies an image to a disk in one pass: writes the ranges of its block map, checks every
+//! checksum, and reads all ranges back.
 //!
-//! The head of the disk, with its partition table, is written last, after all else was read back. A
-//! disk with half an image, or a failing disk, does not boot.
+//! The head of the disk, with its partition table, is written last, after all other ranges were
+//! read back. Therefore a disk with an incomplete image does not boot.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,11 +14,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::map::{Map, Part};
 
-/// Size of the head, which is written last.
+/// Size of the head in bytes; the head is written last.
 const HEAD: u64 = 1 << 20;
-/// Bytes copied at once.
+/// Size of one copy step, in bytes.
 const PIECE: usize = 1 << 20;
-/// Bytes between two flushes, so that the progress shown is the disk's.
+/// Bytes between two flushes, so that the shown progress is the progress of the disk and not of the
+/// page cache.
 const FLUSH: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +27,7 @@ pub enum Failure {
     /// The image cannot be read or unpacked.
     #[error("the image is damaged or cannot be read: {0}")]
     Image(io::Error),
-    /// The image differs from its map at this byte.
+    /// The checksum of the image's range at this byte differs from the block map.
     #[error("the image is damaged at byte {0}: its checksum differs from its block map")]
     Sum(u64),
     /// The image is larger than the disk.
@@ -44,27 +46,27 @@ pub enum Failure {
 
 #[derive(Debug)]
 pub struct Writer<'a> {
-    /// Open for reading and writing, exclusively.
+    /// Disk, opened exclusively for reading and writing.
     pub disk: &'a File,
-    /// Bytes of the disk.
+    /// Size of the disk in bytes.
     pub size: u64,
-    /// Set to interrupt the copy.
+    /// Flag that interrupts the copy if it is true.
     pub stop: &'a AtomicBool,
 }
 
 impl Writer<'_> {
-    /// Discards the former content of the disk. False if the disk cannot discard, or does not
-    /// promise zeros afterwards: old bytes stay where the image writes none.
+    /// Discards the former content of the disk. Returns false if the disk cannot discard, or does
+    /// not return zeros afterwards: old bytes stay where the image has no data.
     pub fn discard(&self) -> bool {
         let zeros = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(self.disk, zeros, 0, self.size).is_ok()
     }
 
-    /// Writes the ranges of `image` that `map` names, and flushes them. Returns the ranges written
-    /// with their checksums, and the head, which is not written yet.
+    /// Writes and flushes the ranges of `image` that `map` lists. Returns the written ranges with
+    /// their checksums, and the head, which is not written yet.
     ///
     /// # Errors
-    /// The disk holds an incomplete image.
+    /// The copy fails; the disk holds an incomplete image.
     pub fn write(&self, image: &mut impl Read, map: &Map) -> Result<(Map, Vec<u8>), Failure> {
         let head = usize::try_from(HEAD.min(self.size)).unwrap_or_default();
         let mut head = vec![0; head];
@@ -107,8 +109,8 @@ impl Writer<'_> {
         Ok((Map { size: Some(at), parts }, head))
     }
 
-    /// Writes the head, which makes the disk bootable, and reads it back. A head that differs is
-    /// erased.
+    /// Writes the head, which makes the disk bootable, and reads the head back. If the head
+    /// differs, it is erased.
     ///
     /// # Errors
     /// The disk fails to write, or returns other bytes.
@@ -135,10 +137,10 @@ impl Writer<'_> {
         let _ = fadvise(self.disk, 0, None, Advice::DontNeed);
     }
 
-    /// Reads back from the disk what was written, except for the head, and reports progress.
+    /// Reads the written ranges back from the disk, except the head, and reports progress.
     ///
     /// # Errors
-    /// The disk returns other bytes.
+    /// The disk returns other bytes than were written.
     pub fn compare(
         &self,
         written: &Map,
@@ -177,7 +179,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes `bytes`, which belong at `at`, to the disk, or to `head` for later.
+    /// Writes `bytes` at the offset `at`: into `head` for later, else to the disk.
     fn place(&self, head: &mut [u8], bytes: &[u8], at: u64) -> Result<(), Failure> {
         let kept = usize::try_from(at).ok().and_then(|at| head.get_mut(at..));
         let early = kept.map_or(0, |kept| {

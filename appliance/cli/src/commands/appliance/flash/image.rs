@@ -1,4 +1,4 @@
-//! The image as a stream: unpacked if it is packed, with the checksum of the file as stored.
+//! Image file as a stream: decompressed if necessary, with the checksum of the file.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -15,26 +15,26 @@ use crate::error::Error;
 
 const BUFFER: usize = 1 << 18;
 
-/// An image, and the files beside it.
+/// Image file, with the data of the files beside it.
 #[derive(Debug)]
 pub struct Image {
     path: PathBuf,
-    /// Bytes of the file.
+    /// Size of the file in bytes.
     pub size: u64,
     packed: bool,
-    /// Ranges of the image that are written.
+    /// Ranges of the image to write.
     pub map: Map,
     /// True if `map` was read from a block map.
     pub mapped: bool,
     /// SHA-256 of the file, from SHA256SUMS.
     wanted: Option<String>,
-    /// True if SHA256SUMS is signed by one of the given keys.
+    /// True if one of the given keys signed SHA256SUMS.
     pub signed: bool,
 }
 
 impl Image {
-    /// Finds the image at `path`, with its map and its checksum if they lie beside it. With `keys`,
-    /// the checksum must exist and be signed.
+    /// Opens the description of the image at `path`, with block map and checksum if these files are
+    /// beside it. With `keys`, the checksum must exist and be signed.
     ///
     /// # Errors
     /// A file cannot be read or is not valid.
@@ -60,12 +60,12 @@ impl Image {
         Ok(Self { path: path.to_owned(), size, packed, map, mapped, wanted, signed })
     }
 
-    /// True if SHA256SUMS names the file.
+    /// Returns true if SHA256SUMS lists the file.
     pub fn is_summed(&self) -> bool {
         self.wanted.is_some()
     }
 
-    /// Opens the image; `read` counts the bytes read of the file.
+    /// Opens the image as a stream; `read` counts the bytes read from the file.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -79,10 +79,10 @@ impl Image {
         })
     }
 
-    /// Compares the checksum of the file after all of it was read.
+    /// Compares the checksum of the file, after the stream was read to its end.
     ///
     /// # Errors
-    /// The file differs from the release's.
+    /// The checksum differs from the checksum in SHA256SUMS.
     pub fn check(&self, stream: Stream) -> Result<(), Error> {
         let mut file = match stream {
             Stream::Packed(reader) => reader.into_inner(),
@@ -111,7 +111,7 @@ impl Read for Stream {
     }
 }
 
-/// A file whose checksum is computed while it is read.
+/// File whose SHA-256 is computed while it is read.
 pub struct HashingFile {
     file: File,
     sum: Sha256,
@@ -127,7 +127,7 @@ impl Read for HashingFile {
     }
 }
 
-/// Compares a file's checksum with the expected one, if there is one.
+/// Compares a file's checksum `found` with the expected checksum, if there is one.
 fn agrees(path: &Path, wanted: Option<&String>, found: &str) -> Result<(), Error> {
     match wanted {
         Some(wanted) if wanted != found => Err(Error::Content {

@@ -1,15 +1,15 @@
-//! The block map beside an image (`NAME.img.bmap`, bmaptool's format 2.0): the ranges that have to
-//! be on the disk, and the checksum of each.
+//! Block map beside an image (`NAME.img.bmap`, bmaptool's format 2.0): the ranges with data, and
+//! the checksum of each range.
 
 use std::ops::Range;
 
-/// Limit of the size of a block map.
+/// Maximum size of a block map, in bytes.
 pub const MAP_BYTES_MAX: u64 = 16 << 20;
 
-/// Ranges of an image that are written.
+/// Ranges of an image to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Map {
-    /// Bytes of the whole image, if known.
+    /// Size of the whole image in bytes, if known.
     pub size: Option<u64>,
     /// Ranges with data, sorted and without overlap.
     pub parts: Vec<Part>,
@@ -17,14 +17,14 @@ pub struct Map {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// In bytes; the last range may end after the image.
+    /// Range in bytes; the last range may end after the image.
     pub bytes: Range<u64>,
-    /// SHA-256 of the range.
+    /// SHA-256 of the range; `None` if unknown.
     pub sum: Option<[u8; 32]>,
 }
 
 impl Map {
-    /// One range of the whole image, for an image without a map.
+    /// Returns one range for the whole image, for an image without a block map.
     pub fn whole(size: Option<u64>) -> Self {
         Self { size, parts: vec![Part { bytes: 0..u64::MAX, sum: None }] }
     }
@@ -73,7 +73,7 @@ impl Map {
     }
 }
 
-/// Parses `7` or `7-9`.
+/// Parses a range of blocks, `7` or `7-9`; the last block is included.
 fn blocks(text: &str) -> Option<(u64, u64)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);

@@ -1,5 +1,5 @@
-//! Checksums of a release's files: `SHA256SUMS`, and `SHA256SUMS.minisig` over it. Without public
-//! keys the checksums detect damage only, not another author.
+//! Checksums of a release's files, `SHA256SUMS`, with their signature, `SHA256SUMS.minisig`.
+//! Without public keys the checksums detect only damage, not a file of another author.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +8,9 @@ use release::{Error as KeyError, PublicKey, SUMS, Unverified, sum_of, verify};
 use super::image::text;
 use crate::error::Error;
 
-/// Limit of the size of checksums, signatures and keys, bytes.
+/// Maximum size in bytes of a file with checksums, signatures or keys.
 const BYTES_MAX: u64 = 1 << 20;
-/// Hint for a signature that is missing or not valid.
+/// Hint for a missing or not valid signature.
 const ANEW: &str = "download all files of the release again, from one source; --key names the keys \
                     of authors whose releases you accept";
 
@@ -21,7 +21,8 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Reads the keys of `file`, else of `~/.tinbox/update.pub` if that exists.
+    /// Reads the keys of `file`, else of `~/.tinbox/update.pub`. Returns `None` if `file` is not
+    /// given and the default file does not exist.
     ///
     /// # Errors
     /// The file cannot be read, or is not a list of minisign public keys.
@@ -53,7 +54,7 @@ impl Keys {
         Ok(Self { file, keys })
     }
 
-    /// Checks that one of the keys signed `sums`; the error is a phrase.
+    /// Checks that `signature` of `sums` was made by one of the keys; the error is a phrase.
     fn judge(&self, sums: &str, signature: &str) -> Result<(), String> {
         verify(&self.keys, sums.as_bytes(), signature).map_err(|unverified| match unverified {
             Unverified::Content(why) => format!("the signature does not match this {SUMS}: {why}"),
@@ -77,7 +78,7 @@ impl Sums {
     /// Reads the checksums of the release of `image`.
     ///
     /// # Errors
-    /// Keys are given, and the list is not signed by one of them.
+    /// `keys` is given, and none of these keys signed the list.
     pub fn beside(image: &Path, keys: Option<&Keys>) -> Result<Self, Error> {
         let place = image.with_file_name(SUMS);
         let sums = text(&place, BYTES_MAX)?;
@@ -95,10 +96,11 @@ impl Sums {
         Ok(Self { text: Some(sums), signed: true })
     }
 
-    /// SHA-256 of the file at `path`, in lower-case hexadecimal digits.
+    /// Returns the SHA-256 of the file at `path` from the list, in lower-case hexadecimal digits;
+    /// `None` if the list has no entry.
     ///
     /// # Errors
-    /// The list is signed and does not name the file.
+    /// The list is signed and has no entry for the file.
     pub fn of(&self, path: &Path) -> Result<Option<String>, Error> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let sum = self.text.as_deref().and_then(|sums| sum_of(sums, &name));

@@ -1,34 +1,34 @@
-//! The disk to overwrite: its description, and the reasons to refuse it.
+//! Disk to overwrite: its description, and the reasons to refuse the disk.
 
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of the sectors that sysfs counts in.
+/// Size in bytes of the sectors that sysfs counts.
 const SECTOR: u64 = 512;
-/// Fewest characters that confirm a disk.
+/// Minimum number of characters that confirm a disk.
 const TYPED: usize = 4;
 
-/// A disk, as the kernel describes it.
+/// Description of a disk by the kernel.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Target {
     /// Kernel name of the disk: `sdb`.
     pub name: String,
-    /// Model; empty if unknown.
+    /// Model name of the disk; empty if unknown.
     pub model: String,
-    /// Serial number; empty if unknown.
+    /// Serial number of the disk; empty if unknown.
     pub serial: String,
     pub size: u64,
     /// True for a USB stick or a memory card.
     pub removable: bool,
     /// True if the disk refuses writes.
     pub read_only: bool,
-    /// The kernel's number of this disk and medium, never reused.
+    /// Disk sequence number of the kernel (`diskseq`), never reused: identifies disk and medium.
     pub sequence: String,
-    /// Disk that this is a partition of.
+    /// Name of the whole disk, if the path names a partition.
     pub part_of: Option<String>,
-    /// Names of its partitions: `sdb1`, `sdb2`.
+    /// Names of the disk's partitions: `sdb1`, `sdb2`.
     pub partitions: Vec<String>,
     /// Reasons why the disk is in use: `sdb1 is mounted at /home`.
     pub in_use: Vec<String>,
@@ -45,7 +45,7 @@ impl Target {
         Self::described(&fs::metadata(path)?)
     }
 
-    /// Describes the open disk, whatever its path names now.
+    /// Describes the open disk, although its path may name another disk by now.
     ///
     /// # Errors
     /// The file cannot be inspected, or is not a disk.
@@ -79,8 +79,8 @@ impl Target {
         })
     }
 
-    /// Text to type as confirmation: the end of the serial number that no other disk of the machine
-    /// has, else the disk's name.
+    /// Returns the text to type as confirmation: the shortest end (at least 4 characters) of the
+    /// serial number that is unique on this machine, else of the disk's name.
     pub fn proof(&self) -> &str {
         let named = if self.is_proved_by_serial() { &self.serial } else { &self.name };
         let ends = named.char_indices().rev().skip(TYPED - 1).map(|(at, _)| &named[at..]);
@@ -91,13 +91,13 @@ impl Target {
         ends.into_iter().find(|end| !is_other(end)).unwrap_or(named)
     }
 
-    /// True if the serial number is unique on this machine.
+    /// Returns true if the disk has a serial number that is unique on this machine.
     fn is_proved_by_serial(&self) -> bool {
         let mut others = self.other_serials.iter();
         !self.serial.is_empty() && !others.any(|other| ends_with(other, &self.serial))
     }
 
-    /// Describes the confirmation text, as a phrase.
+    /// Describes the confirmation text for the prompt, as a phrase.
     pub fn proof_of(&self) -> String {
         let count = self.proof().chars().count();
         let (named, what, why) = match (self.is_proved_by_serial(), self.serial.is_empty()) {
@@ -111,7 +111,8 @@ impl Target {
         format!("the last {count} characters of its {what}{why}")
     }
 
-    /// Returns the reason, and a hint, why an image of `size` bytes may not be written to the disk.
+    /// Returns the reason, with a hint, to refuse the disk for an image of `size` bytes; `None` if
+    /// the disk can be used.
     pub fn refusal(&self, size: Option<u64>) -> Option<(String, &'static str)> {
         let needed = size.unwrap_or_default();
         if let Some(disk) = &self.part_of {
@@ -134,7 +135,7 @@ impl Target {
         None
     }
 
-    /// Description of the disk for the confirmation prompt.
+    /// Returns the description of the disk for the confirmation prompt.
     pub fn lines(&self) -> [String; 2] {
         let or = |text: &str, none: &str| if text.is_empty() { none } else { text }.to_owned();
         let (model, serial) = (or(&self.model, "no model"), or(&self.serial, "none"));
@@ -166,7 +167,7 @@ fn model(sys: &Path) -> String {
     if model.is_empty() { name } else { model }
 }
 
-/// Serial number of the disk, else of the USB stick that holds it.
+/// Returns the serial number of the disk, else of its USB device; empty if unknown.
 fn serial(sys: &Path) -> String {
     let own = ["serial", "device/serial"].map(|file| text(&sys.join(file)));
     if let Some(own) = own.into_iter().find(|serial| !serial.is_empty()) {
@@ -182,7 +183,7 @@ fn serial(sys: &Path) -> String {
     usb.map(|usb| text(&usb.join("serial"))).unwrap_or_default()
 }
 
-/// Serial numbers of the disks other than `name`.
+/// Returns the serial numbers of all disks except `name`.
 fn other_serials(name: &str) -> Vec<String> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let disks = entries.filter(|entry| entry.file_name() != name);
@@ -220,7 +221,8 @@ fn in_use(sys: &Path, partitions: &[PathBuf]) -> Vec<String> {
     uses
 }
 
-/// First mount point of the device with that number (proc(5), mountinfo).
+/// Returns the first mount point of the device with this `MAJOR:MINOR` number (proc(5), mountinfo);
+/// `None` if it is not mounted.
 fn mounted(mounts: &str, number: &str) -> Option<String> {
     let mut lines = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
     let line = lines.find(|words| words.get(2) == Some(&number) && !number.is_empty())?;

@@ -1,5 +1,5 @@
-//! Writes to the boot volume of a disk that was just flashed, without mounting it: the kernel need
-//! not notice the new partitions.
+//! Writes to the boot volume of a freshly flashed disk without mounting it, because the kernel may
+//! not have read the new partition table.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -30,10 +30,10 @@ pub enum Failure {
     Differs,
 }
 
-/// Writes `text` to the boot volume of `disk` as its configuration, and reads it back.
+/// Writes `text` to the boot volume of `disk` as `box.toml`, and reads the file back.
 ///
 /// # Errors
-/// The configuration is not on the disk.
+/// The volume cannot be found or written; the configuration is not on the disk.
 pub fn configure(disk: &File, text: &str) -> Result<(), Failure> {
     let volume = Volume::find(disk)?;
     let open = || FileSystem::new(volume.clone(), FsOptions::new().update_accessed_date(false));
@@ -52,7 +52,7 @@ pub fn configure(disk: &File, text: &str) -> Result<(), Failure> {
     if found == text.as_bytes() { Ok(()) } else { Err(Failure::Differs) }
 }
 
-/// A partition as a file of its own.
+/// Partition of the disk as a readable and writable file.
 #[derive(Debug, Clone)]
 struct Volume<'a> {
     disk: &'a File,
@@ -76,7 +76,7 @@ impl<'a> Volume<'a> {
         Ok(Self { disk, start, size, at: 0 })
     }
 
-    /// Number of the `wanted` bytes that fit in the rest of the partition.
+    /// Returns how many of the `wanted` bytes fit in the rest of the partition.
     fn room(&self, wanted: usize) -> usize {
         usize::try_from(self.size.saturating_sub(self.at)).unwrap_or(usize::MAX).min(wanted)
     }

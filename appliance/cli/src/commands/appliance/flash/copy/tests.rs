@@ -11,7 +11,7 @@ use crate::commands::appliance::flash::map::{Map, Part};
 
 const SIZE: usize = 3 << 20;
 
-/// Image bytes without a repeated block.
+/// Returns an image without repeated blocks.
 fn image() -> Vec<u8> {
     (0..SIZE as u32 / 4).flat_map(u32::to_le_bytes).collect()
 }
