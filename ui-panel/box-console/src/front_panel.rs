@@ -1,6 +1,6 @@
-//! The front panel of a firmware box, as `[panel]` configures it: a small screen with its buttons,
-//! and LEDs. A device that is absent or fails is reported once and retried separately; the box
-//! serves without any of them.
+//! Front panel of a firmware box, configured by `[panel]`: a small screen with its buttons, and
+//! LEDs. An absent or failed device is reported once and retried independently; the box also serves
+//! without these devices.
 
 mod display;
 mod gpio;
@@ -27,9 +27,9 @@ use crate::{Actions, ViewSource, keys};
 use gpio::GpioButton;
 use leds::LedHandle;
 
-/// Queue of button events; further events are lost.
+/// Maximum number of queued button events; further events are lost.
 const EVENTS_MAX: usize = 64;
-/// First and maximum wait between two tries of a device that is absent or fails.
+/// First and maximum wait before another try to open an absent or failed device.
 const RETRY_FIRST: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(60);
 
@@ -87,14 +87,14 @@ async fn attend(source: &dyn ViewSource, actions: &dyn Actions, config: &Panel) 
     tokio::join!(following, attending);
 }
 
-/// A screen, and the queue of frames to its display thread.
+/// Screen with the queue of frames to its display thread.
 struct Screen {
     front: Front,
     frames: mpsc::Sender<Frame>,
 }
 
 impl Screen {
-    /// Sends the next frame, if the display has taken the last one.
+    /// Sends the next frame, if the display thread has taken the last frame.
     fn show(&mut self, view: &StatusView, now: Duration) {
         let Ok(place) = self.frames.try_reserve() else { return };
         if let Some(frame) = self.front.frame(view, now) {
@@ -103,7 +103,7 @@ impl Screen {
     }
 }
 
-/// LEDs that are configured.
+/// Configured LEDs: the first shows the state of the box, the second shows traffic.
 struct ConfiguredLeds {
     first: Option<LedHandle>,
     second: Option<LedHandle>,
@@ -125,7 +125,7 @@ impl ConfiguredLeds {
     }
 }
 
-/// Buttons on GPIO lines, by their chips.
+/// Returns the buttons on GPIO lines, grouped by chip.
 fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<GpioButton>> {
     let mut chips: BTreeMap<PathBuf, Vec<GpioButton>> = BTreeMap::new();
     for (button, input) in buttons.all() {
@@ -138,7 +138,7 @@ fn wires(buttons: &Buttons) -> BTreeMap<PathBuf, Vec<GpioButton>> {
     chips
 }
 
-/// Buttons that are keys of an input device.
+/// Returns the buttons that are keys of an input device, each with its key code.
 fn keys_of(buttons: &Buttons) -> Vec<(u16, Button)> {
     let all = buttons.all().into_iter();
     let key = |(button, input): (Button, &Input)| match input {
@@ -161,7 +161,7 @@ async fn follow(
     keys::follow(keys::KeyFilter::here(codes, device), changed).await;
 }
 
-/// Event of a key's change; `None` for a key that is not a button of the panel.
+/// Converts a key change to a button event; `None` for a key that is not a button of the panel.
 fn event(change: KeyChange, keys: &[(u16, Button)]) -> Option<Event> {
     let button = |code| keys.iter().find(|(known, _)| *known == code).map(|(_, button)| *button);
     match change {
@@ -175,7 +175,7 @@ fn event(change: KeyChange, keys: &[(u16, Button)]) -> Option<Event> {
 struct RetryState {
     what: String,
     backoff: Backoff,
-    /// Last report: empty when the device works, otherwise the error.
+    /// Last logged report: empty for success, else the error; `None` before the first report.
     logged: Option<String>,
 }
 
@@ -184,7 +184,7 @@ impl RetryState {
         Self { what, backoff: Backoff::new(RETRY_FIRST, RETRY_MAX), logged: None }
     }
 
-    /// Resets the backoff. Reports success after an error, and at the first time.
+    /// Resets the backoff. Logs the success after an error, and the first success.
     fn worked(&mut self) {
         self.backoff.reset();
         if self.logged.as_deref() != Some("") {
@@ -193,7 +193,7 @@ impl RetryState {
         }
     }
 
-    /// Returns the wait before the next try. The same error is reported only once.
+    /// Logs the error, unless it is the same as before. Returns the wait before the next try.
     fn failed(&mut self, why: &str) -> Duration {
         if self.logged.as_deref() != Some(why) {
             let (device, reason) = (&self.what, why);

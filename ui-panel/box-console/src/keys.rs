@@ -1,4 +1,4 @@
-//! Keys of the box's input devices, with devices that are plugged in later.
+//! Reads keys of the box's input devices, also of devices that are plugged in later.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,24 +12,24 @@ use tokio::sync::mpsc;
 
 /// Interval of searches for devices.
 const LOOK: Duration = Duration::from_secs(5);
-/// Queue of changes. Further ones are lost, and the reader receives `Lost`.
+/// Maximum number of queued key changes. Further changes are lost, and the reader receives `Lost`.
 pub const CHANGES_MAX: usize = 64;
 
-/// Keys to follow, and their devices.
+/// Filter of the keys and devices to read.
 #[derive(Debug, Clone)]
 pub struct KeyFilter {
     /// Sysfs folder of input devices: `/sys/class/input`.
     pub sys: PathBuf,
     /// Folder of device nodes: `/dev/input`.
     pub dev: PathBuf,
-    /// Key codes: a device with at least one of them is followed, with all its keys.
+    /// Key codes. A device with at least one of these keys is read, with all its keys.
     pub codes: Vec<u16>,
     /// Kernel name of the device; `None` for any device.
     pub device: Option<String>,
 }
 
 impl KeyFilter {
-    /// Uses the folders of this machine.
+    /// Creates a filter with the folders of this machine.
     pub fn here(codes: Vec<u16>, device: Option<String>) -> Self {
         let (sys, dev) = ("/sys/class/input".into(), "/dev/input".into());
         Self { sys, dev, codes, device }
@@ -46,8 +46,8 @@ impl KeyFilter {
     }
 }
 
-/// Follows the keys until the receiver is dropped. When a device is gone, `Lost` is sent, because
-/// its pressed keys may have been released.
+/// Sends key changes until the receiver is dropped. Sends `Lost` after a device was removed,
+/// because its pressed keys may have been released.
 pub async fn follow(wanted: KeyFilter, changes: mpsc::Sender<(KeyChange, Instant)>) {
     let mut read: HashMap<PathBuf, JoinHandle<()>> = HashMap::new();
     let mut logged: HashMap<PathBuf, String> = HashMap::new();

@@ -1,9 +1,9 @@
-//! The devices at the box itself: small screens with buttons and LEDs, the monitor with its
-//! keyboard, the serial line and the power button.
+//! Local devices of the box: small screens with buttons and LEDs, monitor with keyboard, serial
+//! line and power button.
 //!
-//! Never: an action on a machine or on the box, a drawing (crate `panel`). The view to show is a
-//! [`ViewSource`], and orders go to [`Actions`]. Enter at [`front_panel::run`], [`monitor::run`],
-//! [`serial::run`] and [`power_button::listen`].
+//! Never: an action on a machine or on the box, a drawing (crate `panel`). The status view comes
+//! from a [`ViewSource`], and [`Actions`] executes orders. Enter at [`front_panel::run`],
+//! [`monitor::run`], [`serial::run`] and [`power_button::listen`].
 
 pub mod front_panel;
 pub mod keys;
@@ -16,7 +16,7 @@ use std::pin::Pin;
 use panel::model::PanelOrder;
 pub use status::source::ViewSource;
 
-/// Executes the orders of people at the box.
+/// Executor of the orders that people give at the box.
 pub trait Actions: Send + Sync + 'static {
     /// Executes an order. `place` is the name of the device in the log, such as `panel`.
     fn carry_out<'a>(

@@ -1,4 +1,4 @@
-//! The monitor of a firmware box, and its keyboard.
+//! Monitor and keyboard of a firmware box.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ const SYS: &str = "/sys/class/graphics/fb0";
 /// Framebuffer device of the monitor.
 pub const DEVICE: &str = "/dev/fb0";
 
-/// Size of the monitor; `None` without a monitor.
+/// Returns the size of the monitor in pixels; `None` without a monitor.
 pub fn size() -> Option<Size> {
     Geometry::read(Path::new(SYS)).ok().map(|monitor| monitor.size)
 }
 
-/// Draws the box's status onto its monitor until shutdown. A box without a monitor searches for one
-/// every 5 s.
+/// Draws the status of the box on the monitor until shutdown. Without a monitor, searches for a
+/// monitor every 5 s.
 pub async fn run(
     source: Arc<dyn ViewSource>,
     actions: Arc<dyn Actions>,
@@ -59,7 +59,7 @@ pub async fn run(
     shutdown.run_until_cancelled(both).await;
 }
 
-/// Draws until the monitor is gone.
+/// Draws until the monitor is removed.
 async fn draw(
     (source, actions): (&dyn ViewSource, &dyn Actions),
     loop_signal: &LoopSignal,

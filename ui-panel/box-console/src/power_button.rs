@@ -1,5 +1,4 @@
-//! The power button of the machine's case, as an input device of the kernel: the box shuts down in
-//! order.
+//! Power button of the case, as an input device of the kernel. A press shuts the box down in order.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -7,7 +6,7 @@ use std::path::Path;
 
 use panel::buttons::{Decoder, KEY_POWER, KeyChange, devices_with};
 
-/// Calls `on_press` for each press after this call, for as long as this process lives.
+/// Calls `on_press` for each later press, until the process ends.
 pub fn listen(on_press: impl Fn() + Clone + Send + 'static) {
     for name in devices_with(Path::new("/sys/class/input"), &[KEY_POWER]) {
         let path = Path::new("/dev/input").join(name);

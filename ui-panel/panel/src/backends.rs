@@ -1,4 +1,4 @@
-//! Output of a picture to hardware, and to a file.
+//! Outputs a picture to hardware or to a file.
 
 pub mod backlight;
 pub mod fbdev;
@@ -7,7 +7,7 @@ pub mod ssd1306;
 
 use std::time::Duration;
 
-/// Minimum time from one picture to the next.
+/// Minimum time between two pictures.
 pub const PICTURE_EVERY: Duration = Duration::from_millis(500);
 
 #[cfg(test)]

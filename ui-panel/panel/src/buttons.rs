@@ -1,13 +1,13 @@
 //! Decoding of key events from the kernel: the panel's buttons (gpio-keys) and keyboards.
 //!
-//! Takes bytes of `/dev/input/event*` in pieces of any length, and returns keys. Opens no device:
-//! [`devices_with`] finds the matching ones.
+//! Takes bytes of `/dev/input/event*` in pieces of any length, and returns key changes. Opens no
+//! device; [`devices_with`] finds the devices to open.
 
 use std::path::{Path, PathBuf};
 
 use crate::console::Key;
 
-/// `struct input_event` where `long` has 64 bits: two longs of time, type, code, value.
+/// Size of `struct input_event` with a 64-bit `long`: two longs of time, then type, code and value.
 const EVENT_BYTES: usize = 24;
 const EV_SYN: u16 = 0;
 const EV_KEY: u16 = 1;
@@ -24,12 +24,12 @@ const KEY_F11: u16 = 87;
 const KEY_F12: u16 = 88;
 const KEY_UP: u16 = 103;
 const KEY_DOWN: u16 = 108;
-/// Power button on a machine's case, or a keyboard's power key.
+/// Key code of a case's power button and of a keyboard's power key.
 pub const KEY_POWER: u16 = 116;
 const BTN_0: u16 = 0x100;
 const KEY_SELECT: u16 = 0x161;
 
-/// A change of a key.
+/// Change of a key's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyChange {
     /// The key was pressed.
@@ -40,7 +40,7 @@ pub enum KeyChange {
     Lost,
 }
 
-/// Decodes bytes to key changes.
+/// Decoder from bytes of an input device to key changes.
 #[derive(Debug, Default)]
 pub struct Decoder {
     rest: Vec<u8>,
@@ -108,18 +108,18 @@ const NAMED: [(&str, u16); 36] = [
     ("BTN_2", 0x102),
 ];
 
-/// Code of the key with that name.
+/// Returns the code of the key with this kernel name; `None` if the key cannot be a button.
 pub fn named(name: &str) -> Option<u16> {
     NAMED.into_iter().find(|(known, _)| *known == name).map(|(_, code)| code)
 }
 
-/// Names that [`named`] accepts, for an error message.
+/// Returns the names that [`named`] accepts, for an error message.
 pub fn names() -> String {
     NAMED.map(|(name, _)| name).join(", ")
 }
 
-/// Console key of a key code; `None` for keys without a use. Letters and digits are included, so
-/// that names of machines can be typed.
+/// Converts a key code to a key of the console; `None` for a key that the console does not use.
+/// Letters and digits are included for the filter and for the name of the box.
 pub fn key(code: u16) -> Option<Key> {
     const ROWS: [(u16, &str); 6] = [
         (2, "1234567890-"),
@@ -146,11 +146,11 @@ pub fn key(code: u16) -> Option<Key> {
     })
 }
 
-/// Keys that identify a keyboard for the console.
+/// Key codes that identify a keyboard for the console.
 pub const KEYBOARD: [u16; 3] = [KEY_UP, KEY_DOWN, KEY_ENTER];
 
-/// Devices below `sys` (`/sys/class/input`) that have one of `codes`, as names below `/dev/input`,
-/// in order.
+/// Returns the devices below `sys` (`/sys/class/input`) with at least one of the keys `codes`, as
+/// names below `/dev/input`, sorted by number.
 pub fn devices_with(sys: &Path, codes: &[u16]) -> Vec<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     let Ok(entries) = std::fs::read_dir(sys) else { return Vec::new() };
@@ -168,7 +168,8 @@ pub fn devices_with(sys: &Path, codes: &[u16]) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// True if bit `code` is set in the kernel's bitmap: hexadecimal words of 64 bits, highest first.
+/// Returns true if bit `code` is set in a bitmap of the kernel: hexadecimal words of 64 bits,
+/// highest first.
 fn has(bitmap: &str, code: u16) -> bool {
     let word = bitmap.split_whitespace().rev().nth(usize::from(code / 64));
     let word = word.and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0);

@@ -1,5 +1,5 @@
-//! The monitor and its keyboard: tabs on function keys, without a shell. A pure state machine of
-//! keys; [`crate::screens::monitor`] draws it.
+//! State machine of the monitor and its keyboard: tabs on function keys, without a shell. No I/O;
+//! [`crate::screens::monitor`] draws the state.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use status::view::{Machine, StatusView};
 
 use crate::model::{Action, CANCEL_AFTER, PanelOrder, SECRET_FOR};
 
-/// Maximum characters of a filter.
+/// Maximum length of a filter, in characters.
 const FILTER_CHARS_MAX: usize = 40;
-/// Maximum characters of a box's name (RFC 1123 section 2.1).
+/// Maximum length of a box's name, in characters (RFC 1123 section 2.1).
 const NAME_CHARS_MAX: usize = 63;
-/// Actions of the F12 menu, by the key that chooses each.
+/// Actions of the F12 menu, each with its key.
 pub const LEAVING: [(char, Action); 4] = [
     ('r', Action::Restart),
     ('p', Action::PowerOff),
@@ -19,26 +19,26 @@ pub const LEAVING: [(char, Action); 4] = [
     ('e', Action::FactoryReset),
 ];
 
-/// A key of the keyboard.
+/// Key of the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// A function key, F1 to F12.
+    /// Function key, by its number: 1 to 12.
     Function(u8),
-    /// A key of a printable character.
+    /// Key of a printable character.
     Char(char),
-    /// The cursor key up.
+    /// Cursor key up.
     Up,
-    /// The cursor key down.
+    /// Cursor key down.
     Down,
-    /// The key Enter: confirms.
+    /// Key Enter: confirms.
     Enter,
-    /// The key Escape: goes back.
+    /// Key Escape: goes back.
     Escape,
-    /// The key Backspace: deletes the last character.
+    /// Key Backspace: deletes the last character.
     Backspace,
 }
 
-/// A tab of the monitor.
+/// Tab of the monitor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tab {
     /// Summary of the box's health and of work in progress.
@@ -54,7 +54,7 @@ pub enum Tab {
     Box,
 }
 
-/// The tabs and their keys.
+/// Tabs in their order: number of the function key, tab, label.
 pub const TABS: [(u8, Tab, &str); 5] = [
     (1, Tab::Now, "Now"),
     (2, Tab::Machines, "Machines"),
@@ -63,18 +63,18 @@ pub const TABS: [(u8, Tab, &str); 5] = [
     (5, Tab::Box, "Box"),
 ];
 
-/// Prompt before the erasure of the box, which the user confirms by typing the box's name. A key
-/// that is held by accident cannot confirm it.
+/// Prompt before a factory reset. The user confirms by typing the box's name, so a key that is held
+/// by accident cannot confirm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasePrompt {
     /// Text typed so far.
     pub typed: String,
-    /// Time of the prompt, on the steady clock.
+    /// Time at which the prompt opened, on the monotonic clock.
     pub since: Duration,
 }
 
 impl ErasePrompt {
-    /// Seconds until the prompt is withdrawn; `None` after that.
+    /// Returns the seconds until the prompt closes without an answer; `None` if it has closed.
     pub fn seconds(&self, now: Duration) -> Option<u64> {
         let left = CANCEL_AFTER.checked_sub(now.saturating_sub(self.since))?;
         (!left.is_zero()).then(|| left.as_millis().div_ceil(1000) as u64)
@@ -86,12 +86,12 @@ impl ErasePrompt {
 pub struct Confirmation {
     /// Action that waits for confirmation.
     pub action: Action,
-    /// Time of the prompt, on the steady clock.
+    /// Time at which the prompt opened, on the monotonic clock.
     pub since: Duration,
 }
 
 impl Confirmation {
-    /// The action, unless the prompt is withdrawn.
+    /// Returns the action; `None` if the prompt has closed without an answer.
     pub fn action(&self, now: Duration) -> Option<Action> {
         (now.saturating_sub(self.since) < CANCEL_AFTER).then_some(self.action)
     }
@@ -104,31 +104,31 @@ pub struct Console {
     pub tab: Tab,
     /// Name of the machine under the cursor; empty for the first one.
     pub cursor: String,
-    /// True while the history of the selected machine is open.
+    /// True if the history of the selected machine is open.
     pub story: bool,
-    /// Time at which a person requested the pin of a claimed box, on the steady clock.
+    /// Time at which a person requested the pin of a claimed box, on the monotonic clock.
     pub secret: Option<Duration>,
-    /// True to show only the log's warnings.
+    /// True to show only the warnings of the log.
     pub warnings: bool,
-    /// Text that shown names must contain.
+    /// Filter text: machines are shown if their name or status contains the text.
     pub filter: String,
-    /// True while the filter is being typed.
+    /// True if key presses go to the filter.
     pub typing: bool,
     /// Open confirmation prompt, if any.
     pub asking: Option<Confirmation>,
-    /// Open prompt before the erasure of the box, if any.
+    /// Open prompt before a factory reset, if any.
     pub erasing: Option<ErasePrompt>,
-    /// Actions that the configuration allows.
+    /// Actions that the configuration allows (`panel.actions`).
     pub actions: Vec<Action>,
 }
 
 impl Console {
-    /// A console that allows `actions`.
+    /// Creates a console that allows `actions`.
     pub fn new(actions: Vec<Action>) -> Self {
         Self { actions, ..Self::default() }
     }
 
-    /// The machines that match the filter.
+    /// Returns the machines that match the filter.
     pub fn machines<'a>(&self, view: &'a StatusView) -> Vec<&'a Machine> {
         let fits = |machine: &&Machine| {
             let status = machine.status().to_lowercase();
@@ -137,19 +137,19 @@ impl Console {
         view.machines.iter().filter(fits).collect()
     }
 
-    /// The machine under the cursor.
+    /// Returns the machine under the cursor, else the first machine; `None` without machines.
     pub fn chosen<'a>(&self, view: &'a StatusView) -> Option<&'a Machine> {
         let machines = self.machines(view);
         let named = machines.iter().find(|machine| machine.name.as_str() == self.cursor);
         named.or(machines.first()).copied()
     }
 
-    /// True while the pin of a claimed box is shown.
+    /// Returns true if the pin of a claimed box is shown at `now`.
     pub fn shows_pin(&self, now: Duration) -> bool {
         self.secret.is_some_and(|asked| now.saturating_sub(asked) < SECRET_FOR)
     }
 
-    /// Handles a pressed key.
+    /// Handles a pressed key. Returns the order that the key gives, if any.
     pub fn key(&mut self, key: Key, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         if let Some(erasing) = self.erasing.take() {
             return self.erase(erasing, key, view, now);
@@ -185,7 +185,8 @@ impl Console {
         None
     }
 
-    /// Handles a key at an open prompt: yes, another action, or no.
+    /// Handles a key at an open prompt: Enter confirms, a menu key selects another action, any
+    /// other key cancels.
     fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<PanelOrder> {
         if key == Key::Enter {
             return self.actions.contains(&action).then_some(PanelOrder { action, machine: None });
@@ -200,7 +201,7 @@ impl Console {
         None
     }
 
-    /// Takes a key of the typed name that confirms the erasure. A wrong name ends the prompt.
+    /// Handles a key of the prompt before a factory reset. A wrong name closes the prompt.
     fn erase(
         &mut self,
         mut erasing: ErasePrompt,
@@ -227,7 +228,7 @@ impl Console {
         None
     }
 
-    /// Handles a key of the filter; `false` if the key is not part of it.
+    /// Handles a key of the filter. Returns false if the filter does not use the key.
     fn typed(&mut self, key: Key) -> bool {
         match key {
             Key::Char(char) if self.filter.chars().count() < FILTER_CHARS_MAX => {

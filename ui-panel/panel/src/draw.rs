@@ -1,7 +1,7 @@
-//! The in-memory image that every screen is drawn into, and its drawing functions.
+//! In-memory image with drawing functions, used for every screen.
 //!
-//! A sheet also records each drawn text with its area, so that a test can read a screen as text. It
-//! counts pixels beyond its edges, which must be zero.
+//! A sheet also records each drawn text with its area, so that a test can read a screen as text. A
+//! sheet counts the pixels drawn beyond its edges; tests require zero.
 
 pub mod bar;
 pub mod palette;
@@ -19,7 +19,7 @@ use embedded_graphics::prelude::{Point, Primitive, Size};
 use embedded_graphics::primitives::{PrimitiveStyle, Rectangle};
 use embedded_graphics::text::{Baseline, Text};
 
-/// An image in memory.
+/// Image in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet<C> {
     size: Size,
@@ -28,7 +28,7 @@ pub struct Sheet<C> {
     spilled: usize,
 }
 
-/// A text on a sheet, or the substitute for a drawing in the sheet's transcript.
+/// Text on a sheet, or the text that replaces a drawing in the transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DrawnText {
     /// Area of the text.
@@ -38,28 +38,28 @@ pub struct DrawnText {
 }
 
 impl<C: PixelColor> Sheet<C> {
-    /// A sheet filled with one color.
+    /// Creates a sheet filled with one color.
     pub fn new(size: Size, ground: C) -> Self {
         let count = size.width as usize * size.height as usize;
         Self { size, pixels: vec![ground; count], written: Vec::new(), spilled: 0 }
     }
 
-    /// Its pixels, row by row.
+    /// Returns the pixels, row by row.
     pub fn pixels(&self) -> &[C] {
         &self.pixels
     }
 
-    /// Texts that were drawn, with their areas.
+    /// Returns the drawn texts with their areas.
     pub fn written(&self) -> &[DrawnText] {
         &self.written
     }
 
-    /// Pixels that were drawn beyond the edges.
+    /// Returns the number of pixels that were drawn beyond the edges.
     pub fn spilled(&self) -> usize {
         self.spilled
     }
 
-    /// Writes one line with its upper left corner at `at`; the caller ensures that it fits.
+    /// Writes one line with its upper left corner at `at`; the caller ensures that the text fits.
     pub fn write(&mut self, at: Point, font: &MonoFont<'_>, color: C, text: &str) {
         let text = text::glyphs(text);
         if text.trim().is_empty() {
@@ -85,7 +85,7 @@ impl<C: PixelColor> Sheet<C> {
         let Ok(_) = primitive.into_styled(style).draw(self);
     }
 
-    /// Records in the transcript what was drawn at `area`.
+    /// Records `text` in the transcript for a drawing at `area`.
     pub fn note(&mut self, area: Rectangle, text: String) {
         self.written.push(DrawnText { area, text });
     }

@@ -1,5 +1,5 @@
-//! Logic of a small screen: input are button events and views, output are orders and frames. Pure,
-//! like the pages: the caller passes the time.
+//! Logic of a small screen: input are button events and views, output are orders and frames. No I/O
+//! and no clock: the caller passes the time.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::draw::Sheet;
 use crate::model::{Button, Kind, Light, Panel, PanelOrder, Settings};
 use crate::screens::{Picture, draw, oled, tft};
 
-/// An event of the buttons.
+/// Event of the buttons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// The button was pressed.
@@ -23,16 +23,16 @@ pub enum Event {
     Lost,
 }
 
-/// A frame to show on the display.
+/// Frame to show on the display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frame {
-    /// The page; blank for a dark screen.
+    /// Picture of the page; blank for a dark screen.
     pub picture: Picture,
     /// Brightness of the display.
     pub light: Light,
 }
 
-/// A small screen and its buttons.
+/// Small screen with its buttons.
 #[derive(Debug)]
 pub struct Front {
     panel: Panel,
@@ -41,12 +41,12 @@ pub struct Front {
 }
 
 impl Front {
-    /// A screen that has shown no frame yet.
+    /// Creates a screen that has shown no frame yet.
     pub fn new(settings: Settings, now: Duration) -> Self {
         Self { kind: settings.kind, panel: Panel::new(settings, now), last: None }
     }
 
-    /// Handles an event of the buttons.
+    /// Handles an event of the buttons. Returns the order that the event gives, if any.
     pub fn event(&mut self, event: Event, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         // A hold until now takes effect before this event.
         let held = self.panel.tick(view, now);
@@ -64,12 +64,13 @@ impl Front {
         held.or(given)
     }
 
-    /// Handles elapsed time or a changed view.
+    /// Handles elapsed time or a changed view. Returns an order if a hold has taken effect.
     pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         self.panel.tick(view, now)
     }
 
-    /// Next frame, if it differs from the last one; at most two per second. The caller shows it.
+    /// Returns the frame that the caller must show; `None` if the last frame is still correct or
+    /// less than 500 ms old.
     pub fn frame(&mut self, view: &StatusView, now: Duration) -> Option<&Frame> {
         let soon = |(_, at): &(Frame, Duration)| now.saturating_sub(*at) < PICTURE_EVERY;
         if self.last.as_ref().is_some_and(soon) {

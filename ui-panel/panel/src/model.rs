@@ -1,9 +1,10 @@
-//! Pages of the panel and effects of its buttons: a pure state machine of pages, presses and time.
+//! Pages of the panel and effects of its buttons: a state machine of pages, presses and time,
+//! without I/O.
 //!
-//! Time is the steady clock's, so that setting the wall clock wakes no screen. The caller reports
-//! presses and releases ([`Panel::press`], [`Panel::release`]), passes the newest view twice a
-//! second ([`Panel::tick`]), carries out the [`PanelOrder`]s that come back, and draws
-//! [`Panel::shown`].
+//! Times are of the monotonic clock, so that a change of the wall clock does not wake the screen.
+//! The caller reports presses and releases ([`Panel::press`], [`Panel::release`]), passes the
+//! newest view twice a second ([`Panel::tick`]), carries out the returned [`PanelOrder`]s, and
+//! draws [`Panel::shown`].
 
 mod action;
 mod light;
@@ -21,9 +22,9 @@ pub use page::{Kind, Page, find};
 
 /// Minimum duration of a press that counts as a hold.
 pub const HOLD: Duration = Duration::from_secs(1);
-/// Duration of the hold that erases the box.
+/// Duration of the hold that starts a factory reset.
 pub const ERASE_HOLD: Duration = Duration::from_secs(5);
-/// Time after which an unanswered prompt is withdrawn.
+/// Time after which an unanswered prompt closes.
 pub const CANCEL_AFTER: Duration = Duration::from_secs(20);
 /// Time for which pin and code are shown on request.
 pub const SECRET_FOR: Duration = Duration::from_secs(60);
@@ -33,16 +34,16 @@ pub const REST_AFTER: Duration = Duration::from_secs(60);
 pub const PAGE_FOR: Duration = Duration::from_secs(6);
 /// Time for which a problem stays on a panel without buttons.
 pub const PROBLEM_FOR: Duration = Duration::from_secs(15);
-/// Machines on one page of a small screen.
+/// Maximum number of machines on one page of a small screen.
 pub const INSTALLING_ROWS: usize = 3;
-/// Lines that one press scrolls.
+/// Number of lines that one press scrolls.
 pub const SCROLL_LINES: usize = 3;
 /// Maximum number of lines of a problem's whole text.
 pub const DETAIL_LINES_MAX: usize = 24;
 /// Maximum number of positions of the walking dot, in pixels.
 const WAY_MAX: u64 = 1 << 16;
 
-/// A button of the panel.
+/// Button of the panel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Button {
     /// Goes back, or up in a list.
@@ -53,14 +54,14 @@ pub enum Button {
     Select,
 }
 
-/// Number of buttons of the panel.
+/// Buttons that the panel has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Buttons {
-    /// Up, down and select.
+    /// Three buttons: up, down and select.
     Three,
-    /// One: a short press is next, a long press is select.
+    /// One button: a short press shows the next page, a long press selects.
     One,
-    /// None: pages change by themselves.
+    /// No buttons: pages change automatically.
     #[default]
     None,
 }
@@ -76,7 +77,7 @@ pub struct Settings {
     pub actions: Vec<Action>,
 }
 
-/// An action for the box to carry out now.
+/// Action that the caller must carry out now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PanelOrder {
     /// Action to carry out.
@@ -85,7 +86,7 @@ pub struct PanelOrder {
     pub machine: Option<String>,
 }
 
-/// A button that is down.
+/// Button that is pressed.
 #[derive(Debug, Clone, Copy)]
 struct PressedButton {
     button: Button,
@@ -115,31 +116,31 @@ pub struct Panel {
     claimed: Option<String>,
 }
 
-/// All data that a screen needs beside the view.
+/// Data that a screen needs in addition to the view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScreenInput {
-    /// Page that is shown.
+    /// Page to show.
     pub page: Page,
     /// Kind of the screen.
     pub kind: Kind,
     /// Buttons, whose labels the screen shows.
     pub buttons: Buttons,
-    /// Entries of the menu.
+    /// Allowed actions, in the order of the menu.
     pub actions: Vec<Action>,
     /// Brightness of the screen.
     pub light: Light,
-    /// Seconds that the erase button has been held so far.
+    /// Seconds for which the button that starts the factory reset is held so far.
     pub held_seconds: u64,
-    /// Seconds until the prompt is withdrawn.
+    /// Seconds until the open prompt closes.
     pub cancel_seconds: u64,
-    /// Position of the walking dot: it moves one pixel per second.
+    /// Position of the walking dot in pixels. The dot moves one pixel per second.
     pub dot: u32,
     /// Offset of the picture, 0 or 1 pixel in each direction, against burn-in.
     pub shift: (i32, i32),
 }
 
 impl Panel {
-    /// A panel that has shown no page yet.
+    /// Creates a panel that has shown no page yet.
     pub fn new(settings: Settings, now: Duration) -> Self {
         Self {
             settings,
@@ -161,7 +162,7 @@ impl Panel {
         self.held = Some(PressedButton { button, since: now, spent: dark });
     }
 
-    /// Handles a released button.
+    /// Handles a released button. Returns the order that the press gives, if any.
     pub fn release(
         &mut self,
         button: Button,
@@ -181,12 +182,12 @@ impl Panel {
         self.gesture(gesture, view, now)
     }
 
-    /// Forgets the pressed buttons: their state is unknown.
+    /// Clears the pressed button, because the state of the buttons is unknown.
     pub fn let_go(&mut self) {
         self.held = None;
     }
 
-    /// Handles elapsed time or a changed view.
+    /// Handles elapsed time or a changed view. Returns an order if a hold has taken effect.
     pub fn tick(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         self.notice(view, now);
         let order = self.holding(view, now);
@@ -194,7 +195,7 @@ impl Panel {
         order
     }
 
-    /// Data from which the page is drawn.
+    /// Returns the data to draw the current page.
     pub fn shown(&self, view: &StatusView, now: Duration) -> ScreenInput {
         let minute = now.as_secs() / 60;
         let since = now.saturating_sub(self.turned);
@@ -218,7 +219,7 @@ impl Panel {
         light::light(self.settings.kind, self.settings.buttons, view, idle)
     }
 
-    /// Entries of the menu.
+    /// Allowed actions, in the order of the menu.
     fn menu(&self) -> Vec<Action> {
         let allowed = |action: &Action| action.in_menu() && self.allows(*action);
         ACTIONS.into_iter().filter(allowed).collect()
@@ -258,7 +259,7 @@ impl Panel {
         self.go(Page::Problem(problem.key), now);
     }
 
-    /// Handles a button that stays pressed.
+    /// Handles a button that is held. Returns an order if the hold is long enough.
     fn holding(&mut self, view: &StatusView, now: Duration) -> Option<PanelOrder> {
         let held = self.held.filter(|held| !held.spent)?;
         let long = now.saturating_sub(held.since);
@@ -285,7 +286,7 @@ impl Panel {
         }
     }
 
-    /// Changes pages after a time without presses.
+    /// Changes the page after a time without presses.
     fn turn_by_itself(&mut self, view: &StatusView, now: Duration) {
         let since = now.saturating_sub(self.turned);
         let idle = since.min(now.saturating_sub(self.awake));
@@ -309,7 +310,7 @@ impl Panel {
         }
     }
 
-    /// The next page with content; the problems one after the other.
+    /// Returns the next page with content; each problem is a separate page.
     fn next_telling(&self, view: &StatusView) -> Page {
         if view.claim.is_some() {
             return Page::Claim;
@@ -324,7 +325,8 @@ impl Panel {
         page
     }
 
-    /// The page after this one, where each problem is one page.
+    /// Returns the next page. After the page of one problem comes the page of the next problem, if
+    /// there is one.
     fn after(&self, view: &StatusView) -> Page {
         if let Page::Problem(key) = &self.page {
             let all = problems(view);
@@ -336,7 +338,7 @@ impl Panel {
         self.named(self.page.turned(self.settings.kind, view, 1), view)
     }
 
-    /// The page; an unnamed problem page gets the key of the most urgent problem.
+    /// Returns the page. A problem page without a key gets the key of the most urgent problem.
     fn named(&self, page: Page, view: &StatusView) -> Page {
         match page {
             Page::Problem(key) if key.is_empty() => {

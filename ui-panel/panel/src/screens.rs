@@ -1,4 +1,4 @@
-//! Pages as pictures: the same view on all screens, as far as each has space.
+//! Pages as pictures. All screens show the same view, as far as their space allows.
 
 pub mod monitor;
 pub mod oled;
@@ -12,7 +12,7 @@ use status::view::{Role, StatusView, Update, UpdateState};
 use crate::draw::Sheet;
 use crate::model::{Kind, Page, ScreenInput, find};
 
-/// A drawn page of the panel.
+/// Drawn page of the panel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Picture {
     /// A monochrome page, for an OLED.
@@ -29,7 +29,8 @@ pub fn draw(view: &StatusView, shown: &ScreenInput) -> Picture {
     }
 }
 
-/// Page number such as `2/6`; `!/6` for a problem of the whole box; empty for other pages.
+/// Returns the page number such as `2/6`; `!/6` for a problem of the whole box; empty for other
+/// pages.
 fn number(view: &StatusView, shown: &ScreenInput) -> String {
     let count = Page::round(shown.kind, view).len();
     let urgency = match &shown.page {
@@ -43,19 +44,19 @@ fn number(view: &StatusView, shown: &ScreenInput) -> String {
     }
 }
 
-/// The pin in two lines, such as `F3A9 1C20` and `8BQK 77TM`.
+/// Formats the pin in two lines, such as `F3A9 1C20` and `8BQK 77TM`.
 fn pin_lines(pin: &str) -> [String; 2] {
     let groups: Vec<&str> = pin.split('-').collect();
     let (first, second) = groups.split_at(groups.len().min(2));
     [first.join(" "), second.join(" ")]
 }
 
-/// A number with its noun, such as `1 machine` or `12 machines`.
+/// Formats a number with its noun, such as `1 machine` or `12 machines`.
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// State of an update, in words.
+/// Returns the state of an update, in words.
 fn update_step(update: &Update) -> String {
     match update.state {
         UpdateState::Verified => format!("writing slot {}", update.slot),
@@ -63,7 +64,7 @@ fn update_step(update: &Update) -> String {
     }
 }
 
-/// Text about the interface without an address, with the time of its wait.
+/// Returns a text about the interface without an address, with the time of the wait.
 fn waiting(view: &StatusView) -> String {
     let person = view.nics.iter().find(|nic| nic.role != Role::Provisioning);
     match person.or_else(|| view.nics.first()) {

@@ -1,5 +1,6 @@
-//! The serial console: the facts of the screens as plain lines, written when they change, so that a
-//! capture of them is a log. No colors, and only ASCII, which every terminal supports.
+//! Serial console: the facts of the screens as plain lines. A line is written when a fact changes,
+//! so that a capture of the console is a log. No colors, and only ASCII, which every terminal
+//! supports.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +8,11 @@ use status::view::{StatusView, headline, problems};
 
 use crate::draw::text::glyphs;
 
-/// Maximum lines of one update; a failure of the whole rack must not flood the console.
+/// Maximum number of lines of one update, so that a failure of the whole rack does not flood the
+/// console.
 const LINES_MAX: usize = 40;
 
-/// Lines that were printed so far.
+/// State of the console: the facts and problems that were printed last.
 #[derive(Debug, Default)]
 pub struct Serial {
     facts: Vec<String>,
@@ -18,7 +20,7 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Returns the lines to write now: changed facts, and problems that appeared or ended.
+    /// Returns the lines to write now: changed facts, new problems, and ended problems.
     pub fn lines(&mut self, view: &StatusView) -> Vec<String> {
         let facts = facts(view);
         let mut lines: Vec<String> =

@@ -1,4 +1,4 @@
-//! Errors of backup commands before the box is reached, and of a box without backups.
+//! Tests of backup commands: errors before a connection, and errors of a box without backups.
 
 use crate::place::Place;
 

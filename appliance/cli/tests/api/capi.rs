@@ -1,4 +1,4 @@
-//! Kubeconfigs for others: what they may do, and their end.
+//! Tests of `capi kubeconfig`: rights and revocation of the tokens.
 
 use resources::DeleteOptions;
 use serde_json::json;

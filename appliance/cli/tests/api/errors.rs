@@ -1,4 +1,4 @@
-//! Error messages for people.
+//! Tests of error messages.
 
 use crate::place::{NUC1, Place};
 

@@ -1,4 +1,4 @@
-//! Restart, poweroff and reset: prompts and requests.
+//! Tests of `box restart`, `poweroff` and `reset`: prompts and requests.
 
 use serde_json::json;
 

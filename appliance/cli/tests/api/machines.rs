@@ -1,4 +1,4 @@
-//! Power and history of machines.
+//! Tests of `machine power` and `machine history`.
 
 use api::core::ObjectEvent;
 use api::tinkerbell::HARDWARE;
@@ -19,7 +19,7 @@ async fn rack() -> Place {
     place
 }
 
-/// Plays the controller for the one Job that comes: its Task ends with `condition` and `message`.
+/// Acts as the controller for one Job: ends its Task with `condition` and `message`.
 async fn play(place: &Place, condition: &str, message: &str) -> serde_json::Value {
     let job = until(|| async {
         let jobs = place.engine.list(JOB, Some("default"), ListOptions::default()).await;

@@ -1,4 +1,4 @@
-//! The program `tinbox` against the box's real API: store, engine, TLS and token.
+//! Tests of the program `tinbox` against the box's real API: store, engine, TLS and token.
 
 #![allow(clippy::unwrap_used, reason = "tests: their helpers fail the test they help")]
 

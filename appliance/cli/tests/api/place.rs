@@ -1,4 +1,4 @@
-//! A box of its own for each test, and the program run against it.
+//! Test fixture: a separate box for each test, and runs of the program against the box.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use tokio::process::{Child, Command};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Connections that wait for the box to take them.
+/// Maximum number of connections that the box has not accepted yet.
 const BACKLOG: u32 = 128;
 
-/// Response of the progress extension.
+/// Response of the progress extension; `None` for 404.
 pub type Progress = Arc<Mutex<Option<Value>>>;
 
 /// Restart, poweroff and reset requests that arrived.
@@ -47,7 +47,7 @@ pub struct Place {
     running: Running,
 }
 
-/// A port that stays this test's while nothing listens there: its socket is bound, no more.
+/// Port reserved for one test by a bound socket that does not listen.
 struct Port(TcpSocket);
 
 impl Port {
@@ -60,7 +60,8 @@ impl Port {
     }
 }
 
-/// Two sockets that may both be reused have one address, while neither listens.
+/// Binds a socket to an address. Two reusable sockets can be bound to one address while neither
+/// listens.
 fn bound(address: SocketAddr) -> TcpSocket {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_reuseaddr(true).unwrap();
@@ -82,7 +83,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The standard output of a run that succeeded.
+    /// Returns the standard output; fails the test if the run failed.
     #[track_caller]
     pub fn good(self) -> String {
         assert_eq!(self.code, 0, "{self:?}");
@@ -101,7 +102,7 @@ impl Place {
         Place { engine, kubeconfig, progress, left, folder, port, running }
     }
 
-    /// The box goes away; the place keeps its state.
+    /// Stops the box and keeps its state.
     pub async fn stop(self) -> Stopped {
         let Place { engine, kubeconfig, progress, left, folder, port, running } = self;
         running.stop.send(()).unwrap();
@@ -110,14 +111,14 @@ impl Place {
         Stopped { kubeconfig, extension: Extension { progress, left }, folder, port }
     }
 
-    /// A file in the place's folder.
+    /// Creates a file in the folder of the test.
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, text).unwrap();
         path
     }
 
-    /// The program, ready to run in the place's folder, called as `name`.
+    /// Returns the program, called as `name`, ready to run in the folder of the test.
     pub fn command(&self, name: &str, line: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tinbox"));
         command
@@ -148,7 +149,7 @@ impl Place {
     }
 }
 
-/// A box that is away.
+/// Stopped box with its state.
 pub struct Stopped {
     pub kubeconfig: PathBuf,
     extension: Extension,
@@ -157,7 +158,7 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// The box comes back: same state, same port, same identity.
+    /// Starts the box again with the same state, port and identity.
     pub async fn start(self) -> Place {
         let Stopped { kubeconfig, extension, folder, port } = self;
         let (engine, running) = serve(folder.path(), &port, extension.clone()).await;
@@ -194,7 +195,7 @@ async fn serve(state: &Path, port: &Port, extension: Extension) -> (Engine, Runn
     (engine, Running { stop, task })
 }
 
-/// A box of 12 machines in safe mode that records the requests.
+/// Returns a fake reset API of a box with 12 machines, which records the requests.
 fn reset(left: LeaveRequests) -> Router {
     let erased = || async {
         let erased = json!({ "name": "box-7f3a", "machines": 12, "keys": 3, "images": 1 });
@@ -207,7 +208,7 @@ fn reset(left: LeaveRequests) -> Router {
     Router::new().route("/apis/box.tinbox.dev/v1alpha1/reset", get(erased).post(leave))
 }
 
-/// Wait for a program's end.
+/// Waits for the end of a program.
 pub async fn end(child: Child) -> Outcome {
     let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await;
     let output = output.expect("the program ends in time").unwrap();
@@ -219,7 +220,7 @@ pub async fn end(child: Child) -> Outcome {
     }
 }
 
-/// Wait until `look` gives something.
+/// Calls `look` until it returns a value, and returns the value.
 pub async fn until<T, F: Future<Output = Option<T>>>(look: impl Fn() -> F) -> T {
     let polled = async {
         loop {
@@ -232,7 +233,7 @@ pub async fn until<T, F: Future<Output = Option<T>>>(look: impl Fn() -> F) -> T 
     tokio::time::timeout(PATIENCE, polled).await.expect("it comes to pass in time")
 }
 
-/// A machine with a BMC, as people push it.
+/// Hardware and BMC Machine of a machine with a BMC, as YAML.
 pub const NUC1: &str = "\
 apiVersion: v1
 kind: Secret
@@ -260,7 +261,7 @@ spec:
       ip: {address: 10.77.0.11, netmask: 255.255.255.0}
 ";
 
-/// A template of one task with two actions.
+/// Template of one task with two actions.
 pub const DEBIAN: &str = "\
 version: \"0.1\"
 name: debian

@@ -1,8 +1,8 @@
-//! The commands of the documents that people know, as they print them.
+//! Tests of the commands in Tinkerbell's documents, with their output.
 
 use crate::place::{NUC1, Outcome, Place, end};
 
-/// The template of the document, indentation restored.
+/// Template of the document, with its indentation restored.
 const TEMPLATE: &str = "\
 version: \"0.1\"
 name: \"basic-provision\"
@@ -31,7 +31,7 @@ async fn tink(place: &Place, line: &str) -> Outcome {
     end(place.command("tink", &words).spawn().unwrap()).await
 }
 
-/// The last word of the row of `name`: its id.
+/// Returns the id of `name`: the last word of its row.
 fn id(table: &str, name: &str) -> String {
     let row = table.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
     row.split_whitespace().last().unwrap().to_owned()

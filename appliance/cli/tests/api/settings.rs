@@ -1,4 +1,4 @@
-//! A fake settings API that keeps one text and records the changes.
+//! Fake settings API that stores one text and records the changes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ fn report(log: &SettingsLog) -> Value {
     })
 }
 
-/// A settings API whose sum counts the texts.
+/// Returns a settings API whose checksum is the number of texts.
 pub fn router() -> Router {
     let log = SettingsLog { texts: vec![TEXT.to_owned()], notes: vec![String::new()] };
     let path = "/apis/box.tinbox.dev/v1alpha1/settings";

@@ -1,8 +1,8 @@
-//! Templates looked at before a machine is touched.
+//! Tests of template checks before a machine is changed.
 
 use crate::place::{DEBIAN, NUC1, Place};
 
-/// A template that needs facts of its machine, and a setting that may be a secret.
+/// Template that needs facts of its machine, and a setting that may be a secret.
 const PARTED: &str = r#"version: "0.1"
 name: parted
 tasks:

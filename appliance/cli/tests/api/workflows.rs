@@ -1,4 +1,4 @@
-//! Workflows watched from their creation to their end.
+//! Tests of workflows that are followed from their creation to their end.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt as _};

@@ -1,4 +1,4 @@
-//! Display of a small screen, on a thread of its own: a bus may be slow, or hang.
+//! Output to a small screen, on a separate thread, because a bus may be slow or hang.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use super::RetryState;
 const FRAMEBUFFERS: &str = "/sys/class/graphics";
 const BACKLIGHTS: &str = "/sys/class/backlight";
 
-/// A display that shows frames.
+/// Display device that shows frames.
 pub trait Display {
     /// Shows a frame.
     ///
     /// # Errors
-    /// The device is gone or fails.
+    /// The device was removed or fails.
     fn show(&mut self, frame: &Frame) -> anyhow::Result<()>;
 }
 
@@ -68,7 +68,7 @@ impl Display for Tft {
     }
 }
 
-/// Starts the thread of the panel's screen; returns the sender for its frames.
+/// Starts the thread of the panel's screen. Returns the sender for its frames.
 pub fn start(config: &Panel) -> mpsc::Sender<Frame> {
     let (frames, waiting) = mpsc::channel(1);
     let config = config.clone();
@@ -92,7 +92,7 @@ fn open(config: &Panel) -> anyhow::Result<Box<dyn Display>> {
     Ok(Box::new(Tft::open(&tft.0, backlight)?))
 }
 
-/// Shows frames until the sender is dropped. A display that fails is opened again, and shows the
+/// Shows frames until the sender is dropped. After an error, opens the display again and shows the
 /// newest frame.
 pub fn keep(
     mut tries: RetryState,

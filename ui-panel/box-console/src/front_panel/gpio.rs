@@ -14,21 +14,22 @@ use super::RetryState;
 
 /// Consumer name of the lines, as the kernel shows it (`gpioinfo`).
 const CONSUMER: &str = "tinbox";
-/// Time for which a contact may bounce.
+/// Debounce period of a button contact.
 const DEBOUNCE: Duration = Duration::from_millis(10);
 
-/// A button on a GPIO line.
+/// Button on a GPIO line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GpioButton {
     /// Offset of the line on its chip.
     pub line: u32,
-    /// True when a low level (0 V) means pressed.
+    /// True if a low level (0 V) means pressed.
     pub active_low: bool,
     /// Button of the panel.
     pub button: Button,
 }
 
-/// Starts the thread that reads these buttons; it ends when the receiver of the events is dropped.
+/// Starts the thread that reads the buttons of one chip. The thread ends when the receiver of the
+/// events is dropped.
 pub fn start(chip: PathBuf, wires: Vec<GpioButton>, to: mpsc::Sender<(Event, Instant)>) {
     std::thread::spawn(move || {
         let mut tries = RetryState::of(format!("the buttons on {}", chip.display()));
@@ -70,7 +71,7 @@ fn listen(
     }
 }
 
-/// Event of an edge. The kernel has inverted the lines that are active low.
+/// Converts an edge to a button event. The kernel has already inverted active-low lines.
 fn event(wires: &[GpioButton], line: u32, edge: EdgeKind) -> Option<Event> {
     let wire = wires.iter().find(|wire| wire.line == line)?;
     Some(match edge {
@@ -79,12 +80,12 @@ fn event(wires: &[GpioButton], line: u32, edge: EdgeKind) -> Option<Event> {
     })
 }
 
-/// An output line of a GPIO chip.
+/// Output line of a GPIO chip.
 #[derive(Debug)]
 pub struct GpioOutput(Request);
 
 impl GpioOutput {
-    /// Requests a line of this chip as an output, switched off.
+    /// Requests a line of the chip as an output. The output is off at first.
     ///
     /// # Errors
     /// The line does not exist, or another process uses it.
@@ -100,7 +101,7 @@ impl GpioOutput {
     /// Switches the line on or off.
     ///
     /// # Errors
-    /// The chip is gone.
+    /// The chip was removed.
     pub fn set(&mut self, on: bool) -> Result<(), gpiocdev::Error> {
         self.0.set_lone_value(Value::from(on)).map(drop)
     }

@@ -1,4 +1,4 @@
-//! The box's LEDs, with a thread for each, so that no other work delays a blink pattern.
+//! LEDs of the box, with one thread each, so that other work does not delay a blink pattern.
 
 use std::fs;
 use std::io;
@@ -15,12 +15,12 @@ use super::gpio::GpioOutput;
 
 const LEDS: &str = "/sys/class/leds";
 
-/// An LED that can be on or off.
+/// LED device that can be switched on and off.
 pub trait Switch {
     /// Switches the LED on or off.
     ///
     /// # Errors
-    /// The device is gone.
+    /// The device was removed.
     fn set(&mut self, lit: bool) -> anyhow::Result<()>;
 }
 
@@ -30,7 +30,7 @@ impl Switch for GpioOutput {
     }
 }
 
-/// An LED of the kernel's LED class (Documentation/leds/leds-class.rst).
+/// LED of the kernel's LED class (Documentation/leds/leds-class.rst).
 #[derive(Debug)]
 pub struct Led {
     brightness: PathBuf,
@@ -38,10 +38,10 @@ pub struct Led {
 }
 
 impl Led {
-    /// Opens the LED of this folder, and removes its kernel trigger.
+    /// Opens the LED of a folder below `/sys/class/leds`, and removes its kernel trigger.
     ///
     /// # Errors
-    /// There is no such LED.
+    /// The folder has no LED, or the trigger cannot be removed.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let (most, trigger) = (folder.join("max_brightness"), folder.join("trigger"));
         let read = fs::read_to_string(&most);
@@ -63,14 +63,14 @@ impl Switch for Led {
     }
 }
 
-/// An LED and its last pattern.
+/// Handle of an LED's thread, with the last pattern.
 pub struct LedHandle {
     patterns: SyncSender<Pattern>,
     sent: Option<Pattern>,
 }
 
 impl LedHandle {
-    /// Sets a pattern, if it differs from the last one.
+    /// Sends a pattern to the thread, if it differs from the last pattern.
     pub fn be(&mut self, pattern: Pattern) {
         // While the thread has not taken the last pattern, the next call sends the new one.
         if self.sent != Some(pattern) && self.patterns.try_send(pattern).is_ok() {
@@ -79,7 +79,7 @@ impl LedHandle {
     }
 }
 
-/// Starts the thread of this LED.
+/// Starts the thread of a configured LED.
 pub fn start(led: panel::Led) -> LedHandle {
     let what = match &led {
         panel::Led::Named(name) => format!("the light {}", name.0),
@@ -99,7 +99,7 @@ pub fn start(led: panel::Led) -> LedHandle {
     run(RetryState::of(what), open)
 }
 
-/// Runs an LED on a thread of its own.
+/// Runs an LED on a separate thread.
 pub fn run(
     tries: RetryState,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>> + Send + 'static,
@@ -109,7 +109,7 @@ pub fn run(
     LedHandle { patterns, sent: None }
 }
 
-/// Shows patterns until the sender is dropped.
+/// Plays patterns on the LED until the sender is dropped.
 fn keep(
     mut tries: RetryState,
     open: impl Fn() -> anyhow::Result<Box<dyn Switch>>,

@@ -21,7 +21,7 @@ use super::gpio::GpioButton;
 use super::leds::{self, Led, Switch};
 use super::{RetryState, event, keys_of, wires};
 
-/// A display that works for `left` frames, a record of its events, and the sender for more frames.
+/// Test double of a display that fails after `left` frames and records its events.
 #[derive(Clone)]
 struct Breaking {
     left: usize,
@@ -69,7 +69,7 @@ fn a_glass_that_breaks_is_opened_again_with_longer_waits_and_shows_the_newest_fr
     assert_eq!(glass.story.borrow().join(", "), "1 s, 2 s, 4 s, Full, 1 s, Dim");
 }
 
-/// An LED that reports each switch, and fails at first.
+/// Test double of an LED that reports each switch and fails at first.
 struct RecordingLed {
     to: SyncSender<bool>,
     fails: Arc<Mutex<usize>>,

@@ -31,7 +31,8 @@ impl Machine {
         self.0.path().join(name)
     }
 
-    /// Adds a device called `name` that has `codes`; a pipe, which blocks as a device does.
+    /// Adds a device `name` with the keys `codes`. The device node is a pipe, because a pipe blocks
+    /// as a device does.
     fn plug(&self, event: &str, name: &str, codes: &[u16]) {
         let device = self.path("sys").join(event).join("device");
         fs::create_dir_all(device.join("capabilities")).unwrap();
@@ -55,7 +56,7 @@ impl Machine {
     }
 }
 
-/// The kernel's end of a device; opening it waits for a reader.
+/// Opens the kernel's end of a device; waits until a reader opens the other end.
 async fn opened(path: &Path) -> File {
     let path = path.to_owned();
     let open = move || File::options().write(true).open(path).unwrap();

@@ -1,4 +1,4 @@
-//! Backlight of a TFT, by `/sys/class/backlight`.
+//! Backlight of a TFT, controlled by `/sys/class/backlight`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::fbdev::Error;
 use crate::model::{Light, TFT_DIM_PERCENT};
 
-/// The backlight of a display.
+/// Backlight of a display.
 #[derive(Debug)]
 pub struct Backlight {
     brightness: PathBuf,
@@ -18,7 +18,7 @@ impl Backlight {
     /// Opens the backlight of this folder: `/sys/class/backlight/NAME`.
     ///
     /// # Errors
-    /// There is none, or its maximum brightness is not readable.
+    /// The backlight does not exist, or its maximum brightness is not readable.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("max_brightness");
         let read = fs::read_to_string(&path);

@@ -1,5 +1,5 @@
-//! A monitor or a TFT as a framebuffer of the kernel: its geometry from sysfs, pixels by writing to
-//! the device. Only rows that changed are written.
+//! Monitor or TFT as a framebuffer of the kernel. The geometry is read from sysfs, pixels are
+//! written to the device. Only changed rows are written.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -40,7 +40,7 @@ pub enum Error {
         /// Content that was expected.
         wanted: &'static str,
     },
-    /// Neither 16 nor 32 bits.
+    /// The pixel depth is neither 16 nor 32 bits; holds the depth.
     #[error("the framebuffer has {0} bits per pixel, expected 16 or 32")]
     Depth(u32),
 }
@@ -94,7 +94,7 @@ impl Geometry {
     }
 }
 
-/// An open framebuffer device.
+/// Open framebuffer device.
 #[derive(Debug)]
 pub struct Framebuffer {
     device: File,
@@ -118,13 +118,13 @@ impl Framebuffer {
         Ok(Self { device, path, geometry, rows })
     }
 
-    /// Largest size of a page, in pixels.
+    /// Returns the size of the screen in pixels.
     pub fn size(&self) -> Size {
         self.geometry.size
     }
 
-    /// Shows a page in the center; a larger page is cropped. Returns the number of rows that
-    /// differed.
+    /// Shows a page in the center of the screen; a larger page is cropped. Returns the number of
+    /// changed rows.
     ///
     /// # Errors
     /// The device cannot be written. The next call writes all rows again.
@@ -146,8 +146,8 @@ impl Framebuffer {
     }
 }
 
-/// Ranges of rows to write together, at least two rows each. The kernel treats a write of exactly
-/// one row as empty, and does not show it (drivers/gpu/drm/drm_fb_helper.c,
+/// Returns the ranges of rows to write, of at least two rows each. The kernel treats a write of
+/// exactly one row as empty and does not show the row (drivers/gpu/drm/drm_fb_helper.c,
 /// `drm_fb_helper_memory_range_to_clip`).
 fn runs(changed: &[bool]) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -164,7 +164,7 @@ fn runs(changed: &[bool]) -> Vec<Range<usize>> {
     runs
 }
 
-/// Row `y` of a screen of `size` with the sheet in its center.
+/// Returns row `y` of a screen of `size` with the sheet in its center.
 fn row_of(sheet: &Sheet<Rgb565>, size: Size, y: u32) -> Vec<Rgb565> {
     let page = sheet.size();
     let from = |screen: u32, page: u32| (i64::from(screen) - i64::from(page)) / 2;

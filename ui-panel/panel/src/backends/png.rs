@@ -1,4 +1,4 @@
-//! A picture as a PNG file: for `/panel.png` and for tests.
+//! Encoder of a picture as a PNG file, for `/panel.png` and for tests.
 
 use embedded_graphics::pixelcolor::{BinaryColor, PixelColor, Rgb888};
 use embedded_graphics::prelude::{OriginDimensions, RgbColor};
@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::draw::Sheet;
 use crate::screens::Picture;
 
-/// Pixels of the file for one pixel of a small screen, so that a person can read it.
+/// Scale of a monochrome page in the file: pixels of the file per pixel of the screen.
 pub const MONO_SCALE: u32 = 4;
 
 /// Error of the PNG encoder.
@@ -18,7 +18,7 @@ pub struct Error(#[from] ::png::EncodingError);
 /// Encodes a picture as a PNG file.
 ///
 /// # Errors
-/// Only if the encoder cannot write to memory.
+/// The encoder cannot write to memory.
 pub fn encode(picture: &Picture) -> Result<Vec<u8>, Error> {
     match picture {
         Picture::Mono(sheet) => write(sheet, MONO_SCALE, |color| match color {

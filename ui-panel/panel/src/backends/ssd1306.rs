@@ -1,4 +1,4 @@
-//! An SSD1306 display of 128×64 pixels on an I²C bus. Only changed pixels are sent.
+//! SSD1306 display of 128×64 pixels on an I²C bus. Only changed pixels are sent.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub enum Error {
         /// Error of the operating system.
         source: linux_embedded_hal::i2cdev::linux::LinuxI2CError,
     },
-    /// No display answered at the address.
+    /// No display responded at the I2C address.
     #[error("could not {what}: no answer from an SSD1306 at address {address:#04x} of the I2C bus")]
     Display {
         /// Verb: `start the display` or `write to the display`.
@@ -42,7 +42,7 @@ pub const ADDRESSES: [u8; 2] = [0x3c, 0x3d];
 type Driver<I> =
     Ssd1306<I2CInterface<I>, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
 
-/// An SSD1306 display on an I2C bus.
+/// SSD1306 display on an I2C bus.
 pub struct Oled<I> {
     driver: Driver<I>,
     address: u8,
@@ -61,10 +61,10 @@ pub fn open(path: &Path, address: u8) -> Result<Oled<I2cdev>, Error> {
 }
 
 impl<I: I2c> Oled<I> {
-    /// Switches the display on.
+    /// Initializes the display and switches it on.
     ///
     /// # Errors
-    /// The display does not answer.
+    /// The display does not respond.
     pub fn new(bus: I, address: u8) -> Result<Self, Error> {
         let failed = |what| Error::Display { what, address };
         let interface = I2CDisplayInterface::new_custom_address(bus, address);
@@ -78,7 +78,7 @@ impl<I: I2c> Oled<I> {
     /// Shows a page with this brightness.
     ///
     /// # Errors
-    /// The display does not answer; the next call sends the whole page again.
+    /// The display does not respond; the next call sends the whole page again.
     pub fn show(&mut self, sheet: &Sheet<BinaryColor>, light: Light) -> Result<(), Error> {
         let done = self.send(sheet, light);
         if done.is_err() {

@@ -14,7 +14,7 @@ use crate::draw::Sheet;
 use crate::model::Light;
 use crate::screens::Picture;
 
-/// A fake bus that records the written bytes, and can be made to fail.
+/// Test double of a bus that records the written bytes and can fail.
 #[derive(Clone, Default)]
 struct Bus {
     sent: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -53,7 +53,8 @@ impl I2c for Bus {
 }
 
 impl Bus {
-    /// Number of pixel bytes since the last call; the first byte of each message is its kind.
+    /// Returns the number of pixel bytes since the last call. The first byte of a message is its
+    /// kind; 0x40 means pixels.
     fn pixels(&self) -> usize {
         let sent = self.sent.take();
         sent.iter().filter(|it| it[0] == 0x40).map(|it| it.len() - 1).sum()
@@ -121,7 +122,7 @@ fn an_oled_that_comes_back_gets_everything_again() {
     assert_eq!(bus.pixels(), 128 * 64 / 8);
 }
 
-/// A framebuffer device made of ordinary files.
+/// Creates a framebuffer device from ordinary files.
 fn device(folder: &Path, size: &str, stride: &str, bits: &str) -> Result<Framebuffer, Error> {
     for (name, text) in [("virtual_size", size), ("stride", stride), ("bits_per_pixel", bits)] {
         std::fs::write(folder.join(name), format!("{text}\n")).unwrap();
@@ -130,7 +131,7 @@ fn device(folder: &Path, size: &str, stride: &str, bits: &str) -> Result<Framebu
     Framebuffer::open(folder, &folder.join("fb0"))
 }
 
-/// A sheet of 2×1 pixels: red, white.
+/// Creates a sheet of 2×1 pixels: red, white.
 fn color() -> Sheet<Rgb565> {
     let mut sheet = Sheet::new(Size::new(2, 1), Rgb565::RED);
     *sheet.pixel(Point::new(1, 0)).unwrap() = Rgb565::WHITE;

@@ -1,5 +1,5 @@
 //! Progress bars of characters or pixels. A bar is full only at the end of the work, and empty only
-//! before its begin.
+//! at its begin.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Point, Size};
@@ -7,7 +7,7 @@ use embedded_graphics::primitives::{PrimitiveStyleBuilder, Rectangle, StrokeAlig
 
 use super::Sheet;
 
-/// Number of `cells` that represent `done` of `all`.
+/// Returns the number of filled cells of a bar with `cells` cells, for `done` of `all`.
 pub fn cells(done: u64, all: u64, cells: u64) -> u64 {
     let done = u128::from(done.min(all));
     let (all, count) = (u128::from(all.max(1)), u128::from(cells));
@@ -19,14 +19,14 @@ pub fn cells(done: u64, all: u64, cells: u64) -> u64 {
     }
 }
 
-/// Bar such as `[######..]`, with `width` characters including its brackets.
+/// Formats a bar such as `[######..]`, with `width` characters including its brackets.
 pub fn of_characters(done: u64, all: u64, width: usize) -> String {
     let inner = width.saturating_sub(2);
     let filled = usize::try_from(cells(done, all, inner as u64)).unwrap_or(inner);
     format!("[{}{}]", "#".repeat(filled), ".".repeat(inner - filled))
 }
 
-/// Bar of pixels: background and progress in two colors.
+/// Draws a bar of pixels: progress and background in two colors.
 pub fn of_pixels<C: PixelColor>(
     sheet: &mut Sheet<C>,
     area: Rectangle,

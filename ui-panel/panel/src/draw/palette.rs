@@ -32,7 +32,7 @@ pub const HAIRLINE: Rgb565 = token(0x0032_3b49);
 /// Background color of a bar across the screen.
 pub const RAISED: Rgb565 = token(0x0019_1f28);
 
-/// Color of a tone.
+/// Returns the color of a tone.
 pub fn of(tone: Tone) -> Rgb565 {
     match tone {
         Tone::Quiet => INK_2,
@@ -49,7 +49,7 @@ mod tests {
     use embedded_graphics::pixelcolor::{Rgb565, Rgb888};
     use embedded_graphics::prelude::RgbColor;
 
-    /// Relative luminance by the definition of WCAG.
+    /// Returns the relative luminance as WCAG defines it.
     fn luminance(color: Rgb565) -> f64 {
         let color = Rgb888::from(color);
         let linear = |channel: u8| match f64::from(channel) / 255.0 {

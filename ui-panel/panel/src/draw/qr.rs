@@ -1,4 +1,4 @@
-//! QR codes: dark modules on a light background; the caller leaves the quiet zone around them.
+//! QR codes: dark modules on a light background. The caller leaves the quiet zone around the code.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Point, Size};
@@ -10,8 +10,8 @@ use super::Sheet;
 /// Modules per side of QR version 2.
 pub const MODULES: u32 = 25;
 
-/// Encodes `text`: version 2, level M, in alphanumeric mode. `None` when it does not fit;
-/// [`status::view::Claim::link`] ensures that it fits.
+/// Encodes `text`: version 2, level M, alphanumeric mode. `None` if the text does not fit;
+/// [`status::view::Claim::link`] returns only texts that fit.
 pub fn encode(text: &str) -> Option<QrCode> {
     let segments = [QrSegment::make_alphanumeric(text)];
     let version = Version::new(2);
@@ -26,7 +26,7 @@ pub fn encode(text: &str) -> Option<QrCode> {
     code.ok()
 }
 
-/// Draws `code` of `text` in the center of `area`, which is filled with `paper`; a module is
+/// Fills `area` with `paper` and draws `code`, which encodes `text`, in its center. A module is
 /// `module` pixels wide.
 pub fn draw<C: PixelColor>(
     sheet: &mut Sheet<C>,

@@ -1,4 +1,4 @@
-//! Shapes of the states, in any size from 9 pixels on.
+//! Shapes of the states, in any size of at least 9 pixels.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Angle, Point, Size};
@@ -7,7 +7,7 @@ use status::words::Shape;
 
 use super::Sheet;
 
-/// Sign of a shape in a transcript.
+/// Returns the character that stands for a shape in a transcript.
 pub fn sign(shape: Shape) -> &'static str {
     match shape {
         Shape::DottedRing => "◌",

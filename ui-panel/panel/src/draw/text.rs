@@ -1,9 +1,9 @@
-//! Fitting of text into lines: cut, wrapped, and limited to the characters of the fonts.
+//! Fits text into lines: cuts, wraps, and replaces characters that the fonts do not have.
 
 /// Replacement of a character without a glyph.
 const NO_GLYPH: char = '?';
 
-/// `text` in the characters of ISO 8859-1, which the fonts have. Punctuation becomes the nearest
+/// Converts `text` to ISO 8859-1, the character set of the fonts. Punctuation becomes the nearest
 /// character, combining marks are removed, and every other character becomes `?`.
 pub fn glyphs(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -26,7 +26,7 @@ pub fn glyphs(text: &str) -> String {
     out
 }
 
-/// At most `columns` of `text`: a longer text ends in two dots.
+/// Cuts `text` to at most `columns` characters; a cut text ends with two dots.
 pub fn fit(text: &str, columns: usize) -> String {
     let text = glyphs(text);
     let length = text.chars().count();
@@ -39,8 +39,8 @@ pub fn fit(text: &str, columns: usize) -> String {
     cut
 }
 
-/// At most `columns` of a name: a longer name loses its middle, because names of machines differ at
-/// their ends.
+/// Cuts a name to at most `columns` characters. The middle of a longer name is removed, because
+/// names of machines differ at their ends.
 pub fn fit_name(name: &str, columns: usize) -> String {
     let name = glyphs(name);
     let length = name.chars().count();
@@ -55,7 +55,8 @@ pub fn fit_name(name: &str, columns: usize) -> String {
     cut
 }
 
-/// `left` and `right` at the two ends of a line; `left` is cut if necessary.
+/// Returns a line of `columns` characters with `left` and `right` at its two ends; `left` is cut if
+/// necessary.
 pub fn pair(left: &str, right: &str, columns: usize) -> String {
     let right = fit(right, columns);
     let taken = right.chars().count();
@@ -65,8 +66,8 @@ pub fn pair(left: &str, right: &str, columns: usize) -> String {
     format!("{left}{:gap$}{right}", "")
 }
 
-/// `text` in lines of at most `columns`, broken between words where possible; a text longer than
-/// `rows` lines ends in two dots.
+/// Wraps `text` to lines of at most `columns` characters, between words where possible. A text
+/// longer than `rows` lines is cut and ends with two dots.
 pub fn wrap(text: &str, columns: usize, rows: usize) -> Vec<String> {
     if columns == 0 || rows == 0 {
         return Vec::new();

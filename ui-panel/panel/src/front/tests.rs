@@ -14,7 +14,7 @@ fn front(kind: Kind, buttons: Buttons) -> Front {
     Front::new(Settings { kind, buttons, actions: ACTIONS.to_vec() }, Duration::ZERO)
 }
 
-/// Frames during `time`, checked every 10 ms, with their times in milliseconds.
+/// Returns the frames during `time`, checked every 10 ms, with their times in milliseconds.
 fn frames(front: &mut Front, view: &StatusView, time: std::ops::Range<u64>) -> Vec<(u64, Light)> {
     let mut seen = Vec::new();
     for at in time.step_by(10) {
@@ -24,7 +24,7 @@ fn frames(front: &mut Front, view: &StatusView, time: std::ops::Range<u64>) -> V
     seen
 }
 
-/// Number of lit pixels of a picture.
+/// Returns the number of lit pixels of a picture.
 fn lit(picture: &Picture) -> usize {
     match picture {
         Picture::Mono(sheet) => sheet.pixels().iter().filter(|pixel| pixel.is_on()).count(),

@@ -1,23 +1,23 @@
 //! Actions that the panel offers.
 
-/// An action that the panel can request from the box.
+/// Action that the panel can request from the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Blinks the LED of the box.
     Identify,
-    /// Shows pin and code for a minute, on the panel only.
+    /// Shows pin and claim code for a minute, on the panel only.
     ShowPin,
     /// Searches for other DHCP servers.
     Rescan,
     /// Writes a support bundle to the USB stick.
     Support,
-    /// Starts without settings, and serves no machine.
+    /// Restarts once without settings; the box serves no machine and keeps all data.
     SafeMode,
     /// Restarts the box and its services.
     Restart,
     /// Switches the box off.
     PowerOff,
-    /// Erases everything but the system.
+    /// Erases settings, keys, cached images and machine records; the systems in both slots stay.
     FactoryReset,
     /// Retries a machine's failed workflow.
     Retry,
@@ -25,7 +25,7 @@ pub enum Action {
     MachinePower,
 }
 
-/// All actions; those of the menu first, in its order.
+/// All actions; the menu's actions come first, in the order of the menu.
 pub const ACTIONS: [Action; 10] = [
     Action::Identify,
     Action::ShowPin,
@@ -40,7 +40,7 @@ pub const ACTIONS: [Action; 10] = [
 ];
 
 impl Action {
-    /// Word of the action in the setting `panel.actions`.
+    /// Returns the name of the action in the setting `panel.actions`.
     pub fn setting(self) -> &'static str {
         match self {
             Action::Identify => "identify",
@@ -56,12 +56,12 @@ impl Action {
         }
     }
 
-    /// Action of a word in that setting.
+    /// Returns the action with this name in the setting `panel.actions`.
     pub fn named(setting: &str) -> Option<Action> {
         ACTIONS.into_iter().find(|action| action.setting() == setting)
     }
 
-    /// Text of the menu entry.
+    /// Returns the label of the menu entry.
     pub fn label(self) -> &'static str {
         match self {
             Action::Identify => "Identify",
@@ -77,7 +77,7 @@ impl Action {
         }
     }
 
-    /// Effect of the action, for the confirmation prompt.
+    /// Returns the effect of the action, for the confirmation prompt.
     pub fn effect(self) -> &'static str {
         match self {
             Action::SafeMode => "starts without settings; machines are not served",
@@ -88,12 +88,12 @@ impl Action {
         }
     }
 
-    /// True if the action is an entry of the menu.
+    /// Returns true if the action is an entry of the menu.
     pub fn in_menu(self) -> bool {
         !matches!(self, Action::Retry | Action::MachinePower)
     }
 
-    /// True if the action needs a second, long press as confirmation.
+    /// Returns true if the action needs a second, long press as confirmation.
     pub fn wants_hold(self) -> bool {
         use Action::{MachinePower, PowerOff, Restart, SafeMode};
         matches!(self, SafeMode | Restart | PowerOff | MachinePower)

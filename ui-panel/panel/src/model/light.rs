@@ -1,4 +1,4 @@
-//! Brightness of the screen: an OLED wears out where it is lit, so it dims when idle.
+//! Brightness of the screen. Lit pixels of an OLED wear out, so an idle screen dims.
 
 use std::time::Duration;
 
@@ -12,29 +12,30 @@ use super::{Buttons, Kind};
 pub enum Light {
     /// The display has full brightness.
     Full,
-    /// Enough to read in the dark.
+    /// The display is dimmed, but readable in the dark.
     Dim,
     /// The display is dark.
     Off,
 }
 
-/// Time without a reason to look before the screen dims.
+/// Idle time after which the screen dims.
 pub const DIM_AFTER: Duration = Duration::from_secs(60);
-/// Time without a reason to look before an OLED goes dark.
+/// Idle time after which an OLED switches off.
 pub const OLED_OFF_AFTER: Duration = Duration::from_mins(10);
-/// Time without a reason to look before a backlight goes dark.
+/// Idle time after which a backlight switches off.
 pub const TFT_OFF_AFTER: Duration = Duration::from_mins(30);
-/// Time for which an unclaimed box shows its code without a break.
+/// Idle time after which the screen of an unclaimed box switches off.
 pub const UNCLAIMED_ON: Duration = Duration::from_mins(60);
-/// Part of each minute for which the screen is on after that.
+/// Part of each minute for which a switched-off screen is on: of an unclaimed box, and of a panel
+/// without buttons.
 pub const GLIMPSE: Duration = Duration::from_secs(10);
 
-/// Value of an OLED's contrast register when dim, from 0 to 255.
+/// Contrast register of a dimmed OLED, from 0 to 255.
 pub const OLED_DIM: u8 = 26;
-/// Brightness of a dim backlight, in percent.
+/// Brightness of a dimmed backlight, in percent.
 pub const TFT_DIM_PERCENT: u8 = 20;
 
-/// Brightness after `idle` without an event.
+/// Returns the brightness after the time `idle` without an event.
 pub fn light(kind: Kind, buttons: Buttons, view: &StatusView, idle: Duration) -> Light {
     if idle < DIM_AFTER {
         return Light::Full;

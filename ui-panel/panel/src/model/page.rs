@@ -13,8 +13,8 @@ pub enum Kind {
     Tft,
 }
 
-/// A page. It refers to machines and problems by name: the list may change before a press, and the
-/// press must not act on another machine.
+/// Page of the panel. A page names machines and problems, because the list may change before a
+/// press and the press must not act on another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Page {
     /// Progress of the box's start.
@@ -23,15 +23,15 @@ pub enum Page {
     Claim,
     /// Summary of the box's health.
     Home,
-    /// Machines in progress, beginning with this index (small screens).
+    /// List of machines in progress, from this index on (small screens).
     Installing(usize),
-    /// All machines, with the cursor on one (larger screens).
+    /// All machines in rack order, with the cursor at this index (larger screens).
     Rack(usize),
-    /// A problem, by its key; empty: the most urgent.
+    /// Problem with this key; an empty key means the most urgent problem.
     Problem(String),
-    /// Whole text of a problem, from this line on.
+    /// Whole text of the problem with this key, from this line on.
     Details(String, usize),
-    /// A machine, by its name.
+    /// Details of the machine with this name.
     Machine(String),
     /// List of networks with their state.
     Network,
@@ -43,13 +43,13 @@ pub enum Page {
     Update,
     /// Menu, with the cursor at this entry.
     Menu(usize),
-    /// Confirmation prompt of an action, with the name of its machine; empty for the box.
+    /// Confirmation prompt of an action, with the name of the machine; empty for the box.
     Confirm(Action, String),
     /// Explanation of the factory reset.
     Reset,
     /// List of data to be erased; the next long press starts the reset.
     Erase,
-    /// Pin, and code if there is one, on request.
+    /// Pin and, for an unclaimed box, claim code; shown on request.
     Secret,
 }
 
@@ -72,11 +72,11 @@ static TFT: [Page; 7] = [
     Page::System,
     Page::Update,
 ];
-/// Pages of an unclaimed box.
+/// Page order of an unclaimed box.
 static UNCLAIMED: [Page; 3] = [Page::Claim, Page::Network, Page::System];
 
 impl Page {
-    /// Resting page for this view.
+    /// Returns the page that an idle panel shows.
     pub fn rest(view: &StatusView) -> Page {
         match (view.starting(), &view.claim) {
             (Some(_), _) => Page::Boot,
@@ -85,7 +85,7 @@ impl Page {
         }
     }
 
-    /// Pages that follow each other for this screen and view.
+    /// Returns the page order for this screen and view.
     pub fn round(kind: Kind, view: &StatusView) -> &'static [Page] {
         match (kind, &view.claim) {
             (_, Some(_)) => &UNCLAIMED,
@@ -94,13 +94,14 @@ impl Page {
         }
     }
 
-    /// Position of the page in that order, from 0 on.
+    /// Returns the index of the page in the page order; `None` if the page is not in it.
     pub fn place(&self, kind: Kind, view: &StatusView) -> Option<usize> {
         let this = std::mem::discriminant(self);
         Page::round(kind, view).iter().position(|page| std::mem::discriminant(page) == this)
     }
 
-    /// The page `by` positions further, in a circle.
+    /// Returns the page `by` positions further in the page order; after the last page follows the
+    /// first.
     pub fn turned(&self, kind: Kind, view: &StatusView, by: isize) -> Page {
         let round = Page::round(kind, view);
         let Some(place) = self.place(kind, view) else { return Page::rest(view) };
@@ -109,7 +110,7 @@ impl Page {
         round.get(usize::try_from(next).unwrap_or(0)).cloned().unwrap_or_else(|| Page::rest(view))
     }
 
-    /// True if the page has content now.
+    /// Returns true if the page has content now.
     pub fn tells(&self, view: &StatusView) -> bool {
         match self {
             Page::Problem(_) => !problems(view).is_empty(),
@@ -124,7 +125,8 @@ impl Page {
         }
     }
 
-    /// True if the subject of the page still exists.
+    /// Returns true if the page can stay: its machine or problem exists, and the page fits the
+    /// state of the box (starting, unclaimed or in service).
     pub fn stands(&self, view: &StatusView) -> bool {
         match self {
             Page::Boot => view.starting().is_some(),
@@ -143,7 +145,7 @@ impl Page {
     }
 }
 
-/// The problem with that key; for an empty key the most urgent one.
+/// Returns the problem with this key, or the most urgent problem for an empty key.
 pub fn find(view: &StatusView, key: &str) -> Option<Problem> {
     problems(view).into_iter().find(|problem| key.is_empty() || problem.key == key)
 }

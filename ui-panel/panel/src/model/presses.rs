@@ -51,7 +51,8 @@ impl Panel {
         }
     }
 
-    /// With one button, a hold is the select press on the pages that have one.
+    /// Converts the press of a single button: a hold becomes select, except on pages where a hold
+    /// has its own effect.
     fn meant(&self, gesture: PressKind) -> PressKind {
         let holds = matches!(self.page, Page::Home | Page::Claim | Page::Confirm(..) | Page::Erase);
         match gesture {
@@ -139,7 +140,7 @@ impl Panel {
         }
     }
 
-    /// Handles a press on one of the pages that follow each other.
+    /// Handles a press on a page of the page order.
     fn on_round(
         &mut self,
         page: Page,

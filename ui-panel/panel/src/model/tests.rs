@@ -12,7 +12,7 @@ fn settings(kind: Kind, buttons: Buttons) -> Settings {
     Settings { kind, buttons, actions: ACTIONS.to_vec() }
 }
 
-/// A panel with its virtual time.
+/// Panel under test, with a virtual time.
 struct Rig {
     panel: Panel,
     now: Duration,

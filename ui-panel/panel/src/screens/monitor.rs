@@ -1,5 +1,5 @@
-//! A monitor of at least 800×600 pixels: a grid of FONT_9X18 with a header, the content of the tab,
-//! and the function keys.
+//! Layout for a monitor of at least 800×600 pixels: a grid of FONT_9X18 with a header, the content
+//! of the tab, and the function keys.
 
 mod facts;
 mod list;
@@ -29,7 +29,7 @@ pub const SIZE_MIN: Size = Size::new(800, 600);
 /// Size of a cell in pixels.
 pub const CELL: Size = Size::new(9, 18);
 
-/// Function keys for actions, if these are allowed.
+/// Function keys of actions, shown if the action is allowed.
 const FUNCTIONS: [(Action, &str, &str); 2] =
     [(Action::Support, "F8", "Support"), (Action::Restart, "F12", "Restart…")];
 
@@ -43,7 +43,7 @@ struct Grid<'a> {
     now: Duration,
 }
 
-/// Draws the console on a monitor of that size, at least [`SIZE_MIN`]; `now` is of the steady
+/// Draws the console for a monitor of `size`, but at least [`SIZE_MIN`]. `now` is of the monotonic
 /// clock.
 pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> Sheet<Rgb565> {
     let size = Size::new(size.width.max(SIZE_MIN.width), size.height.max(SIZE_MIN.height));
@@ -72,7 +72,7 @@ pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> 
 }
 
 impl Grid<'_> {
-    /// Writes text at a cell, with at most `width` columns.
+    /// Writes text at a cell; a text over `width` columns is cut.
     fn put(&mut self, column: usize, row: usize, color: Rgb565, text: &str, width: usize) {
         let width = width.min(self.columns.saturating_sub(column));
         self.sheet.write(cell(column, row), &FONT_9X18, color, &fit(text, width));
@@ -84,7 +84,7 @@ impl Grid<'_> {
         self.sheet.write(cell(column, row), &FONT_9X18_BOLD, INK_2, &fit(text, width));
     }
 
-    /// Draws a shape in a cell and a half.
+    /// Draws a shape, one and a half cells wide.
     fn sign(&mut self, column: usize, row: usize, sign: Shape, tone: Tone) {
         let at = cell(column, row) + Point::new(0, 2);
         shape::draw(&mut self.sheet, at, 13, sign, palette::of(tone));
@@ -102,7 +102,7 @@ impl Grid<'_> {
         self.sheet.size().width
     }
 
-    /// First row of the bottom area, which contains diagnostics and keys.
+    /// Returns the first row of the bottom area, which contains diagnostics and keys.
     fn bottom(&self) -> usize {
         self.rows - 2
     }
@@ -142,18 +142,18 @@ impl Grid<'_> {
         self.put(3, row, INK, &text, self.columns - 4);
     }
 
-    /// Open prompt before the erasure of the box, unless it is withdrawn.
+    /// Returns the open prompt before a factory reset, with the seconds until it closes.
     fn erasing(&self) -> Option<(&ErasePrompt, u64)> {
         let erasing = self.console.erasing.as_ref()?;
         Some((erasing, erasing.seconds(self.now)?))
     }
 
-    /// Action of the open prompt, if it is not withdrawn.
+    /// Returns the action of the open prompt; `None` without an open prompt.
     fn asking(&self) -> Option<Action> {
         self.console.asking?.action(self.now)
     }
 
-    /// Text above an open prompt.
+    /// Returns the text above an open prompt; `None` without an open prompt.
     fn question_above(&self) -> Option<String> {
         if self.erasing().is_some() {
             let erased = ErasureSummary::of(self.view).sentence();
@@ -208,7 +208,7 @@ impl Grid<'_> {
     }
 }
 
-/// Upper left corner of a cell, in pixels.
+/// Returns the upper left corner of a cell, in pixels.
 fn cell(column: usize, row: usize) -> Point {
     Point::new(column as i32 * CELL.width as i32, row as i32 * CELL.height as i32)
 }

@@ -1,5 +1,5 @@
-//! 128×64 monochrome pixels: six rows of 21 columns, the first one inverse; the claim page has a QR
-//! code on the left.
+//! Layout for 128×64 monochrome pixels: six rows of 21 columns, the first row inverse. The claim
+//! page has a QR code on the left.
 
 mod claim;
 mod pages;
@@ -25,11 +25,11 @@ pub const ROWS: usize = 6;
 /// Width of a column of FONT_6X10 in pixels.
 pub const COLUMN_PIXELS: u32 = 6;
 
-/// Left edge of the first column, which centers the columns.
+/// Left edge of the first column in pixels, so that the columns are centered.
 const LEFT: i32 = 1;
-/// Height of the inverse row.
+/// Height of the inverse row in pixels.
 const BAR: u32 = 10;
-/// Top of the row under the inverse one, and the height of the rows from there on.
+/// Top of the second row, and height of the rows below the inverse row, in pixels.
 const BODY: i32 = 12;
 const ROW: i32 = 10;
 
@@ -84,7 +84,7 @@ fn write(sheet: &mut Sheet<BinaryColor>, rows: &Rows) {
     }
 }
 
-/// Draws one pixel that moves along the bottom edge: a frozen screen becomes visible.
+/// Draws one pixel that moves along the bottom edge, so that a frozen screen can be recognized.
 fn walk(sheet: &mut Sheet<BinaryColor>, shown: &ScreenInput) {
     // The dot must not enter the quiet zone of the code.
     let from = if shown.page == Page::Claim { WIDTH / 2 } else { 0 };

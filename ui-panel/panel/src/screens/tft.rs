@@ -1,4 +1,4 @@
-//! 320×240 pixels in color: a header, seven rows, and the labels of the buttons.
+//! Layout for 320×240 pixels in color: a header, seven rows, and the labels of the buttons.
 
 mod boot;
 mod claim;
@@ -32,18 +32,18 @@ pub const COLUMN_PIXELS: u32 = 9;
 
 /// Left and right margin in pixels.
 const MARGIN: i32 = 8;
-/// Columns of FONT_9X15 between the margins, and of FONT_6X10.
+/// Number of columns between the margins: of FONT_9X15, and of FONT_6X10.
 const COLUMNS: usize = 33;
 const SMALL_COLUMNS: usize = 50;
-/// Height of the header.
+/// Height of the header in pixels.
 const HEADER: i32 = 28;
-/// Top and height of the body's rows.
+/// Top of the body, and height of its rows, in pixels.
 const BODY: i32 = 32;
 const ROW: i32 = 26;
-/// Top of the footer.
+/// Top of the footer in pixels.
 const FOOTER: i32 = 216;
 
-/// The screen and what is drawn on it.
+/// Sheet of the screen, with the data to draw.
 struct Frame<'a> {
     sheet: Sheet<Rgb565>,
     view: &'a StatusView,
@@ -82,7 +82,7 @@ pub fn draw(view: &StatusView, shown: &ScreenInput) -> Sheet<Rgb565> {
 }
 
 impl Frame<'_> {
-    /// Draws name, clock and health.
+    /// Draws the header: name, time and health of the box.
     fn header(&mut self) {
         let view = self.view;
         let name = fit_name(&view.name, 22);
@@ -104,7 +104,7 @@ impl Frame<'_> {
         self.sheet.fill(Rectangle::new(Point::new(0, y), Size::new(WIDTH, 1)), HAIRLINE);
     }
 
-    /// Draws the labels of the buttons select, up and down, and the position among the pages.
+    /// Draws the labels of the buttons select, up and down, and the position in the page order.
     fn footer(&mut self, labels: [&str; 3]) {
         self.rule(FOOTER);
         let labels = match self.shown.buttons {
@@ -125,7 +125,7 @@ impl Frame<'_> {
         self.dots();
     }
 
-    /// Draws one dot for each page of the order, the current one filled.
+    /// Draws one dot for each page of the page order; the dot of the current page is filled.
     fn dots(&mut self) {
         let round = Page::round(self.shown.kind, self.view).len() as i32;
         let Some(place) = self.shown.page.place(self.shown.kind, self.view) else { return };
@@ -145,12 +145,12 @@ impl Frame<'_> {
         self.text(Point::new(MARGIN, row_y(row)), &FONT_9X15, color, text, COLUMNS);
     }
 
-    /// Writes text of at most this many columns.
+    /// Writes text, cut to at most `columns` characters.
     fn text(&mut self, at: Point, font: &MonoFont<'_>, color: Rgb565, text: &str, columns: usize) {
         self.sheet.write(at, font, color, &fit(text, columns));
     }
 
-    /// Writes text that ends at the right margin; returns the columns that it used.
+    /// Writes text that ends at the right margin. Returns the number of columns used.
     fn right(&mut self, y: i32, color: Rgb565, text: &str, columns: usize) -> usize {
         let text = fit(text, columns);
         let taken = text.chars().count();
@@ -159,14 +159,14 @@ impl Frame<'_> {
         taken
     }
 
-    /// Writes a line with text at both ends; the left one is cut if necessary.
+    /// Writes a line with text at both ends; `left` is cut if necessary.
     fn ends(&mut self, y: i32, color: Rgb565, left: &str, right: &str) {
         let taken = self.right(y, color, right, COLUMNS);
         let room = COLUMNS.saturating_sub(taken + 1);
         self.text(Point::new(MARGIN, y), &FONT_9X15, color, left, room);
     }
 
-    /// Draws the edge of a rectangle.
+    /// Draws the outline of a rectangle.
     fn edge(&mut self, area: Rectangle, color: Rgb565, width: u32) {
         let style = PrimitiveStyleBuilder::new()
             .stroke_color(color)
@@ -177,7 +177,7 @@ impl Frame<'_> {
     }
 }
 
-/// Top of the text in a row of the body.
+/// Returns the top of the text in a row of the body, in pixels.
 fn row_y(row: i32) -> i32 {
     BODY + ROW * row + 5
 }

@@ -18,12 +18,12 @@ use status::view::example;
 use crate::goldens::pixels;
 use crate::stage;
 
-/// Columns of the display, and pages of eight rows.
+/// Number of columns of the display, and number of its pages (eight rows of pixels each).
 const COLUMNS: usize = 128;
 const PAGES: usize = 8;
 
-/// An SSD1306 by its data sheet (revision 1.1, table 9), limited to the commands for 128×64 pixels.
-/// An unknown command fails the test.
+/// Emulated SSD1306 by its data sheet (revision 1.1, table 9), with the commands for 128×64 pixels
+/// only. An unknown command fails the test.
 struct Chip {
     address: u8,
     memory: [[u8; COLUMNS]; PAGES],
@@ -41,7 +41,7 @@ struct Chip {
 }
 
 impl Chip {
-    /// State after a reset.
+    /// Creates a chip in its state after a reset.
     fn new(address: u8) -> Self {
         Self {
             address,
@@ -114,7 +114,8 @@ impl Chip {
         };
     }
 
-    /// Picture on a module with the usual orientation, its flat cable on top.
+    /// Returns the visible picture of a module in the usual orientation, with its flat cable on
+    /// top.
     fn seen(&self) -> Picture {
         let mut sheet = Sheet::new(Size::new(COLUMNS as u32, 8 * PAGES as u32), BinaryColor::Off);
         assert!(self.remapped && self.reversed, "it stands on its head");
@@ -129,7 +130,7 @@ impl Chip {
     }
 }
 
-/// The bus with a chip on it, and a connection that can fail.
+/// I2C bus with an emulated chip, whose connection can fail.
 #[derive(Clone)]
 struct Bus {
     chip: Rc<RefCell<Chip>>,
@@ -178,7 +179,7 @@ fn mono(picture: Picture) -> Sheet<BinaryColor> {
     sheet
 }
 
-/// True if the display shows the golden of that name.
+/// Returns true if the display shows the golden picture `name`.
 fn looks_like(bus: &Bus, name: &str) -> bool {
     let file = std::fs::read(golden::path(&format!("oled/{name}.png"))).unwrap();
     let want = pixels(&file);

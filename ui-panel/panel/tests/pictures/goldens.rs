@@ -15,7 +15,7 @@ fn check(name: &str, picture: &Picture, column: u32) -> Result<(), String> {
     golden::compare_bytes(&format!("{name}.png"), &encode(picture).unwrap(), is_same)
 }
 
-/// Size and bytes of a PNG; `None` for any other file.
+/// Returns width, height and pixel bytes of a PNG; `None` for any other file.
 pub fn pixels(file: &[u8]) -> Option<(u32, u32, Vec<u8>)> {
     let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().ok()?;
     let mut bytes = vec![0; reader.output_buffer_size()?];

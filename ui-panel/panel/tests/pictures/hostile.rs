@@ -13,7 +13,7 @@ use status::view::{Update, UpdateState, problems};
 
 use crate::stage::shown;
 
-/// Text of any script and length, as machines and people send it.
+/// Generates text of any script and length, as machines and people may send.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         Just(String::new()),
@@ -165,7 +165,7 @@ fn pages(view: &StatusView) -> Vec<Page> {
     pages
 }
 
-/// Checks that nothing is drawn beyond the edges, and no text overlaps another.
+/// Checks that no pixel is drawn beyond the edges, and that texts do not overlap.
 fn holds<C: PixelColor>(what: &str, sheet: &Sheet<C>) -> Result<(), TestCaseError> {
     prop_assert_eq!(sheet.spilled(), 0, "{} draws beyond its edges", what);
     let whole = Rectangle::new(Point::zero(), sheet.size());
@@ -231,7 +231,8 @@ proptest! {
     }
 }
 
-/// Few cases, because each draws some hundred pages; a failure prints its input.
+/// Returns a configuration with few cases, because each case draws some hundred pages. A failure
+/// prints its input.
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -1,5 +1,5 @@
-//! Every page of every screen as a picture: goldens for people and as text, codes that a scanner
-//! reads, and no page that overflows for any data. `UPDATE=1 cargo test -p panel --test pictures`
+//! Tests of every page of every screen as a picture: goldens as PNG and as text, QR codes that a
+//! scanner reads, and no overflow for any data. `UPDATE=1 cargo test -p panel --test pictures`
 //! draws the goldens again.
 
 #![allow(clippy::unwrap_used)] // what stands beside the tests is test code too

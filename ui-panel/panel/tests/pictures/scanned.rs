@@ -7,7 +7,7 @@ use status::view::{StatusView, example};
 
 use crate::stage;
 
-/// Text of the only QR code in a picture, as zbar reads it.
+/// Returns the text of the only QR code in a picture, read by zbar.
 fn scan(name: &str, file: &[u8]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("panel.png");

@@ -5,7 +5,7 @@ use panel::model::{ACTIONS, Action, Buttons, Kind, Light, Page, ScreenInput};
 use panel::screens::{Picture, monitor};
 use status::view::{StatusView, example};
 
-/// Screen input that draws `page`.
+/// Returns the screen input that draws `page`.
 pub fn shown(kind: Kind, page: Page) -> ScreenInput {
     ScreenInput {
         page,
@@ -20,7 +20,7 @@ pub fn shown(kind: Kind, page: Page) -> ScreenInput {
     }
 }
 
-/// Every page of a small screen, by the name of its golden.
+/// Returns every page of a small screen, with the name of its golden.
 pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
     let urgent = || Page::Problem(String::new());
     let details = |key: &str| Page::Details(key.to_owned(), 0);
@@ -57,7 +57,7 @@ pub fn pages() -> Vec<(&'static str, StatusView, Page)> {
     ]
 }
 
-/// Every tab of the monitor, by the name of its golden.
+/// Returns every tab of the monitor, with the name of its golden.
 pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     use panel::console::Tab;
     let console = |tab| Console { tab, ..Console::new(ACTIONS.to_vec()) };
@@ -87,7 +87,7 @@ pub fn tabs() -> Vec<(&'static str, StatusView, Console)> {
     ]
 }
 
-/// A tab on a monitor of [`monitor::SIZE`].
+/// Draws a console on a monitor of [`monitor::SIZE`].
 pub fn monitor(view: &StatusView, console: &Console) -> Picture {
     Picture::Color(monitor::draw(view, console, monitor::SIZE, Duration::ZERO))
 }

@@ -11,7 +11,7 @@ use crate::draw::palette::{BAD, INK, INK_2, WAIT};
 use crate::draw::text::wrap;
 use crate::screens::update_step;
 
-/// Column of the values, beside their names.
+/// Column at which the values begin.
 const FACT: usize = 25;
 
 impl Grid<'_> {

@@ -1,4 +1,4 @@
-//! F2 and F4: machines, the history of one, and the log.
+//! F2 and F4: machines, history of a machine, and log.
 
 use status::plain;
 use status::view::Machine;
@@ -10,7 +10,7 @@ use crate::draw::text::{fit_name, wrap};
 /// First row under the heading.
 const TOP: usize = 4;
 
-/// Columns of the table: heading, width, and contents.
+/// Column of the table: heading, width, and function that returns the content.
 type Column = (&'static str, usize, fn(&Machine, &Grid<'_>) -> String);
 
 const TABLE: [Column; 7] = [

@@ -14,15 +14,15 @@ use crate::draw::text::{fit, fit_name, wrap};
 use crate::draw::{bar, qr};
 use crate::screens::{pin_lines, waiting};
 
-/// Columns of the right part.
+/// Width of the right part, in columns.
 const RIGHT: usize = 40;
-/// Rows of events, without their heading.
+/// Number of rows with events, without the heading.
 const EVENTS: usize = 8;
-/// Limit of machines in progress.
+/// Maximum number of shown machines in progress.
 const IN_PROGRESS: usize = 8;
-/// Machines in a row of the rack.
+/// Number of machines in a row of the rack.
 const RACK_COLUMNS: usize = 12;
-/// Columns of a cell of the rack.
+/// Width of a cell of the rack, in columns.
 const RACK_CELL: usize = 6;
 /// Width of a module of the QR code, in pixels, and of its quiet zone, in modules.
 const MODULE: u32 = 6;
@@ -146,7 +146,7 @@ fn rack(grid: &mut Grid<'_>, row: usize, end: usize, width: usize) {
     }
 }
 
-/// The end of a name, by which machines of a rack differ.
+/// Returns the end of a name, because names of machines differ at their ends.
 fn tail(name: &str) -> String {
     let end: Vec<char> = name.chars().rev().take(RACK_CELL - 3).collect();
     let end: String = end.into_iter().rev().collect();

@@ -13,11 +13,11 @@ use crate::screens::{pin_lines, waiting};
 
 /// Width of a module of the code, in pixels.
 const MODULE: u32 = 2;
-/// Columns and rows of FONT_5X8 beside the code, and the row height in pixels.
+/// Number of columns and rows of FONT_5X8 beside the code, and the row height in pixels.
 const COLUMNS: usize = 12;
 const ROWS: usize = 8;
 const ROW: i32 = 8;
-/// Column of the texts, in pixels.
+/// Left edge of the texts, in pixels.
 const LEFT: i32 = 66;
 
 pub fn draw(sheet: &mut Sheet<BinaryColor>, view: &StatusView, claim: &Claim) {

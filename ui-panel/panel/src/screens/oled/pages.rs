@@ -1,4 +1,4 @@
-//! Pages as rows of text, with the examples of the manual as their model.
+//! Pages as rows of text, in the layout of the examples in the manual.
 
 use api::network::Mode;
 use status::view::problem::{Problem, Remedy, Urgency};
@@ -10,10 +10,10 @@ use crate::draw::text::{fit, fit_name, pair, wrap};
 use crate::model::{Buttons, DETAIL_LINES_MAX, INSTALLING_ROWS, ScreenInput, find};
 use crate::screens::{counted, pin_lines};
 
-/// Columns of a machine's name beside its bar, and columns of the bar.
+/// Width of a machine's name beside its bar, and width of the bar, in columns.
 const NAME: usize = 6;
 const BAR: usize = 10;
-/// Maximum number of interfaces on the network's page.
+/// Maximum number of interfaces on the network page.
 const NICS: usize = 2;
 
 pub fn boot(view: &StatusView) -> Rows {
@@ -73,7 +73,8 @@ pub fn home(view: &StatusView, number: &str) -> Rows {
     ]
 }
 
-/// Last row of the first page: further problems, besides the machines above.
+/// Returns the last row of the first page: the first problem that is not of a machine, else `all
+/// ok`. `is_shown` is true if the rows above show a machine with a problem.
 fn all_else(view: &StatusView, is_shown: bool) -> String {
     let problems = problems(view);
     match problems.iter().find(|problem| problem.urgency != Urgency::Machine) {
@@ -107,7 +108,7 @@ pub fn installing(view: &StatusView, shown: &ScreenInput, from: usize, number: &
     rows
 }
 
-/// Progress such as `nuc-04 [######..] 68%`, or the reason of a wait.
+/// Formats the progress, such as `nuc-04 [######..] 68%`, or the reason of a wait.
 fn progress(machine: &Machine) -> String {
     let name = fit_name(&machine.name, NAME);
     match machine.percent {
@@ -152,8 +153,8 @@ fn headed(problem: &Problem, number: &str) -> String {
     pair(if marked.chars().count() <= room { &marked } else { &title }, number, COLUMNS)
 }
 
-/// Time and attempt such as `14:01  try 2 of 3`, for a machine. Problems of the box have a page of
-/// their own.
+/// Formats time and attempt of a machine's problem, such as `14:01  try 2 of 3`; empty for other
+/// problems.
 fn when(view: &StatusView, problem: &Problem) -> String {
     let Some(at) = problem.since.filter(|_| problem.urgency == Urgency::Machine) else {
         return String::new();
@@ -230,7 +231,8 @@ pub fn network(view: &StatusView, number: &str) -> Rows {
     rows
 }
 
-/// Interface and address such as `eth0 10.20.30.40/24`; the prefix length is cut first.
+/// Formats interface and address, such as `eth0 10.20.30.40/24`. If the line is too long, the
+/// prefix length is removed first.
 fn interface(nic: &Nic) -> String {
     let name = fit(&nic.name, 6);
     let whole = format!("{name} {}", nic.address);

@@ -1,4 +1,4 @@
-//! Start of the box: its steps, and the duration of each.
+//! Start page: the steps of the start, with their durations.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15};
 use embedded_graphics::prelude::Point;

@@ -1,4 +1,4 @@
-//! Page of an unclaimed box, and the pin on request.
+//! Claim page of an unclaimed box, and page with the pin on request.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_7X13, FONT_9X15, FONT_10X20};
 use embedded_graphics::pixelcolor::Rgb565;
@@ -12,10 +12,10 @@ use crate::draw::text::wrap;
 use crate::draw::{Sheet, plug, qr};
 use crate::screens::{pin_lines, waiting};
 
-/// Width of a module of the code, and side of the light square around it, in pixels.
+/// Width of a module of the QR code, and side of the light square around the code, in pixels.
 const MODULE: u32 = 5;
 const PAPER_SIDE: u32 = 185;
-/// Left edge of the text beside the code, in pixels, and its columns of FONT_7X13.
+/// Left edge in pixels of the text beside the code, and its width in columns of FONT_7X13.
 const RIGHT: i32 = 203;
 const COLUMNS: usize = 16;
 

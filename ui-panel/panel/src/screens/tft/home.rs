@@ -18,7 +18,7 @@ const TILE_STEP: i32 = 77;
 const TILES_TOP: i32 = 74;
 /// Area of the traffic chart of the last minutes.
 const CHART: Rectangle = Rectangle::new(Point::new(10, 152), Size::new(300, 30));
-/// Width of a sample in pixels.
+/// Width of a sample in the chart, in pixels.
 const SAMPLE: u32 = 5;
 
 pub fn draw(frame: &mut Frame<'_>) {

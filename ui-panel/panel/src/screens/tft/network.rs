@@ -10,7 +10,7 @@ use super::{COLUMNS, Frame, MARGIN, SMALL_COLUMNS};
 use crate::draw::palette::{BAD, INK, INK_2, OK};
 use crate::draw::shape;
 
-/// Maximum number of interfaces, and the distance between two in pixels.
+/// Maximum number of interfaces on the page, and their distance in pixels.
 const NICS: usize = 3;
 const STEP: i32 = 38;
 const TOP: i32 = 38;

@@ -1,4 +1,4 @@
-//! A problem: what failed, where, the reason, and the remedy.
+//! Page of a problem: attempt, object, cause and remedy.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::Point;
@@ -12,9 +12,9 @@ use crate::draw::shape;
 use crate::draw::text::wrap;
 use crate::model::{DETAIL_LINES_MAX, find};
 
-/// Maximum rows of the message.
+/// Maximum number of rows of the message.
 const ROWS: usize = 5;
-/// Row distance in pixels.
+/// Distance of two rows in pixels.
 const STEP: i32 = 22;
 
 pub fn draw(frame: &mut Frame<'_>, key: &str) {

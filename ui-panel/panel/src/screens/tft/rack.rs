@@ -1,4 +1,4 @@
-//! All machines in rack order, one cell each.
+//! Page with all machines in rack order, one cell each.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15};
 use embedded_graphics::prelude::{Point, Size};
@@ -14,7 +14,7 @@ use crate::draw::{bar, shape};
 const CELL: Size = Size::new(72, 33);
 const STEP: Point = Point::new(77, 36);
 const TOP: i32 = 34;
-/// Cells in a row, and cells on a page.
+/// Number of cells in a row, and of cells on a page.
 const ACROSS: usize = 4;
 const PAGE: usize = 20;
 

@@ -1,4 +1,4 @@
-//! The box itself, its cache and its updates.
+//! Pages of the system, the image cache and the update.
 
 use embedded_graphics::mono_font::iso_8859_1::{FONT_6X10, FONT_9X15, FONT_9X18_BOLD};
 use embedded_graphics::prelude::{Point, Size};
@@ -12,7 +12,7 @@ use crate::draw::palette::{BAD, BORDER, INK, INK_2, RUN, WAIT};
 use crate::draw::text::wrap;
 use crate::screens::update_step;
 
-/// Percentage from which a bar has the warning color.
+/// Use in percent from which a bar has the warning color.
 const MUCH: u8 = 85;
 /// Maximum number of files on one page.
 const FILES: usize = 4;
@@ -81,7 +81,8 @@ pub fn images(frame: &mut Frame<'_>) {
     frame.footer(["Home", "Back", "Next"]);
 }
 
-/// Estimate of how many more images of the first one's size fit.
+/// Estimates the number of further images that fit into the cache, each with the size of the first
+/// image.
 fn room(frame: &Frame<'_>) -> Option<String> {
     let images = &frame.view.images;
     let size = images.items.iter().map(|image| image.size).find(|size| *size > 0)?;
