@@ -234,8 +234,7 @@ impl Client {
         self.http.request(request).await.map_err(|error| reach::of(&self.server, &error))
     }
 
-    /// Watches the objects of a collection across restarts of the box. Dropping the value ends the
-    /// watch.
+    /// Watches a collection across restarts of the box, until the returned watch is dropped.
     pub fn watch(&self, path: Path, selector: String) -> Watch {
         Watch::start(self.clone(), path, selector)
     }

@@ -1,5 +1,4 @@
-//! Commands, one module for each noun. [`Context`] holds the connection and the output that all
-//! commands share.
+//! Commands, one module for each noun. [`Context`] has the shared connection and output.
 
 pub mod access;
 pub mod appliance;
@@ -54,8 +53,7 @@ impl Context {
         Path::object(resource, &self.namespace, name)
     }
 
-    /// Deletes the objects that `texts` name. All objects are looked up before the first is
-    /// deleted.
+    /// Deletes the objects that `texts` name. Finds all objects before the first deletion.
     async fn delete(&self, resource: Resource, texts: &[String]) -> Result<(), Error> {
         let mut objects = Vec::new();
         for text in texts {

@@ -1,5 +1,4 @@
-//! Errors for people at a shell: one line with the attempt, the object and the cause, and one line
-//! with a hint.
+//! Errors for people at a shell: a line with attempt, object and cause, and a line with a hint.
 
 use std::io;
 use std::path::PathBuf;
@@ -240,8 +239,7 @@ impl Error {
         }
     }
 
-    /// Returns true for a temporary failure, such as a restart of the box, a network failure or too
-    /// many requests.
+    /// Returns true for a temporary failure: restart of the box, network, too many requests.
     pub fn is_passing(&self) -> bool {
         match self {
             Error::Reach { trouble, .. } => {

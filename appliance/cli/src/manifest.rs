@@ -1,5 +1,4 @@
-//! Reads objects from files: YAML with one or more documents, JSON, and the hardware JSON of older
-//! Tinkerbell.
+//! Reads objects from files: YAML documents, JSON, and hardware JSON of older Tinkerbell.
 
 mod apply;
 mod legacy;
@@ -137,8 +136,7 @@ fn manifest(file: &str, place: &str, value: Value) -> Result<Manifest, Error> {
     Ok(Manifest { resource, object })
 }
 
-/// Checks the types of an object's fields before the first write: refuses a number for a string, or
-/// `yes` for `true`.
+/// Checks the types of an object's fields: refuses a number for a string, or `yes` for `true`.
 fn check(resource: Resource, object: &Value) -> Result<(), serde_json::Error> {
     fn read<T: serde::de::DeserializeOwned>(object: &Value) -> Result<(), serde_json::Error> {
         serde_json::from_value::<T>(object.clone()).map(|_| ())

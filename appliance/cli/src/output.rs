@@ -39,8 +39,7 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// Creates a printer for the standard streams. Uses colors only on a terminal, and not if
-    /// `NO_COLOR` is set.
+    /// Creates a printer for the standard streams. Colors: on a terminal without `NO_COLOR`.
     pub fn new(format: Format) -> Printer {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
         let colour = wanted && io::stdout().is_terminal();
@@ -59,8 +58,7 @@ impl Printer {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// Prints the effect on an object: `hardware/nuc1 created`. With `-o`, prints the object in
-    /// that format.
+    /// Prints the effect on an object: `hardware/nuc1 created`; with `-o`, the object.
     pub fn done(&self, object: &Value, what: &str) -> Result<(), Error> {
         match self.format {
             Format::Table => self.line(&format!("{} {what}", document::name(object))),
@@ -97,8 +95,7 @@ impl Printer {
         self.line(table.render(self.colour).trim_end_matches('\n'))
     }
 
-    /// Prints values that are not API objects. Returns `None` without output if the format is for
-    /// people.
+    /// Prints values that are not API objects; `None` without output for `table` and `name`.
     pub fn values<T: Serialize>(&self, values: &[T]) -> Option<Result<(), Error>> {
         let value = serde_json::to_value(values).unwrap_or_default();
         match self.format {

@@ -128,8 +128,7 @@ pub fn bonds(all: &[NamedInterface<'_>]) -> Vec<net::Bond> {
     bonds
 }
 
-/// Returns every mistake of the file's bonds; each text begins with its key. `all` lists every
-/// interface of the file.
+/// Returns every mistake of the file's bonds, each with its key. `all`: all interfaces.
 pub fn problems(all: &[NamedInterface<'_>]) -> Vec<String> {
     let mut problems = Vec::new();
     for (at, one) in all.iter().enumerate() {

@@ -10,8 +10,7 @@ use serde::Deserialize;
 
 use super::Disk;
 
-/// Permitted values of `budget_percent`. The maximum is the use of the partition at which the owner
-/// gets a notice.
+/// Permitted values of `budget_percent`. At the maximum, the owner gets a notice.
 const BUDGET_PERCENT: std::ops::RangeInclusive<u64> = 10..=artifact_cache::eviction::NOTICE_PERCENT;
 
 /// Maximum number of entries in `networks`.

@@ -273,8 +273,7 @@ impl Config {
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     }
 
-    /// Returns the configuration of a flashed box without a file: no network, so the box serves no
-    /// machine.
+    /// Returns the configuration of a flashed box without a file: no network, no machine served.
     pub fn untold() -> Self {
         let images = Some(Images::in_folder(Path::new(platform::init::CACHE)));
         Self { images, ..Self::default() }
@@ -330,8 +329,7 @@ impl Config {
         bond::bonds(&bond::interfaces(&self.management, &self.network))
     }
 
-    /// Returns the mistakes that do not depend on the kind of system, except the mistakes of the
-    /// networks.
+    /// Returns the mistakes that do not depend on the kind of system; not those of networks.
     fn problems(&self, disk: Disk) -> Vec<String> {
         let mut problems = Vec::new();
         let mut check = |good: bool, problem: String| {

@@ -95,8 +95,7 @@ fn of_format(text: &str) -> (String, Vec<Mistake>) {
     (rest, mistakes)
 }
 
-/// Returns the text with this line empty. Returns `None` unless the line is one complete key with
-/// its value.
+/// Returns the text with this line empty; `None` unless the line is a complete key and value.
 fn without(text: &str, line: usize) -> Option<String> {
     let mut lines: Vec<&str> = text.split('\n').collect();
     let there = lines.get_mut(line)?;
@@ -108,8 +107,7 @@ fn without(text: &str, line: usize) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Returns the line of the key at the begin of `problem`, such as `network[1].mode: …`; `None` if
-/// the text has no such table.
+/// Returns the line of the key at the begin of `problem`: `network[1].mode: …`; `None` if absent.
 fn line_of(text: &str, problem: &str) -> Option<usize> {
     let (path, _) = problem.split_once(": ")?;
     let text = bare(text);

@@ -23,8 +23,7 @@ pub const DOES: [Action; 9] = [
     Action::MachinePower,
 ];
 
-/// Maximum line number of a GPIO chip. `linux/gpio.h` defines no limit; existing chips have far
-/// fewer lines.
+/// Maximum line number of a GPIO chip. `linux/gpio.h` has no limit; chips have far fewer.
 const LINE_MAX: u32 = 1023;
 /// Maximum length of the name of an LED or a device, in bytes.
 const NAME_MAX: usize = 64;
@@ -105,8 +104,7 @@ pub struct Line {
     pub active_low: Option<bool>,
 }
 
-/// Declares a type whose values are checked during parsing, so that a mistake is reported with its
-/// line.
+/// Declares a type that is checked during parsing, so that a mistake is reported with its line.
 macro_rules! checked {
     ($(#[$doc:meta])* $name:ident($inner:ty) from $raw:ty, $check:expr) => {
         $(#[$doc])*
@@ -286,8 +284,7 @@ impl Panel {
         self.kind().map(|kind| model::Settings { kind, buttons, actions })
     }
 
-    /// Returns true if the panel uses this framebuffer device. The console must not use the same
-    /// device.
+    /// Returns true if the panel uses this framebuffer device. The console must not use it.
     pub fn has(&self, framebuffer: &Path) -> bool {
         self.tft.as_ref().is_some_and(|tft| tft.0 == framebuffer)
     }

@@ -17,8 +17,7 @@ pub struct Web {
 }
 
 impl Web {
-    /// Returns the listen address for the box's certificate; `None` if the pages listen on every
-    /// address.
+    /// Returns the address for the box's certificate; `None` if the pages listen on all addresses.
     pub fn name(&self) -> Option<String> {
         let ip = self.listen.ip();
         (!ip.is_unspecified()).then(|| ip.to_string())

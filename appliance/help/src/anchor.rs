@@ -1,5 +1,4 @@
-//! Anchors of headings. `build.rs` includes this file, and the tests of the documents call this
-//! module.
+//! Anchors of headings. `build.rs` includes this file; the tests of the documents call it.
 
 /// Returns the anchor of a heading with this text, by GitHub's rules.
 pub fn anchor(title: &str) -> String {

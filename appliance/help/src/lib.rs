@@ -1,5 +1,4 @@
-//! Manual of the box: the pages of `docs/` for people who run a box, rendered to HTML at build
-//! time.
+//! Manual: the pages of `docs/` for people who run a box, rendered to HTML at build time.
 //!
 //! Never: a request to another host, a script, a page for people who change the code.
 //!

@@ -89,8 +89,7 @@ fn many(count: u64, one: &str) -> String {
 }
 
 impl BackupSummary {
-    /// Summarizes the content: `212 objects (12 machines, 3 secrets), 8 leases, 9 files and
-    /// box.toml`.
+    /// Formats `212 objects (12 machines, 3 secrets), 8 leases, 9 files and box.toml`.
     pub fn contents(&self) -> String {
         let mut line = format!(
             "{} ({}, {}), {}, {}",

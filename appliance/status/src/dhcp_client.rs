@@ -1,5 +1,4 @@
-//! DHCP clients of the last hour, each with the answer it got (NW-9). Shows why a machine has no
-//! address.
+//! DHCP clients of the last hour, each with its answer (NW-9): why a machine has no address.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};

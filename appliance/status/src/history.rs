@@ -148,8 +148,7 @@ pub fn history(mut events: Vec<EventRecord>) -> Vec<Line> {
     events[from..].iter().map(|event| event.line(origin)).collect()
 }
 
-/// Returns the index of the latest boot's first event in sorted `events`, and the time at which its
-/// offsets are zero.
+/// Returns the index of the latest boot's first event in sorted `events`, and the time of offset 0.
 fn begin(events: &[EventRecord]) -> (usize, Option<Timestamp>) {
     if let Some(on) = events.iter().rposition(|event| event.reason == reason::POWERED_ON) {
         let origin = events[on].at;

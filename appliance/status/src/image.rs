@@ -100,8 +100,7 @@ impl Image {
         name.get(..SHORT_NAME).unwrap_or(name)
     }
 
-    /// Formats the state: `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: it answers 404 Not
-    /// Found`.
+    /// Formats the state: `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: 404 Not Found`.
     /// `fetching 40 %, 45 MiB/s, 4.0 s left`, `failed: the server responded with 404 Not Found`.
     pub fn line(&self) -> String {
         match self.state {
@@ -130,8 +129,8 @@ impl Image {
         line
     }
 
-    /// Returns the reasons that protect the file (`pinned, needed`), or its place in the order of
-    /// eviction (`goes first`).
+    /// Returns the reasons to keep the file (`pinned, needed`), else its eviction place (`goes
+    /// first`).
     pub fn stays(&self) -> String {
         let reasons = [(self.pinned, "pinned"), (self.needed, "needed"), (self.in_use, "in use")];
         let words: Vec<&str> =

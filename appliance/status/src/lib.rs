@@ -1,7 +1,6 @@
 //! Status view and its words, shared by web page, panel and command line.
 //!
-//! Never: I/O, a clock, a color or a screen. This crate defines the meaning; each interface draws
-//! it.
+//! Never: I/O, a clock, a color or a screen. Defines the meaning; each interface draws it.
 //!
 //! Enter at [`view::StatusView`] (everything that an interface shows, in one value),
 //! [`boot_event::BootEvent`] (an event of a machine's boot), [`history`] (the events of a machine

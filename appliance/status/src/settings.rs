@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct SettingsReport {
     /// Text of `box.toml`.
     pub text: String,
-    /// Checksum of the text. A change request sends it in `If-Match` and fails if the text has
-    /// changed since.
+    /// Checksum of the text. A change sends it in `If-Match` and fails if the text has changed.
     pub sum: String,
     /// Number of the revision; `None` if the settings were never changed through the box.
     pub revision: Option<u32>,

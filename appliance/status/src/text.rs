@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use plain::{TEXT_CHARS_MAX, plain};
 
 /// Line of text without control characters, of at most [`TEXT_CHARS_MAX`] characters and an
-/// ellipsis. Every constructor cleans its input with [`plain`].
+/// ellipsis. Every constructor cleans its input with [`plain()`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct Text(String);

@@ -115,8 +115,7 @@ pub struct Fault {
     pub trouble: Trouble,
     /// Time of the beginning, if known.
     pub since: Option<Timestamp>,
-    /// True if the fault stops the service for machines ([`problem::Urgency::Box`]); false for a
-    /// notice.
+    /// True if the fault stops the service for machines, as [`problem::Urgency::Box`].
     pub urgent: bool,
 }
 
@@ -136,8 +135,7 @@ impl StatusView {
         self.machines.iter().filter(|machine| machine.power == Power::On).count()
     }
 
-    /// Returns the address that people should use: of a management NIC, or else of any NIC. `None`
-    /// if no NIC has an address.
+    /// Returns the address for people: of a management NIC, else of any NIC; `None` without one.
     pub fn address(&self) -> Option<(&Nic, &str)> {
         let person = |nic: &&Nic| matches!(nic.role, Role::Management | Role::Both);
         let mut nics = self.nics.iter().filter(|nic| nic.address().is_some());

@@ -104,8 +104,7 @@ pub fn action(state: ActionState) -> Word {
     }
 }
 
-/// Returns the word for the power state of a bmc Machine: `on`, `off`; any other value is
-/// `unknown`.
+/// Returns the word for a bmc Machine's power state: `on`, `off`, else `unknown`.
 pub fn power(state: Option<&str>) -> Word {
     match state {
         Some("on") => word("on", Tone::Good),

@@ -94,8 +94,7 @@ impl Site {
 
 pub(crate) type PageResponse = Response<Body>;
 pub(crate) type SiteState = State<Arc<Site>>;
-/// Returns the routes for HTTPS. The listener must add the client's address as
-/// `ConnectInfo<SocketAddr>`.
+/// Returns the routes for HTTPS. The listener must add `ConnectInfo<SocketAddr>` of the client.
 pub fn router(site: Arc<Site>) -> Router {
     Router::new()
         .route("/S", get(claim_page).post(claim))

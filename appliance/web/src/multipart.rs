@@ -20,8 +20,7 @@ const HEADER_BYTES_MAX: usize = 4 << 10;
 const FIELD_BYTES_MAX: usize = 4 << 10;
 /// Name of the field with the file.
 const FILE: &str = "file";
-/// Maximum wait for a header, a field or the next piece of a file, so that a lost browser does not
-/// block a restore.
+/// Maximum wait for a header, field or piece, so that a lost browser does not block a restore.
 const SILENCE: Duration = Duration::from_secs(30);
 /// Maximum size of the whole form, in bytes.
 pub const FORM_BYTES_MAX: u64 = 513 << 20;
@@ -91,8 +90,7 @@ impl Form {
     }
 
     /// Sends the pieces of the next field, which must have this name, to `to`. Reads the whole
-    /// field even if the receiver is dropped: a browser shows a response only after it has sent the
-    /// form.
+    /// field even without a receiver: a browser shows a response only after it has sent the form.
     ///
     /// # Errors
     /// The next field has another name, the form ends early, or the form is too large.
@@ -123,8 +121,8 @@ async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> Result<T, F
 }
 
 /// Converts a body to a stream for multer. The stream is pending before each piece, because multer
-/// reads until a stream is pending and holds all bytes that it read. The stream is pending before
-/// its end, because multer treats a form as incomplete if the end comes with the first piece
+/// reads until a stream is pending and holds what it read. The stream is pending before its end,
+/// because multer treats a form as incomplete if the end comes with the first piece
 /// (rwf2/multer#70). multer has no limit for headers: after `head` bytes, the next piece is an
 /// error.
 /// Pieces of a body for multer. The stream is pending before each piece, because multer reads until

@@ -23,8 +23,7 @@ use session::Sessions;
 const CLAIM: &str = "claim.json";
 /// File with the hash of the owner's passphrase. The file exists if the box has an owner.
 const OWNER: &str = "owner.json";
-/// Limits of wrong passphrases. At the limit for all addresses, hashing takes six seconds of
-/// processor time per minute.
+/// Limits of wrong passphrases. The limit for all addresses means 6 s of hashing per minute.
 const PASSPHRASES: Limits = Limits { each: 10, ever: usize::MAX, all: 120 };
 
 /// Storage for small private files that survive a power cut.
@@ -149,8 +148,7 @@ impl Owner {
         Ok(Self { keep, clock, inner, unknown: false, on_passphrase: None })
     }
 
-    /// Marks the record of the owner as unreadable. The box then has no owner and cannot be
-    /// claimed.
+    /// Marks the owner's record as unreadable: the box has no owner and cannot be claimed.
     pub fn out_of_reach(self) -> Self {
         Self { unknown: true, ..self }
     }
@@ -196,8 +194,8 @@ impl Owner {
         }
     }
 
-    /// Claims the box with the code: stores the passphrase and begins a session. Blocks: it hashes
-    /// and writes to disk.
+    /// Claims the box: stores the passphrase, begins a session. Blocks: it hashes and writes to
+    /// disk.
     ///
     /// # Errors
     /// The claim is refused. A wrong code counts as a try, which is on disk before the function
@@ -276,8 +274,7 @@ impl Owner {
         NewSession { token }
     }
 
-    /// Returns the CSRF token of the session and prolongs the session; `None` if no session has
-    /// this `token`.
+    /// Returns the session's CSRF token and prolongs the session; `None` if it does not exist.
     pub fn session(&self, token: &str) -> Option<String> {
         let now = self.clock.steady();
         self.inner().sessions.find(token, now)

@@ -4,11 +4,9 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
 use axum::http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-/// Name of the session cookie. `__Host-` limits the cookie to this host and to TLS; scripts cannot
-/// read it.
+/// Name of the session cookie. `__Host-` limits it to this host and TLS; scripts cannot read it.
 pub const COOKIE: &str = "__Host-tinbox";
-/// Content security policy: pages load resources from this box only, and forms are sent to this box
-/// only.
+/// Content security policy: resources are loaded from, and forms sent to, this box only.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; \
                    connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
                    base-uri 'none'";

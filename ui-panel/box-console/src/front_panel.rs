@@ -1,6 +1,5 @@
 //! Front panel of a firmware box, configured by `[panel]`: a small screen with its buttons, and
-//! LEDs. An absent or failed device is reported once and retried independently; the box also serves
-//! without these devices.
+//! LEDs. An absent or failed device is reported once and retried; the box serves without it.
 
 mod display;
 mod gpio;

@@ -1,5 +1,4 @@
-//! Local devices of the box: small screens with buttons and LEDs, monitor with keyboard, serial
-//! line and power button.
+//! Local devices of the box: screens, buttons, LEDs, monitor, keyboard, serial line, power button.
 //!
 //! Never: an action on a machine or on the box, a drawing (crate `panel`). The status view comes
 //! from a [`ViewSource`], and [`Actions`] executes orders. Enter at [`front_panel::run`],

@@ -27,8 +27,7 @@ pub fn size() -> Option<Size> {
     Geometry::read(Path::new(SYS)).ok().map(|monitor| monitor.size)
 }
 
-/// Draws the status of the box on the monitor until shutdown. Without a monitor, searches for a
-/// monitor every 5 s.
+/// Draws the status on the monitor until shutdown. Without a monitor, searches every 5 s.
 pub async fn run(
     source: Arc<dyn ViewSource>,
     actions: Arc<dyn Actions>,

@@ -1,7 +1,6 @@
 //! Serial console of a firmware box: the status as text, for a user without a screen.
 //!
-//! The claim code is written to the console and never to the log, because log entries are stored
-//! and forwarded.
+//! The claim code is never written to the log, because log entries are stored and forwarded.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -17,8 +16,7 @@ use crate::ViewSource;
 /// Interval of checks for changes.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// Writes changes of the status until shutdown. Standard output is the console that process 1
-/// opened.
+/// Writes status changes until shutdown. Standard output is the console that process 1 opened.
 pub async fn run(source: Arc<dyn ViewSource>, shutdown: CancellationToken) {
     // A terminal with flow control can block the writer: no other part of the box may wait for it.
     let (lines, mut waiting) = mpsc::channel::<Vec<String>>(1);

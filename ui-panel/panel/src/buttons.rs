@@ -168,8 +168,7 @@ pub fn devices_with(sys: &Path, codes: &[u16]) -> Vec<PathBuf> {
     found.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns true if bit `code` is set in a bitmap of the kernel: hexadecimal words of 64 bits,
-/// highest first.
+/// Returns true if bit `code` is set in a kernel bitmap: 64-bit hexadecimal words, highest first.
 fn has(bitmap: &str, code: u16) -> bool {
     let word = bitmap.split_whitespace().rev().nth(usize::from(code / 64));
     let word = word.and_then(|word| u64::from_str_radix(word, 16).ok()).unwrap_or(0);

@@ -63,8 +63,8 @@ pub const TABS: [(u8, Tab, &str); 5] = [
     (5, Tab::Box, "Box"),
 ];
 
-/// Prompt before a factory reset. The user confirms by typing the box's name, so a key that is held
-/// by accident cannot confirm.
+/// Prompt before a factory reset. The user must type the box's name, so that a key held by accident
+/// cannot confirm.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErasePrompt {
     /// Text typed so far.
@@ -185,8 +185,7 @@ impl Console {
         None
     }
 
-    /// Handles a key at an open prompt: Enter confirms, a menu key selects another action, any
-    /// other key cancels.
+    /// Handles a key at a prompt: Enter confirms, a menu key changes the action, others cancel.
     fn asked(&mut self, action: Action, key: Key, now: Duration) -> Option<PanelOrder> {
         if key == Key::Enter {
             return self.actions.contains(&action).then_some(PanelOrder { action, machine: None });

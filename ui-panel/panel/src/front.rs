@@ -69,8 +69,7 @@ impl Front {
         self.panel.tick(view, now)
     }
 
-    /// Returns the frame that the caller must show; `None` if the last frame is still correct or
-    /// less than 500 ms old.
+    /// Returns the next frame to show; `None` without a change, or within 500 ms of the last.
     pub fn frame(&mut self, view: &StatusView, now: Duration) -> Option<&Frame> {
         let soon = |(_, at): &(Frame, Duration)| now.saturating_sub(*at) < PICTURE_EVERY;
         if self.last.as_ref().is_some_and(soon) {

@@ -1,5 +1,4 @@
-//! Pages of the panel and effects of its buttons: a state machine of pages, presses and time,
-//! without I/O.
+//! Pages of the panel and effects of its buttons: a state machine without I/O.
 //!
 //! Times are of the monotonic clock, so that a change of the wall clock does not wake the screen.
 //! The caller reports presses and releases ([`Panel::press`], [`Panel::release`]), passes the
@@ -229,8 +228,8 @@ impl Panel {
         self.settings.actions.contains(&action)
     }
 
-    /// Wakes the screen for a new claim, a new problem or a request to identify the box. A problem
-    /// comes first.
+    /// Wakes the screen for a new claim code, a new problem or an identify request. Shows a new
+    /// problem first.
     fn notice(&mut self, view: &StatusView, now: Duration) {
         let code = view.claim.as_ref().map(|claim| claim.code.to_string());
         if code != self.claimed {

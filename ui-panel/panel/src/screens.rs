@@ -29,8 +29,7 @@ pub fn draw(view: &StatusView, shown: &ScreenInput) -> Picture {
     }
 }
 
-/// Returns the page number such as `2/6`; `!/6` for a problem of the whole box; empty for other
-/// pages.
+/// Returns the page number: `2/6`; `!/6` for a problem of the whole box; else empty.
 fn number(view: &StatusView, shown: &ScreenInput) -> String {
     let count = Page::round(shown.kind, view).len();
     let urgency = match &shown.page {

@@ -1,6 +1,5 @@
-//! Serial console: the facts of the screens as plain lines. A line is written when a fact changes,
-//! so that a capture of the console is a log. No colors, and only ASCII, which every terminal
-//! supports.
+//! Serial console: the facts of the screens as plain lines. Only changed facts are written, so a
+//! capture of the console is a log. Plain ASCII without colors, for every terminal.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +7,7 @@ use status::view::{StatusView, headline, problems};
 
 use crate::draw::text::glyphs;
 
-/// Maximum number of lines of one update, so that a failure of the whole rack does not flood the
-/// console.
+/// Maximum number of lines of one update, so that a failing rack does not flood the console.
 const LINES_MAX: usize = 40;
 
 /// State of the console: the facts and problems that were printed last.

@@ -18,8 +18,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Path of all objects of a kind in a namespace. The namespace is empty for cluster-scoped
-    /// kinds.
+    /// Path of all objects of a kind in a namespace; empty for cluster-scoped kinds.
     pub fn collection(resource: Resource, namespace: &str) -> Path {
         let root = if resource.group.is_empty() { "/api" } else { "/apis" };
         let mut path = format!("{root}/{}", resource.api_version());
@@ -107,8 +106,7 @@ impl Path {
         Path { path, shown: "the restart".to_owned() }
     }
 
-    /// Path of the settings on the box's boot volume: an extension of the API, for administrators
-    /// only.
+    /// Path of the settings (`box.toml`): an extension of the API, for administrators only.
     pub fn settings() -> Path {
         let path = "/apis/box.tinbox.dev/v1alpha1/settings".to_owned();
         Path { path, shown: "the settings".to_owned() }

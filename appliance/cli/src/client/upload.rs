@@ -1,5 +1,4 @@
-//! Upload of a file while it is read: the file may be larger than the memory, without a total time
-//! limit.
+//! Upload of a file while it is read: of any size, and without a total time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +25,7 @@ use crate::error::Error;
 const PIECE: usize = 256 << 10;
 /// Interval of progress reports.
 const TELL: Duration = Duration::from_millis(250);
-/// Maximum time without progress and without a response. The box may read the file back from a slow
-/// disk.
+/// Maximum time without progress or response. The box may read the file back from a slow disk.
 const STALLED: Duration = Duration::from_secs(300);
 
 /// Request header with the passphrase or key of a backup, percent-encoded.

@@ -75,8 +75,7 @@ enum StreamEnd {
     Unread,
     /// The box ended the stream; the next stream begins at this revision.
     Over(String),
-    /// The stream cannot continue, such as for a too old revision; the collection must be listed
-    /// again.
+    /// The stream cannot continue (revision too old); the collection must be listed again.
     Stale,
 }
 
@@ -167,8 +166,7 @@ impl Watcher {
         Ok(StreamEnd::Over(revision))
     }
 
-    /// Handles one event. Returns `false` if the stream cannot continue, `None` if the receiver was
-    /// dropped.
+    /// Handles one event. Returns `false` if the stream cannot continue, `None` without a receiver.
     async fn take(&self, event: &Value, revision: &mut String) -> Option<bool> {
         let object = &event["object"];
         let version = object["metadata"]["resourceVersion"].as_str();

@@ -1,5 +1,4 @@
-//! `box`: commands for the box itself. Commands of [`WithoutKubeconfig`] need no kubeconfig; the
-//! others need one.
+//! `box`: commands for the box itself. Only commands of [`WithoutKubeconfig`] need no kubeconfig.
 
 pub mod claim;
 mod flash;

@@ -50,7 +50,7 @@ pub enum Command {
     ///
     /// Example: `tinbox backup verify box.boxbak`
     Verify(Verify),
-    /// Restore a backup. The box takes over its keys, certificate pin and owner, then restarts
+    /// Restore a backup with its keys, certificate pin and owner; the box then restarts
     ///
     /// The box of the kubeconfig is replaced. A new box without an owner needs the code on its
     /// screen: `tinbox backup restore box.boxbak --to 10.0.0.9`.
@@ -243,8 +243,7 @@ fn show(context: &Context, report: &BackupSummary, how: &str) -> Result<(), Erro
     context.printer.line(&summary(report, how))
 }
 
-/// Returns a text such as `the backup of box-7f3a, made 2026-11-25T08:00:00Z by 1.4.0, is good: 212
-/// objects …`.
+/// Returns `the backup of box-7f3a, made 2026-11-25T08:00:00Z by 1.4.0, is good: 212 objects …`.
 fn summary(report: &BackupSummary, how: &str) -> String {
     let BackupSummary { name, version, made, pin, .. } = report;
     format!(
@@ -288,8 +287,8 @@ fn opening(file: &FilePath, source: &Source) -> Result<Option<Secret>, Error> {
     }
 }
 
-/// Reads the passphrase from `--passphrase-file`. Without this option, returns `None` on a
-/// terminal, where a prompt can ask for it, and fails otherwise.
+/// Reads the passphrase from `--passphrase-file`. Without the option, returns `None` on a terminal
+/// (prompt), and fails otherwise.
 fn read(source: &Source) -> Result<Option<Secret>, Error> {
     let Some(path) = &source.passphrase_file else {
         if io::stdin().is_terminal() {

@@ -102,8 +102,7 @@ fn checked(server: String) -> Result<String, Error> {
     Ok(server.trim_end_matches('/').to_owned())
 }
 
-/// Creates the ServiceAccount if it does not exist. An existing account stays and can get another
-/// token.
+/// Creates the ServiceAccount if it does not exist. An existing account gets another token.
 async fn ensure_account(context: &Context, account: &str) -> Result<(), Error> {
     let object = json!({
         "apiVersion": SERVICE_ACCOUNT.api_version(),

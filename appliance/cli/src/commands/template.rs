@@ -166,8 +166,7 @@ pub fn show_library(printer: &Printer, name: Option<&str>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Returns the text of a built-in template with the settings in `set`. The setting `box` defaults
-/// to the address of the API.
+/// Returns a built-in template with the settings `set`; `box` defaults to the API's address.
 fn of_library(context: &Context, name: &str, set: Vec<(String, String)>) -> Result<String, Error> {
     let entry = library::entry(name)?;
     let mut settings: BTreeMap<String, String> = set.into_iter().collect();
@@ -231,8 +230,7 @@ fn data_of(object: &Value) -> String {
     object["spec"]["data"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Returns the Template object of a file. For a file with workflow YAML, creates a new object with
-/// this text.
+/// Returns the Template object of a file, or a new object for a file with workflow YAML.
 fn object(file: &str, text: &str, name: Option<String>) -> Result<Value, Error> {
     if let Some(mut object) = own(file, text) {
         if let Some(name) = name {

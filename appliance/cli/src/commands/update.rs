@@ -154,8 +154,7 @@ async fn report(context: &Context) -> Result<UpdateReport, Error> {
         .map_err(|error| Error::Answer { what: "read the report".into(), why: error.to_string() })
 }
 
-/// Waits until the update is good or rolled back. Tolerates that the box is unreachable during its
-/// restart.
+/// Waits until the update is good or rolled back. Tolerates the restart of the box.
 async fn until_end(
     context: &Context,
     mut report: UpdateReport,

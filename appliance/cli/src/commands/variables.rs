@@ -57,8 +57,7 @@ pub fn agents(
     Ok(map)
 }
 
-/// Returns the machine to boot, whose facts the template gets: the machine of `device_1`, else the
-/// first.
+/// Returns the machine to boot, whose facts the template gets: of `device_1`, else the first.
 ///
 /// # Errors
 /// `machines` is empty.

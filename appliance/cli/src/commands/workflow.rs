@@ -36,7 +36,7 @@ pub enum Command {
     },
     /// Show the actions that a workflow has begun
     ///
-    /// With --follow, waits for its end; the exit code says how it ended. Example:
+    /// With --follow, waits for its end; the exit code is 0 if it succeeded. Example:
     /// `tinbox workflow events nuc1-x7k2p --follow`
     #[command(verbatim_doc_comment)]
     Events {

@@ -13,8 +13,7 @@ const LAST_BYTES: usize = 200 << 10;
 /// JSON pointers of the fields that identify a list element.
 const IDENTITIES: [&str; 4] = ["/name", "/dhcp/mac", "/id", "/device"];
 
-/// Returns the live object with the changes of `file`, whose `stringData` is already encoded as
-/// `data`.
+/// Returns the live object with the changes of `file`, which has `data` and no `stringData`.
 pub fn applied(live: &Value, file: &Value) -> Value {
     let last = last(live);
     let mut wanted = live.clone();
@@ -88,8 +87,7 @@ fn change(object: &mut Value, key: &str, last: Option<&Value>, file: Option<&Val
     }
 }
 
-/// Returns the live value with the changes of the file since the last push; `None` if the value
-/// does not exist.
+/// Returns the live value with the file's changes since the last push; `None`: no such value.
 fn merged(last: Option<&Value>, file: &Value, live: Option<&Value>) -> Option<Value> {
     if last == Some(file) {
         return live.cloned();
@@ -109,8 +107,7 @@ fn merged(last: Option<&Value>, file: &Value, live: Option<&Value>) -> Option<Va
     }
 }
 
-/// Merges the elements of a list that have the same index and identity; all other elements are
-/// taken from the file.
+/// Merges list elements with the same index and identity; takes all others from the file.
 fn elements(last: Option<&Value>, file: &[Value], live: &[Value]) -> Value {
     let last = last.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let element = |(at, file): (usize, &Value)| {

@@ -46,8 +46,7 @@ pub fn hardware(old: &Value) -> Result<Value, String> {
     Ok(object)
 }
 
-/// Converts an interface: the field names of `netboot` from snake case to camel case; `dhcp` still
-/// uses snake case.
+/// Converts the field names of `netboot` to camel case; `dhcp` still uses snake case.
 fn interface(old: &Value) -> Value {
     let mut new = old.clone();
     let Some(netboot) = new["netboot"].as_object_mut() else { return new };

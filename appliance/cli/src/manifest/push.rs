@@ -32,8 +32,7 @@ impl PushEffect {
     }
 }
 
-/// Creates or changes the object of a manifest. Returns the current object on the box, and the
-/// effect.
+/// Creates or changes the object of a manifest. Returns the resulting object and the effect.
 ///
 /// # Errors
 /// The box refuses the object or is unreachable.
@@ -73,8 +72,7 @@ pub async fn push(
     }
 }
 
-/// Returns the manifest's object with its namespace, without `status`, and with `stringData`
-/// encoded as `data`.
+/// Returns the object with its namespace, without `status`, and `stringData` encoded as `data`.
 fn encoded(manifest: &Manifest, namespace: &str) -> Value {
     let mut object = manifest.object.clone();
     if !namespace.is_empty() {

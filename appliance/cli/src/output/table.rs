@@ -1,5 +1,4 @@
-//! Tables in kubectl's format: headings in capitals, three spaces between columns, no trailing
-//! spaces.
+//! Tables in kubectl's format: capital headings, three spaces between columns, none at the end.
 
 use status::words::{Tone, Word};
 

@@ -21,8 +21,7 @@ pub fn key_in(key: &str, has: impl Fn(&str) -> bool) -> Cow<'_, str> {
     Cow::Owned(format!("{}{rest}", if has(older) { older } else { current }))
 }
 
-/// Returns the text for a file that has a section under both names; `None` if `error` is another
-/// mistake.
+/// Returns the text for a file with a section under both names; `None` for another `error`.
 pub(crate) fn two_names(error: &toml::de::Error) -> Option<String> {
     let (current, older) = RENAMED
         .iter()

@@ -15,8 +15,7 @@ pub fn plain(text: &str) -> String {
     kept
 }
 
-/// Returns true for a control character, and for a character that changes the text direction or
-/// breaks the line.
+/// Returns true for a control character, line separator or text direction mark.
 fn is_unsafe(char: char) -> bool {
     let turns = ['\u{200e}'..='\u{200f}', '\u{2028}'..='\u{202e}', '\u{2066}'..='\u{2069}'];
     char.is_control() || turns.iter().any(|range| range.contains(&char))

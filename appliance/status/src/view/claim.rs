@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// Maximum length of a link in characters: capacity of a QR code of version 2, level M, in
-/// alphanumeric mode.
+/// Maximum characters of a link: QR code of version 2, level M, alphanumeric mode.
 pub const LINK_CHARS_MAX: usize = 38;
 
 /// One-time code, and the URLs of the page that accepts the code. Only an unclaimed box has a code.

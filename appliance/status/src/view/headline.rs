@@ -92,8 +92,7 @@ fn doing(view: &StatusView) -> (String, String) {
     }
 }
 
-/// Returns long and short text for a count: (`3 of 12 machines are installing`, `3 of 12
-/// installing`).
+/// Returns long and short text: (`3 of 12 machines are installing`, `3 of 12 installing`).
 fn part(count: usize, all: usize, word: &str) -> (String, String) {
     match (count, all) {
         (0, 1) => (format!("1 machine, not {word}"), format!("1 machine, not {word}")),

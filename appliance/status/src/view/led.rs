@@ -45,8 +45,7 @@ impl Pattern {
         }
     }
 
-    /// Times of the changes in milliseconds. The LED is on first; the rhythm repeats after the last
-    /// time.
+    /// Times of changes in milliseconds. The LED is on first; the last time is the period.
     fn changes(self) -> &'static [u64] {
         match self {
             Pattern::Slow => &[500, 1000],
@@ -57,8 +56,7 @@ impl Pattern {
         }
     }
 
-    /// Returns the number of changes before `millis` in the current period, and the milliseconds
-    /// until the next change.
+    /// Returns the number of changes so far in the period, and the milliseconds until the next.
     fn place(self, millis: u64) -> (usize, u64) {
         let changes = self.changes();
         let at = millis % changes.last().copied().unwrap_or(1);

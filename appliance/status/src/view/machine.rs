@@ -125,7 +125,7 @@ pub struct Machine {
     pub name: Text,
     /// State of the machine.
     pub state: MachineState,
-    /// True if the machine is silent for longer than any machine should be.
+    /// True if the machine has been silent for at least 10 minutes.
     pub overdue: bool,
     /// Current step: `image2disk`, `waits for BMC`; may be empty.
     pub step: Text,

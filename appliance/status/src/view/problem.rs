@@ -12,8 +12,7 @@ pub const FLASH_LIFE_PERCENT_MAX: u8 = 80;
 /// Used share of the cache partition from which a notice is shown (IC-4).
 pub const CACHE_PERCENT_MAX: u8 = 85;
 
-/// Urgency of a problem, most urgent first: a problem of all machines sorts before a problem of one
-/// machine.
+/// Urgency of a problem, most urgent first. A problem of all machines precedes one machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Urgency {
     /// The box does not serve machines.

@@ -21,14 +21,12 @@ pub struct BootStep {
 }
 
 impl BootStep {
-    /// Returns true if the step takes longer than usual and is not complete. A slow step is not an
-    /// error (FB-6).
+    /// Returns true if the step is incomplete after its usual time, which is not an error (FB-6).
     pub fn slow(&self) -> bool {
         !self.done && self.took_millis.is_some_and(|took| took > self.usual_millis)
     }
 
-    /// Formats the step: `taking longer than usual (usually 2 s, now 9 s): opening the store`; a
-    /// step in time is its name.
+    /// Formats `taking longer than usual (usually 2 s, now 9 s): opening the store`, or the name.
     pub fn sentence(&self) -> String {
         match self.took_millis.filter(|_| self.slow()) {
             Some(took) => format!(
@@ -128,8 +126,7 @@ impl UpdateState {
         }
     }
 
-    /// Returns true from the download to the end of the test. The owner should not cut the power
-    /// then.
+    /// Returns true from download to end of test. The owner should not cut the power then.
     pub fn under_way(self) -> bool {
         use UpdateState::{
             Downloading, Installed, Proving, Restarting, Scheduled, Verified, Waiting,

@@ -74,8 +74,7 @@ impl Work {
         work
     }
 
-    /// Returns true if the template cannot be rendered. The workflow begins only after a correction
-    /// of the template.
+    /// Returns true if the template cannot be rendered, so that a person must correct it.
     pub fn cannot_begin(&self) -> bool {
         self.state == State::New && self.trouble.is_some()
     }

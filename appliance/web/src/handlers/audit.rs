@@ -1,5 +1,4 @@
-//! Requests to the pages that are recorded in the audit log: requests that can change data, and
-//! downloads of keys.
+//! Requests recorded in the audit log: those that can change data, and downloads of keys.
 
 use std::net::{IpAddr, SocketAddr};
 

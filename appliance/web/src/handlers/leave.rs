@@ -21,8 +21,7 @@ pub(super) struct LeaveForm {
     owner: Secret,
 }
 
-/// Restarts, switches off or resets the box. The form must contain the box's name and a proof of
-/// the passphrase.
+/// Restarts, switches off or resets the box. Requires the box's name and passphrase.
 pub(super) async fn leave(
     State(site): SiteState,
     peer: Peer,

@@ -30,16 +30,16 @@ pub trait Setup: Send + Sync {
     /// Saves the settings of the NICs. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// The settings are not valid or cannot be written; nothing was changed. The error is a
-    /// sentence for people.
+    /// The settings are not valid or cannot be written; nothing changed. Error: a sentence for
+    /// people.
     fn set_nics(&self, nics: &[NicSetup]) -> Result<(), String>;
     /// Time zone, and the hours in which updates may restart the box.
     fn times(&self) -> UpdateTimes;
     /// Saves the time zone and the hours. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// The settings are not valid or cannot be written; nothing was changed. The error is a
-    /// sentence for people.
+    /// The settings are not valid or cannot be written; nothing changed. Error: a sentence for
+    /// people.
     fn set_times(&self, times: &UpdateTimes) -> Result<(), String>;
     /// Returns the names of all time zones.
     fn zones(&self) -> Vec<&'static str>;
@@ -69,8 +69,7 @@ pub struct NicSetup {
     pub role: Role,
     /// DHCP mode, as in `box.toml`: `off`, `proxy`, `reserved`, `pool`.
     pub mode: String,
-    /// Static address of the box, with prefix length, on a network for machines only:
-    /// `10.99.0.1/24`.
+    /// Static address of the box on a network for machines only: `10.99.0.1/24`.
     pub own: String,
     /// Address range of the DHCP pool: `first-last`; may be empty.
     pub pool: String,

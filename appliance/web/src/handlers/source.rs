@@ -38,8 +38,7 @@ pub trait Source: Send + Sync + 'static {
     /// Replaces the administrator's token; the old one stops working. Blocks: it writes to disk.
     ///
     /// # Errors
-    /// The new token cannot be saved; the old token stays valid. The error is a sentence for
-    /// people.
+    /// The new token cannot be saved; the old token stays. The error is a sentence for people.
     fn rotate(&self) -> Result<(), String>;
     /// Returns the certificate of the box's CA, as PEM.
     fn ca_pem(&self) -> String;

@@ -11,8 +11,7 @@ pub const CODE_CHARS: usize = 6;
 /// Number of wrong codes, from all addresses, after which the code changes. At this limit, guessing
 /// finds about one code in a million.
 pub const TRIES_MAX: u32 = 1000;
-/// Limits of wrong codes. One address gets the tries of FB-3; many addresses together cannot lock
-/// out another address.
+/// Limits of wrong codes (FB-3). Many addresses together cannot lock out another address.
 pub const LIMITS: Limits = Limits { each: 5, ever: 20, all: 60 };
 /// Alphabet of Crockford's base32, without I, L, O and U.
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -34,8 +33,7 @@ impl Code {
         Self(chance.map(|byte| ALPHABET[usize::from(byte % 32)]))
     }
 
-    /// Parses a typed code; `None` if it is not valid. Ignores case, spaces and dashes; reads O as
-    /// 0, I and L as 1.
+    /// Parses a typed code. Ignores case, spaces and dashes; reads O as 0, I and L as 1.
     pub fn typed(text: &str) -> Option<Self> {
         let mut code = [0; CODE_CHARS];
         let mut chars = text.chars().filter(|char| !matches!(char, ' ' | '-'));

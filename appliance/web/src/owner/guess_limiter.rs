@@ -9,8 +9,7 @@ use std::time::Duration;
 
 /// Period of the limits `each` and `all`.
 pub const MINUTE: Duration = Duration::from_secs(60);
-/// Maximum number of remembered addresses; at the limit, the address with the oldest wrong guess is
-/// dropped.
+/// Maximum number of stored addresses; the address with the oldest wrong guess is dropped.
 pub const ADDRESSES_MAX: usize = 1024;
 
 /// Maximum numbers of wrong guesses.
@@ -114,8 +113,7 @@ impl GuessLimiter {
         self.limits.ever.saturating_sub(wrong)
     }
 
-    /// Records a correct guess. `counted` is true if the guess was recorded as wrong before its
-    /// check.
+    /// Records a correct guess. `counted`: the guess was recorded as wrong before its check.
     pub fn right(&mut self, from: IpAddr, counted: bool) {
         let past = self.remembered(from);
         past.was_right = true;

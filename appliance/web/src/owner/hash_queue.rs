@@ -30,8 +30,8 @@ impl HashQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the permission to hash. Returns `None` if [`WAITING_MAX`] requests of this
-    /// `standing` already wait.
+    /// Waits for the permission to hash; `None` if [`WAITING_MAX`] requests of this `standing`
+    /// wait.
     pub async fn take(self: &Arc<Self>, standing: Standing) -> Option<HashTurn> {
         let waiting = {
             let mut state = self.state();

@@ -16,8 +16,7 @@ const PASSES: u32 = 2;
 /// Maximum memory in KiB that a stored hash may request.
 const MEMORY_KIB_MAX: u32 = 64 * 1024;
 
-/// Hash of a passphrase with its parameters. A later version can change the parameters and still
-/// check old hashes.
+/// Hash of a passphrase with its parameters, so that later versions can check old hashes.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hash {
     memory_kib: u32,

@@ -17,8 +17,7 @@ impl Owner {
         self.inner().sessions.is_proved(token, now)
     }
 
-    /// Checks the passphrase and renews the proof of the session with this token. Blocks: it
-    /// hashes.
+    /// Checks the passphrase and renews the proof of the session `token`. Blocks: it hashes.
     ///
     /// # Errors
     /// The passphrase is wrong (counts as a failed login of the address), or the check is refused.
@@ -32,12 +31,10 @@ impl Owner {
         Ok(())
     }
 
-    /// Changes the passphrase and ends all sessions except the session of `token`. Blocks: it
-    /// hashes and writes to disk.
+    /// Changes the passphrase and ends other sessions. Blocks: it hashes and writes to disk.
     ///
     /// # Errors
-    /// The change is refused or cannot be saved. The old passphrase stays valid and all sessions
-    /// stay.
+    /// The change is refused or cannot be saved. The old passphrase and all sessions stay.
     pub fn change_passphrase(
         &self,
         token: &str,
@@ -58,8 +55,8 @@ impl Owner {
         Ok(())
     }
 
-    /// Verifies the passphrase and returns the locked state; the passphrase cannot change while the
-    /// lock is held.
+    /// Verifies the passphrase and returns the locked state: the passphrase cannot change
+    /// meanwhile.
     pub(super) fn verify(
         &self,
         passphrase: &str,

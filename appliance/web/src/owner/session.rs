@@ -34,8 +34,7 @@ impl Sessions {
         self.0.insert(Sha256::digest(token).into(), Session { used: now, proved: now, csrf });
     }
 
-    /// Returns the CSRF token of the session and prolongs the session; `None` if the session does
-    /// not exist.
+    /// Returns the session's CSRF token and prolongs the session; `None` if it does not exist.
     pub fn find(&mut self, token: &str, now: Duration) -> Option<String> {
         let key: [u8; 32] = Sha256::digest(token).into();
         let session = self.0.get_mut(&key)?;

@@ -9,8 +9,7 @@ use crate::design::{SCRIPT, STYLE};
 use crate::handlers::setup::pages::{done, nics, times};
 use crate::handlers::setup::{NicSetup, UpdateTimes};
 
-/// Maximum size in bytes of a page with style sheet and script, after compression (design, section
-/// 6).
+/// Maximum bytes of a page with style sheet and script, after compression (design, section 6).
 const PAGE_BYTES_MAX: usize = 60_000;
 
 fn two_cards() -> [NicSetup; 2] {

@@ -92,8 +92,7 @@ fn open(config: &Panel) -> anyhow::Result<Box<dyn Display>> {
     Ok(Box::new(Tft::open(&tft.0, backlight)?))
 }
 
-/// Shows frames until the sender is dropped. After an error, opens the display again and shows the
-/// newest frame.
+/// Shows frames until the sender is dropped. After an error, reopens the display.
 pub fn keep(
     mut tries: RetryState,
     open: impl Fn() -> anyhow::Result<Box<dyn Display>>,

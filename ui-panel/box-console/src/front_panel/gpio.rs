@@ -28,8 +28,7 @@ pub struct GpioButton {
     pub button: Button,
 }
 
-/// Starts the thread that reads the buttons of one chip. The thread ends when the receiver of the
-/// events is dropped.
+/// Starts the thread that reads the buttons of a chip, until the receiver is dropped.
 pub fn start(chip: PathBuf, wires: Vec<GpioButton>, to: mpsc::Sender<(Event, Instant)>) {
     std::thread::spawn(move || {
         let mut tries = RetryState::of(format!("the buttons on {}", chip.display()));

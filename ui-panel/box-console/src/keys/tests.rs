@@ -31,8 +31,8 @@ impl Machine {
         self.0.path().join(name)
     }
 
-    /// Adds a device `name` with the keys `codes`. The device node is a pipe, because a pipe blocks
-    /// as a device does.
+    /// Adds a device `name` with the keys `codes`. Its node is a pipe, which blocks as a device
+    /// does.
     fn plug(&self, event: &str, name: &str, codes: &[u16]) {
         let device = self.path("sys").join(event).join("device");
         fs::create_dir_all(device.join("capabilities")).unwrap();

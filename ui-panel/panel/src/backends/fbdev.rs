@@ -123,8 +123,7 @@ impl Framebuffer {
         self.geometry.size
     }
 
-    /// Shows a page in the center of the screen; a larger page is cropped. Returns the number of
-    /// changed rows.
+    /// Shows a page in the center; a larger page is cropped. Returns the number of changed rows.
     ///
     /// # Errors
     /// The device cannot be written. The next call writes all rows again.

@@ -53,8 +53,7 @@ impl I2c for Bus {
 }
 
 impl Bus {
-    /// Returns the number of pixel bytes since the last call. The first byte of a message is its
-    /// kind; 0x40 means pixels.
+    /// Returns the number of pixel bytes since the last call (messages that begin with 0x40).
     fn pixels(&self) -> usize {
         let sent = self.sent.take();
         sent.iter().filter(|it| it[0] == 0x40).map(|it| it.len() - 1).sum()

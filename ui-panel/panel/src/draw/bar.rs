@@ -1,5 +1,4 @@
-//! Progress bars of characters or pixels. A bar is full only at the end of the work, and empty only
-//! at its begin.
+//! Progress bars of characters or pixels. A bar is full only at 100 %, and empty only at 0.
 
 use embedded_graphics::pixelcolor::PixelColor;
 use embedded_graphics::prelude::{Point, Size};

@@ -55,8 +55,7 @@ pub fn fit_name(name: &str, columns: usize) -> String {
     cut
 }
 
-/// Returns a line of `columns` characters with `left` and `right` at its two ends; `left` is cut if
-/// necessary.
+/// Returns a line of `columns` characters with a text at each end; `left` is cut if necessary.
 pub fn pair(left: &str, right: &str, columns: usize) -> String {
     let right = fit(right, columns);
     let taken = right.chars().count();

@@ -26,8 +26,7 @@ pub const OLED_OFF_AFTER: Duration = Duration::from_mins(10);
 pub const TFT_OFF_AFTER: Duration = Duration::from_mins(30);
 /// Idle time after which the screen of an unclaimed box switches off.
 pub const UNCLAIMED_ON: Duration = Duration::from_mins(60);
-/// Part of each minute for which a switched-off screen is on: of an unclaimed box, and of a panel
-/// without buttons.
+/// Part of each minute for which a dark screen is on: of an unclaimed box, or without buttons.
 pub const GLIMPSE: Duration = Duration::from_secs(10);
 
 /// Contrast register of a dimmed OLED, from 0 to 255.

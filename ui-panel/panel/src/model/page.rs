@@ -100,8 +100,7 @@ impl Page {
         Page::round(kind, view).iter().position(|page| std::mem::discriminant(page) == this)
     }
 
-    /// Returns the page `by` positions further in the page order; after the last page follows the
-    /// first.
+    /// Returns the page `by` positions further; after the last page follows the first.
     pub fn turned(&self, kind: Kind, view: &StatusView, by: isize) -> Page {
         let round = Page::round(kind, view);
         let Some(place) = self.place(kind, view) else { return Page::rest(view) };

@@ -51,8 +51,7 @@ impl Panel {
         }
     }
 
-    /// Converts the press of a single button: a hold becomes select, except on pages where a hold
-    /// has its own effect.
+    /// Converts a single button's hold to select, except on pages where a hold has its own effect.
     fn meant(&self, gesture: PressKind) -> PressKind {
         let holds = matches!(self.page, Page::Home | Page::Claim | Page::Confirm(..) | Page::Erase);
         match gesture {

@@ -43,8 +43,7 @@ struct Grid<'a> {
     now: Duration,
 }
 
-/// Draws the console for a monitor of `size`, but at least [`SIZE_MIN`]. `now` is of the monotonic
-/// clock.
+/// Draws the console for a monitor of `size`, at least [`SIZE_MIN`]. `now`: monotonic clock.
 pub fn draw(view: &StatusView, console: &Console, size: Size, now: Duration) -> Sheet<Rgb565> {
     let size = Size::new(size.width.max(SIZE_MIN.width), size.height.max(SIZE_MIN.height));
     let sheet = Sheet::new(size, GROUND);
@@ -123,8 +122,7 @@ impl Grid<'_> {
         self.sign(self.columns - 2, 0, sign, word.tone);
     }
 
-    /// Draws the most urgent problem in one line, if there is one, or the explanation of an open
-    /// prompt.
+    /// Draws the most urgent problem, if any, or the explanation of an open prompt, in one line.
     fn diagnostics(&mut self) {
         let row = self.bottom();
         if let Some(more) = self.question_above() {

@@ -114,8 +114,7 @@ impl Chip {
         };
     }
 
-    /// Returns the visible picture of a module in the usual orientation, with its flat cable on
-    /// top.
+    /// Returns the visible picture of a module in the usual orientation: flat cable on top.
     fn seen(&self) -> Picture {
         let mut sheet = Sheet::new(Size::new(COLUMNS as u32, 8 * PAGES as u32), BinaryColor::Off);
         assert!(self.remapped && self.reversed, "it stands on its head");
@@ -211,8 +210,7 @@ fn a_display_elsewhere_is_told_by_its_address() {
     assert!(error.contains("0x3d"), "{error}");
 }
 
-/// Times at which the picture is not shifted and the dot is at its first position, as in the
-/// goldens.
+/// Times at which picture shift and dot position are zero, as in the goldens.
 const MOMENTS: [u64; 3] = [256, 512, 768];
 
 #[test]

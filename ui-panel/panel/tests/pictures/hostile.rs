@@ -231,8 +231,7 @@ proptest! {
     }
 }
 
-/// Returns a configuration with few cases, because each case draws some hundred pages. A failure
-/// prints its input.
+/// Returns a configuration with few cases, because each case draws some hundred pages.
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() }
 }

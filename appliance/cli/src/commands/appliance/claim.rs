@@ -127,8 +127,7 @@ fn secrets(arguments: &Arguments) -> Result<(Secret, Secret), Error> {
     Ok((code, passphrase))
 }
 
-/// New file that only the user can read. Dropping the value removes the file, unless it was
-/// completed.
+/// New file that only the user can read. Dropping an incomplete file removes it.
 #[derive(Debug)]
 struct NewFile {
     path: PathBuf,

@@ -32,8 +32,8 @@ const POLL: Duration = Duration::from_millis(200);
 
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Image file, `.img` or `.img.xz`; its `.bmap` and the release's `SHA256SUMS` beside it are
-    /// used if they exist, and `SHA256SUMS.minisig` as --key says
+    /// Image file, `.img` or `.img.xz`. Its `.bmap` and the release's `SHA256SUMS` in the same
+    /// folder are used if they exist; for `SHA256SUMS.minisig` see --key
     #[arg(value_name = "IMAGE")]
     image: PathBuf,
 
@@ -136,15 +136,13 @@ fn prove(target: &Target, erase: Option<String>) -> Result<(), Error> {
     Err(Error::Usage(format!("{proof:?} is not {of}: nothing was written to {}", target.name)))
 }
 
-/// Opens the disk exclusively: the kernel refuses a disk that is in use (open(2), `O_EXCL` of block
-/// devices).
+/// Opens the disk exclusively: the kernel refuses a disk in use (open(2), `O_EXCL`).
 fn open(path: &Path) -> io::Result<File> {
     let alone = OFlags::EXCL.bits().cast_signed();
     OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
-/// Writes and verifies the image. Returns the bytes written, and true if the former content of the
-/// disk was discarded.
+/// Writes and verifies the image. Returns the bytes written, and true if old data was discarded.
 async fn write(
     mut bar: Bar,
     image: Image,

@@ -1,5 +1,4 @@
-//! HTTPS to a box that is identified only by its certificate pin, before its CA certificate is
-//! known.
+//! HTTPS to a box that is identified by its pin only, before its CA certificate is known.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

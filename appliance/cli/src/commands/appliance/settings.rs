@@ -77,8 +77,7 @@ pub enum Command {
     },
 }
 
-/// Parses a setting such as `time.zone=Europe/Berlin`. An empty value, returned as `None`, removes
-/// the key.
+/// Parses a setting such as `time.zone=Europe/Berlin`. An empty value (`None`) removes the key.
 fn pair(text: &str) -> Result<(String, Option<String>), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     let value = (!value.is_empty()).then(|| value.to_owned());
@@ -258,8 +257,7 @@ fn given(file: &File) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Copy of the settings for the editor, in a folder that only the user can enter, because the text
-/// contains secrets.
+/// Copy of the settings for the editor, in a private folder, because it contains secrets.
 struct Draft {
     folder: Option<PathBuf>,
     file: PathBuf,

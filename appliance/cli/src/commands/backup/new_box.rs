@@ -25,7 +25,7 @@ pub struct NewBox {
     /// Address of a new box without an owner, as its screen shows it
     #[arg(long, value_name = "ADDRESS")]
     pub to: Option<String>,
-    /// Certificate pin that its screen shows; nothing is sent to a box with another pin
+    /// Certificate pin on the new box's screen; nothing is sent to a box with another pin
     #[arg(long, value_name = "PIN", requires = "to")]
     pin: Option<String>,
     /// Read the code of the new box from this file instead of a prompt

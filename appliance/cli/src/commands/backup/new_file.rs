@@ -1,5 +1,4 @@
-//! Backup file on this machine. Only the user can read the file; it gets its name when it is
-//! complete.
+//! Backup file on this machine, readable by the user only. A complete file gets its name.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};

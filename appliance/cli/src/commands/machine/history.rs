@@ -74,8 +74,7 @@ pub async fn run(context: &Context, arguments: Arguments) -> Result<(), Error> {
     }
 }
 
-/// Returns the creation time of the machine's running workflow. Earlier events belong to an older
-/// history.
+/// Returns the creation time of the machine's running workflow. Earlier events are ignored.
 async fn beginning(context: &Context, machine: &str) -> Result<Timestamp, Error> {
     let workflows = context.list(WORKFLOW).await?;
     let running = workflows.into_iter().filter_map(|it| serde_json::from_value(it).ok());
@@ -174,8 +173,7 @@ impl<'a> HistoryPrinter<'a> {
         }
     }
 
-    /// Stores events as `keep` does, but tolerates an unreachable box: the events come again with
-    /// the next list.
+    /// Stores events as `keep` does, but tolerates an unreachable box until the next list.
     async fn keep_if_reachable(&mut self, events: &[Value]) -> Result<(), Error> {
         match self.keep(events).await {
             Err(error) if error.is_passing() => Ok(()),

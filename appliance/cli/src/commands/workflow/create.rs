@@ -88,8 +88,7 @@ struct WorkflowPlan {
     note: Option<String>,
 }
 
-/// Returns the Workflow to create. The machine of `device_1`, else the first, is booted, and the
-/// template gets its facts.
+/// Returns the Workflow to create. It boots the machine of `device_1`, else the first machine.
 fn plan(
     template: &str,
     machines: &BTreeMap<String, Value>,

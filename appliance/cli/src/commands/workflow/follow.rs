@@ -22,8 +22,8 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(500);
 /// Maximum wait for a progress response, so that events of the workflow are not delayed.
 const PROGRESS_WAIT: Duration = Duration::from_secs(2);
 
-/// Shows the workflow `name` until it ends. With `rows`, also prints every action that begins or
-/// ends.
+/// Shows the workflow `name` until it ends. With `rows`, also prints each begin or end of an
+/// action.
 ///
 /// # Errors
 /// The workflow fails, times out or is deleted, or does not end within `limit`.

@@ -86,8 +86,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Returns the lines for the new rows of `workflow`; the first call with a row also returns the
-    /// headings.
+    /// Returns the lines for the new rows of `workflow`; headings come before the first row.
     pub fn lines(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<String> {
         self.news(workflow, now)
             .into_iter()
@@ -98,8 +97,7 @@ impl Feed {
             .collect()
     }
 
-    /// Returns the rows whose state is new since the last call: an action appears at its begin and
-    /// at its end.
+    /// Returns the rows whose state is new since the last call: each begin and end of an action.
     pub fn news(&mut self, workflow: &Workflow, now: Timestamp) -> Vec<Row> {
         let rows = rows(workflow, now);
         let mut news = Vec::new();

@@ -1,4 +1,4 @@
-//! Requests that want the passphrase again, and those that leave a line in the audit log.
+//! Tests of requests that need the passphrase again, and of requests in the audit log.
 
 use jiff::{SignedDuration, Timestamp};
 use stdx::TestClock;
@@ -16,7 +16,7 @@ struct Claimed {
 }
 
 impl Claimed {
-    /// With the cookie of the session that began with the claim, and its forms' secret.
+    /// Returns a claimed box, the cookie of its session, and the CSRF token of the session.
     async fn new() -> (Self, String, String) {
         let clock = TestClock::at(Timestamp::UNIX_EPOCH);
         let owner = Owner::open(Arc::<Memory>::default(), Arc::new(clock.clone())).unwrap();

@@ -153,8 +153,7 @@ fn headed(problem: &Problem, number: &str) -> String {
     pair(if marked.chars().count() <= room { &marked } else { &title }, number, COLUMNS)
 }
 
-/// Formats time and attempt of a machine's problem, such as `14:01  try 2 of 3`; empty for other
-/// problems.
+/// Formats time and attempt of a machine's problem, such as `14:01  try 2 of 3`; else empty.
 fn when(view: &StatusView, problem: &Problem) -> String {
     let Some(at) = problem.since.filter(|_| problem.urgency == Urgency::Machine) else {
         return String::new();

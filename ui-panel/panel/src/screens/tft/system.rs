@@ -81,8 +81,7 @@ pub fn images(frame: &mut Frame<'_>) {
     frame.footer(["Home", "Back", "Next"]);
 }
 
-/// Estimates the number of further images that fit into the cache, each with the size of the first
-/// image.
+/// Estimates how many more images fit into the cache, each of the first image's size.
 fn room(frame: &Frame<'_>) -> Option<String> {
     let images = &frame.view.images;
     let size = images.items.iter().map(|image| image.size).find(|size| *size > 0)?;

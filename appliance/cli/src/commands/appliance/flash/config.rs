@@ -1,8 +1,6 @@
-//! Checks the `box.toml` for a new box before the disk is opened, so that a mistake is found before
-//! the box starts.
+//! Checks the `box.toml` for a new box before the disk is opened.
 //!
-//! The crate `config` makes the checks of the box itself, except that folders and files need not
-//! exist here.
+//! The crate `config` makes the checks of the box; folders and files need not exist here.
 
 use std::path::Path;
 

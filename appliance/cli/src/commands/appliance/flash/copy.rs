@@ -18,8 +18,7 @@ use super::map::{Map, Part};
 const HEAD: u64 = 1 << 20;
 /// Size of one copy step, in bytes.
 const PIECE: usize = 1 << 20;
-/// Bytes between two flushes, so that the shown progress is the progress of the disk and not of the
-/// page cache.
+/// Bytes between two flushes, so that progress means the disk, not the page cache.
 const FLUSH: u64 = 64 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -109,8 +108,7 @@ impl Writer<'_> {
         Ok((Map { size: Some(at), parts }, head))
     }
 
-    /// Writes the head, which makes the disk bootable, and reads the head back. If the head
-    /// differs, it is erased.
+    /// Writes the head, which makes the disk bootable, reads it back, and erases it if it differs.
     ///
     /// # Errors
     /// The disk fails to write, or returns other bytes.

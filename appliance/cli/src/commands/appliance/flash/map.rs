@@ -1,5 +1,4 @@
-//! Block map beside an image (`NAME.img.bmap`, bmaptool's format 2.0): the ranges with data, and
-//! the checksum of each range.
+//! Block map beside an image (`NAME.img.bmap`, bmaptool format 2.0): ranges with checksums.
 
 use std::ops::Range;
 

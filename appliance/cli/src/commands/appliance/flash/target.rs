@@ -111,8 +111,7 @@ impl Target {
         format!("the last {count} characters of its {what}{why}")
     }
 
-    /// Returns the reason, with a hint, to refuse the disk for an image of `size` bytes; `None` if
-    /// the disk can be used.
+    /// Returns reason and hint to refuse the disk for an image of `size` bytes; `None` to accept.
     pub fn refusal(&self, size: Option<u64>) -> Option<(String, &'static str)> {
         let needed = size.unwrap_or_default();
         if let Some(disk) = &self.part_of {

@@ -3,8 +3,7 @@ use std::path::Path;
 
 use super::{Keys, Sums};
 
-/// Test data of minisign 0.11: two public keys, a list, and the signature of the list by the first
-/// key.
+/// Test data of minisign 0.11: two public keys, a list, and its signature by the first key.
 const OURS: &str = "untrusted comment: minisign public key 628637E2C49309F3\n\
     RWTzCZPE4jeGYiQtF7I8gb04xSBUsRTucKsI9WIM94gj1y7AFtFuuguX\n";
 const OTHER: &str = "untrusted comment: minisign public key 2B0582385464EC09\n\

@@ -25,7 +25,7 @@ fn run(command: &mut Command) -> String {
     message
 }
 
-/// A disk whose only partition has that name, and a volume as image/src/disk/boot_volume.rs makes.
+/// Creates a disk with one partition `name`, formatted as by image/src/disk/boot_volume.rs.
 fn disk(folder: &Path, name: &str) -> PathBuf {
     let path = folder.join("disk");
     let mut file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
