@@ -107,7 +107,8 @@ fn without(text: &str, line: usize) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Returns the line of the key at the begin of `problem`: `network[1].mode: …`; `None` if absent.
+/// Returns the line of the key at the begin of `problem`: `network[1].mode: …`; `None` if not
+/// found.
 fn line_of(text: &str, problem: &str) -> Option<usize> {
     let (path, _) = problem.split_once(": ")?;
     let text = bare(text);

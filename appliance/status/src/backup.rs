@@ -53,7 +53,7 @@ pub struct BackupSummary {
     pub version: Text,
     /// Time at which the backup was made.
     pub made: Timestamp,
-    /// Certificate pin of that box.
+    /// Certificate pin of the box that made the backup.
     pub pin: Text,
     /// `passphrase`, `recipients` or `none`.
     pub encryption: Text,

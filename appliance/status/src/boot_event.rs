@@ -50,54 +50,54 @@ pub enum BootEvent {
         /// Program on the machine that sent the request.
         stage: Stage,
     },
-    /// A DHCP acknowledgement was sent.
+    /// The box sent a DHCP acknowledgement (DHCPACK).
     GotAddress {
         /// Address of the machine.
         ip: IpAddr,
         /// Program on the machine that got the address.
         stage: Stage,
     },
-    /// A network boot loader was sent completely.
+    /// The box sent a network boot loader completely.
     FetchedLoader {
-        /// Name of the file.
+        /// Name of the sent file.
         file: String,
         /// Protocol of the transfer.
         via: Via,
         /// Size of the file in bytes.
         bytes: u64,
-        /// Time from the first to the last packet.
+        /// Time from the first to the last packet, in milliseconds.
         millis: u64,
     },
-    /// The iPXE script that boots the agent was sent.
+    /// The box sent the iPXE script that boots the agent.
     FetchedScript,
-    /// The iPXE script that boots the disk was sent.
+    /// The box sent the iPXE script that boots the disk.
     SentToDisk,
-    /// The agent's kernel was sent completely.
+    /// The box sent the agent's kernel completely.
     FetchedKernel {
         /// Size of the file in bytes.
         bytes: u64,
-        /// Time from the first to the last byte.
+        /// Time from the first to the last byte, in milliseconds.
         millis: u64,
     },
-    /// The agent's initramfs was sent completely.
+    /// The box sent the agent's initramfs completely.
     FetchedInitrd {
         /// Size of the file in bytes.
         bytes: u64,
-        /// Time from the first to the last byte.
+        /// Time from the first to the last byte, in milliseconds.
         millis: u64,
     },
-    /// Another file was sent, or the requested part of it.
+    /// The box sent another file, or the requested range of the file.
     FetchedFile {
-        /// Name of the file.
+        /// Name of the sent file.
         file: String,
         /// Protocol of the transfer.
         via: Via,
         /// Number of bytes sent.
         bytes: u64,
-        /// Time from the first to the last byte.
+        /// Time from the first to the last byte, in milliseconds.
         millis: u64,
     },
-    /// A file was not sent, or only a part of it.
+    /// The box did not send a requested file, or sent only a part of the file.
     FetchFailed {
         /// File that was requested.
         file: String,

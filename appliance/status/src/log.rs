@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// Syslog line in the response to a GET of
-/// `/apis/tinbox.dev/v1alpha1/namespaces/NS/hardware/NAME/log`. Oldest line first.
+/// `/apis/tinbox.dev/v1alpha1/namespaces/NS/hardware/NAME/log`, which lists the oldest line first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LogLine {

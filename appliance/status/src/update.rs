@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::view::{Slot, Text, Update};
 
-/// Response to a GET of the path above.
+/// Response to a GET of `/apis/box.tinbox.dev/v1alpha1/update`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UpdateReport {

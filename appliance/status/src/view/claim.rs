@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Text;
 
-/// Maximum characters of a link: QR code of version 2, level M, alphanumeric mode.
+/// Maximum length of a link in characters (QR code version 2, level M, alphanumeric mode).
 pub const LINK_CHARS_MAX: usize = 38;
 
 /// One-time code, and the URLs of the page that accepts the code. Only an unclaimed box has a code.

@@ -56,7 +56,8 @@ impl Pattern {
         }
     }
 
-    /// Returns the number of changes so far in the period, and the milliseconds until the next.
+    /// Returns the number of changes so far in the period, and the milliseconds until the next
+    /// change.
     fn place(self, millis: u64) -> (usize, u64) {
         let changes = self.changes();
         let at = millis % changes.last().copied().unwrap_or(1);

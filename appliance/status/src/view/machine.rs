@@ -125,7 +125,7 @@ pub struct Machine {
     pub name: Text,
     /// State of the machine.
     pub state: MachineState,
-    /// True if the machine has been silent for at least 10 minutes.
+    /// True if the machine has been silent for at least 10 minutes, so that a person must act.
     pub overdue: bool,
     /// Current step: `image2disk`, `waits for BMC`; may be empty.
     pub step: Text,
